@@ -37,7 +37,9 @@ def parse_json(content: bytes) -> Any:
     content = content.removeprefix(codecs.BOM_UTF8)
     containers = content.count(b"[") + content.count(b"{")
     if containers > max(_CONTAINERS_OF_ANY_FILE, len(content) // _LEAST_BYTES_A_CONTAINER):
-        raise ValueError(f"{containers:,} lists and objects are too many for its length")
+        raise ValueError(
+            f"{containers:,} lists and objects exceed the limit for a text of this length"
+        )
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -50,7 +52,7 @@ def parse_json(content: bytes) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("a text holds half of a character") from None
+            raise ValueError("a text holds half of a surrogate pair") from None
     return value
 
 
@@ -131,13 +133,13 @@ def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     for name, value in pairs:
         if name in values:
             shown = name if len(name) <= 40 else f"{name[:37]}..."
-            raise ValueError(f"{shown!r} is there twice")
+            raise ValueError(f"{shown!r} occurs twice")
         values[name] = value
     return values
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number that plink takes")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)

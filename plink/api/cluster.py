@@ -207,7 +207,7 @@ def checked_cluster(value: object, function: str) -> Cluster:
     if isinstance(value, cluster_file.Cluster):
         return copy_as(Cluster, value)
     hint = (
-        "plink.read(path) gives the cluster in a file"
+        "plink.read(path) returns the cluster in a file"
         if isinstance(value, (str, os.PathLike))
         else None
     )

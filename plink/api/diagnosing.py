@@ -60,7 +60,7 @@ def diagnose(
     via: str | None = None,
     progress: OnProgress | None = None,
 ) -> Diagnosis:
-    """Say what slows a cluster or a job down: where, how that shows, how sure it is, what to try.
+    """Find what slows a cluster or a job down: where, by what evidence, how surely, what to try.
 
     Args:
         subject: a cluster, or a comparison of orders that `plink bench` wrote.
@@ -82,9 +82,9 @@ def diagnose(
     number("timeout_s", timeout_s, 0.05, 600.0)
     if isinstance(subject, Comparison):
         if live:
-            raise WrongUseError("a comparison has no hosts that can be asked", "give the cluster")
+            raise WrongUseError("a comparison names no hosts to measure", "give a cluster")
         if before is not None and not isinstance(before, Comparison):
-            raise WrongUseError("before is no comparison, but what it is compared with is one")
+            raise WrongUseError("before is not a comparison, as the first argument is")
         return _diagnosis(Evidence(Cluster([]), comparison=subject, comparison_before=before))
     cluster = checked_cluster(subject, "diagnose")
     earlier = None if before is None else checked_cluster(before, "diagnose")

@@ -123,7 +123,7 @@ def group(
     found = find_groups(known, request, on_progress=stages(progress))
     if found.grouping.unmeasured:
         hosts = format_count(len(found.grouping.unmeasured), "host")
-        warn(f"{hosts} with too few measurements to be placed in a group")
+        warn(f"{hosts} had too few measurements to be placed in a group")
     return groups_of(known, found)
 
 

@@ -205,11 +205,11 @@ def order(
     if objective is not None:
         check_choice("objective", objective, get_args(Objective))
     if mesh is None and traffic is not None:
-        raise WrongUseError("traffic is of a mesh", "give its dimensions: mesh='dp=4,tp=2'")
+        raise WrongUseError("traffic needs a mesh", "give the mesh's dimensions: mesh='dp=4,tp=2'")
     if mesh is not None and algorithm != "ring":
         raise WrongUseError(
             f"algorithm={algorithm!r} and a mesh exclude each other",
-            "name what a dimension runs: traffic='tp=ring:2GB'",
+            "name the algorithm of a dimension in traffic='tp=ring:2GB'",
         )
     request = OrderRequest(
         algorithm=algorithm,
@@ -237,7 +237,9 @@ def order(
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")
     if found.solver.ended_by == "interrupt":
-        warn("interrupted: the best order so far; whether its gain is noise was not checked")
+        warn(
+            "interrupted: this is the best order so far; whether its gain is noise was not checked"
+        )
     if found.unmeasured_hosts:
         warn(
             f"no measurement reaches {format_names(found.unmeasured_hosts)}: the rank of such a "

@@ -121,10 +121,10 @@ def plan(
     whole("seed", seed, 0, MAX_SEED)
     names = checked_collectives([collective] if isinstance(collective, str) else list(collective))
     if kind in ("ps", "hub") and not servers:
-        raise WrongUseError(f"kind={kind!r} is of plans with servers", "name them with servers=")
+        raise WrongUseError(f"kind={kind!r} needs servers", "name the servers with servers=")
     named = [servers] if isinstance(servers, str) else list(servers)
     if not all(isinstance(each, str) for each in named):
-        raise WrongUseError("servers are not texts", "name them as servers=['box:8']")
+        raise WrongUseError("servers is not a list of texts", "write servers=['box:8']")
     request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed, names, named)
     search = find_plan_with_servers if request.servers else find_plan
     hashed = replace(known.hashed, uses_readings=distances == "readings")

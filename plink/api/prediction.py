@@ -182,7 +182,7 @@ def predict(
         uses_readings = distances == "readings"
         return _along_plan(order, size, algorithms, names, cluster, uses_readings=uses_readings)
     if algorithms and names:
-        raise WrongUseError("algorithms names some, and collective stands for all of it")
+        raise WrongUseError("algorithms and collective exclude each other")
     if isinstance(order, FileOrder):
         known = checked_cluster(_cluster_of(order, cluster), "predict")
     else:
@@ -199,7 +199,7 @@ def predict(
         on_progress=stages(progress),
     )
     if isinstance(order, FileOrder) and not is_made_from(order, known):
-        warn("the order was not made of this cluster as it is now")
+        warn("the order was made from another version of this cluster")
     return Prediction(found)
 
 
@@ -213,10 +213,11 @@ def _along_plan(
     uses_readings: bool,
 ) -> PlanPrediction:
     if algorithms:
-        raise WrongUseError("a plan is for plink's engine, and algorithms are of other libraries")
+        raise WrongUseError("algorithms does not apply to a plan, which plink's engine runs")
     if cluster is None:
         raise WrongUseError(
-            "a plan does not hold what was measured", "give the cluster that it was made of, too"
+            "a plan does not contain the measurements",
+            "give the cluster that it was made from, too",
         )
     known = replace(checked_cluster(cluster, "predict"), uses_readings=uses_readings)
     size_wanted = None if size is None else size_bytes(size)
@@ -227,7 +228,7 @@ def _cluster_of(order: FileOrder, cluster: Cluster | None) -> Cluster:
     known: Cluster | None = cluster or getattr(order, "cluster", None)
     if known is None:
         raise WrongUseError(
-            "an order that was read from a file does not hold what was measured",
-            "give the cluster that it was made of, too",
+            "an order read from a file does not contain the measurements",
+            "give the cluster that it was made from, too",
         )
     return known

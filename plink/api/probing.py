@@ -252,5 +252,5 @@ def way_of(ssh: SshOptions | None, via: str | None) -> Outgoing:
     if via is None or (via == SSH and ssh is None):
         return ssh or SshOptions()
     if ssh is not None:
-        raise WrongUseError("ssh and via are two ways to the same hosts", "give one of them")
+        raise WrongUseError("ssh and via exclude each other", "give one of them")
     return ViaOptions(via)

@@ -42,7 +42,7 @@ def read(path: PathName, kind: type[Any] | None = None) -> Cluster | Order | Pla
         raise WrongUseError(
             f"{document.label(os.fspath(path))}: holds a {type(found).__name__}, "
             f"expected {kind.__name__}",
-            "plink.read(path) takes any file of plink's",
+            "plink.read(path) reads any file of plink",
         )
     return found
 
@@ -60,5 +60,5 @@ def _read(path: PathName) -> Cluster | Order | Plan | Comparison:
         return comparison_file.decode_comparison(data, source)
     what = f"a {brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"
     raise WrongUseError(
-        f"{source}: is {what}", "clusters, orders, plans and comparisons can be read"
+        f"{source}: is {what}", "plink.read reads clusters, orders, plans and comparisons"
     )

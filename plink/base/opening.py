@@ -77,6 +77,6 @@ def _read_pipe(descriptor: int, most_bytes: int) -> bytes:
         is_left = bool(poller.poll(_POLL_MS))
         if not is_left and time.monotonic() > deadline_s:
             raise OSError(
-                errno.ETIMEDOUT, f"is a pipe to which nobody wrote for {WRITER_WAIT_S:g} s"
+                errno.ETIMEDOUT, f"is a pipe to which no process wrote for {WRITER_WAIT_S:g} s"
             )
     return b"".join(pieces)

@@ -41,30 +41,30 @@ if TYPE_CHECKING:
 # name: (module, one-line help). The help stands here so that listing imports no command.
 COMMANDS = {
     "probe": ("plink.cli.probe", "Measure every pair of hosts over SSH into a cluster file."),
-    "check": ("plink.cli.check", "See whether a cluster file still describes its network."),
-    "doctor": ("plink.cli.doctor", "Say what slows a cluster down, and what to try."),
-    "show": ("plink.cli.show", "Look at a cluster, an order, a plan, a log, a timeline."),
+    "check": ("plink.cli.check", "Check whether a cluster file still describes its network."),
+    "doctor": ("plink.cli.doctor", "Find what slows a cluster down, and what to try."),
+    "show": ("plink.cli.show", "Display a cluster, an order, a plan, a log or a timeline."),
     "group": ("plink.cli.group", "Find the groups of hosts that are near each other."),
     "order": ("plink.cli.order", "Find a better rank order and write the launcher's file."),
-    "plan": ("plink.cli.plan", "Plan an aggregation that follows the network."),
+    "plan": ("plink.cli.plan", "Compute an aggregation plan that follows the network."),
     "autotune": ("plink.cli.autotune", "Keep a plan fitted to the network while training runs."),
-    "timeline": ("plink.cli.timeline", "Merge timelines of ranks: who kept whom waiting."),
-    "predict": ("plink.cli.predict", "Predict what algorithms take in an order."),
+    "timeline": ("plink.cli.timeline", "Merge ranks' timelines, and show who waited for whom."),
+    "predict": ("plink.cli.predict", "Predict the times of algorithms in an order."),
     "simulate": ("plink.cli.simulate", "Simulate algorithms, plans and traces at any scale."),
     "report": ("plink.cli.report", "Draw a cluster and its orders, or a tuned run, as a page."),
     "verify": ("plink.cli.verify", "Check that a launcher keeps an order, by running it."),
     "run": ("plink.cli.run_", "Start a job over SSH on the hosts in an order."),
     "renumber": ("plink.cli.renumber", "Run a command with ranks that follow an order."),
     "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),
-    "fit": ("plink.cli.fit", "Find what a client's own software costs, for predictions."),
-    "import": ("plink.cli.import_", "Make a cluster file from what others measured."),
+    "fit": ("plink.cli.fit", "Measure a client's software costs, for predictions."),
+    "import": ("plink.cli.import_", "Make a cluster file from other programs' output."),
     "export": ("plink.cli.export", "Write a measured matrix as CSV."),
-    "slurm-order": ("plink.cli.slurm_order", "Let a Slurm job's srun follow an order, in a line."),
+    "slurm-order": ("plink.cli.slurm_order", "Make the srun of a Slurm job follow an order."),
     "kube": ("plink.cli.kube", "Measure the nodes of a Kubernetes cluster, and label them."),
-    "hub": ("plink.cli.hub", "Aggregate and optimise at servers, and say what that takes."),
+    "hub": ("plink.cli.hub", "Run parameter servers, and compute what they need."),
     "agent": ("plink.cli.agent", "Call plink from a host that it cannot reach."),
     "schema": ("plink.cli.schema", "Print the JSON Schema of a file or of what a verb prints."),
-    "completion": ("plink.cli.completion", "Let a shell complete plink's command lines."),
+    "completion": ("plink.cli.completion", "Print a script for shell completion."),
 }
 
 # They compute with matrices for which one thread is enough. On a busy machine threads of OpenBLAS,
@@ -220,7 +220,7 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
     if isinstance(error, MemoryError):
-        return PlinkError("there is not enough memory for that")
+        return PlinkError("there is not enough memory for this command")
     return error if isinstance(error, PlinkError) else to_plink_error(error)
 
 

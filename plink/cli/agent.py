@@ -17,23 +17,25 @@ from plink.cli.stderr import note, read_kept_secret
     epilog="Example: plink agent --join 10.0.0.1:7000 --secret-file secret, and where plink runs: "
     "plink probe --listen 10.0.0.1:7000 --secret-file secret --expect 16 -o cluster.json",
 )
-@click.option("--join", metavar="HOST:PORT", required=True, help="Where plink probe listens.")
+@click.option(
+    "--join", metavar="HOST:PORT", required=True, help="Address at which plink probe listens."
+)
 @click.option(
     "--secret-file",
     metavar="FILE",
     required=True,
-    help="The secret of plink probe. Who knows it can run commands here.",
+    help="File with the secret of plink probe. Whoever has the secret can run commands here.",
 )
-@click.option("--name", metavar="NAME", help="What this host is called.  [default: its host name]")
+@click.option("--name", metavar="NAME", help="Name of this host.  [default: its host name]")
 @click.option(
     "--wait",
     "wait_s",
     type=FiniteRange(min=0.0, max=86400.0),
     metavar="SECONDS",
-    help="End when plink has not been there for so long.  [default: go on calling]",
+    help="Seconds to call in vain before giving up.  [default: keep calling]",
 )
-@click.option("--once", is_flag=True, help="End when plink has gone, instead of calling again.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line: every change.")
+@click.option("--once", is_flag=True, help="End after the first session instead of calling again.")
+@click.option("--json", "as_json", is_flag=True, help="Print every change as one line of JSON.")
 def command(
     *,
     join: str,

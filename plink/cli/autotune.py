@@ -29,7 +29,7 @@ class AutotuneVerbs(click.Group):
         if args and args[0] not in self.commands:
             now = with_verb(args)
             if now is not None and not ctx.resilient_parsing:
-                note(f"this is now spelled: plink autotune {shlex.join(now)}")
+                note(f"use the present spelling: plink autotune {shlex.join(now)}")
             args = args if now is None else now
         return super().parse_args(ctx, args)
 
@@ -83,39 +83,47 @@ def command() -> None:
     "--listen",
     required=True,
     metavar="HOST:PORT",
-    help="Where ranks report; 0.0.0.0 or [::] for all addresses, port 0 for any.",
+    help="Address at which ranks report; 0.0.0.0 or [::] for all addresses, port 0 for any port.",
 )
 @click.option(
     "--secret-file",
     metavar="FILE",
-    help="The job's secret; created if the file does not exist (default: PLAN.secret).",
+    help="File with the job's secret; created if it does not exist (default: PLAN.secret).",
 )
 @click.option(
     "--tls",
     metavar="FOLDER",
-    help="Talk by TLS alone, with the certificate in this folder (plink plan --certificates).",
+    help="Use TLS only, with the certificate in this folder (plink plan --certificates).",
 )
-@click.option("--log", metavar="FILE", help="Record what is measured and decided; resume from it.")
-@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
-@click.option("--watch", "is_watching", is_flag=True, help="Show the jobs on the terminal.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print every job's environment as a line of JSON."
+    "--log", metavar="FILE", help="File to log measurements and decisions to, and to resume from."
+)
+@click.option(
+    "--metrics", metavar="HOST:PORT", help="Address at which to serve Prometheus metrics."
+)
+@click.option(
+    "--watch", "is_watching", is_flag=True, help="Show the jobs on the terminal, continuously."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print every job's environment as one line of JSON."
 )
 @_probing(
     "--cluster",
     metavar="FILE",
-    help="Where tuning cannot help, probe hosts again as this cluster file says, and renew it.",
+    help=(
+        "Cluster file: where a new plan cannot help, its hosts are probed again and it is updated."
+    ),
 )
 @_probing(
     "--hosts",
     metavar="FILE",
-    help="As --cluster, but with a host list, where there is no cluster file yet.",
+    help="Host list to probe where there is no cluster file yet; otherwise like --cluster.",
 )
 @_probing(
     "-o",
     "--output",
     metavar="FILE",
-    help="Where the renewed cluster file goes (default: that of --cluster).",
+    help="Path of the updated cluster file (default: that of --cluster).",
 )
 @with_way_options
 def serve(**options: Any) -> int:
@@ -140,17 +148,20 @@ def serve(**options: Any) -> int:
 @click.option(
     "--secret-file",
     metavar="FILE",
-    help="The job's secret, as the daemon has it (default: PLINK_AUTOTUNE_SECRET_FILE).",
+    help="File with the job's secret (default: PLINK_AUTOTUNE_SECRET_FILE).",
 )
 @click.option(
     "--tls",
     metavar="FOLDER",
-    help="The daemon speaks TLS: this end's certificate (default: PLINK_TLS).",
+    help="Folder with this end's certificate, if the daemon uses TLS (default: PLINK_TLS).",
 )
-@click.option("--job", metavar="NAME", help="Which job, if the daemon has several.")
+@click.option("--job", metavar="NAME", help="Name of the job, if the daemon has several.")
 @click.option("--json", "as_json", is_flag=True, help="Print the job as JSON, once.")
 @click.option(
-    "--watch", "is_watching", is_flag=True, help="With --json: a line for every change of it."
+    "--watch",
+    "is_watching",
+    is_flag=True,
+    help="With --json: print a line for every change of the job.",
 )
 def attach(**options: Any) -> int:
     """Show a job of the daemon that listens at HOST:PORT, from any terminal that reaches it.
@@ -163,14 +174,16 @@ def attach(**options: Any) -> int:
 
 
 @command.command(
-    short_help="Decide again on what a log has measured, and compare.",
+    short_help="Decide again on a log's measurements, and compare.",
     epilog="Example: plink autotune replay autotune.log --all",
 )
 @click.argument("log", metavar="LOG")
-@click.option("--all", "has_all", is_flag=True, help="Print every decision, not changes only.")
+@click.option(
+    "--all", "has_all", is_flag=True, help="Print every decision, not only changes of the plan."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all decisions as JSON.")
 def replay(log: str, *, has_all: bool, as_json: bool) -> int:
-    """Decide again on what a log (`-`: standard input) has measured, and compare.
+    """Decide again on the measurements in a log (`-`: standard input), and compare.
 
     Prints what was measured and what is decided on it. Exit code 4: the decisions differ from
     those in the log.

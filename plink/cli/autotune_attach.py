@@ -45,7 +45,8 @@ def run(
     secret = secret_of(os.environ) if secret_file is None else read_kept_secret(secret_file)
     if secret is None:
         raise WrongUseError(
-            "attaching needs the job's secret", "--secret-file PLAN.secret, as the daemon has it"
+            "attaching needs the job's secret",
+            "give --secret-file PLAN.secret, the file that the daemon uses",
         )
     files = tls_of(os.environ) if tls is None else Tls.of_folder(tls)
     try:

@@ -43,7 +43,7 @@ def prober_of(
         PlinkError: a host of a plan is missing there.
     """
     if cluster is not None and hosts is not None:
-        raise WrongUseError("--cluster and --hosts do not go together")
+        raise WrongUseError("--cluster and --hosts exclude each other")
     if cluster is None and hosts is None:
         if output is not None:
             raise WrongUseError("--output needs --cluster or --hosts", "give --cluster FILE")
@@ -59,7 +59,7 @@ def prober_of(
         known, source = _cluster_of(listed), document.label(hosts or "")
         if any(host.connect_to or host.ssh_options for host in listed.hosts):
             raise WrongUseError(
-                f"{source}: gives addresses or SSH options of its own, which are not kept here",
+                f"{source}: contains addresses or SSH options, which --hosts cannot use",
                 f"plink probe {source} -o cluster.json, then --cluster cluster.json",
             )
         way = listed.way(way, is_ssh_said=is_ssh_said)
@@ -73,7 +73,7 @@ def prober_of(
 
 def _read(path: str) -> Cluster:
     if path == document.STANDARD_STREAM:
-        raise WrongUseError("--cluster cannot be standard input, since the file is renewed")
+        raise WrongUseError("--cluster cannot be standard input, as the file is updated")
     known = cluster_file.read_cluster(path)
     if known.rtt is not None and known.rtt.tool in TOOLS:
         resume_options(known, path, known.rtt.tool, {})

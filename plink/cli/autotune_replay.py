@@ -38,9 +38,10 @@ def run(path: str, *, has_all: bool, as_json: bool) -> int:
         return 0
     first = replayed[others[0] - 2].entry
     warn(
-        f"not as in the log: {len(others)} of {format_count(len(replayed), 'decision')}, "
+        f"decisions differ from the log: {len(others)} of "
+        f"{format_count(len(replayed), 'decision')}, "
         f"the first in line {others[0]}: {first.action.value}, {first.reason}",
-        "another version of plink may have written it",
+        "the log may be from another version of plink",
     )
     return EXIT_CHANGED
 

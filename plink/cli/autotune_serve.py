@@ -80,11 +80,15 @@ def run(options: ServeOptions) -> int:
         PlinkError: the daemon cannot listen on an address.
     """
     if options.as_json and options.is_watching:
-        raise WrongUseError("--json and --watch both want standard output", "leave one of them out")
+        raise WrongUseError(
+            "--json and --watch both write to standard output", "leave one of them out"
+        )
     host, port = parse_address(options.listen, "--listen")
     paths = _paths_by_job(options.plans)
     if options.secret_file is not None and len(paths) > 1:
-        raise WrongUseError("--secret-file is for one job; of several jobs each has PLAN.secret")
+        raise WrongUseError(
+            "--secret-file is for one job; each of several jobs has its own PLAN.secret"
+        )
     jobs: dict[str, Served] = {}
     plans: dict[str, Plan] = {}
     secrets: dict[str, str] = {}
@@ -135,7 +139,7 @@ def run(options: ServeOptions) -> int:
                 stack.enter_context(only_writer(_log_path(options.log, name, len(paths))))
         watched = statuses if options.is_watching else None
         run_until_interrupted(_serve(server, begin, print_environments, watched, reprobing))
-    note("training goes on with the plans that are in force")
+    note("training continues with the present plans")
     return 0
 
 
@@ -223,7 +227,7 @@ def _paths_by_job(plans: Sequence[str]) -> dict[str, str]:
         if not equals or not is_name(name):
             name, path = DEFAULT_JOB, text
         if name in found:
-            raise WrongUseError(f"two plans for job {name}", "name them: NAME=PLAN")
+            raise WrongUseError(f"there are two plans for job {name}", "name the jobs: NAME=PLAN")
         found[name] = path
     return found
 
@@ -245,12 +249,14 @@ def _log_path(log: str, job: str, jobs: int) -> str:
 def _resume_state(path: str, plan: Plan) -> ResumeState | None:
     """Return the end of an earlier daemon's log, and print whether it is continued."""
     if path == document.STANDARD_STREAM or path.endswith(".gz"):
-        raise WrongUseError(f"--log is {path}, expected a plain file", "it is added to and read")
+        raise WrongUseError(
+            f"--log is {path}, expected a plain file", "the log is both read and appended to"
+        )
     document.check_writable(path)
     try:
         state = read_resume_state(path, plan)
     except UnusableLogError as error:
-        note(f"tuning begins anew: {error}; the log is kept as {path}.1")
+        note(f"tuning starts from the beginning: {error}; the log is kept as {path}.1")
         return None
     if state is not None:
         note(describe(state, path))

@@ -32,15 +32,15 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
     metavar="LIST",
     default="gloo",
     show_default=True,
-    help="engine and hub (plink's own), gloo, nccl (both of PyTorch), openmpi, mpich, as installed "
-    "on the hosts; several are compared with one another.",
+    help="Clients to run, as installed on the hosts: engine and hub (plink's own), gloo and "
+    "nccl (PyTorch's), openmpi, mpich; several are compared with each other.",
 )
 @click.option(
     "--algo",
     metavar="LIST",
-    help="For a library: ring (default), tree, segmented-ring, recursive-doubling, rabenseifner, "
-    "reduce-scatter-allgather, forced by its own switches. For the engine the kind of plan: auto "
-    "(default), 2lha, flat, ring, tree.",
+    help="Algorithms to run. For a library, set by its own switches: ring (default), tree, "
+    "segmented-ring, recursive-doubling, rabenseifner, reduce-scatter-allgather. For the "
+    "engine, kinds of plans: auto (default), 2lha, flat, ring, tree.",
 )
 @click.option(
     "--collective",
@@ -48,21 +48,21 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
     type=CollectivesType(),
     default=ALL_REDUCE,
     show_default=True,
-    help=f"Engine and Gloo: what is run, each by itself: {', '.join(COLLECTIVES)}.",
+    help=f"Collectives that the engine and Gloo run, each by itself: {', '.join(COLLECTIVES)}.",
 )
 @click.option(
     "--plan",
     metavar="FILE",
     multiple=True,
-    help="Engine: a plan of plink plan. Hub: one with servers. May be repeated.",
+    help="Plan file for the engine; for the hub, one with servers. May be repeated.",
 )
 @click.option(
     "--size",
     metavar="LIST",
     default=DEFAULT_SIZE,
     show_default=True,
-    help="Bytes of the whole buffer, on each rank before or after: 20M or 20MB (10^6), 4KiB "
-    "(2^10), 1024.",
+    help="Sizes in bytes of the whole buffer, on each rank before or after the collective: 20M "
+    "or 20MB (10^6), 4KiB (2^10), 1024.",
 )
 @click.option(
     "--orders",
@@ -73,18 +73,19 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
 @click.option(
     "--correlate",
     is_flag=True,
-    help="How well predictions rank orders: --orders spread:12 unless given.",
+    help="Measure how well predictions rank orders (with --orders spread:12 unless given).",
 )
 @click.option(
     "--plot",
     metavar="FILE.svg",
-    help="Draw predicted against measured times; of several clients or sizes, times against sizes.",
+    help="File for a plot of predicted against measured times; for several clients or sizes, "
+    "of times against sizes.",
 )
 @click.option(
     "--ranks",
     metavar="N",
     type=click.IntRange(2, 1 << 24),
-    help="Number of ranks (default: all slots); each order then has the hosts that they need.",
+    help="Number of ranks (default: all slots); each order then uses as many hosts as it needs.",
 )
 @click.option("--slots", type=click.IntRange(1, 1024), help="Ranks on every host (default: 1).")
 @click.option(
@@ -92,26 +93,28 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
     type=click.IntRange(1, 1000),
     default=3,
     show_default=True,
-    help="How often everything is launched, interleaved.",
+    help="Number of times that everything is launched, interleaved.",
 )
 @click.option(
     "--repetitions",
     type=click.IntRange(1, 100_000),
     default=3,
     show_default=True,
-    help="Timed repetitions in a launch.",
+    help="Timed repetitions of each launch.",
 )
 @click.option(
     "--warmups",
     type=click.IntRange(0, 100_000),
     default=1,
     show_default=True,
-    help="Untimed repetitions before them.",
+    help="Untimed repetitions before the timed ones.",
 )
 @with_seed_option("Seed of the random orders, plink's search and the sequence of launches.")
 @with_time_limit_option("Seconds to search for plink's order.")
 @with_timeout_option
-@click.option("--python", metavar="PATH", help="Engine, Gloo, NCCL: the interpreter on the hosts.")
+@click.option(
+    "--python", metavar="PATH", help="Engine, Gloo, NCCL: Python interpreter on the hosts."
+)
 @click.option(
     "--tls",
     metavar="FOLDER",
@@ -119,7 +122,7 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
 )
 @with_mpi_options
 @with_way_options
-@click.option("-o", "--output", metavar="FILE", help="Write all results to FILE as JSON, too.")
+@click.option("-o", "--output", metavar="FILE", help="JSON file to write all results to.")
 @click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
 def command(**options: Any) -> int:
     """Run a real client in several orders and compare; or several clients and sizes.

@@ -86,17 +86,17 @@ def _check(options: Mapping[str, Any], clients: Sequence[str], *, compares_order
     """Raise early for options that cannot lead to a result."""
     _check_collectives(options["collectives"], clients)
     if options["correlate"] and not compares_orders:
-        raise WrongUseError("--correlate is for one library and one size", _HELP)
+        raise WrongUseError("--correlate needs one library and one size", _HELP)
     if options["ranks"] is not None and not compares_orders:
         raise WrongUseError(
-            "--ranks is for the orders of one library and one size",
+            "--ranks needs one library and one size",
             "--slots K starts K ranks on every host",
         )
     if options["orders"] is not None and clients in ([ENGINE], [HUB]):
         raise WrongUseError(
-            f"--orders is not for the client {clients[0]}: plans decide who exchanges what with "
-            "whom",
-            "--algo names kinds of plans, --plan a plan's file",
+            f"--orders does not apply to the client {clients[0]}, whose plans decide which "
+            "ranks exchange data",
+            "use --algo for kinds of plans, or --plan for a plan file",
         )
     _check_tools(options, clients)
     orders = [word.strip().removeprefix("file:") for word in (options["orders"] or "").split(",")]
@@ -110,7 +110,7 @@ def _check(options: Mapping[str, Any], clients: Sequence[str], *, compares_order
 
 def _check_collectives(collectives: Sequence[str], clients: Sequence[str]) -> None:
     if len(set(collectives)) < len(collectives):
-        raise WrongUseError("--collective names one twice")
+        raise WrongUseError("--collective names a collective twice")
     for client in clients:
         if client not in OF_ALL_COLLECTIVES and collectives != (ALL_REDUCE,):
             able = join_texts(OF_ALL_COLLECTIVES, "and")
@@ -136,7 +136,7 @@ def _check_tools(options: Mapping[str, Any], clients: Sequence[str]) -> None:
             )
         if options[name] and name in ("mpicc", "mpirun") and len(mpi) > 1:
             raise WrongUseError(
-                f"{option} is for one MPI, and here are {' and '.join(mpi)}",
+                f"{option} applies to one MPI, but the clients are {' and '.join(mpi)}",
                 "put the tools of both on the PATH",
             )
 
@@ -180,7 +180,7 @@ def _request(
     if values["correlate"] and len(cases) < _LEAST_CORRELATED:
         raise WrongUseError(
             f"--correlate needs at least {_LEAST_CORRELATED} orders, not {len(cases)}",
-            "ask for more, such as --orders given,plink,spread:12",
+            "give more orders, such as --orders given,plink,spread:12",
         )
     known = network_of(cluster)
     plans = [case.plan for case in cases if case.plan is not None]
@@ -212,12 +212,12 @@ def _read_served_plans(
     served, others = read_plans(paths)
     if not served:
         raise WrongUseError(
-            "--client hub runs plans with servers, and none is given",
-            "plink plan CLUSTER --servers HOST --kind ps -o FILE makes one for --plan FILE",
+            "--client hub needs a plan with servers",
+            "plink plan CLUSTER --servers HOST --kind ps -o FILE makes a plan for --plan FILE",
         )
     if others and ENGINE not in clients:
         raise WrongUseError(
-            f"{others[0]}: a plan without servers is for the engine",
+            f"{others[0]}: a plan without servers needs --client engine",
             "--client hub,engine runs both",
         )
     return served, others, []
@@ -226,7 +226,7 @@ def _read_served_plans(
 def _workloads(options: Mapping[str, Any]) -> list[Workload]:
     sizes = [size_option(text) for text in options["size"].split(",")]
     if len(set(sizes)) < len(sizes):
-        raise WrongUseError("--size asks for a size twice")
+        raise WrongUseError("--size names a size twice")
     return [
         Workload(
             size_bytes=size_bytes,

@@ -27,7 +27,7 @@ from plink.cli.way_options import with_way_options
 @with_listen_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> int:
-    """Measure a small sample of the pairs of CLUSTER again, and say whether it still holds.
+    """Measure a small sample of CLUSTER's pairs again, and tell whether it is still valid.
 
     CLUSTER is a file that plink probe wrote; it says how it was measured, and that is how it is
     measured again. Nothing is written. The exit code is 0 where the file still describes the
@@ -56,7 +56,7 @@ def check_as_probe(given: Mapping[str, str], options: Mapping[str, Any]) -> int:
             raise click.UsageError(f"{written} cannot be combined with --check.")
     values = {name: value for name, value in options.items() if name in _WITH_CHECK}
     values["cluster"], values["partners"] = values.pop("check"), values.pop("rounds")
-    note(f"this is now spelled: {next_command('check', values['cluster'], *all_words())}")
+    note(f"use the present spelling: {next_command('check', values['cluster'], *all_words())}")
     return _run(values, given)
 
 

@@ -87,7 +87,7 @@ def _warn(result: CheckResult) -> None:
     for name, reason in result.unreachable.items():
         warn(f"{name}: {reason}")
     for name, (before, now) in result.moved.items():
-        warn(f"{name}: has the address {now}, and had {before}")
+        warn(f"{name}: has the address {now}, had {before} before")
     name_some(result.failures, "hosts and directed pairs")
 
 

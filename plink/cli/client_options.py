@@ -20,7 +20,7 @@ def with_timeout_option(function: Function) -> Function:
         type=FiniteRange(0.1, 86_400),
         default=60.0,
         show_default=True,
-        help="Seconds that one repetition may take.",
+        help="Time limit of one repetition, in seconds.",
     )(function)
 
 
@@ -28,7 +28,7 @@ def with_mpi_options(function: Function) -> Function:
     """Add the options on MPI's tools: `--mpicc`, `--mpirun`, `--remote-cache`."""
     for option in (
         click.option(
-            "--remote-cache", metavar="DIR", help="MPI: folder on the hosts for the program."
+            "--remote-cache", metavar="DIR", help="MPI: folder on the hosts to copy the program to."
         ),
         click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine."),
         click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine."),

@@ -15,7 +15,9 @@ VARIABLE = "_PLINK_COMPLETE"
     epilog="Example: plink completion bash > ~/.local/share/bash-completion/completions/plink"
 )
 @click.argument("shell", type=click.Choice(SHELLS))
-@click.option("--json", "as_json", is_flag=True, help="Print shell and script as JSON.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the shell's name and the script as JSON."
+)
 def command(shell: str, *, as_json: bool) -> int:
     """Print a script that completes plink's commands, options, their values and files.
 

@@ -23,10 +23,10 @@ _TRANSFERS_S = 60.0
 @click.option(
     "--before",
     metavar="FILE",
-    help="What the same hosts, or the same job, were like when all was well: a file of a kind that "
-    "is given, too.",
+    help="Earlier file of the same hosts or job, from a time without problems, of the same "
+    "kind as a given file.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The findings as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @_live(
     "--live",
     is_flag=True,
@@ -37,7 +37,7 @@ _TRANSFERS_S = 60.0
     "-o",
     "--output",
     metavar="FILE",
-    help="With --live: write the cluster with all that was learnt.",
+    help="With --live: write the cluster with the new measurements to this file.",
 )
 @_live(
     "--transfers",
@@ -46,7 +46,7 @@ _TRANSFERS_S = 60.0
     metavar="SECONDS",
     default=_TRANSFERS_S,
     show_default=True,
-    help="No transfer with iperf3 begins after so many seconds of them; 0 for none.",
+    help="Seconds after which no further iperf3 transfer begins; 0 for no transfers.",
 )
 @_live(
     "--timeout",
@@ -54,13 +54,13 @@ _TRANSFERS_S = 60.0
     type=FiniteRange(0.05, 600),
     default=2.0,
     show_default=True,
-    help="Seconds of silence after which a host is given up.",
+    help="Seconds without an answer after which a host is given up.",
 )
 @with_way_options
 @with_listen_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> int:
-    """Say what slows a cluster or a job down: where, how that shows, how sure it is, what to try.
+    """Find what slows a cluster or a job down: where, by what evidence, how surely, what to try.
 
     A FILE is a cluster file, a log of autotune's, a log of nccl-tests, or a comparison that plink
     bench wrote; at most one of each kind. The exit code is 0 where nothing is wrong, 4 where

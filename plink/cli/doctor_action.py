@@ -71,14 +71,15 @@ class _Files:
                 self.source = source
             else:
                 raise WrongUseError(
-                    f"{source}: is nothing that shows what is slow",
-                    "give a cluster file, a log of autotune's or of a benchmark, or a comparison",
+                    f"{source}: is not a file that plink doctor reads",
+                    "give a cluster file, a log of plink autotune or of a benchmark, or a "
+                    "comparison",
                 )
 
     def _put(self, kind: str, value: object, source: str) -> None:
         if getattr(self, kind) is not None:
             raise WrongUseError(
-                f"{source}: is the second file of its kind", "look at one at a time"
+                f"{source}: is the second file of its kind", "give one file of each kind"
             )
         setattr(self, kind, value)
 
@@ -96,7 +97,7 @@ def run_command(
     if not options["live"]:
         for name in _OF_LIVE:
             if name in given:
-                raise click.UsageError(f"{given[name]} is for --live.")
+                raise click.UsageError(f"{given[name]} needs --live.")
     if options["output"] is not None:
         refuse_json_beside(options["output"], "-o -", as_json=options["as_json"])
     now, then = _Files(), _Files()
@@ -145,13 +146,13 @@ def _refuse_unlike(now: _Files, then: _Files, path: str) -> None:
         getattr(now, kind) is not None and getattr(then, kind) is not None for kind in kinds
     ):
         raise WrongUseError(
-            f"{document.label(path)}: is of another kind than what it is compared with",
-            "an earlier cluster file goes with a cluster file, a comparison with a comparison",
+            f"{document.label(path)}: is of another kind than the file it is compared with",
+            "compare a cluster file with a cluster file, and a comparison with a comparison",
         )
     if then.tuned is not None:
         raise WrongUseError(
-            f"{document.label(path)}: a log of autotune's is compared with its own beginning",
-            "give it alone",
+            f"{document.label(path)}: a log of plink autotune is compared with its own beginning",
+            "leave out --before",
         )
 
 
@@ -159,7 +160,7 @@ def _ask(
     now: _Files, options: Mapping[str, Any], progress: StageProgress
 ) -> tuple[Cluster, list[str]]:
     if now.cluster is None or not now.source:
-        raise WrongUseError("there is no cluster file whose hosts can be asked", "give one, too")
+        raise WrongUseError("--live needs a cluster file", "add a cluster file")
     with naming_unreached():
         found, missed = examine(
             now.cluster,
@@ -184,7 +185,7 @@ def _print(evidence: Evidence, findings: Sequence[Finding], *, has_asked: bool) 
     _print_list(console, "looked at", seen.present)
     _print_list(console, "not looked at", seen.missing)
     if seen.missing and not has_asked and evidence.cluster.hosts:
-        note("--live asks the hosts and measures what is missing")
+        note("--live asks the hosts, and measures what is missing")
 
 
 def _print_finding(console: Console, number: int, finding: Finding) -> None:

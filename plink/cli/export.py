@@ -21,18 +21,20 @@ from plink.cli.options import FiniteRange, given_options
     type=click.Choice(["csv", "slurm-topology", "topograph"]),
     default="csv",
     show_default=True,
-    help="csv: a matrix. slurm-topology: topology.conf, groups and wider groups as a tree of "
-    "switches. topograph: the same as topograph's graph engine prints it.",
+    help="csv: a matrix. slurm-topology: topology.conf, with groups and wider groups as a tree "
+    "of switches. topograph: the same in the format of topograph's graph engine.",
 )
 @click.option(
     "--quantity",
     type=click.Choice(["rtt", "bandwidth"]),
     default="rtt",
     show_default=True,
-    help="Round-trip times, or bandwidths in Gbit/s.",
+    help="Quantity to export: round-trip times, or bandwidths in Gbit/s.",
 )
 @click.option(
-    "--percentile", type=FiniteRange(0, 100), help="Which one (default: the file's reading)."
+    "--percentile",
+    type=FiniteRange(0, 100),
+    help="Percentile of the round-trip times (default: the file's reading).",
 )
 @click.option(
     "--unit",
@@ -66,11 +68,11 @@ def command(
     if kind != "csv":
         for name, written in given_options(context).items():
             if name in {"quantity", "percentile", "unit"}:
-                raise click.UsageError(f"{written} is for --format csv, not {kind}.")
+                raise click.UsageError(f"{written} applies to --format csv, not to {kind}.")
         _export_topology(cluster_file, kind, output, as_json=as_json)
         return
     if quantity == "bandwidth" and (percentile is not None or unit is not None):
-        raise click.UsageError("--percentile and --unit are for round-trip times.")
+        raise click.UsageError("--percentile and --unit apply only to round-trip times.")
     if output is None:
         output = None if as_json else document.STANDARD_STREAM
     if output is not None:

@@ -22,16 +22,22 @@ _SIZES = "64KB,1MB,4MB"
     "--size 20MB --algo openmpi-rabenseifner",
 )
 @click.argument("cluster_name", metavar="CLUSTER")
-@click.option("--client", type=click.Choice(_CLIENTS), required=True, help="As plink bench has it.")
+@click.option(
+    "--client", type=click.Choice(_CLIENTS), required=True, help="Client to fit, as in plink bench."
+)
 @click.option(
     "--hosts",
     type=click.IntRange(2, 64),
     default=8,
     show_default=True,
-    help="Use so many hosts at most, of two groups.",
+    help="Number of hosts to use at most, from two groups.",
 )
 @click.option(
-    "--size", metavar="LIST", default=_SIZES, show_default=True, help="Sizes of the buffer."
+    "--size",
+    metavar="LIST",
+    default=_SIZES,
+    show_default=True,
+    help="Sizes of the buffer, separated by commas.",
 )
 @click.option(
     "--repetitions",
@@ -44,10 +50,8 @@ _SIZES = "64KB,1MB,4MB"
 @click.option("--python", metavar="PATH", help="Engine, Gloo: the interpreter on the hosts.")
 @with_mpi_options
 @with_way_options
-@click.option(
-    "-o", "--output", metavar="FILE", help="Write the cluster there (default: into CLUSTER)."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Cluster file to write (default: CLUSTER).")
+@click.option("--json", "as_json", is_flag=True, help="Print the fitted costs as JSON.")
 def command(
     *,
     cluster_name: str,
@@ -60,7 +64,7 @@ def command(
     as_json: bool,
     **others: Any,
 ) -> int:
-    """Run a real client for a few seconds on a few hosts of CLUSTER, and keep what it costs.
+    """Run a client for a few seconds on a few hosts of CLUSTER, and record its software costs.
 
     With that, plink predict tells times with an interval. The client runs over SSH as in plink
     bench, in a few sizes, on two hosts, on a few, and across two groups. The file must say what

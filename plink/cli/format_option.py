@@ -29,7 +29,7 @@ class CommandWithFormats(click.Command):
         about = launchers.describe_formats().get(name)
         if about is None:
             raise WrongUseError(
-                f"there is no format {name!r}", "plink order --format LIST names them"
+                f"there is no format {name!r}", "plink order --format LIST lists the formats"
             )
         formatter.write_usage(ctx.command_path, f"CLUSTER --format {name} -o FILE")
         formatter.write_paragraph()

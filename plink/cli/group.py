@@ -24,36 +24,42 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: plink group cluster.json --truth racks.txt")
 @click.argument("file", metavar="CLUSTER")
 @click.option(
-    "-o", "--output", metavar="FILE", help="Where the cluster with groups goes (default: CLUSTER)."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Cluster file to write, with the groups (default: CLUSTER).",
 )
 @click.option(
     "--k",
     "groups",
     type=click.IntRange(1, 1 << 16),
-    help="How many groups (default: what the distances show; √N with linkage and kmeans).",
+    help="Number of groups (default: what the distances show; √N with linkage and kmeans).",
 )
 @click.option(
     "--elasticity",
     type=FiniteRange(1.0, 2.0),
-    help="How uneven groups may be, from 1 (balanced) to 2 (default: 2).",
+    help="Unevenness of group sizes, from 1 (balanced) to 2 (default: 2).",
 )
 @click.option(
     "--method",
     type=click.Choice(["auto", "levels", "linkage", "kmeans"]),
     default="auto",
     show_default=True,
-    help="levels: groups as the distances show them. linkage, kmeans: balanced ones.",
+    help=(
+        "levels: groups of any size, as the distances show them. linkage, kmeans: balanced groups."
+    ),
 )
 @click.option(
     "--truth",
     metavar="FILE",
-    help="Where hosts really stand, a line row1/rack3: HOSTS each, or a topology of Slurm's or of "
-    "topograph's (also topograph:URL); say how well that was found.",
+    help="File with the true positions of the hosts, to compare the groups with: a line "
+    "row1/rack3: HOSTS each, or a topology of Slurm or topograph (also topograph:URL).",
 )
 @click.option(
     "--given",
     metavar="FILE",
-    help="Groups to take over, instead of finding any: as --truth, or a line NAME: HOSTS each.",
+    help="File with groups to use instead of finding any: as for --truth, or a line NAME: "
+    "HOSTS each.",
 )
 @with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print groups and capacities as JSON.")
@@ -119,7 +125,7 @@ def command(
     if lost and found.groups:
         again = next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way)
         note(
-            f"what was measured of {format_count(lost, 'uplink')} is of groups that are gone: "
+            f"{format_count(lost, 'uplink')} belonged to groups that no longer exist:  "
             f"{again} measures these"
         )
     if found.grouping.unmeasured:
@@ -135,9 +141,7 @@ def _refuse_finding(options: Mapping[str, str]) -> None:
     """Raise for options of finding groups if groups are given."""
     for name, written in options.items():
         if name not in {"file", "output", "given", "as_json"}:
-            raise click.UsageError(
-                f"{written} is for finding groups, in whose place --given stands."
-            )
+            raise click.UsageError(f"{written} applies to finding groups, and excludes --given.")
 
 
 def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> int:
@@ -168,7 +172,7 @@ def _check(target: str, output: str | None, truth: str | None, *, as_json: bool)
     document.check_writable(target, has_matrices=True)
     if as_json and _is_stdout(target):
         raise WrongUseError(
-            "--json and the cluster both want standard output", "give the file a name with -o"
+            "--json and the cluster both write to standard output", "give the file a name with -o"
         )
     if truth is not None and output is not None:
         document.refuse_same_file(truth, output)

@@ -28,7 +28,7 @@ VERBS = {
     epilog="Example: plink hub bounds --model resnet50 --workers 8 --link 10gbit",
 )
 def command() -> None:
-    """Aggregate gradients and step the optimiser at servers, and say beforehand what that takes."""
+    """Run servers that aggregate gradients and step the optimiser, and compute what they need."""
 
 
 for _name, _module in VERBS.items():

@@ -20,7 +20,9 @@ _MOST_WORKERS = 1 << 20
 
 @click.command(
     cls=SectionedCommand,
-    short_help="Say what bandwidth hides a model's exchange, with and without servers.",
+    short_help=(
+        "Compute the bandwidth that hides a model's communication, with and without servers."
+    ),
     epilog="Example: plink hub bounds --model 390MB --iteration 0.35 --workers 8 --link 10gbit. "
     "Example: plink hub bounds --model resnet50 --workers 8 --ports 4 --racks 2 --uplink 20gbit",
 )
@@ -28,42 +30,54 @@ _MOST_WORKERS = 1 << 20
     "--model",
     required=True,
     metavar="SIZE|NAME",
-    help="Bytes of the parameters, such as 390MB, or a network of the paper's Table 6.1: alexnet, "
-    "vgg11, vgg19, googlenet, inception-v3, resnet18, resnet50, resnet269, resnext269.",
+    help="Bytes of the model's parameters, such as 390MB, or a network of the paper's Table "
+    "6.1: alexnet, vgg11, vgg19, googlenet, inception-v3, resnet18, resnet50, resnet269, "
+    "resnext269.",
 )
 @click.option(
     "--iteration",
     "iteration_s",
     type=FiniteRange(min=1e-6, max=1e6),
     metavar="SECONDS",
-    help="Computing of an iteration.  [default: that of a named network, on a GTX 1080 Ti]",
+    help=(
+        "Seconds that an iteration computes.  [default:  that of a named network, on a GTX 1080 Ti]"
+    ),
 )
-@click.option("--workers", type=click.IntRange(2, _MOST_WORKERS), required=True, help="In all.")
+@click.option(
+    "--workers", type=click.IntRange(2, _MOST_WORKERS), required=True, help="Number of workers."
+)
 @click.option(
     "--link",
     "link_bits_s",
     type=RateType(),
     default="10gbit",
     show_default=True,
-    help="A worker's link, in one direction.",
+    help="Rate of a worker's link, in one direction.",
 )
 @_servers(
     "--servers",
     type=click.IntRange(1, _MOST_WORKERS),
-    help="How many share the model in NCS.  [default: as many as workers]",
+    help="Number of servers that share the model in NCS.  [default: as many as workers]",
 )
 @_servers(
     "--ports",
     type=click.IntRange(1, 4096),
     default=1,
     show_default=True,
-    help="Interfaces of each server.",
+    help="Number of interfaces of each server.",
 )
 @_servers(
-    "--port-rate", "port_bits_s", type=RateType(), help="Of each.  [default: a worker's link]"
+    "--port-rate",
+    "port_bits_s",
+    type=RateType(),
+    help="Rate of each interface.  [default: a worker's link]",
 )
-@_racks("--racks", type=click.IntRange(2, 4096), help="Equal racks, with a server in each.")
-@_racks("--uplink", "uplink_bits_s", type=RateType(), help="A rack's, in one direction.")
+@_racks(
+    "--racks", type=click.IntRange(2, 4096), help="Number of equal racks, with a server in each."
+)
+@_racks(
+    "--uplink", "uplink_bits_s", type=RateType(), help="Rate of a rack's uplink, in one direction."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(
     *,
@@ -78,7 +92,7 @@ def command(
     uplink_bits_s: float | None,
     as_json: bool,
 ) -> None:
-    """Say what bandwidth hides the exchange of a model behind computing, and what does not.
+    """Compute the bandwidth that hides a model's communication behind computation.
 
     Every worker pushes gradients and pulls weights in every iteration. A server is central or
     sharded, and on a worker's host (CC, CS) or on hosts of its own (NCC, NCS). With --racks, it
@@ -96,7 +110,8 @@ def command(
     network, size_bytes = _model(model)
     if iteration_s is None and network is None:
         raise WrongUseError(
-            f"--model {model} says no time of an iteration", "give it with --iteration SECONDS"
+            f"--model {model} does not define the time of an iteration",
+            "give it with --iteration SECONDS",
         )
     computing_s = iteration_s if iteration_s is not None else network.iteration_s  # type: ignore[union-attr]
     server_bits_s = ports * (link_bits_s if port_bits_s is None else port_bits_s)
@@ -104,13 +119,13 @@ def command(
         size_bytes, computing_s, workers, link_bits_s, servers or workers, server_bits_s
     )
     if (racks is None) != (uplink_bits_s is None):
-        raise WrongUseError("--racks and --uplink go together", "say both, or neither")
+        raise WrongUseError("--racks and --uplink go together", "give both, or neither")
     in_racks = None
     if racks is not None and uplink_bits_s is not None:
         if workers % racks:
             raise WrongUseError(
-                f"{workers} workers are not the same number in each of {racks} racks",
-                "the inequality is of equal racks",
+                f"{workers} workers cannot be divided evenly among {racks} racks",
+                "the bound holds for racks of equal size",
             )
         in_racks = Racks(racks, workers // racks, link_bits_s, server_bits_s, uplink_bits_s)
     found = found_bounds(model, training, in_racks, network if iteration_s is None else None)

@@ -17,7 +17,7 @@ from plink.cli.stderr import read_kept_secret
 
 
 @click.command(
-    short_help="Write a snapshot of a service, while its workers go on.",
+    short_help="Write a snapshot of a service while its workers continue.",
     epilog="Example: plink hub checkpoint 10.0.0.9:7100 --name job --secret-file hub.secret",
 )
 @servers
@@ -28,7 +28,7 @@ from plink.cli.stderr import read_kept_secret
 def command(
     *, servers: tuple[str, ...], namespace: str, secret_file: str, tls: str | None, as_json: bool
 ) -> None:
-    """Write values and the optimiser's state at the end of an iteration, the same on all servers.
+    """Write values and optimiser state after an iteration, the same one on all servers.
 
     Each server writes a file to its folder (plink hub serve --snapshots); their names are printed.
     """

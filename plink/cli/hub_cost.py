@@ -20,7 +20,7 @@ _MOST_DOLLARS = 1e9
 
 
 @click.command(
-    short_help="Compare the price of quick links with that of a hub and slow ones.",
+    short_help="Compare the price of fast links with that of a hub and slow links.",
     epilog="Example: plink hub cost --price gpu=25000 --price server=12000 --gpus 8",
 )
 @click.option(
@@ -28,25 +28,25 @@ _MOST_DOLLARS = 1e9
     "prices",
     metavar="NAME=DOLLARS",
     multiple=True,
-    help="Of worker, gpu, fast-nic, fast-port, fast-cable, nic, port, cable, server, server-nic; "
-    "may be given more than once.  [default: the paper's, of 2018]",
+    help="Price in dollars of a worker, gpu, fast-nic, fast-port, fast-cable, nic, port, "
+    "cable, server or server-nic; may be given more than once.  [default: the paper's, of 2018]",
 )
 @click.option(
-    "--gpus", type=click.IntRange(0, 1024), default=4, show_default=True, help="Of a worker."
+    "--gpus", type=click.IntRange(0, 1024), default=4, show_default=True, help="GPUs of a worker."
 )
 @click.option(
     "--switch-ports",
     type=click.IntRange(2, 1 << 16),
     default=128,
     show_default=True,
-    help="Of a rack's switch, at the rate of workers with a hub.",
+    help="Ports of a rack's switch, at the rate of workers with a hub.",
 )
 @click.option(
     "--server-ports",
     type=click.IntRange(1, 1 << 16),
     default=20,
     show_default=True,
-    help="Of a hub.",
+    help="Ports of a hub.",
 )
 @click.option(
     "--oversubscription",
@@ -56,7 +56,7 @@ _MOST_DOLLARS = 1e9
     default=(1.0, 2.0, 3.0),
     show_default="1, 2 and 3",
     metavar="F",
-    help="Of the racks' uplinks with a hub; may be given more than once.",
+    help="Oversubscription of the racks' uplinks with a hub; may be given more than once.",
 )
 @click.option(
     "--throughput",
@@ -64,7 +64,7 @@ _MOST_DOLLARS = 1e9
     default=0.98,
     show_default=True,
     metavar="RATIO",
-    help="Of a worker with a hub, over one with quick links.",
+    help="Throughput of a worker with a hub, relative to one with fast links.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(
@@ -77,7 +77,7 @@ def command(
     throughput: float,
     as_json: bool,
 ) -> None:
-    """Compare what a worker costs with quick links and with a hub and slow links.
+    """Compare a worker's cost with fast links and with a hub and slow links.
 
     The model is that of the paper's section 6.1.10, with your prices: links of 100 Gbit/s without
     oversubscription against 25 Gbit/s with a hub in every rack. It does not reproduce the paper's
@@ -107,7 +107,7 @@ def _prices(given: Sequence[str]) -> Prices:
         name, _, value = text.partition("=")
         if name not in known:
             raise WrongUseError(
-                f"--price {text!r} is of nothing that the model knows",
+                f"--price {text!r} names no part that the model knows",
                 f"write NAME=DOLLARS with one of {', '.join(known)}",
             )
         try:

@@ -26,7 +26,7 @@ _quotas = options_of("What it may take at most")
 
 @click.command(
     cls=SectionedCommand,
-    short_help="Make a service for a job, on one server or several.",
+    short_help="Create a service for a job, on one server or several.",
     epilog="Example: plink hub create 10.0.0.9:7100 --workers 8 --optimizer adamw "
     "--secret-file hub.secret --worker-secret-file job.secret",
 )
@@ -38,81 +38,105 @@ _quotas = options_of("What it may take at most")
 @click.option(
     "--workers",
     type=click.IntRange(1, 4096),
-    help="That contribute.  [default: the plan's; required without one]",
+    help="Number of workers that contribute.  [default:  the plan's; required without one]",
 )
 @click.option(
     "--worker-secret-file",
     required=True,
     metavar="FILE",
-    help="Where the service's own secret goes, which workers need.",
+    help="File to write the service's own secret to, which workers need.",
 )
 @click.option(
     "--optimizer",
     type=click.Choice(["none", "sgd", "momentum", "adam", "adamw"]),
     default="sgd",
     show_default=True,
-    help="momentum: SGD with it, in Nesterov's form if workers say so.",
+    help=(
+        "Optimizer of the service; momentum: SGD with momentum, in Nesterov's form if workers "
+        "request it."
+    ),
 )
 @click.option(
     "--mode",
     type=click.Choice(["sync", "async", "ssp"]),
     default="sync",
     show_default=True,
-    help="ssp: nobody is more than --staleness iterations ahead.",
+    help="Synchronisation; ssp: no worker is more than --staleness iterations ahead.",
 )
-@click.option("--staleness", type=click.IntRange(0, 1 << 20), default=0, help="For ssp.")
+@click.option(
+    "--staleness",
+    type=click.IntRange(0, 1 << 20),
+    default=0,
+    help="With --mode ssp: iterations that a worker may be ahead.",
+)
 @click.option(
     "--commit",
     type=click.Choice(["stream", "step"]),
     default="stream",
     show_default=True,
-    help="step: all gradients are there before the first of them is used.",
+    help=(
+        "When gradients are applied; step: only after all gradients of the iteration have arrived."
+    ),
 )
-@click.option("--clip-norm", type=FiniteRange(min=0.0, min_open=True), help="With --commit step.")
-@click.option("--skip-nonfinite", is_flag=True, help="With --commit step: such steps do nothing.")
+@click.option(
+    "--clip-norm",
+    type=FiniteRange(min=0.0, min_open=True),
+    help="With --commit step: largest norm of the gradients.",
+)
+@click.option(
+    "--skip-nonfinite",
+    is_flag=True,
+    help="With --commit step: skip steps with gradients that are not finite.",
+)
 @click.option("--deterministic", is_flag=True, help="Add contributions in a fixed order.")
 @click.option(
     "--on-loss",
     type=click.Choice(["fail", "wait", "shrink"]),
     default="fail",
     show_default=True,
-    help="What follows when a worker is lost.",
+    help="Reaction to the loss of a worker.",
 )
-@click.option("--grace", "grace_s", type=FiniteRange(min=0.0), default=0.0, help="For wait, in s.")
+@click.option(
+    "--grace",
+    "grace_s",
+    type=FiniteRange(min=0.0),
+    default=0.0,
+    help="With --on-loss wait: seconds to wait for the worker.",
+)
 @click.option(
     "--wire",
     type=click.Choice(["float32", "bfloat16", "float16", "int8"]),
     default="float32",
     show_default=True,
-    help="The type in which gradients travel.",
+    help="Number type in which gradients are sent.",
 )
 @click.option(
     "--weight",
     type=FiniteRange(min=0.0, min_open=True),
     default=1.0,
     show_default=True,
-    help="Its share of a server beside other services.",
+    help="Weight of this service against others on the same server.",
 )
 @_quotas(
     "--most-bytes",
     type=SizeType(),
     default="64GiB",
     show_default=True,
-    help="Of sums, values, state, and what waits for its turn.",
+    help="Most bytes of sums, values, optimiser state and queued data.",
 )
 @_quotas(
     "--most-workers",
     type=click.IntRange(1, 4096),
     default=4096,
     show_default=True,
-    help="At the same time.",
+    help="Most workers at the same time.",
 )
 @_quotas(
     "--most-connections",
     type=click.IntRange(1, 1 << 20),
     default=1 << 16,
     show_default=True,
-    help="For data, of all workers; each has one to every core of every port.",
+    help="Most data connections of all workers; each worker has one to every core of every port.",
 )
 def command(
     *,
@@ -127,7 +151,7 @@ def command(
     most_connections: int,
     **options: Any,
 ) -> None:
-    """Make a service on these servers, named in the order in which workers will name them.
+    """Create a service on these servers, listed in the order that workers will use.
 
     A plan with servers names them and how many workers there are; where it has a server in each
     rack, workers call that of their own.
@@ -144,15 +168,15 @@ def command(
     racks = planned.racks if planned else ()
     if racks and workers is not None:
         raise WrongUseError(
-            "a plan with a server in each rack says how many workers each has",
-            "leave --workers out",
+            "--workers excludes a plan with a server in each rack",
+            "leave out --workers: the plan defines it",
         )
     workers = workers or (planned.workers if planned else None)
     if workers is None:
-        raise WrongUseError("--workers says how many contribute", "a plan says so, too")
+        raise WrongUseError("--workers is missing", "give --workers N, or a plan, which defines it")
     if os.path.lexists(worker_secret_file):
         raise WrongUseError(
-            f"{worker_secret_file}: is there already",
+            f"{worker_secret_file}: exists already",
             "every service has a new secret: name another file, or remove that one",
         )
     secret, files = read_kept_secret(secret_file), tls_files(tls)

@@ -17,7 +17,7 @@ from plink.cli.stderr import read_kept_secret
 
 
 @click.command(
-    short_help="End a service; its workers are told.",
+    short_help="End a service, and notify its workers.",
     epilog="Example: plink hub delete 10.0.0.9:7100 --name job --secret-file hub.secret",
 )
 @servers
@@ -28,7 +28,7 @@ from plink.cli.stderr import read_kept_secret
 def command(
     *, servers: tuple[str, ...], namespace: str, secret_file: str, tls: str | None, as_json: bool
 ) -> None:
-    """End a service on these servers. Values that no snapshot has are lost.
+    """End a service on these servers. Values that are in no snapshot are lost.
 
     It does not wait for an iteration's end, which may never come. Its workers are told that it was
     deleted.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from plink.transport.tls import Tls
 
 secret_file = click.option(
-    "--secret-file", required=True, metavar="FILE", help="The servers' secret."
+    "--secret-file", required=True, metavar="FILE", help="File with the servers' secret."
 )
 
 
@@ -52,7 +52,7 @@ def read_service(path: str) -> PlannedService:
 
     if path != document.STANDARD_STREAM and not os.path.lexists(path):
         raise WrongUseError(
-            f"{path}: is neither HOST:PORT nor a plan's file",
+            f"{path}: is neither HOST:PORT nor a plan file",
             "write a server as 10.0.0.9:7100; plink plan --servers HOST makes a plan",
         )
     return planned_service(plan_file.read_plan(path, with_servers=True), path)
@@ -62,15 +62,20 @@ servers = click.argument(
     "servers", nargs=-1, required=True, metavar="PLAN|HOST:PORT...", callback=_servers
 )
 namespace = click.option(
-    "--name", "namespace", default="job", show_default=True, metavar="NAME", help="Of the service."
+    "--name",
+    "namespace",
+    default="job",
+    show_default=True,
+    metavar="NAME",
+    help="Name of the service.",
 )
 tls = click.option(
     "--tls",
     metavar="FOLDER",
-    help="Call by TLS, with the certificate that plink plan --certificates made.  "
-    "[default: what PLINK_TLS names]",
+    help="Use TLS with the certificate in this folder (plink plan --certificates).  [default: "
+    "the folder that PLINK_TLS names]",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 def tls_files(folder: str | None) -> Tls | None:

@@ -17,7 +17,7 @@ from plink.cli.stderr import read_kept_secret
 
 
 @click.command(
-    short_help="Let a new service go on from a snapshot.",
+    short_help="Restore a new service from a snapshot.",
     epilog="Example: plink hub restore 10.0.0.9:7100 --name job --snapshot job-1200 "
     "--secret-file hub.secret",
 )
@@ -30,7 +30,7 @@ from plink.cli.stderr import read_kept_secret
     "--snapshot",
     required=True,
     metavar="NAME",
-    help="What the names of its files begin with; all of them lie in each server's folder.",
+    help="Prefix of the snapshot's file names; each server's folder must hold all of the files.",
 )
 def command(
     *,
@@ -41,7 +41,7 @@ def command(
     snapshot: str,
     as_json: bool,
 ) -> None:
-    """Let a service that no worker has joined yet go on from a snapshot.
+    """Restore a service that no worker has joined yet from a snapshot.
 
     It may have other servers, ports and cores than the one that wrote it.
     """

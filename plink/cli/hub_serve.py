@@ -18,29 +18,35 @@ from plink.cli.hub_options import as_json, print_done, read_service
     "--secret-file hub.secret",
 )
 @click.argument("plan", metavar="PLAN", required=False)
-@click.option("--host", metavar="NAME", help="Of the plan's, whose server this is.")
+@click.option("--host", metavar="NAME", help="Host of the plan whose server this is.")
 @click.option(
     "--listen",
     metavar="ADDRESS[,ADDRESS...]",
-    help="HOST:PORT of each interface; workers call the first, and send data to all.",
+    help="HOST:PORT of each interface; workers connect to the first, and send data to all.",
 )
-@click.option("--cores", type=click.IntRange(1, 1024), help="Event loops.  [default: all cores]")
 @click.option(
-    "--weights", metavar="NUMBER[,NUMBER...]", help="Of the interfaces, such as their rates."
+    "--cores", type=click.IntRange(1, 1024), help="Number of event loops.  [default: all cores]"
+)
+@click.option(
+    "--weights",
+    metavar="NUMBER[,NUMBER...]",
+    help="Weights of the interfaces, such as their rates.",
 )
 @click.option(
     "--secret-file",
     required=True,
     metavar="FILE",
-    help="Of whoever makes services; created if the file does not exist.",
+    help="File with the secret for creating services; created if it does not exist.",
 )
-@click.option("--snapshots", metavar="FOLDER", help="Where snapshots are written to and read from.")
+@click.option("--snapshots", metavar="FOLDER", help="Folder for writing and reading snapshots.")
 @click.option(
     "--tls",
     metavar="FOLDER",
-    help="Talk by TLS alone, with the certificate in this folder (plink plan --certificates).",
+    help="Use TLS only, with the certificate in this folder (plink plan --certificates).",
 )
-@click.option("--metrics", metavar="HOST:PORT", help="Serve Prometheus metrics there.")
+@click.option(
+    "--metrics", metavar="HOST:PORT", help="Address at which to serve Prometheus metrics."
+)
 @as_json
 def command(
     *,
@@ -55,7 +61,7 @@ def command(
     tls: str | None,
     metrics: str | None,
 ) -> None:
-    """Serve jobs whose workers push gradients and get new values.
+    """Serve jobs whose workers push gradients and pull new values.
 
     Where it listens is told, or is that of a host's server in a plan with servers.
 
@@ -73,7 +79,7 @@ def command(
 
     if (plan is None) == (listen is None) or (plan is not None and weights is not None):
         raise WrongUseError(
-            "a server listens where --listen says, or where a plan does",
+            "a server needs addresses, from --listen or from a plan",
             "plink hub serve --listen 10.0.0.9:7100, or plink hub serve plan.json --host NAME",
         )
     if plan is not None:
@@ -89,7 +95,7 @@ def command(
     else:
         make_secret(secret_file)
     if snapshots is not None and not os.path.isdir(snapshots):  # noqa: PTH112
-        raise WrongUseError(f"{snapshots}: is no folder", "make it first")
+        raise WrongUseError(f"{snapshots}: is not a folder", "create the folder first")
     files = None if tls is None else Tls.of_folder(tls)
     if files is not None:
         note_if_others_read(files.for_host().key)
@@ -107,11 +113,12 @@ def command(
         print_done(text, {"addresses": server.addresses}, as_json=as_json)
         if tls is None:
             note(
-                "serving in the clear: what is sent is proven, and whoever reads the network reads "
-                "gradients and values, or changes them; --tls FOLDER encrypts"
+                "serving without encryption: peers are authenticated, but others on the network "
+                "can "
+                "read and change the data; --tls FOLDER encrypts"
             )
         else:
-            note("serving by TLS alone")
+            note("serving with TLS only")
         if metrics is not None:
             note(f"metrics at http://{server.metrics_address}/metrics")
         is_asked_to_end = wait() == signal.SIGTERM
@@ -124,5 +131,5 @@ def _parse_addresses(listen: str, weights: str | None) -> tuple[list[str], list[
     try:
         numbers = [float(word) for word in weights.split(",")] if weights else []
     except ValueError:
-        raise WrongUseError(f"--weights {weights}: expected numbers") from None
+        raise WrongUseError(f"--weights {weights}: expected comma-separated numbers") from None
     return [address.strip() for address in listen.split(",")], numbers

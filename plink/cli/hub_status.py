@@ -9,7 +9,7 @@ from plink.cli.stderr import read_kept_secret
 
 
 @click.command(
-    short_help="Show how a server and its services are doing.",
+    short_help="Show the state of a server and its services.",
     epilog="Example: plink hub status 10.0.0.9:7100 --secret-file hub.secret",
 )
 @click.argument("server", metavar="HOST:PORT")

@@ -27,12 +27,12 @@ _MOST_LINES = 3
     type=FiniteRange(0, 100),
     default=10.0,
     show_default=True,
-    help="Which percentile of a pair's samples the numbers are.",
+    help="Percentile of a pair's samples that the numbers are.",
 )
 @click.option(
     "--size",
     metavar="SIZE",
-    help="Size of the messages whose bandwidth counts, as 32MiB (default: the fastest of any).",
+    help="Message size to take bandwidths from, such as 32MiB (default: the fastest).",
 )
 @click.option(
     "-o",
@@ -41,7 +41,7 @@ _MOST_LINES = 3
     metavar="FILE",
     help="Cluster file (default: stdout); .npz for thousands of hosts.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was found as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary of the import as JSON.")
 def command(
     *,
     measured: tuple[str, ...],

@@ -14,5 +14,5 @@ def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
     """
     if as_json and output == document.STANDARD_STREAM:
         raise WrongUseError(
-            f"--json and {what} both want standard output", "give the file a name with -o"
+            f"--json and {what} both write to standard output", "give the file a name with -o"
         )

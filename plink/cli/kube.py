@@ -22,7 +22,7 @@ _KEYS = ("fabric.topograph.run/tier-{tier}",)
     "kubectl apply -k plink-kube",
 )
 def command() -> None:
-    """Measure the nodes of a Kubernetes cluster, and tell schedulers how they are wired."""
+    """Measure the nodes of a Kubernetes cluster, and label them for schedulers."""
 
 
 @command.command(
@@ -34,12 +34,14 @@ def command() -> None:
 @click.option(
     "--host-network", is_flag=True, help="Measure the network of the nodes, not that of pods."
 )
-@click.option("--secret-file", metavar="FILE", help="Secret to take over.  [default: a new one]")
+@click.option(
+    "--secret-file", metavar="FILE", help="File with the secret to use.  [default: a new secret]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the names of the files as JSON.")
 def manifests(
     output: str, *, image: str, host_network: bool, secret_file: str | None, as_json: bool
 ) -> int:
-    """Write what kubectl apply -k takes: agents on all nodes, and a job that measures them.
+    """Write manifests for kubectl apply -k: agents on all nodes, and a job that measures them.
 
     The folder holds the secret that agents and prober know. The job runs once a day; the files say
     how to run it at once.
@@ -51,7 +53,7 @@ def manifests(
 
 @command.command(
     cls=SectionedCommand,
-    short_help="Write tiers of the network on nodes, as labels.",
+    short_help="Label nodes with their network tiers.",
     epilog="Example: plink kube labels cluster.json --dry-run",
 )
 @click.argument("cluster", metavar="[CLUSTER]", required=False)
@@ -60,20 +62,25 @@ def manifests(
     "keys",
     metavar="KEY",
     multiple=True,
-    help="Key of a label, once for each tier, the nearest first; {tier} stands for the tier's "
+    help=f"Label key, once for each tier, the nearest first; {{tier}} stands for the tier's "
     f"number, from 0.  [default: {', '.join(_KEYS)}]",
 )
-@click.option("--overwrite", is_flag=True, help="Replace labels that something else has written.")
-@click.option("--remove", is_flag=True, help="Take all labels away that plink has written.")
-@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@click.option("--overwrite", is_flag=True, help="Replace labels that plink did not write.")
+@click.option("--remove", is_flag=True, help="Remove all labels that plink has written.")
+@click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print labels and changes as JSON.")
 @_reaching(
     "--api",
     metavar="URL",
-    help="Its address.  [default: that of the cluster whose pod this is, or what kubectl reaches]",
+    help="URL of the API server.  [default: that of the cluster whose pod this is, or the one "
+    "kubectl uses]",
 )
-@_reaching("--token-file", metavar="FILE", help="With --api: the token to use.")
-@_reaching("--ca-file", metavar="FILE", help="With --api: who may sign the server's certificate.")
+@_reaching("--token-file", metavar="FILE", help="With --api: file with the token to use.")
+@_reaching(
+    "--ca-file",
+    metavar="FILE",
+    help="With --api: file with the authority of the server's certificate.",
+)
 @_reaching(
     "--timeout",
     "limit_s",
@@ -81,7 +88,7 @@ def manifests(
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to try a request again.",
+    help="Seconds to retry a request.",
 )
 def labels(
     cluster: str | None,
@@ -96,7 +103,7 @@ def labels(
     ca_file: str | None,
     limit_s: float,
 ) -> int:
-    """Write the tiers of the network that a cluster file shows on its nodes, as labels.
+    """Label nodes with the network tiers that a cluster file shows.
 
     Nodes are found by the names of hosts, or by their addresses. Values stay as they are where
     groups do. Labels that something else has written are neither changed nor removed, and named
@@ -112,14 +119,14 @@ def labels(
 
 
 @command.command(
-    short_help="Print figures of a measurement for Prometheus.",
+    short_help="Print a measurement's metrics for Prometheus.",
     epilog="Example: plink kube metrics cluster.json -o /var/lib/node_exporter/plink.prom",
 )
 @click.argument("cluster", metavar="CLUSTER")
-@click.option("-o", "--output", metavar="FILE", help="Where they go (default: stdout).")
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+@click.option("-o", "--output", metavar="FILE", help="File to write (default: stdout).")
+@click.option("--json", "as_json", is_flag=True, help="Print the metrics as JSON.")
 def metrics(cluster: str, *, output: str | None, as_json: bool) -> int:
-    """Print the figures of a measurement in the text format of Prometheus.
+    """Print a measurement's metrics in Prometheus' text format.
 
     For the textfile collector of its node exporter, or a push gateway.
     """

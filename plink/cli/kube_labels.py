@@ -72,8 +72,8 @@ def _without_groups(cluster: Cluster, options: LabelOptions) -> int:
             f"{cluster.source}: holds no groups", f"{next_command('group', file)} finds them"
         )
     note(
-        f"{cluster.source}: no groups were found, so nodes keep the labels that they have; "
-        f"{next_command('kube', 'labels', '--remove')} takes them away"
+        f"{cluster.source}: no groups were found, so nodes keep their labels;  "
+        f"{next_command('kube', 'labels', '--remove')} removes them"
     )
     if options.as_json:
         click.echo(json_text(_data(Outcome(), dry_run=options.dry_run)))
@@ -112,22 +112,25 @@ def _warn(outcome: Outcome) -> int:
     if len(outcome.keys) < outcome.tiers:
         note(
             f"{outcome.tiers} tiers were found, and the widest "
-            f"{outcome.tiers - len(outcome.keys)} have no key; --key names more"
+            f"{outcome.tiers - len(outcome.keys)} have no key; add keys with --key"
         )
     if outcome.not_nodes:
         count = format_count(len(outcome.not_nodes), "host")
         warn(
-            f"{count} of the file are no nodes of this cluster: {_some(outcome.not_nodes)}",
-            "call agents what their nodes are called (plink agent --name)",
+            f"{count} of the file are not nodes of this cluster: {_some(outcome.not_nodes)}",
+            "give agents the names of their nodes (plink agent --name)",
         )
     if outcome.gone:
-        warn(f"{format_count(len(outcome.gone), 'node')} went meanwhile: {_some(outcome.gone)}")
+        warn(
+            f"{format_count(len(outcome.gone), 'node')} disappeared meanwhile: "
+            f"{_some(outcome.gone)}"
+        )
     for node, keys in list(outcome.conflicts.items())[:_MOST_NAMED]:
-        warn(f"{node}: something else has written {_some(keys)}")
+        warn(f"{node}: has labels that plink did not write: {_some(keys)}")
     if outcome.conflicts:
         warn(
             f"{format_count(len(outcome.conflicts), 'node')} with labels that plink did not write",
-            "choose other keys with --key, or --overwrite them",
+            "choose other keys with --key, or replace the labels with --overwrite",
         )
     return EXIT_PARTIAL if outcome.not_nodes or outcome.gone or outcome.conflicts else 0
 

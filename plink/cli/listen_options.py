@@ -26,12 +26,15 @@ _OPTIONS = (
     _option(
         "--listen",
         metavar="HOST:PORT",
-        help="Reach nobody: wait here for the hosts' own calls (plink agent --join).",
+        help=(
+            "Wait at this address for hosts to connect (plink agent --join), instead of "
+            "reaching them."
+        ),
     ),
     _option(
         "--secret-file",
         metavar="FILE",
-        help="Secret that the agents have, too; made if there is no such file.",
+        help="File with the secret that the agents have; created if it does not exist.",
     ),
     _option(
         "--wait",
@@ -40,7 +43,7 @@ _OPTIONS = (
         default=_WAIT_S,
         show_default=True,
         metavar="SECONDS",
-        help="How long to wait for calls.",
+        help="Seconds to wait for hosts to connect.",
     ),
 )
 
@@ -60,14 +63,16 @@ def take_any_way(values: dict[str, Any]) -> Outgoing | ListenOptions:
     way = take_way(values)
     if listen is None:
         if secret_file is not None:
-            raise click.UsageError("--secret-file is for --listen.")
+            raise click.UsageError("--secret-file needs --listen.")
         return way
     if secret_file is None:
-        raise click.UsageError("--listen needs --secret-file FILE, with what agents know, too.")
+        raise click.UsageError(
+            "--listen needs --secret-file FILE, with the secret that agents have."
+        )
     if has_via:
-        raise click.UsageError("--via and --listen are two ways to the same hosts.")
+        raise click.UsageError("--via and --listen exclude each other.")
     if way != replace(SshOptions(), concurrency=way.concurrency):
-        raise click.UsageError("--listen takes no options of SSH: hosts call by themselves.")
+        raise click.UsageError("--listen excludes SSH options, as hosts connect to plink.")
     from plink.probes.calls.options import ListenOptions  # noqa: PLC0415
     from plink.transport.addresses import parse_address  # noqa: PLC0415  seldom needed
     from plink.transport.proofs import make_secret  # noqa: PLC0415

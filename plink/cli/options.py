@@ -212,8 +212,8 @@ def with_distances_option() -> Callable[[Function], Function]:
         type=click.Choice(["estimate", "readings"]),
         default="estimate",
         show_default=True,
-        help="What stands for a pair: the best estimate, which draws a pair whose readings "
-        "disagree towards others of its groups, or the readings as they are.",
+        help="Distance of a pair: the best estimate, which draws a pair with disagreeing "
+        "readings towards others of its groups, or the readings as measured.",
     )
 
 

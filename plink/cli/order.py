@@ -54,7 +54,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     metavar="NAME",
     default="ring",
     show_default=True,
-    help="The collective's algorithm that the order is for: ring, halving-doubling, tree, bcube, "
+    help="Collective algorithm that the order is for: ring, halving-doubling, tree, bcube, "
     "gloo-ring, openmpi-rabenseifner, ... (--list-algorithms).",
 )
 @click.option(
@@ -63,36 +63,37 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     is_eager=True,
     expose_value=False,
     callback=_list_algorithms,
-    help="Print every algorithm's name and what it is.",
+    help="Print every algorithm with its description.",
 )
 @click.option(
     "--mesh",
     "mesh_text",
     metavar="SIZES",
-    help="Place ranks for several dimensions at once, whose groups each run a collective, in place "
-    "of --algo: as PyTorch's DeviceMesh, the last dimension's ranks are neighbours. Example: "
-    "--mesh dp=4,pp=2,tp=2 --traffic tp=20GB,dp=halving-doubling:2GB,pp=100MB",
+    help="Order ranks for the dimensions of a mesh instead of --algo, each of whose groups "
+    "runs a collective. As in PyTorch's DeviceMesh, the last dimension's ranks are neighbours. "
+    "Example: --mesh dp=4,pp=2,tp=2 --traffic tp=20GB,dp=halving-doubling:2GB,pp=100MB",
 )
 @click.option(
     "--traffic",
     metavar="BYTES",
-    help="What each dimension of the mesh carries in an iteration, in bytes (or as weights), and "
-    "what runs it: pp is a chain, ep all-to-all and others a ring, unless it says ALGO:BYTES. "
-    "Dimensions that it leaves out carry nothing (default: --size in each).",
+    help="Bytes (or weights) that each dimension of the mesh moves per iteration, and "
+    "optionally its algorithm as ALGO:BYTES; by default pp is a chain, ep all-to-all and "
+    "others a ring. Dimensions left out have no traffic (default: --size in each).",
 )
 @click.option(
     "--trace",
     "trace_name",
     metavar="FILE",
-    help="Place ranks for what a job sends, in place of --algo: GOAL's text, or one of Chakra's "
-    "execution traces NAME.0.et, NAME.1.et, ... (those beside it are read, too).",
+    help="Order ranks for the traffic of a job instead of --algo: a file in GOAL's text "
+    "format, or one of Chakra's execution traces NAME.0.et, NAME.1.et, ... (the others beside "
+    "it are read, too).",
 )
 @click.option(
     "--objective",
     type=click.Choice(["latency", "contention", "bandwidth"]),
-    help="Sum latencies, predict the time of flows that share links, or widen the bottleneck "
-    "(default: contention where the file holds uplinks, else latency; bandwidth where it holds no "
-    "round-trip times).",
+    help="Cost to minimise: the sum of latencies, the predicted time of flows that share "
+    "links, or the time of a Gbit over the bottleneck (default: contention if the file holds "
+    "uplinks, else latency; bandwidth if it holds no round-trip times).",
 )
 @click.option(
     "--size",
@@ -102,27 +103,35 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     show_default=True,
     help="Size of the buffer, for contention: 20MB, 4KiB, 1024.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Where the order or the launcher's file goes.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="File to write: the order, or the launcher's file."
+)
 @with_format_option
 @click.option(
     "--ranks",
     metavar="N",
     type=click.IntRange(1, 1 << 24),
-    help="Number of ranks (default: all slots). Where there are more hosts, the best are chosen.",
+    help="Number of ranks (default: all slots). If there are more hosts than needed, the best "
+    "are chosen.",
 )
 @click.option(
-    "--slots", type=click.IntRange(1, 1 << 16), help="Ranks on every host (default: the file's)."
+    "--slots",
+    type=click.IntRange(1, 1 << 16),
+    help="Ranks on every host (default: the file's slots).",
 )
 @click.option(
     "--interleave",
     "is_interleaved",
     is_flag=True,
-    help="Let ranks of a host be apart where that is cheaper; not every launcher can.",
+    help=(
+        "Allow ranks of a host not to be adjacent where that is cheaper; not every launcher "
+        "supports it."
+    ),
 )
 @click.option(
     "--percentile",
     type=FiniteRange(0, 100),
-    help="Which one stands for a pair (default: the file's reading).",
+    help="Percentile that stands for a pair (default: the file's reading).",
 )
 @with_distances_option()
 @with_time_limit_option("Seconds for everything but reading the file.")
@@ -133,42 +142,43 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     type=FiniteRange(0, 86_400),
     default=0.0,
     metavar="SECONDS",
-    help="Let an exact engine look for something strictly better for so long, or prove that there "
-    "is nothing.",
+    help="Seconds in which an exact engine searches for a better order, or proves that there "
+    "is none.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["cp-sat", "z3"]),
     default="cp-sat",
     show_default=True,
-    help="Which one --prove asks: OR-Tools' CP-SAT, or Z3 as in Luo 2020.",
+    help="Exact engine of --prove: OR-Tools' CP-SAT, or Z3 as in Luo 2020.",
 )
 @click.option(
     "--threads",
     type=click.IntRange(1, 1024),
     default=1,
     show_default=True,
-    help="Searches at the same time.",
+    help="Number of search threads.",
 )
 @click.option(
     "--executor",
     metavar="WHERE",
-    help="Search by --restarts of --steps each, not by time, and where: local (--threads), "
-    "dask://HOST:PORT or ray://HOST:PORT. The same seed gives the same order anywhere.",
+    help="Search by --restarts of --steps each, not by time, on an executor: local "
+    "(--threads), dask://HOST:PORT or ray://HOST:PORT. The same seed gives the same order "
+    "everywhere.",
 )
 @click.option(
     "--restarts",
     type=click.IntRange(1, 1 << 20),
     default=8,
     show_default=True,
-    help="With --executor: searches, each from a seed of its own.",
+    help="With --executor: number of searches, each with its own seed.",
 )
 @click.option(
     "--steps",
     type=click.IntRange(1, 1 << 40),
     default=1_000_000,
     show_default=True,
-    help="With --executor: moves that each search tries (a ring's ends by itself).",
+    help="With --executor: moves that each search tries (a search for a ring ends by itself).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print order and costs as JSON.")
 def command(
@@ -228,7 +238,7 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
 
         if format_name not in launchers.describe_formats():
             raise WrongUseError(
-                f"there is no format {format_name!r}", "plink order --format LIST names them"
+                f"there is no format {format_name!r}", "plink order --format LIST lists the formats"
             )
     if output is not None:
         document.check_writable(output)
@@ -237,7 +247,7 @@ def _check(file: str, output: str | None, format_name: str | None, *, as_json: b
     has_data_on_stdout = is_default or output == document.STANDARD_STREAM
     if has_data_on_stdout and as_json:
         raise WrongUseError(
-            "--json and the file both want standard output", "give the file a name with -o"
+            "--json and the file both write to standard output", "give the file a name with -o"
         )
     return has_data_on_stdout
 
@@ -281,7 +291,7 @@ def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
     if request.ranks not in (None, found.ranks):
         raise WrongUseError(
             f"{source}: the order has {format_count(found.ranks, 'rank')}, not {request.ranks}",
-            "plink order CLUSTER --ranks makes one for them",
+            "plink order CLUSTER --ranks makes an order for that number",
         )
     of_the_search = {item.name for item in fields(request)} - {"slots"}
     given = given_options(click.get_current_context())
@@ -289,7 +299,7 @@ def _made_before(order: Order, request: OrderRequest, source: str) -> Order:
     unused = [option for name, option in given.items() if name in of_the_search]
     if unused:
         verb = "has" if len(unused) == 1 else "have"
-        note(f"nothing is searched: {format_names(unused)} {verb} no effect")
+        note(f"the order is from a file, so {format_names(unused)} {verb} no effect")
     return found
 
 
@@ -316,7 +326,7 @@ def _explain(format_name: str, output: str, order: Order) -> None:
     if caveat is not None:
         note(caveat)
     if any(host.user or host.port or host.ssh_address for host in order.hosts):
-        note("the file holds names only: users and ports belong in the SSH configuration")
+        note("the file holds names only; put users and ports into the SSH configuration")
 
 
 def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
@@ -325,7 +335,9 @@ def _warn(order: Order, unreachable: Sequence[Failure]) -> int:
     for failure in unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")
     if is_interrupted:
-        warn("interrupted: the best order so far; whether its gain is noise was not checked")
+        warn(
+            "interrupted: this is the best order so far; whether its gain is noise was not checked"
+        )
     if order.unmeasured_hosts:
         warn(
             f"no measurement reaches {format_names(order.unmeasured_hosts)}",

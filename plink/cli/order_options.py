@@ -22,14 +22,14 @@ def check_executor(executor: str | None) -> None:
     if executor is None:
         alone = [given[name] for name in ("restarts", "steps") if name in given]
         if alone:
-            raise WrongUseError(f"{alone[0]} has no use without --executor", "--executor local")
+            raise WrongUseError(f"{alone[0]} needs --executor", "--executor local")
         return
     from plink.optimize.executors.executor import check_address  # noqa: PLC0415
 
     check_address(executor)
     if "time_limit_s" in given:
         both = "--time-limit and --executor exclude each other: its searches are counted in steps"
-        raise WrongUseError(both, "--restarts and --steps say how much is searched")
+        raise WrongUseError(both, "limit the search with --restarts and --steps")
 
 
 def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
@@ -39,10 +39,12 @@ def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | No
     given = given_options(click.get_current_context())
     if text is None:
         if traffic is not None:
-            raise WrongUseError("--traffic is of a mesh", "give its dimensions: --mesh dp=4,tp=2")
+            raise WrongUseError(
+                "--traffic needs --mesh", "give the mesh's dimensions: --mesh dp=4,tp=2"
+            )
         return None
     if "algorithm" in given:
-        hint = "name what a dimension runs in --traffic tp=ring:2GB"
+        hint = "name the algorithm of a dimension in --traffic tp=ring:2GB"
         raise WrongUseError("--algo and --mesh exclude each other", hint)
     if traffic is not None and "size_bytes" in given:
         raise WrongUseError("--size and --traffic exclude each other", "leave one of them out")

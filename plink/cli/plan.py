@@ -38,9 +38,9 @@ _tls = options_of("For TLS")
     type=click.Choice(["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]),
     default="auto",
     show_default=True,
-    help="2lha: two levels, by groups. flat: a star for every rank. ring: chunks round a ring. "
-    "tree: the double binary tree. With --servers, ps: a star at each of their ports. hub: by "
-    "groups, to a server in each. auto: what is predicted to be best.",
+    help="Kind of plan. 2lha: two levels, by groups. flat: a star for every rank. ring: chunks "
+    "around a ring. tree: the double binary tree. With --servers, ps: a star at each port. "
+    "hub: by groups, to a server in each. auto: the kind predicted to be fastest.",
 )
 @click.option(
     "--size",
@@ -56,10 +56,10 @@ _tls = options_of("For TLS")
     type=CollectivesType(),
     default=ALL_REDUCE,
     show_default=True,
-    help="The collectives that are to be quick with it, each of that size and one as often as it "
-    f"is called: {', '.join(COLLECTIVES)}.",
+    help="Collectives to optimise the plan for, each of that size, repeated as often as it is "
+    f"called: {', '.join(COLLECTIVES)}.",
 )
-@click.option("-o", "--output", metavar="FILE", help="Where the plan goes.")
+@click.option("-o", "--output", metavar="FILE", help="Plan file to write.")
 @click.option(
     "--ranks-per-host",
     type=click.IntRange(1, 1 << 12),
@@ -69,32 +69,33 @@ _tls = options_of("For TLS")
     "--servers",
     metavar="HOST[:PORTS]",
     multiple=True,
-    help="Hosts that contribute nothing and aggregate for all others, with so many interfaces; "
-    "HOST=ADDRESS+ADDRESS names their addresses, and @RATE behind it what each carries, as in "
-    "box:4@25gbit. May be given more than once.",
+    help="Hosts that only aggregate, with their number of interfaces; HOST=ADDRESS+ADDRESS "
+    "names the interfaces' addresses, and @RATE at the end their rate, as in box:4@25gbit. May "
+    "be given more than once.",
 )
 @with_distances_option()
 @with_seed_option()
-@click.option("--json", "as_json", is_flag=True, help="Print all kinds' predictions as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the predictions of all kinds as JSON.")
 @_tls(
     "--certificates",
     metavar="DIR",
-    help="Make certificates by which the job's connections are encrypted, a folder for each host "
-    "and one for the autotune daemon.",
+    help="Folder for certificates that encrypt the job's connections: a subfolder for each "
+    "host and one for the autotune daemon.",
 )
 @_tls(
     "--certificate-for",
     type=click.Choice(["host", "rank"]),
     default="host",
     show_default=True,
-    help="Whom a certificate is for. rank: a folder for each rank, which can be no other then.",
+    help="Holder of each certificate; with rank, every rank has its own, which no other rank "
+    "can use.",
 )
 @_tls(
     "--valid-days",
     type=click.IntRange(1, 3650),
     default=7,
     show_default=True,
-    help="For how long certificates are valid.",
+    help="Days for which certificates are valid.",
 )
 def command(
     file: str,
@@ -120,11 +121,11 @@ def command(
     has_data_on_stdout = output == document.STANDARD_STREAM
     if has_data_on_stdout and as_json:
         raise WrongUseError(
-            "--json and the plan both want standard output", "give the file a name with -o"
+            "--json and the plan both write to standard output", "give the file a name with -o"
         )
     if wanted["kind"] in ("ps", "hub") and not wanted["servers"]:
         raise WrongUseError(
-            f"--kind {wanted['kind']} is of plans with servers", "name them with --servers HOST"
+            f"--kind {wanted['kind']} needs --servers", "name the servers with --servers HOST"
         )
     if output is not None:
         document.check_writable(output)

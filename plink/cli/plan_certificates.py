@@ -90,7 +90,7 @@ def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
     for folder, what in ((DAEMON, "daemon"), (HUB, "hub")):
         if folder in holders:
             raise WrongUseError(
-                f"a host is called {folder}, as the folder for the {what} is",
+                f"the host name {folder} is also the name of the folder for the {what}",
                 "--certificate-for rank names folders by rank",
             )
     beside = {folder: Holder(["localhost"], is_rank=False) for folder in (DAEMON, HUB)}

@@ -32,15 +32,16 @@ if TYPE_CHECKING:
     "--network",
     "network_name",
     metavar="FILE.toml",
-    help="A network that you describe, in place of a cluster file: hosts, groups, rates, "
-    "latencies, what clients cost.",
+    help="File that describes a network, instead of a cluster file: hosts, groups, rates, "
+    "latencies, costs of clients.",
 )
 @click.option(
     "--size",
     "size_bytes",
     type=SizeType(),
-    help="Bytes of the whole buffer, on each rank before or after: 20M or 20MB (10^6), 4KiB "
-    "(2^10), 1024 (default: a plan's; of a mesh's order, that of other algorithms).",
+    help="Bytes of the whole buffer, on each rank before or after the collective: 20M or 20MB "
+    "(10^6), 4KiB (2^10), 1024 (default: a plan's; for an order of a mesh, the size of other "
+    "algorithms).",
 )
 @click.option(
     "--cluster",
@@ -53,19 +54,20 @@ if TYPE_CHECKING:
     "algorithms",
     metavar="NAME",
     multiple=True,
-    help="An algorithm; may be given more than once (default: all that take so many ranks).",
+    help="Algorithm to predict; may be given more than once (default: all that run with this "
+    "number of ranks).",
 )
 @click.option(
     "--collective",
     "collectives",
     type=CollectivesType(),
-    help="Of a plan, these collectives (default: all). Of an order, all algorithms of these "
-    "(default: of an all-reduce).",
+    help="Collectives to predict: along a plan, these (default: all); in an order, all "
+    "algorithms of these (default: of all-reduce).",
 )
 @click.option(
     "--objective",
     type=click.Choice(["latency", "contention"]),
-    help="Which cost to compare (default: contention where bandwidths are known).",
+    help="Cost to compare (default: contention where bandwidths are known).",
 )
 @with_distances_option()
 @with_seed_option("Seed of the random orders to compare with.")
@@ -83,7 +85,7 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Predict what algorithms take in an order, or collectives along a plan.
+    """Predict the times of algorithms in an order, or of collectives along a plan.
 
     ORDER is an order file, with the cluster file it was made from as --cluster; or a cluster file,
     which stands for its given order. An order is compared with the given one and random ones. PLAN
@@ -106,14 +108,14 @@ def command(
     if isinstance(order, AnyPlan):
         if algorithms or objective is not None:
             raise WrongUseError(
-                f"{'--algo' if algorithms else '--objective'} is for orders, not for a plan",
-                "--collective chooses what is predicted along a plan",
+                f"{'--algo' if algorithms else '--objective'} applies to orders, not to a plan",
+                "use --collective to choose what is predicted along a plan",
             )
         source = document.label(file)
         _tell_of_plan(forecast_plan(cluster, order, size_bytes, collectives or (), source), as_json)
         return
     if algorithms and collectives:
-        raise WrongUseError("--collective is for all algorithms of it, and --algo names some")
+        raise WrongUseError("--collective and --algo exclude each other")
     size_bytes = _size(size_bytes, order, algorithms)
     stderr = console()
     with stderr.status("") as status:
@@ -128,7 +130,7 @@ def command(
             on_progress=status.update if stderr.is_terminal else None,
         )
     if order is not None and network_name is None and not is_made_from(order, cluster):
-        note(f"{document.label(file)} was not made from {cluster.source} as it is now")
+        note(f"{document.label(file)} was made from another version of {cluster.source}")
     if objective == "contention" and not found.has_times:
         raise no_bandwidth_measured(cluster)
     for assumption in found.assumptions:
@@ -172,7 +174,7 @@ def _read(
 
     described = None if network_name is None else read_network(network_name)
     if described is not None and cluster_name is not None:
-        raise WrongUseError("--network stands in place of --cluster")
+        raise WrongUseError("--network and --cluster exclude each other")
     if file is None:
         if described is None:
             raise click.MissingParameter(param_hint="'ORDER|PLAN'", param_type="argument")
@@ -184,22 +186,22 @@ def _read(
     if described is not None and found.format == order_file.FORMAT:
         return described, order_file.decode_order(found.data, source)
     if described is not None:
-        raise WrongUseError(f"{source}: is no order or plan, and --network is the cluster")
+        raise WrongUseError(f"{source}: is neither an order nor a plan, which --network needs")
     if found.format == plan.FORMAT:
         if cluster_name is None:
             raise WrongUseError(
-                f"{source}: a plan file does not hold what was measured",
+                f"{source}: a plan file does not contain the measurements",
                 "name the cluster file that it was made from with --cluster",
             )
         return cluster_file.read_cluster(cluster_name), plan.decode_plan(found.data, source)
     if found.format != order_file.FORMAT:
         if cluster_name is not None:
-            raise WrongUseError(f"{source}: is not an order file, so --cluster has no use")
+            raise WrongUseError(f"{source}: is not an order file, so --cluster does not apply")
         return cluster_file.open_cluster(found), None
     order = order_file.decode_order(found.data, source)
     if cluster_name is None:
         raise WrongUseError(
-            f"{source}: an order file does not hold what was measured",
+            f"{source}: an order file does not contain the measurements",
             "name the cluster file that it was made from with --cluster",
         )
     return cluster_file.read_cluster(cluster_name), order

@@ -104,7 +104,7 @@ def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
         takers = TAKEN_BY.get(name, list(TOOLS))
         if tool not in takers:
             named = join_texts(takers, "or")
-            raise click.UsageError(f"{written} is for --tool {named}, {chosen}.")
+            raise click.UsageError(f"{written} applies to --tool {named}, {chosen}.")
 
 
 def output_of(options: Mapping[str, Any]) -> str:
@@ -145,7 +145,7 @@ def request_of(
         way = callers = _callers(given, expected, progress, strict=values["strict"])
         found = HostList(callers.hosts)
     elif expected is not None:
-        raise click.UsageError("--expect is for hosts that call and that no list names.")
+        raise click.UsageError("--expect needs --listen, and excludes a host list.")
     else:
         found = _listed_hosts(values["hosts"], earlier, resume)
         if earlier is not None:
@@ -186,7 +186,9 @@ def _callers(
 ) -> Callers:
     """Return the agents that have called, when there is no host list."""
     if expected is None:
-        raise click.UsageError("Missing argument 'HOSTS', or --expect N: how many hosts will call.")
+        raise click.UsageError(
+            "Missing argument 'HOSTS', or --expect N, the number of hosts that will call."
+        )
     progress.stage("waiting for agents", expected)
     known = 0
 
@@ -202,8 +204,10 @@ def _callers(
         missing = f"{found} of {expected} agents have called within {options.wait_s:g} s"
         if strict:
             callers.listener.close()
-            raise PlinkError(missing, "a run without --strict goes on with those that are there")
-        warn(f"{missing}: going on with these")
+            raise PlinkError(
+                missing, "without --strict the run continues with the hosts that have called"
+            )
+        warn(f"{missing}: continuing with the others")
     return callers
 
 
@@ -238,8 +242,9 @@ def _groups(
         groups = read_groups(path, names, listed_in)
     if not groups:
         raise WrongUseError(
-            "the groups of hosts are not known",
-            "--groups FILE names them, a line NAME: HOSTS each; plink group CLUSTER finds them",
+            "measuring uplinks needs groups of hosts",
+            "give groups with --groups FILE, a line NAME: HOSTS each, or find them with plink "
+            "group CLUSTER",
         )
     return groups
 

@@ -117,7 +117,7 @@ class _Stages:
     def report_interrupt(self) -> None:
         """Report that the user stopped the run."""
         if not (self._said_interrupted or self._is_over):
-            warn(f"interrupted; go on with: {self._again}")
+            warn(f"interrupted; continue with: {self._again}")
 
     def report_failure(self, error: PlinkError) -> None:
         """Report that a later stage could not run."""
@@ -167,7 +167,7 @@ class _Stages:
         if not result.has_uplinks:
             self._is_over = True
             what = f"one group only, {groups[0].name}" if groups else "no structure found"
-            note(f"{what}: uplinks, which are of groups, are left out")
+            note(f"{what}: uplinks are not measured, as they belong to groups")
             return
         how = "as the file has them" if result.found is None else "found in the round-trip times"
         sizes = format_names([f"{group.name} ({len(group.hosts)})" for group in groups])
@@ -177,7 +177,7 @@ class _Stages:
         warn_of_gaps(result.cluster, result.measurement)
         if result.measured == 0:
             raise PlinkError(
-                "uplinks are not in the file: none could be measured",
+                "no uplink could be measured",
                 f"the warnings above say why; then: {self._again}",
             )
         self._write(result.cluster)

@@ -55,7 +55,7 @@ _TIMEOUT = _what(
     type=FiniteRange(0.05, 600),
     default=2.0,
     show_default=True,
-    help="Seconds of silence after which a partner is given up.",
+    help="Seconds without an answer after which a partner is given up.",
 )
 _CONCURRENCY = _pairs(
     "--concurrency",
@@ -70,8 +70,8 @@ _INTERFACE = _hosts(
 _PORT = _hosts(
     "--port",
     type=click.IntRange(0, 65535),
-    help="UDP port of echo, dpdk and trace, TCP port of iperf3, the first of uplinks, where a "
-    "firewall wants one.  [default: any]",
+    help="UDP port of echo, dpdk and trace, TCP port of iperf3 and first port of uplinks, if a "
+    "firewall requires a fixed one.  [default: any]",
 )
 _REMOTE_CACHE = _hosts(
     "--remote-cache", metavar="DIR", help="Folder on the hosts for the agents of echo and dpdk."
@@ -79,30 +79,30 @@ _REMOTE_CACHE = _hosts(
 _NICS = _dpdk(
     "--nics",
     metavar="FILE",
-    help="NICs that hosts give to DPDK altogether, a line each: HOST PCI-ADDRESS ADDRESS/PREFIX "
-    "[GATEWAY].  [default: the interfaces that carry their traffic]",
+    help="File with the NICs that hosts dedicate to DPDK, a line each: HOST PCI-ADDRESS "
+    "ADDRESS/PREFIX [GATEWAY].  [default: the interfaces that carry their traffic]",
 )
 
 with_probe_options = with_options(
     (
         click.option("-o", "--output", metavar="FILE", help="Cluster file to write; - for stdout."),
-        click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON."),
+        click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON."),
         _what(
             "--tool",
             type=click.Choice(list(TOOLS)),
             default=DEFAULT_TOOL,
             show_default=True,
-            help="What measures. Round-trip times: echo, our own UDP agent; dpdk, the same past "
-            "the kernel, as root; fping, where hosts have it. Bandwidth: iperf3, where they have "
-            "it; uplinks, what groups of hosts exchange. Routes: trace, as root, where Python "
-            "has scapy.",
+            help="Measuring tool. Round-trip times: echo, plink's own UDP agent; dpdk, the "
+            "same without the kernel, as root; fping, if the hosts have it. Bandwidths: "
+            "iperf3, if they have it; uplinks, between groups of hosts. Routes: trace, as "
+            "root, if Python there has scapy.",
         ),
         _what(
             "--all",
             "all_stages",
             is_flag=True,
-            help="Round-trip times, the groups that they show, and what the groups' uplinks carry, "
-            "in that order, into one file.",
+            help="Measure round-trip times, find groups, and measure the groups' uplinks, into "
+            "one file.",
         ),
         _what(
             "--count",
@@ -130,37 +130,38 @@ with_probe_options = with_options(
             type=FiniteRange(0, 100),
             default=_default("echo", "percentile"),
             show_default=True,
-            help="The percentile of the round-trip times that stands for a pair.",
+            help="Percentile of the round-trip times that stands for a pair.",
         ),
         _TIMEOUT,
         _pairs(
             "--rounds",
             type=RoundsType(),
-            help="Rounds of the tournament to go through, so many partners for every host; auto "
-            "for the pairs of a large cluster that show its groups.  [default: all]",
+            help="Number of rounds of disjoint pairs, which is each host's number of partners; "
+            "auto for few pairs of a large cluster that suffice to find its groups.  [default: "
+            "all]",
         ),
         _pairs(
             "--seed",
             type=click.IntRange(0, (1 << 63) - 1),
             metavar="NUMBER",
-            help="Decides which rounds, where not all are asked for, and the order in which pairs "
-            "meet again.  [default: 0]",
+            help="Seed that decides which rounds are measured, if not all, and in which order "
+            "pairs meet again.  [default: 0]",
         ),
         _CONCURRENCY,
         _earlier(
             "--resume",
             metavar="FILE",
-            help="Measure only what this cluster file lacks, "
-            "and again what its passes disagree about.",
+            help="Cluster file to continue: measure what it lacks, and again what its passes "
+            "disagree about.",
         ),
         # The spelling before there was `plink check`.
-        _earlier("--check", metavar="FILE", hidden=True, help="As plink check FILE."),
+        _earlier("--check", metavar="FILE", hidden=True, help="Old spelling of plink check FILE."),
         _hosts("--strict", is_flag=True, help="Stop if any host cannot be reached."),
         _hosts(
             "--expect",
             type=click.IntRange(2, 1 << 16),
             metavar="N",
-            help="With --listen and without HOSTS: how many hosts will call.",
+            help="With --listen and without HOSTS: number of hosts that will connect.",
         ),
         _NETWORK,
         _INTERFACE,
@@ -172,7 +173,7 @@ with_probe_options = with_options(
             type=click.IntRange(1, 255),
             default=_default("trace", "max_hops"),
             show_default=True,
-            help="How many hops away a host may be.",
+            help="Largest number of hops to a host.",
         ),
         _trace(
             "--remote-python",
@@ -186,17 +187,20 @@ with_probe_options = with_options(
             "duration_s",
             type=click.IntRange(1, MAX_DURATION_S),
             metavar="SECONDS",
-            help="Seconds a transfer.  [default: 1 for iperf3, 2 for uplinks]",
+            help="Seconds of a transfer.  [default:  1 for iperf3, 2 for uplinks]",
         ),
         _transfers(
             "--streams",
             type=click.IntRange(1, MAX_STREAMS),
-            help="TCP connections a transfer.  [default: 1]",
+            help="TCP connections of a transfer.  [default:  1]",
         ),
         _transfers(
             "--direction",
             type=click.Choice(DIRECTIONS),
-            help="Each direction of a pair by itself, or both at once.  [default: each]",
+            help=(
+                "Directions of a pair to measure: one after the other, or both at once.  "
+                "[default: each]"
+            ),
         ),
         _transfers(
             "--congestion",
@@ -206,14 +210,15 @@ with_probe_options = with_options(
         _transfers(
             "--groups",
             metavar="FILE",
-            help="Groups of hosts, a line `NAME: HOSTS` each, or a cluster file with groups.",
+            help="File with groups of hosts, a line `NAME: HOSTS` each, or a cluster file with "
+            "groups.",
         ),
     )
 )
 
 with_check_options = with_options(
     (
-        click.option("--json", "as_json", is_flag=True, help="The verdict as JSON."),
+        click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON."),
         _what(
             "--count",
             type=click.IntRange(1, MAX_COUNT),
@@ -240,14 +245,15 @@ with_check_options = with_options(
             "partners",
             type=RoundsType(),
             metavar="K|all",
-            help="Partners of every host that are measured again, half of them its nearest.  "
+            help="Partners of every host to measure again, half of them its nearest.  "
             f"[default: {CHECK_PARTNERS}]",
         ),
         _pairs(
             "--seed",
             type=click.IntRange(0, (1 << 63) - 1),
             metavar="NUMBER",
-            help="Decides which pairs are measured again.  [default: others each time]",
+            help="Seed that decides which pairs are measured again.  [default: a new one each "
+            "time]",
         ),
         _CONCURRENCY,
         _transfers(
@@ -257,8 +263,9 @@ with_check_options = with_options(
             metavar="SECONDS",
             default=CHECK_TRANSFERS_S,
             show_default=True,
-            help="Seconds for transfers with iperf3, where the file holds bandwidths or uplinks; 0 "
-            "for none. What limits most comes first; what seems changed has as long again.",
+            help="Seconds for iperf3 transfers, if the file holds bandwidths or uplinks; 0 for "
+            "none. Links that limit most come first; those that seem changed get as many "
+            "seconds again.",
         ),
         _NETWORK,
         _INTERFACE,

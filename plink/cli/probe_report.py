@@ -102,9 +102,9 @@ def report_pairs(result: ProbeResult, output: str, again: str) -> int:
     """Print what was measured and written, and the next step; return the exit code."""
     cluster = result.cluster
     if result.interrupted:
-        warn(f"interrupted; go on with: {again}")
+        warn(f"interrupted; continue with: {again}")
     for warning in result.warnings:
-        warn(f"{warning}; measure them again when it is quiet: {again}")
+        warn(f"{warning}; measure them again when the hosts are idle: {again}")
     part = "" if result.sample is None else f" (sampled: {result.sample})"
     click.echo(
         f"{len(cluster.hosts)} hosts, {result.measured} of {result.asked} directed pairs{part}, "
@@ -123,7 +123,7 @@ def report_uplinks(result: UplinkResult, output: str, again: str | None = None) 
     """
     cluster, measurement = result.cluster, result.measurement
     if result.interrupted:
-        warn(f"interrupted; go on with: {again or resume_command(UplinkOptions.tool, output)}")
+        warn(f"interrupted; continue with: {again or resume_command(UplinkOptions.tool, output)}")
     for line in uplink_lines(cluster):
         click.echo(line, err=True)
     whole = measured_groups(result)

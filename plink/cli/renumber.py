@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 @click.option(
     "--order",
     metavar="ORDER",
-    help="What ranks follow: an order file, a cluster file, or probe to measure the hosts from "
-    "inside the job (probe:FOLDER keeps what was measured there).  [default: the cluster file that "
-    "PLINK_CLUSTER names]",
+    help="Order that ranks follow: an order file, a cluster file, or probe to measure the "
+    "hosts from inside the job (probe:FOLDER keeps the measurements there).  [default: the "
+    "cluster file that PLINK_CLUSTER names]",
 )
 @click.option(
     "--meet",
     "meeting",
     metavar="HOST:PORT",
-    help="Where the processes meet: the host of rank 0 and a free port.  [default: PLINK_MEETING, "
-    "or the port after MASTER_PORT at MASTER_ADDR]",
+    help="Address at which the processes meet: the host of rank 0 and a free port.  [default: "
+    "PLINK_MEETING, or the port after MASTER_PORT at MASTER_ADDR]",
 )
 @click.option("--mesh", metavar="SIZES", help="Search an order for a mesh, as in plink order.")
 @click.option(
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     metavar="NAME",
     default="ring",
     show_default=True,
-    help="The collective's algorithm to search an order for.",
+    help="Collective algorithm to search an order for.",
 )
 @click.option(
     "--on-failure",
     type=click.Choice(["launcher", "error"]),
     default="launcher",
     show_default=True,
-    help="Where hosts cannot be measured: keep the launcher's ranks, or fail.",
+    help="Reaction if hosts cannot be measured: keep the launcher's ranks, or fail.",
 )
 @click.option(
     "--within",
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Seconds to wait for all processes.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the place of this process as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print this process's rank and host as JSON.")
 @click.argument("words", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
 def command(
     *,

@@ -16,9 +16,9 @@ from plink.cli.stderr import console
     "--output",
     required=True,
     metavar="FILE",
-    help="The page to write; - for standard output.",
+    help="HTML file to write; - for standard output.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what the page shows as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the page's content as JSON.")
 def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
     """Draw a cluster file and orders made from it, a tuned run, or timelines, as a page of HTML.
 

@@ -43,24 +43,27 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
     type=click.IntRange(1, 65535),
     default=29500,
     show_default=True,
-    help="Where rank 0 listens.",
+    help="Port on which rank 0 listens.",
 )
 @click.option(
     "--env",
     "variables",
     metavar="NAME[=VALUE]",
     multiple=True,
-    help="Add to every environment; without a value, the one that it has here.",
+    help="Variable to set for every rank; without a value, its value here.",
 )
 @click.option(
-    "--cwd", "folder", metavar="DIR", help="Folder on the hosts (default: this one, if there)."
+    "--cwd",
+    "folder",
+    metavar="DIR",
+    help="Working folder on the hosts (default: this one, if it exists there).",
 )
 @with_way_options
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print a JSON object a line: every line of output with its rank, and how the job ended.",
+    help="Print lines of JSON: every line of output with its rank, and how the job ended.",
 )
 def command(**values: Any) -> int:
     """Start a torch job on the hosts of an order, one process per rank, and wait for it.
@@ -118,7 +121,7 @@ def _hosts_by_rank(order: Order, slots: int | None) -> list[Host]:
     if order.host_of_rank is not None:
         raise WrongUseError(
             "the order has ranks of a host apart, which --nproc-per-host cannot change",
-            "plink order CLUSTER --slots makes another one",
+            "plink order CLUSTER --slots makes another order",
         )
     return with_slots(order.hosts, slots)
 
@@ -147,9 +150,9 @@ def _variables(assignments: Sequence[str]) -> dict[str, str]:
     for text in assignments:
         name, equals, value = text.partition("=")
         if not _VARIABLE.fullmatch(name):
-            raise WrongUseError(f"--env {name!r} is not the name of a variable")
+            raise WrongUseError(f"--env {name!r} is not the name of an environment variable")
         if not equals and name not in os.environ:
-            raise WrongUseError(f"--env {name}: there is no such variable here")
+            raise WrongUseError(f"--env {name}: the variable is not set here")
         found[name] = value if equals else os.environ[name]
     return found
 

@@ -9,7 +9,7 @@ import click
 @click.argument("name", metavar="[NAME]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON, too.")
 def command(name: str | None, as_json: bool) -> None:
-    """Print the JSON Schema of a file or of what a verb prints as JSON (draft 2020-12).
+    """Print the JSON Schema (draft 2020-12) of a file format or of a verb's --json output.
 
     Without a NAME, list them all: a kind of file, as `cluster`, or a verb, as `order-output`. Of
     logs and of verbs that print an object a line, the schema is of each line.

@@ -15,13 +15,13 @@ from plink.cli.stderr import note
 
 @click.command(epilog="Example: plink show cluster.json --percentile 50")
 @click.argument("file", metavar="FILE")
-@click.option("--percentile", type=FiniteRange(0, 100), help="Which percentile to show.")
+@click.option("--percentile", type=FiniteRange(0, 100), help="Percentile to show.")
 @click.option(
     "--width", type=click.IntRange(40, 500), help="Columns to use (default: the terminal's)."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print summary statistics as JSON.")
 def command(file: str, percentile: float | None, width: int | None, as_json: bool) -> None:
-    """Look at a cluster, order, plan or comparison file, autotune's log, or a timeline.
+    """Display a cluster, order, plan or comparison file, a log of plink autotune, or a timeline.
 
     `-` is standard input.
 
@@ -38,7 +38,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     content = document.read_content(file)
     if isinstance(content, bytes) and is_timeline(content):
         if percentile is not None:
-            raise WrongUseError(f"{source}: --percentile is for cluster files")
+            raise WrongUseError(f"{source}: --percentile applies only to cluster files")
         _show_timeline(content, source, width, as_json)
         return
     is_log = isinstance(content, bytes) and records.is_log(content)
@@ -47,7 +47,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     if percentile is not None and (
         is_log or found in (order_file.FORMAT, plan.FORMAT, comparison.FORMAT)
     ):
-        raise WrongUseError(f"{source}: --percentile is for cluster files")
+        raise WrongUseError(f"{source}: --percentile applies only to cluster files")
     if isinstance(content, bytes) and is_log:
         _show_tuned(content, source, width, as_json)
     elif found == cluster.FORMAT:
@@ -62,7 +62,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
         named = f"a {brief(found)} file" if isinstance(found, str) else "not a plink file"
         raise WrongUseError(
             f"{source}: is {named}",
-            "plink show takes cluster, order, plan and comparison files, logs and timelines",
+            "plink show reads cluster, order, plan and comparison files, logs and timelines",
         )
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     "--cluster",
     "cluster_name",
     metavar="FILE",
-    help="The cluster file that the order or plan was made from, or that the trace runs on.",
+    help="Cluster file that the order or plan was made from, or that the trace runs on.",
 )
 @with_shapes
 @click.option(
@@ -40,31 +40,32 @@ if TYPE_CHECKING:
     "algorithms",
     metavar="NAME",
     multiple=True,
-    help="An algorithm; smpi:NAME for the code of a real one (lr, rdb, rab, or the choice of ompi "
-    "or mpich); plan:KIND for plink's engine along a plan; control:MODE (tree, full, full-tree, "
-    "bitvector) for what ranks say while they agree. May be given more than once (default: "
-    "openmpi-ring, openmpi-recursive-doubling, openmpi-rabenseifner).",
+    help="Algorithm to simulate; smpi:NAME for the code of a real one (lr, rdb, rab, or the "
+    "choice of ompi or mpich); plan:KIND for plink's engine along a plan; control:MODE (tree, "
+    "full, full-tree, bitvector) for the messages of ranks that agree on collectives. May be "
+    "given more than once (default: openmpi-ring, openmpi-recursive-doubling, "
+    "openmpi-rabenseifner).",
 )
 @click.option(
     "--collective",
     "collectives",
     type=CollectivesType(),
-    help="Of a plan, these collectives (default: all-reduce).",
+    help="Collectives to simulate along a plan (default: all-reduce).",
 )
 @click.option(
     "--servers",
     multiple=True,
     metavar="HOST[:PORTS][@RATE]",
-    help="Hosts that aggregate for all others, as plink plan takes them: for plan:KIND (ps, hub, "
-    "and plans between the others, which are all compared where no --algo is given), or what the "
-    "ports of a plan's servers carry.",
+    help="Hosts that only aggregate, as in plink plan: for plan:KIND (ps, hub, and plans "
+    "without servers, all of which are compared if no --algo is given), or to set the rates of "
+    "a plan's server ports.",
 )
 @click.option(
     "--tuner",
     "changes",
     metavar="HOST:SHARE|GROUP:SHARE|nothing",
-    help="A job that is tuned while these links carry that share of what they did, and again what "
-    "they did: h05:0.4,g2:0.3.",
+    help="Simulate a tuned job while these links fall to a share of their rate and recover: "
+    "h05:0.4,g2:0.3.",
 )
 @click.option(
     "--size",
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 1000),
     default=3,
     show_default=True,
-    help="How many random orders to compare with.",
+    help="Number of random orders to compare with.",
 )
 @click.option(
     "--search",
@@ -88,7 +89,7 @@ if TYPE_CHECKING:
     default=2.0,
     show_default=True,
     metavar="SECONDS",
-    help="For plink's order of each algorithm; 0 for none.",
+    help="Seconds to search plink's order of each algorithm; 0 for none.",
 )
 @click.option(
     "--timeout",
@@ -97,31 +98,31 @@ if TYPE_CHECKING:
     default=600.0,
     show_default=True,
     metavar="SECONDS",
-    help="Leave a simulation out that takes longer.",
+    help="Seconds after which a simulation is left out.",
 )
 @click.option(
     "--rounds",
     type=click.IntRange(2, 1_000_000),
     metavar="N",
-    help="Of algorithms whose rounds are alike (rings), simulate so many and take the others to go "
-    "on at their pace (default: all).",
+    help="Number of rounds to simulate of algorithms with similar rounds (rings); the others "
+    "are extrapolated (default: all).",
 )
 @click.option(
     "--flows",
     "as_flows",
     is_flag=True,
-    help="Of plans: all that a host sends to another is one flow, and all begin together, in place "
-    "of chunks that wait for each other.",
+    help="For plans: simulate all data from one host to another as one flow, all at once, "
+    "instead of chunks that wait for each other.",
 )
 @with_seed_option()
 @click.option(
     "--trace",
     "trace_format",
     type=click.Choice(["goal", "chakra"]),
-    help="Simulate nothing: write what hosts send for one algorithm, or along a plan, as GOAL's "
-    "text, or as Chakra's execution traces NAME.0.et, NAME.1.et, ...",
+    help="Simulate nothing; write the messages of one algorithm, or of a plan, as GOAL's text, "
+    "or as Chakra's execution traces NAME.0.et, NAME.1.et, ...",
 )
-@click.option("-o", "--output", metavar="FILE", help="Where the trace goes (- is standard output).")
+@click.option("-o", "--output", metavar="FILE", help="Trace file to write; - for standard output.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def command(
     *,
@@ -160,12 +161,17 @@ def command(
     _check(file, cluster_name, trace_format, output, as_json=as_json)
     asked = asked_for(file, cluster_name, shape)
     if collectives and asked.plan is None:
-        raise WrongUseError("--collective is of a plan", "--algo chooses what runs in an order")
+        raise WrongUseError(
+            "--collective applies only to a plan", "use --algo to choose what runs in an order"
+        )
     if algorithms and (asked.plan is not None or asked.trace is not None):
         kind = "plan" if asked.plan is not None else "trace"
-        raise WrongUseError(f"--algo is for orders, not for a {kind}")
+        raise WrongUseError(f"--algo applies to orders, not to a {kind}")
     if servers and (asked.order is not None or asked.trace is not None):
-        raise WrongUseError("--servers are of plans", "name a cluster file, a plan or --racks")
+        raise WrongUseError(
+            "--servers needs a cluster file, a plan or --racks",
+            "give a cluster file, a plan or --racks",
+        )
     if changes is not None:
         _refuse_beside_tuner(asked, trace_format, algorithms, servers)
     usual = DEFAULT_PLANS if servers else asked.algorithms
@@ -223,7 +229,9 @@ def _refuse_beside_tuner(
     if algorithms or servers:
         raise WrongUseError("--tuner and --algo or --servers exclude each other")
     if trace_format is not None or any((asked.order, asked.plan, asked.trace)):
-        raise WrongUseError("--tuner takes a network alone", "name a cluster file, or --racks")
+        raise WrongUseError(
+            "--tuner needs a network and nothing else", "name a cluster file, or --racks"
+        )
 
 
 def _check(
@@ -261,10 +269,10 @@ def _refuse_idle(given: Mapping[str, str], shapes: Sequence[str]) -> None:
     of_racks = [given[name] for name in OF_RACKS if name in given]
     of_links = [given[name] for name in OF_LINKS if name in given]
     if shapes and of_racks and "racks" not in given:
-        raise WrongUseError(f"{of_racks[0]} is of --racks, not of {shapes[0]}")
+        raise WrongUseError(f"{of_racks[0]} applies to --racks, not to {shapes[0]}")
     if not shapes and (of_racks or of_links):
         raise WrongUseError(
-            f"{(of_racks + of_links)[0]} is of a described data centre, and none is described",
+            f"{(of_racks + of_links)[0]} needs a described data centre",
             "--racks 16 --hosts 16 describes one",
         )
     if "row_oversubscription" in given and "rows" not in given:

@@ -16,13 +16,13 @@ OF_RACKS = ("hosts", "oversubscription", "rows", "row_oversubscription")
 OF_LINKS = ("rate_gbit_s", "hop_us")
 
 _OPTIONS = (
-    click.option("--racks", type=click.IntRange(1, 65_536), help="Simulate so many racks."),
+    click.option("--racks", type=click.IntRange(1, 65_536), help="Number of racks to simulate."),
     click.option(
         "--hosts",
         type=click.IntRange(1, 65_536),
         default=16,
         show_default=True,
-        help="With --racks: hosts of each.",
+        help="With --racks: number of hosts per rack.",
     ),
     click.option(
         "--oversubscription",
@@ -30,14 +30,14 @@ _OPTIONS = (
         default=1.0,
         show_default=True,
         metavar="X",
-        help="With --racks: what a rack's hosts send over what its uplink carries.",
+        help="With --racks: summed rate of a rack's hosts over the rate of its uplink.",
     ),
     click.option(
         "--rows",
         type=click.IntRange(1, 65_536),
         default=1,
         show_default=True,
-        help="With --racks: rows that the racks stand in, each with an uplink of its own.",
+        help="With --racks: number of rows of racks, each with its own uplink.",
     ),
     click.option(
         "--row-oversubscription",
@@ -45,20 +45,20 @@ _OPTIONS = (
         default=1.0,
         show_default=True,
         metavar="X",
-        help="With --rows: what the uplinks of a row's racks carry over what the row's does.",
+        help="With --rows: summed rate of a row's rack uplinks over the rate of the row's uplink.",
     ),
     click.option(
         "--fat-tree",
         metavar="DOWN:UP[:LINKS]",
-        help="Simulate a fat tree: of each level from the lowest, elements below a switch, "
+        help="Simulate a fat tree: for each level from the lowest, elements below a switch, "
         "switches above an element, links to each. 16,8:1,4 is 8 switches of 16 hosts, with a "
         "link to each of 4 others.",
     ),
     click.option(
         "--dragonfly",
         metavar="G,C,R,N[:L,L,L]",
-        help="Simulate a dragonfly: groups, chassis of each, routers of each, hosts of each; links "
-        "between groups, chassis and routers (default: 1).",
+        help="Simulate a dragonfly: groups, chassis per group, routers per chassis, hosts per "
+        "router; links between groups, chassis and routers (default: 1).",
     ),
     click.option(
         "--rate",
@@ -67,7 +67,7 @@ _OPTIONS = (
         default=10.0,
         show_default=True,
         metavar="GBIT/S",
-        help="Of every host's link in a described data centre.",
+        help="Rate of every host's link in a described data centre.",
     ),
     click.option(
         "--hop",
@@ -76,7 +76,7 @@ _OPTIONS = (
         default=1.0,
         show_default=True,
         metavar="US",
-        help="Latency of every link there, one way.",
+        help="One-way latency of every link in a described data centre.",
     ),
 )
 

@@ -116,7 +116,8 @@ def _say(found: Ordered, seconds: float) -> None:
     if found.lost:
         names = format_names(found.lost)
         warn(
-            f"nothing is known of {format_count(len(found.lost), 'node')}, which come last: {names}"
+            f"there are no readings of {format_count(len(found.lost), 'node')}, which come last: "
+            f" {names}"
         )
 
 

@@ -21,10 +21,17 @@ from plink.cli.order_options import mesh_of
     metavar="NAME",
     default="ring",
     show_default=True,
-    help="The collective's algorithm that the order is for (plink order --list-algorithms).",
+    help="Collective algorithm that the order is for (plink order --list-algorithms).",
 )
-@click.option("--mesh", "mesh_text", metavar="SIZES", help="In place of --algo, as in plink order.")
-@click.option("--traffic", metavar="BYTES", help="Of the mesh's dimensions, as in plink order.")
+@click.option(
+    "--mesh",
+    "mesh_text",
+    metavar="SIZES",
+    help="Dimensions of a mesh, in place of --algo, as in plink order.",
+)
+@click.option(
+    "--traffic", metavar="BYTES", help="Traffic of the mesh's dimensions, as in plink order."
+)
 @click.option(
     "--size",
     "size_bytes",
@@ -37,12 +44,12 @@ from plink.cli.order_options import mesh_of
     "--tasks-per-node",
     type=click.IntRange(1, 4096),
     metavar="N",
-    help="Tasks of the srun that follows on every node.  [default: as the job asks for]",
+    help="Tasks per node of the srun that follows.  [default: as the job requests]",
 )
 @click.option(
     "--keep",
     metavar="DIR",
-    help="Where readings are kept for later jobs.  [default: ~/.cache/plink/slurm]",
+    help="Folder that keeps readings for later jobs.  [default: ~/.cache/plink/slurm]",
 )
 @click.option(
     "--max-age",
@@ -51,19 +58,19 @@ from plink.cli.order_options import mesh_of
     default=7.0,
     show_default=True,
     metavar="DAYS",
-    help="What is older is measured again; 0 for everything.",
+    help="Days after which readings are measured again; 0 to measure everything.",
 )
 @click.option(
     "--groups",
     metavar="CLUSTER",
-    help="A cluster file with groups (plink group): nodes of one group stand for one another.  "
-    "[default: those under one of Slurm's switches do]",
+    help="Cluster file with groups (plink group): nodes of one group stand for one another.  "
+    "[default: nodes under one of Slurm's switches do]",
 )
 @click.option(
     "--reach",
     type=click.Choice(["steps", "agents"]),
-    help="Reach nodes by a job step for each, or by agents that one step starts, which takes plink "
-    "on the nodes.  [default: agents for more than 64 nodes]",
+    help="Way to reach nodes: by a job step for each, or by agents that one step starts, which "
+    "needs plink on the nodes.  [default: agents for more than 64 nodes]",
 )
 @click.option(
     "--within",
@@ -72,7 +79,7 @@ from plink.cli.order_options import mesh_of
     default=120.0,
     show_default=True,
     metavar="SECONDS",
-    help="When to go on with what is known by then.",
+    help="Seconds after which to continue with the readings so far.",
 )
 @with_time_limit_option("Seconds of the search for the order.")
 @with_seed_option()
@@ -80,12 +87,13 @@ from plink.cli.order_options import mesh_of
     "-o",
     "--output",
     metavar="FILE",
-    help="The host file, where srun is called on several nodes.  [default: beside what is kept]",
+    help="Host file to write, on a shared file system if srun is called on several nodes.  "
+    "[default: in the folder of --keep]",
 )
-@click.option("--strict", is_flag=True, help="Exit with a status that tells of a failure.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the lines.")
+@click.option("--strict", is_flag=True, help="Exit with a nonzero status on failure.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of shell lines.")
 def command(mesh_text: str | None, traffic: str | None, **options: Any) -> int:
-    """Print the lines that let srun start the tasks of this Slurm job in a better order.
+    """Print shell lines that make srun start this Slurm job's tasks in a better order.
 
     They set SLURM_HOSTFILE and SLURM_DISTRIBUTION=arbitrary, for a job script (eval) or a task
     prolog. Only what no earlier job has measured is measured. Whatever fails, the job runs: then

@@ -53,7 +53,7 @@ def note_if_others_read(path: str) -> None:
     # Whether it is there and can be read is for whoever reads it to say.
     with suppress(OSError, ValueError):
         if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-            note(f"{path}: others may read it; chmod go-r keeps it to yourself")
+            note(f"{path}: other users can read it; chmod go-r prevents that")
 
 
 def read_kept_secret(path: str) -> bytes:

@@ -19,9 +19,9 @@ from plink.cli.json_output import refuse_json_beside
 @click.option(
     "--width", type=click.IntRange(40, 500), help="Columns to use (default: the terminal's)."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print all that was found as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def command(files: tuple[str, ...], output: str | None, width: int | None, as_json: bool) -> None:
-    """Merge what ranks wrote of their collectives by name, and say who kept whom waiting.
+    """Merge the timelines of ranks, and show which ranks others waited for.
 
     FILEs are those that the ranks of one group wrote, with PLINK_TIMELINE or
     Control(timeline=...), all or some of them, also of ranks that were killed; or one that was

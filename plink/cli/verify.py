@@ -37,20 +37,20 @@ _MAX_ROWS = 40
     "--launcher",
     metavar="NAME",
     required=True,
-    help="A format of plink order, whose launcher is run: openmpi, mpich, slurm, torchrun, ...; or "
-    "renumber, for a command of your own with plink renumber in it.",
+    help="Format of plink order whose launcher is run: openmpi, mpich, slurm, torchrun, ...; "
+    "or renumber, for a command of your own with plink renumber in it.",
 )
-@click.option("--program", metavar="PATH", help="The launcher, if not the one on PATH.")
+@click.option("--program", metavar="PATH", help="Path of the launcher (default: the one on PATH).")
 @click.option(
-    "--python", metavar="PATH", help="torchrun: the interpreter with PyTorch on the hosts."
+    "--python", metavar="PATH", help="torchrun: Python interpreter with PyTorch on the hosts."
 )
 @click.option(
     "--log",
     "logs",
     metavar="FILE",
     multiple=True,
-    help="nccl: what the ranks of a job printed with NCCL_DEBUG=INFO; may be repeated. Nothing is "
-    "run then.",
+    help="nccl: output of a job's ranks with NCCL_DEBUG=INFO, instead of running a job; may be "
+    "repeated.",
 )
 @click.option(
     "--timeout",
@@ -58,7 +58,7 @@ _MAX_ROWS = 40
     type=FiniteRange(1, 86_400),
     default=120.0,
     show_default=True,
-    help="Seconds that the launcher may take.",
+    help="Time limit of the launcher, in seconds.",
 )
 @with_way_options
 @click.option("--json", "as_json", is_flag=True, help="Print every rank as JSON.")
@@ -129,13 +129,15 @@ def _trial(values: dict[str, Any]) -> Trial:
     )
 
     if values["words"] and values["program"] is not None:
-        raise WrongUseError("--program cannot be combined with a command of your own")
+        raise WrongUseError("--program and a command of your own exclude each other")
     is_renumbered = values["words"] and values["launcher"] == RENUMBERED
     line = "" if is_renumbered else default_command(values["launcher"], values["program"])
     if values["words"]:
         line = _own(values["words"])
     if values["python"] is not None and RANK_VARIABLES[values["launcher"]] != "RANK":
-        raise WrongUseError(f"--python is not for {values['launcher']}", "see plink verify -h")
+        raise WrongUseError(
+            f"--python does not apply to {values['launcher']}", "see plink verify -h"
+        )
     return Trial(values["launcher"], line, values["python"], values["timeout_s"])
 
 

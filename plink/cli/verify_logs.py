@@ -25,9 +25,9 @@ def verify_logs(values: Mapping[str, Any]) -> int:
         PlinkError: the logs lack ranks.
     """
     if values["launcher"] != _LAUNCHER:
-        raise WrongUseError(f"--log is for --launcher {_LAUNCHER}, not {values['launcher']}")
+        raise WrongUseError(f"--log applies to --launcher {_LAUNCHER}, not to {values['launcher']}")
     if values["words"] or values["program"] or values["python"]:
-        raise WrongUseError("--log compares a job that has run, so nothing is started")
+        raise WrongUseError("--log excludes --program, --python and a command: no job is started")
     order = order_file.read_order(values["order"])
     labels = [document.label(path) for path in values["logs"]]
     texts = [document.read_bytes(path).decode(errors="replace") for path in values["logs"]]

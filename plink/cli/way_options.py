@@ -31,7 +31,9 @@ _OPTIONS = (
         help="SSH configuration to use instead of ~/.ssh/config.",
     ),
     _option("-i", "--identity", metavar="KEY", help="Private key file to use."),
-    _option("--user", metavar="NAME", help="User where the host list names none."),
+    _option(
+        "--user", metavar="NAME", help="User for hosts whose line in the host list names none."
+    ),
     _option(
         "--accept-new-host-keys",
         is_flag=True,
@@ -42,7 +44,7 @@ _OPTIONS = (
         type=click.IntRange(1, 1024),
         default=SshOptions.concurrency,
         show_default=True,
-        help="SSH handshakes, or commands of --via, at once.",
+        help="Number of SSH handshakes, or of --via commands, at once.",
     ),
 )
 
@@ -79,5 +81,5 @@ def take_way(values: dict[str, Any]) -> Outgoing:
         return SshOptions(**ssh, concurrency=concurrency)
     for field, (_, flag) in _OF_SSH.items():
         if ssh[field]:
-            raise click.UsageError(f"{flag} is for SSH, in whose place --via stands.")
+            raise click.UsageError(f"{flag} applies to SSH, and excludes --via.")
     return ViaOptions(via, concurrency=concurrency)

@@ -133,11 +133,11 @@ def _lacks_hosts(job: NcclJob, source: str) -> PlinkError:
         return PlinkError(
             f"{source}: the ranks ran in containers that are called {machine} and the like, and no "
             "address that NCCL logs is one of the order's hosts",
-            "start containers with the names of their hosts, or keep the lines `Bootstrap : Using`",
+            "give containers the names of their hosts, or keep the log lines `Bootstrap : Using`",
         )
     return PlinkError(
         f"{source}: the ranks ran on {machine} and others, which the order lacks",
-        "the order's hosts have to be named as the machines name themselves (uname -n)",
+        "name the order's hosts as the machines name themselves (uname -n)",
     )
 
 

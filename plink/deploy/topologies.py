@@ -36,7 +36,7 @@ def switches_of(cluster: Cluster) -> list[Switches]:
     tiers = tiers_of(cluster)
     if not tiers:
         raise WrongUseError(
-            f"{cluster.source}: holds no groups, and so no topology",
+            f"{cluster.source}: holds no groups, which a topology is made from",
             "plink group finds them and writes them into a cluster file",
         )
     return [_name_switches(tier, number) for number, tier in enumerate(tiers)]

@@ -111,16 +111,14 @@ def default_command(launcher: str, path: str | None) -> str:
         )
     if launcher == RENUMBERED:
         raise WrongUseError(
-            "no launcher is told how to start a job whose ranks plink renumbers",
+            "a job with renumbered ranks needs a command of its own",
             "give the job's own command: -- 'srun plink renumber --order ORDER -- PROGRAM'",
         )
     usage = FORMATS[launcher].usage
     first, _, rest = usage.partition(" ")
     if path is not None:
         if first in ("while", "sh") or "=" in first:
-            raise WrongUseError(
-                f"{launcher} is started by a shell, not by a program that another could replace"
-            )
+            raise WrongUseError(f"{launcher} is started by a shell, so program=PATH does not apply")
         return f"{shlex.quote(path)} {rest}"
     if launcher == "intelmpi":
         return usage
@@ -175,7 +173,9 @@ def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
     command = command.replace("python SCRIPT", "SCRIPT").replace("SCRIPT", "PROGRAM")
     before, blank, _ = command.partition("PROGRAM")
     if not blank:
-        raise WrongUseError("the command has no PROGRAM in it", "see plink verify --help")
+        raise WrongUseError(
+            "the command does not contain the word PROGRAM", "see plink verify --help"
+        )
     # Between double quotes another shell takes the words apart, which the variable leaves to it.
     is_quoted = before.count('"') % 2 == 1
     words_there = _QUOTED if is_quoted else shlex.join(words)
@@ -229,8 +229,9 @@ def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Placed
     for report in reports:
         if report.rank in found:
             raise PlinkError(
-                f"two processes say that they are rank {report.rank}",
-                "the launcher may have started each alone; is it the one that the file is for?",
+                f"two processes report that they are rank {report.rank}",
+                "the launcher may have started each process alone; check that the file is for "
+                "this launcher",
             )
         found[report.rank] = _host_of(report, hosts)
     missing = [rank for rank in range(len(expected)) if rank not in found]
@@ -238,7 +239,7 @@ def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Placed
         some = format_names([str(rank) for rank in missing])
         raise PlinkError(f"no report from rank {some}, of {len(expected)} ranks")
     if len(found) > len(expected):
-        raise PlinkError(f"{len(found)} ranks were started, the order has {len(expected)}")
+        raise PlinkError(f"{len(found)} ranks were started, but the order has {len(expected)}")
     return [PlacedRank(rank, name, found[rank]) for rank, name in enumerate(expected)]
 
 
@@ -286,7 +287,7 @@ def _failure(ended: LauncherExit) -> PlinkError:
     lines = [" ".join(line.split()) for line in said.splitlines() if line.strip()]
     reasons = [line for line in lines if not _NO_REASON.match(line)] or lines
     # What follows the first line is mostly what the launcher makes of it.
-    reason = reasons[0] if reasons else "it said nothing"
+    reason = reasons[0] if reasons else "no output"
     if len(reason) > _MOST_CHARACTERS:
         reason = f"{reason[:_MOST_CHARACTERS]}..."
     hint = None

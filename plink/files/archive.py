@@ -101,10 +101,10 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
         raise WrongUseError(f"{source}: not a whole {EXTENSION} file ({error})") from None
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names):
-        raise WrongUseError(f"{source}: a member is there twice")
+        raise WrongUseError(f"{source}: the archive has two members of the same name")
     # Every byte of every member is read: members that lie on each other would multiply the work.
     if sum(entry.compress_size for entry in entries) > len(content):
-        raise WrongUseError(f"{source}: its members are longer than the file")
+        raise WrongUseError(f"{source}: the members of the archive are longer than the file")
     return entries
 
 
@@ -161,7 +161,9 @@ def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
     for step in way:
         inside = inside.get(step) if isinstance(inside, dict) else None
     if not isinstance(inside, dict) or last in inside or not name.endswith(SUFFIX):
-        raise WrongUseError(f"{source}: holds {name[:80]!r}, which belongs nowhere", _hint())
+        raise WrongUseError(
+            f"{source}: holds {name[:80]!r}, which is no matrix of a cluster file", _hint()
+        )
     inside[last] = matrix
 
 

@@ -172,8 +172,11 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
         WrongUseError: the folder is not there, or cannot be written to.
     """
     if path.endswith(f"{EXTENSION}.gz"):
-        hint = f"leave .gz out: {EXTENSION} is read where it lies"
-        raise WrongUseError(f"{path}: {EXTENSION} is not packed once more", hint)
+        hint = f"leave .gz out: {EXTENSION} files are read without unpacking"
+        raise WrongUseError(
+            f"{path}: {EXTENSION} files are compressed already, so the name must not end in .gz",
+            hint,
+        )
     if path.endswith(EXTENSION) and not has_matrices:
         raise WrongUseError(
             f"{path}: only cluster files are written as {EXTENSION}", "choose another name"
@@ -247,7 +250,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         if not content.lstrip().startswith((b"{", b"[")):
             raise NotJsonError(source, content) from None
-        hint = "the file may be cut short, or not be one of plink's"
+        hint = "the file may be truncated, or not be a file of plink"
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid JSON ({reason})", hint) from None
     if not isinstance(data, dict):
@@ -268,7 +271,7 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
     found = data.get("version")
     if type(found) is not int or found != version:
         raise WrongUseError(
-            f"{source}: version {brief(found)} of {format_name} is not known here",
+            f"{source}: version {brief(found)} of {format_name} is not supported",
             f"this plink reads version {version}",
         )
 

@@ -233,7 +233,7 @@ def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -
     for index, row in enumerate(rows):
         for group in row.groups:
             if group not in known:
-                reason = f"{brief(group)} is no group, or in two rows"
+                reason = f"{brief(group)} is not a group of the file, or is in two rows"
                 raise FormatError(source, f"links.rows[{index}].groups", reason)
             known.remove(group)
 
@@ -241,4 +241,4 @@ def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -
 def _refuse_less_than_a_bit(rates: Struct, names: Iterable[str]) -> None:
     for name in names:
         if 0.0 < (getattr(rates, name) or 0.0) < LEAST_MEASURED_GBIT_S:
-            raise ValueError(f"{name} is less than a bit a second, and not 0")
+            raise ValueError(f"{name} is less than 1 bit/s but not 0")

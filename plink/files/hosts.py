@@ -115,7 +115,7 @@ def check_way(way: GivenWay | None) -> None:
     """
     for option, value in ({} if way is None else asdict(way)).items():
         if not is_recordable(value):
-            raise ValueError(f"way.{option} is no printable path or name")
+            raise ValueError(f"way.{option} must be a short printable path, name or command")
 
 
 def is_recordable(value: str | None) -> bool:

@@ -98,7 +98,9 @@ def check_settings(settings: Mapping[str, Any], name: str) -> None:
     try:
         json.dumps(settings, allow_nan=False)
     except (TypeError, ValueError):  # TypeError: a matrix of the binary form
-        raise ValueError(f"{name} holds what is no finite number, text, list or object") from None
+        raise ValueError(
+            f"{name} must hold only finite numbers, texts, lists and objects"
+        ) from None
 
 
 def find_repeated(values: Iterable[str]) -> str | None:

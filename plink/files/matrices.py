@@ -169,9 +169,9 @@ def _decode_row(
     if not set(map(type, row)) <= allowed:
         wrong = next(column for column, value in enumerate(row) if type(value) not in allowed)
         what = "number" if is_float else "whole number"
-        raise ValueError(f"{place}column {wrong} is no {what}")
+        raise ValueError(f"{place}column {wrong} is not a {what}")
     values = row if is_float else [-1 if value is None else value for value in row]
     try:
         return np.array(values, dtype=_DTYPES[dtype])
     except OverflowError:
-        raise ValueError(f"{place}a number is too large") from None
+        raise ValueError(f"{place}a number is too large for 64 bits") from None

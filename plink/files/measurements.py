@@ -145,7 +145,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         check_settings(self.options, "options")
         if self.reading not in self.rtt_us:
-            raise ValueError(f"reading is {self.reading:g}, which is no percentile of rtt_us")
+            raise ValueError(f"reading is {self.reading:g}, which is not a percentile of rtt_us")
 
     @property
     def readings_us(self) -> Matrix:
@@ -308,7 +308,7 @@ def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
     if rtt.disturbance is not None:
         _check(rtt.disturbance, size, 1.0, source, "rtt.disturbance")
     if (rtt.passes is None) != (rtt.halves_us is None):
-        raise FormatError(source, "rtt", "has only one of passes and halves_us")
+        raise FormatError(source, "rtt", "must have both passes and halves_us, or neither")
     if rtt.halves_us is None:
         return
     for name, matrix in (("odd", rtt.halves_us.odd), ("even", rtt.halves_us.even)):
@@ -332,7 +332,7 @@ def check_routes(routes: RouteMeasurement, size: int, source: str) -> None:
     """Raise if matrices of routes read from a file have a wrong shape or value."""
     _check(routes.hops, size, MAX_HOPS, source, "routes.hops")
     if (routes.hops % 1 > 0).any():
-        raise FormatError(source, "routes.hops", "holds numbers that are not whole")
+        raise FormatError(source, "routes.hops", "must hold whole numbers")
     _check(routes.route_of, size, len(routes.routes) - 1, source, "routes.route_of", least=-1)
 
 

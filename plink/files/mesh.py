@@ -61,14 +61,14 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if find_repeated(dimension.name for dimension in self.dimensions) is not None:
-            raise ValueError("two dimensions of the mesh have one name")
+            raise ValueError("two dimensions of the mesh have the same name")
         if self.ranks > MAX_MESH_RANKS:
             raise InvalidValueError(
                 f"the mesh has {format_count(self.ranks, 'rank')}, more than {MAX_MESH_RANKS:,}"
             )
         if not any(one.size > 1 and one.size_bytes for one in self.dimensions):
             raise InvalidValueError(
-                "no dimension of more than one rank carries anything", _TRAFFIC_HINT
+                "no dimension with more than one rank has traffic", _TRAFFIC_HINT
             )
 
     @property
@@ -126,7 +126,9 @@ def parse_mesh(mesh: str, traffic: str | None, size_bytes: int) -> Mesh:
         carried = {name: (_default(name), 0) for name in sizes}
         for name, value in _pairs(traffic, "traffic", _TRAFFIC_HINT):
             if name not in sizes:
-                raise WrongUseError(f"the traffic of {name} has no dimension in the mesh", _HINT)
+                raise WrongUseError(
+                    f"traffic is given for {name}, which is not a dimension of the mesh", _HINT
+                )
             carried[name] = _parse_traffic(name, value)
     try:
         return Mesh([MeshDimension(name, size, *carried[name]) for name, size in sizes.items()])
@@ -143,7 +145,7 @@ def _pairs(text: str, what: str, hint: str) -> list[tuple[str, str]]:
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not (equals and value and _NAME.fullmatch(name)):
-            raise WrongUseError(f"{what} has {part.strip()!r}, which is no NAME=VALUE", hint)
+            raise WrongUseError(f"{what} has {part.strip()!r}, which is not NAME=VALUE", hint)
         if name in found:
             raise WrongUseError(f"{what} names {name} twice", hint)
         found[name] = value
@@ -152,7 +154,9 @@ def _pairs(text: str, what: str, hint: str) -> list[tuple[str, str]]:
 
 def _size(name: str, value: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
-        raise WrongUseError(f"the size of {name} is {value!r}, no whole number above 0", _HINT)
+        raise WrongUseError(
+            f"the size of {name} is {value!r}, expected a whole number of at least 1", _HINT
+        )
     return int(value)
 
 

@@ -279,11 +279,11 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if sorted(self.listed) != sorted(names):
             raise ValueError("listed does not name the same hosts as hosts and unused")
         if not set(self.unmeasured_hosts) <= set(self.names):
-            raise ValueError("unmeasured_hosts names others than hosts")
+            raise ValueError("unmeasured_hosts names a host that is not in hosts")
         if self.filled_pairs > len(names) * (len(names) - 1) // 2:
             raise ValueError("filled_pairs is above the number of pairs")
         if max(self.filled_hops, default=0) >= len(self.hosts):
-            raise ValueError("filled_hops names a hop that is not there")
+            raise ValueError("filled_hops names a hop that does not exist")
         if len(self.cost.hops_us) != len(self.hosts):
             raise ValueError(f"cost has {len(self.cost.hops_us)} hops, not one for each host")
         self._check_ranks()
@@ -291,7 +291,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def _check_ranks(self) -> None:
         if (self.mesh is not None) != (self.algorithm == MESH):
-            raise ValueError(f"algorithm has to be {MESH} with a mesh, and no other is")
+            raise ValueError(f"algorithm must be {MESH} if there is a mesh, and only then")
         if self.mesh is not None and self.mesh.ranks != self.ranks:
             raise ValueError(f"the mesh has {self.mesh.ranks} ranks, the hosts {self.ranks}")
         if self.host_of_rank is None:

@@ -128,10 +128,10 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         if not 0 < forest.routes <= MAX_ROUTES:
             raise ValueError(f"has {forest.routes} routes, expected 1 to {MAX_ROUTES}")
         if not (forest.weights <= _MAX_WEIGHT).all():
-            raise ValueError(f"a weight is no number up to {_MAX_WEIGHT:g}")
+            raise ValueError(f"a weight is not a number up to {_MAX_WEIGHT:g}")
         if forest.ranks != len(self.ranks):
             raise BrokenForestError(
-                f"a forest over {forest.ranks} ranks, and {len(self.ranks)} ranks"
+                f"the forest is over {forest.ranks} ranks, but {len(self.ranks)} ranks are listed"
             )
         check_with_servers(forest, self.is_server)
         if self.route_ports is not None:

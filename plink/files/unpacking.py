@@ -71,8 +71,8 @@ def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: i
                     raise _too_large(source, most_bytes)
                 if size_bytes > max(_BYTES_OF_ANY_ARCHIVE, _MOST_TIMES * packed_bytes):
                     raise WrongUseError(
-                        f"{source}: unpacks to more than {_MOST_TIMES} times its size",
-                        "if you trust it, unpack it with gunzip first",
+                        f"{source}: decompresses to more than {_MOST_TIMES} times its size",
+                        "if you trust the file, decompress it with gunzip first",
                     )
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise WrongUseError(f"{source}: not a whole gzip file ({error})") from None

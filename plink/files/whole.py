@@ -71,7 +71,7 @@ def _open_special(path: Path) -> IO[bytes]:
             if error.errno != errno.ENXIO or not path.is_fifo():
                 raise
             if time.monotonic() > deadline_s:
-                reason = f"is a pipe that nobody read for {READER_WAIT_S:g} s"
+                reason = f"is a pipe that no process read for {READER_WAIT_S:g} s"
                 raise OSError(errno.ETIMEDOUT, reason) from None
             time.sleep(_POLL_S)
             continue

@@ -93,8 +93,8 @@ def read_hosts(path: str) -> HostList:
     if colon and kind.isalnum() and not os.path.lexists(path):
         forms = ", ".join(f"{known.form} ({known.about})" for known in KINDS.values())
         raise WrongUseError(
-            f"{path}: there is no such file, and no kind of host list is called {kind}",
-            f"kinds are {forms}",
+            f"{path}: no such file, and {kind} is not a kind of host list",
+            f"kinds of host lists: {forms}",
         )
     content = _read_list(path)
     source = document.label(path)
@@ -109,7 +109,9 @@ def read_hosts(path: str) -> HostList:
         likely = likely_kind(content)
         if likely is None:
             raise
-        raise HostListError(str(error), f"it looks like a list for {likely}:{path}") from None
+        raise HostListError(
+            str(error), f"it looks like an inventory; try {likely}:{path}"
+        ) from None
 
 
 def _read_list(path: str) -> bytes:
@@ -149,7 +151,7 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
         again = as_listed(named, source)
         listed.insert(_place(host), again)
     if len(listed) < 2:
-        hint = "give a list of hosts that has others, too"
+        hint = "give a host list with at least two hosts"
         raise WrongUseError(f"{source}: has one host, and probing needs at least two", hint)
     return listed
 

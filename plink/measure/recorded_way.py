@@ -42,7 +42,7 @@ def with_recorded(way: _Way, recorded: GivenWay | None, source: str) -> _Way | S
         identity = recorded.identity
         if not os.path.isfile(identity):  # noqa: PTH113  Path's own can fail
             raise WrongUseError(
-                f"{source}: names the private key {identity}, which is not there",
+                f"{source}: names the private key {identity}, which does not exist",
                 "give the key with identity=KEY",
             )
     return replace(
@@ -56,7 +56,9 @@ def with_recorded(way: _Way, recorded: GivenWay | None, source: str) -> _Way | S
 def _refuse_untrusted(config: str, source: str) -> None:
     named = f"{source}: names the SSH configuration {config}"
     if not Path(config).is_absolute():
-        raise WrongUseError(f"{named}, which is another file in every folder", _GIVE_IT)
+        raise WrongUseError(
+            f"{named}, which is a relative path, so it depends on the working folder", _GIVE_IT
+        )
     try:
         found = os.stat(config)  # noqa: PTH116  Path's own hides some failures
     except (OSError, ValueError) as error:

@@ -126,7 +126,7 @@ def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredEr
     """Return the error for a cluster file without any link rate."""
     source = source or cluster.source
     return NotMeasuredError(
-        f"{source}: holds nothing that links carry",
+        f"{source}: holds no rates of links",
         "plink probe tool=uplinks measures it, and plink import takes it from a description",
         source=source,
         tool="uplinks",

@@ -131,7 +131,7 @@ def fit_client(
         PlinkError: there is no reading.
     """
     if not readings:
-        raise PlinkError("nothing was measured that a client could be fitted to")
+        raise PlinkError("no measurement is usable to fit the client's costs to")
     return _FitSearch(cluster, client, readings, costs, shared_cores).find()
 
 

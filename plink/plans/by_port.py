@@ -68,7 +68,7 @@ def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
     ports: Ports = np.zeros((members.routes, ranks), dtype=np.int32)
     route, member = np.nonzero(is_part)
     if len(np.unique(route * ranks + rank_of[member])) < len(route):
-        raise ValueError("a route has two ports of a rank")
+        raise ValueError("a route uses two ports of one rank")
     ports[route, rank_of[member]] = member - first[rank_of[member]]
 
     def gathered(parents: Parents) -> Parents:

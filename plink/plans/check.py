@@ -41,7 +41,9 @@ def check_shapes(forest: Forest) -> None:
     """
     shape = forest.reduce_parents.shape
     if len(shape) != 2 or forest.weights.shape != shape[:1] or not all(shape):
-        raise BrokenForestError("weights and trees are not of the same routes and ranks")
+        raise BrokenForestError(
+            "the arrays of weights and trees differ in the number of routes or ranks"
+        )
     if forest.broadcast_parents.shape != shape:
         raise BrokenForestError("the trees of reduction and broadcast have different shapes")
     for route, weight in enumerate(forest.weights.tolist()):
@@ -50,7 +52,7 @@ def check_shapes(forest: Forest) -> None:
                 f"route {route}: its weight is {weight:g}, expected a finite number from 0"
             )
     if not 0.0 < sum(forest.weights.tolist()) < math.inf:
-        raise BrokenForestError("the weights sum up to nothing, or beyond all bounds")
+        raise BrokenForestError("the weights must have a finite sum above 0")
 
 
 def _is_sound(forest: Forest) -> bool:
@@ -105,7 +107,7 @@ def _root(tree: str, parents: Sequence[int]) -> int:
             )
         if not NO_PARENT <= parent < ranks:
             raise BrokenForestError(
-                f"{tree} has {parent} for the parent of rank {rank}, expected -1 to {ranks - 1}"
+                f"{tree} has {parent} as the parent of rank {rank}, expected -1 to {ranks - 1}"
             )
         if parent == rank:
             raise BrokenForestError(f"{tree} makes rank {rank} its own parent")

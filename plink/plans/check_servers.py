@@ -41,7 +41,9 @@ def check_with_servers(forest: Forest, is_server: Flags) -> None:
         return
     check_shapes(forest)
     if is_server.shape != (forest.ranks,):
-        raise BrokenForestError(f"a forest over {forest.ranks} ranks, and {len(is_server)} roles")
+        raise BrokenForestError(
+            f"the forest is over {forest.ranks} ranks, but {len(is_server)} roles are given"
+        )
     if is_server.all():
         raise BrokenForestError("no rank is a worker, so that there is nothing to aggregate")
     if _is_sound(forest, is_server):
@@ -64,7 +66,9 @@ def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> 
         BrokenForestError: naming route and rank, both counted from 0.
     """
     if route_ports.shape != forest.reduce_parents.shape:
-        raise BrokenForestError("ports are not of the same routes and ranks as the trees")
+        raise BrokenForestError(
+            "the arrays of ports and trees differ in the number of routes or ranks"
+        )
     most = np.maximum(np.asarray(ports_of), 1)
     wrong = np.argwhere((route_ports < 0) | (route_ports >= most[None, :]))
     if len(wrong):

@@ -53,7 +53,7 @@ def checked_collectives(names: Sequence[str]) -> tuple[str, ...]:
                 f"the collectives are {', '.join(COLLECTIVES)}",
             )
     if not 0 < len(names) <= MOST_CALLS:
-        raise WrongUseError(f"{len(names)} collectives are named, expected 1 to {MOST_CALLS}")
+        raise WrongUseError(f"{len(names)} collectives are given, expected 1 to {MOST_CALLS}")
     return tuple(names)
 
 

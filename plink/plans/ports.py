@@ -65,7 +65,10 @@ def judge_ports(workers: int, ports: float) -> PortsVerdict:
         ValueError: fewer.
     """
     if workers < 1 or not 0.0 < ports < math.inf:
-        raise ValueError(f"{workers} workers and {ports:g} ports, expected at least some")
+        raise ValueError(
+            f"{workers} workers and {ports:g} ports, expected at least 1 worker and more than 0 "
+            "ports"
+        )
     through_servers = max(1.0, workers / ports)
     all_reduce = 2.0 * (workers - 1) / workers
     needed = workers**2 / (2.0 * (workers - 1)) if workers > 1 else None

@@ -71,7 +71,7 @@ def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
         raise PlinkError(
             f"no rendezvous store at {params.endpoint or 'localhost'} ({error.__cause__ or error})",
             "one agent runs on the host that --rdzv-endpoint names and holds the store; "
-            "is_host=1 says so where it does not see that itself",
+            "is_host=1 marks the agent that does not recognise this itself",
         ) from None
     return PlinkRendezvousHandler(inner, store, settings, params.local_addr, join_s)
 
@@ -129,11 +129,11 @@ class PlinkRendezvousHandler(RendezvousHandler):
                 # An agent was lost before PyTorch's own rounds had told all what they need, too.
                 if time.monotonic() > deadline:
                     raise RendezvousTimeoutError(f"plink: {error}") from None
-                say(f"the agents meet again: {error}")
+                say(f"the agents repeat the rendezvous: {error}")
                 continue
             rank = decision.new_ranks[info.rank]
             if rank == 0:
-                say(f"agents in order: {decision.in_order}")
+                say(f"agents in rank order: {decision.in_order}")
             master = RendezvousStoreInfo(decision.master_address, decision.master_port)
             # An agent that PyTorch gave up meanwhile is not in its count any more.
             return RendezvousInfo(info.store, rank, len(decision.new_ranks), master)
@@ -190,13 +190,13 @@ class PlinkRendezvousHandler(RendezvousHandler):
             try:
                 known = self._knowledge.newest(basis.cluster)
             except (PlinkError, ValueError) as error:
-                say(f"{error}: the hosts are measured anew")
+                say(f"{error}: the hosts are measured again")
                 known = basis.cluster
             basis = replace(basis, cluster=self._measure(meeting, members, known))
         elif others := differing_files(members):
             say(
-                f"{format_names(others)}: the files there say something else than those of "
-                f"{members[0].name}, which count"
+                f"the files of {format_names(others)} differ from those of "
+                f"{members[0].name}, which are used"
             )
         found = numbered(members, basis)
         for note in found.notes:
@@ -222,7 +222,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         try:
             cluster = measured(members, names, known, tell=meeting.ask, say=say)
         except PlinkError as error:
-            say(f"{error}: hosts that were not measured come last")
+            say(f"{error}: hosts without measurements come last")
             meeting.all_are_back()
             return known
         self._knowledge.renew(cluster)

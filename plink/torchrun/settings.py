@@ -68,27 +68,28 @@ def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Se
     algorithm = config.get("algorithm")
     if order is None and cluster is None:
         raise WrongUseError(
-            "--rdzv-conf names no order",
-            "order=order.json follows what plink order has written, order=probe measures the hosts",
+            "--rdzv-conf has neither order nor cluster",
+            "order=order.json uses the file of plink order, order=probe measures the hosts",
         )
     is_probed = order == PROBE
     if keep is not None and not is_probed:
         raise WrongUseError(
-            "keep=FILE is where order=probe keeps what it measures", "leave it out, or order=probe"
+            "keep=FILE needs order=probe, whose measurements it stores",
+            "leave it out, or add order=probe",
         )
     if is_probed and cluster is not None:
         raise WrongUseError(
             "order=probe and cluster=FILE exclude each other",
-            "order=probe,keep=FILE goes on with what a file has, and renews it",
+            "order=probe,keep=FILE continues from a file, and updates it",
         )
     if algorithm is not None and order is not None and not is_probed:
         raise WrongUseError(
             f"algorithm={algorithm} and order=FILE exclude each other",
-            "plink order makes an order for one algorithm, and the file says for which",
+            "leave algorithm out: an order file is for the algorithm that it names",
         )
     if algorithm is not None and algorithm not in ALGORITHMS:
         near = difflib.get_close_matches(algorithm, ALGORITHMS, n=1)
-        hint = f"is {near[0]} meant?" if near else "plink.algorithms() names them"
+        hint = f"is {near[0]} meant?" if near else "plink.algorithms() lists the algorithms"
         raise WrongUseError(f"no algorithm is called {algorithm!r}", hint)
     known = keep if is_probed and keep is not None and Path(keep).exists() else cluster
     read_order = None if order is None or is_probed else order_file.read_order(order)

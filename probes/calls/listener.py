@@ -113,7 +113,9 @@ class Listener:
             with self._changed:
                 before = self._sessions.get(name)
                 if self._is_closed or (before is not None and before.is_open):
-                    raise HostListError(f"{address}: another host called {name} is there already")
+                    raise HostListError(
+                        f"{address}: another host called {name} is connected already"
+                    )
                 self._sessions[name] = session
                 self._changed.notify_all()
         except (OSError, EOFError, paramiko.SSHException, ProbesError) as error:

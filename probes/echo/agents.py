@@ -122,7 +122,7 @@ class Agents:
         try:
             for number, line in enumerate(process.lines(), start=1):
                 if number > _ANSWERS_PER_LINE * self._lines_told[index] + _FURTHER_LINES:
-                    raise EchoProtocolError("says more than it was asked for")
+                    raise EchoProtocolError("sends more messages than it was asked for")
                 self._said.put((index, parse_event(line)))
             reason = clean(process.stderr_tail()) or "its echo agent ended"
         except (HostError, EchoProtocolError) as error:

@@ -52,7 +52,7 @@ def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> 
     if host.facts.architecture != platform.machine():
         raise HostError(
             host.session.host,
-            f"its processor is {host.facts.architecture}, and the {agent.name} is for "
+            f"its processor is {host.facts.architecture}, but the {agent.name} is built for "
             f"{platform.machine()}",
             "use tool=fping",
         )

@@ -195,7 +195,7 @@ def parse_event(line: str) -> Event:
                 return MeetingOver(_whole(round_), _whole(partner), effort)
     except (ValueError, KeyError):
         pass
-    raise EchoProtocolError(f"sent {line[:40]!r}, which no echo agent says")
+    raise EchoProtocolError(f"sent {line[:40]!r}, which is not a message of the echo agent")
 
 
 def _rtt(of: tuple[str, str], counts: tuple[str, str], times: list[str]) -> Rtt:

@@ -286,7 +286,7 @@ def choose_addresses(
             continue
     first4, first6 = by_version[4][0], by_version[6][0]
     raise OptionError(
-        f"the traffic addresses are of two families: {chosen[first4]} of {first4}, "
+        f"the traffic addresses are of both IPv4 and IPv6: {chosen[first4]} of {first4}, "
         f"{chosen[first6]} of {first6}",
         "choose a network that every host has, as in network=10.0.0.0/16",
     )

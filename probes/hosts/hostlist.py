@@ -54,8 +54,8 @@ _HEADINGS = frozenset(
 
 HINT_FORMS = "a line is [user@]host[:port] [slots=N], as in gpu[01-16] slots=8; # begins a comment"
 HINT_SLOTS = "list a host once, and write `host slots=8` for eight ranks on it"
-_HINT_PORT = "after a colon stands the SSH port; write `host slots=8` for eight ranks"
-_HINT_IPV6 = "with a port it is written [2001:db8::1]:22"
+_HINT_PORT = "a number after a colon is the SSH port; write `host slots=8` for eight ranks"
+_HINT_IPV6 = "write an IPv6 address with a port as [2001:db8::1]:22"
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
         hosts.append(host)
         if len(hosts) > MAX_NAMES:
             message = f"{host.place}: the list is longer than {MAX_NAMES:,} hosts"
-            raise HostListError(message, "measure a part of them")
+            raise HostListError(message, "measure some of the hosts")
     if not hosts:
         raise HostListError(f"{source}: lists no host", HINT_FORMS)
     if len(hosts) < least:
@@ -269,7 +269,7 @@ def _items(line: str, place: str) -> Iterator[_Item]:
     items = split_outside_brackets(words[0])
     for item in items:
         if not item:
-            raise HostListError(f"{place}: a comma has no host beside it", HINT_FORMS)
+            raise HostListError(f"{place}: a comma is not between two hosts", HINT_FORMS)
         user, host, port = _split_item(item, place)
         number: Literal["port", "ranks"] | None = None
         slots = 1

@@ -25,7 +25,7 @@ _RANK = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*\S.*)
 _RANKFILE = re.compile(r"rank\s+[0-9]+\s*=", re.IGNORECASE)
 _RANK_VARIABLES = ("RANK=", "JAX_PROCESS_ID=")
 _PER_HOST = ("--nproc-per-node=", "--nproc_per_node=")
-_HINT_RANKS = "every rank from 0 on stands in such a file once"
+_HINT_RANKS = "the file must have each rank from 0 on exactly once"
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,9 @@ def _hosts(
     for place, line in lines:
         entry = read(line)
         if entry is None:
-            raise HostListError(f"{place}: {clean(line[:60])!r} is not a line like the others")
+            raise HostListError(
+                f"{place}: {clean(line[:60])!r} does not have the form of the other lines"
+            )
         if entry.rank is not None and seen.setdefault(entry.rank, place) != place:
             raise HostListError(
                 f"{place}: rank {entry.rank} is already at {seen[entry.rank]}", _HINT_RANKS

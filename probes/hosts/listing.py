@@ -22,8 +22,7 @@ from plink.probes.hosts.kubernetes import is_ready, is_up, slots_of
 from plink.probes.hosts.nested import at, entries, objects, parse_listing_json
 
 _HINT = (
-    "kubectl get nodes -o json, the listing of virtual machines of AWS, GCP or Azure, or MLX's "
-    "host file"
+    "plink reads the JSON of kubectl get nodes, listings of AWS, GCP and Azure, and MLX's host file"
 )
 
 Machine = Mapping[str, Any]
@@ -74,7 +73,7 @@ def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, Reader]]:
 
 def _objects(items: Any, name: str, source: str) -> Iterator[tuple[str, Machine]]:
     if not isinstance(items, list):
-        raise HostListError(f"{source}: is not a list of machines that plink knows", _HINT)
+        raise HostListError(f"{source}: is not a JSON listing of machines of a known kind", _HINT)
     for index, item in enumerate(items):
         if not isinstance(item, dict):
             raise HostListError(f"{source}: {name}[{index}] is not an object", _HINT)
@@ -95,7 +94,7 @@ def _reader(item: Machine, listing: Machine, where: str) -> Reader:
     for field, reader in fields.items():
         if field in item:
             return reader
-    raise HostListError(f"{where} is not a machine that plink knows", _HINT)
+    raise HostListError(f"{where} is not a machine of a known kind", _HINT)
 
 
 def _of_node(node: Machine) -> tuple[Any, Any] | None:

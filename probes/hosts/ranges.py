@@ -31,7 +31,7 @@ def split_outside_brackets(text: str) -> list[str]:
             start = index + 1
         elif character == "[":
             if inside:
-                raise RangeError("a bracket stands inside a bracket")
+                raise RangeError("brackets are nested")
             inside = True
         elif character == "]":
             if not inside:
@@ -62,7 +62,7 @@ def expand(pattern: str) -> list[str]:
         options = _bracket(text) if is_bracket else [text]
         count *= len(options)
         if count > MAX_NAMES:
-            raise RangeError(f"it stands for more than {MAX_NAMES:,} names")
+            raise RangeError(f"it expands to more than {MAX_NAMES:,} names")
         length += max(map(len, options))
         if length > MAX_LENGTH:
             raise RangeError(f"a name is longer than {MAX_LENGTH} characters")
@@ -88,7 +88,7 @@ def _bracket(inside: str) -> list[str]:
     for part in inside.split(","):
         numbers.extend(_part(part))
         if len(numbers) > MAX_NAMES:
-            raise RangeError(f"it stands for more than {MAX_NAMES:,} names")
+            raise RangeError(f"it expands to more than {MAX_NAMES:,} names")
     return numbers
 
 
@@ -102,7 +102,7 @@ def _part(part: str) -> list[str]:
     if high.startswith("0") and len(high) != len(low):
         raise RangeError(f"the ends of the range {part} are padded differently")
     if last - first >= MAX_NAMES:
-        raise RangeError(f"the range {part} stands for more than {MAX_NAMES:,} names")
+        raise RangeError(f"the range {part} expands to more than {MAX_NAMES:,} names")
     return [str(number).zfill(len(low)) for number in range(first, last + 1)]
 
 

@@ -20,7 +20,7 @@ from plink.probes.inventories.running import output_of
 
 FORM = "pcluster:NAME[:QUEUE]"
 _HINT = (
-    "pcluster list-clusters names them; pcluster describe-cluster-instances -n NAME prints a file"
+    "pcluster list-clusters names clusters; pcluster describe-cluster-instances -n NAME lists nodes"
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,59}")
 _MOST_PAGES = 100
@@ -63,9 +63,7 @@ def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
     data = parse_listing_json(content, place, _HINT)
     instances = at(data, "instances")
     if not isinstance(instances, list):
-        raise HostListError(
-            f"{place}: is not what pcluster describe-cluster-instances prints", _HINT
-        )
+        raise HostListError(f"{place}: is not output of pcluster describe-cluster-instances", _HINT)
     token = at(data, "nextToken")
     return instances, token if isinstance(token, str) else ""
 

@@ -22,7 +22,7 @@ from plink.probes.inventories.found import FoundHosts, ReadFile
 from plink.probes.inventories.running import TIMEOUT_S, output_of
 
 FORM = "k8s:NAMESPACE/SELECTOR"
-_HINT = "as in k8s:training/job-name=gpt; k8s:training/ is every pod of the namespace"
+_HINT = "write k8s:training/job-name=gpt, or k8s:training/ for every pod of the namespace"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _DIGITS = re.compile(r"([0-9]+)")
 # kubectl exec goes there where nobody names a container.
@@ -81,9 +81,9 @@ def parse_where(where: str) -> tuple[str, str]:
     else:
         namespace, selector = "", where.strip()
     if not (namespace or selector):
-        raise HostListError("k8s: names neither a namespace nor a selector", _HINT)
+        raise HostListError("k8s: expected a namespace, a selector or both after k8s:", _HINT)
     if not selector.isprintable():
-        raise HostListError(f"{clean(f'k8s:{where}')}: a selector has no control characters", _HINT)
+        raise HostListError(f"{clean(f'k8s:{where}')}: contains control characters", _HINT)
     return namespace, selector
 
 
@@ -116,9 +116,10 @@ def via(pods: Sequence[Pod], place: str) -> str:
     if first is None or others:
         unclear = next(pod.name for pod in pods if pod.container is None or others)
         raise HostListError(
-            f"{place}: which container of {unclear} is meant cannot be told, since pods have "
-            "several, or different ones",
-            f"say it with via='kubectl exec -i -n {namespace} {{host}} -c CONTAINER --', or by the "
+            f"{place}: the container to use in {unclear} is ambiguous, as the pods have "
+            "several containers, or different ones",
+            f"choose one with via='kubectl exec -i -n {namespace} {{host}} -c CONTAINER --', or "
+            "by the "
             f"annotation {_DEFAULT_CONTAINER} of the pods",
         )
     return f"kubectl exec -i -n {namespace} {{host}} -c {first} --"

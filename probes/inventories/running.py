@@ -28,7 +28,7 @@ def output_of(words: Sequence[str], place: str, hint: str) -> bytes:
             words, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False
         )
     except FileNotFoundError:
-        raise HostListError(f"{place}: there is no program {program} here", hint) from None
+        raise HostListError(f"{place}: the program {program} is not installed here", hint) from None
     except subprocess.TimeoutExpired:
         message = f"{place}: {program} did not answer within {TIMEOUT_S:g} s"
         raise HostListError(message, hint) from None

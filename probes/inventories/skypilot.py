@@ -28,7 +28,7 @@ def read(cluster: str, read_file: ReadFile) -> FoundHosts:
         HostListError: there is no such cluster, or it has one node.
     """
     if not _CLUSTER.fullmatch(cluster):
-        hint = "as in sky:mycluster; sky status lists them"
+        hint = "write sky:NAME; sky status lists the clusters"
         raise HostListError(f"sky: {clean(cluster)!r} is not the name of a cluster", hint)
     path = Path(FOLDER).expanduser() / cluster
     if not path.is_file():
@@ -55,6 +55,6 @@ def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
             found[0 if match is None else int(match[1])] = name
     if not found:
         raise HostListError(
-            f"{place}: SkyPilot's file names no node of it", f"sky status {cluster}"
+            f"{place}: SkyPilot's file names no node of the cluster", f"sky status {cluster}"
         )
     return check_hosts([ListedHost(found[number], place=place) for number in sorted(found)], place)

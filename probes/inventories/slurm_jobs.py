@@ -81,7 +81,9 @@ def parse_job(text: str, place: str) -> SlurmJob:
     running = [record for record in records if _first(_STATE, record) == _RUNNING]
     if len(running) > 1:
         parts = ", ".join(f"slurm:{_first(_ID, record)}" for record in running[:3])
-        raise HostListError(f"{place}: {len(running)} parts of the job run", f"name one: {parts}")
+        raise HostListError(
+            f"{place}: {len(running)} components of the job are running", f"choose one of {parts}"
+        )
     if not running:
         states = sorted({_first(_STATE, record).lower() or "unknown" for record in records})
         said = f"the job is {' and '.join(states)}" if states else "Slurm describes no job"
@@ -89,7 +91,7 @@ def parse_job(text: str, place: str) -> SlurmJob:
     (record,) = running
     nodes = _first(_NODES, record)
     if not nodes or nodes.startswith("("):
-        raise HostListError(f"{place}: Slurm names no nodes of the job", _HINT)
+        raise HostListError(f"{place}: Slurm reports no nodes of the job", _HINT)
     return SlurmJob(_first(_ID, record), nodes, _slots(record))
 
 

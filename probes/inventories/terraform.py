@@ -24,7 +24,7 @@ from plink.probes.inventories.running import output_of
 
 FORM = "terraform:FOLDER[:OUTPUT]"
 _HINT = (
-    "an output of hosts is a list of names or addresses, or of objects with name and private_ip, "
+    "an output must list names or addresses, or objects with name and private_ip,  "
     'as in output "hosts" { value = [for m in aws_instance.gpu : {name = m.id, '
     "private_ip = m.private_ip}] }"
 )
@@ -86,7 +86,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     found = with_addresses or found
     if len(found) > 1:
         named = ", ".join(f"{place}:{clean(each)}" for each in list(found)[:3])
-        raise HostListError(f"{place}: {len(found)} outputs list hosts", f"name one: {named}")
+        raise HostListError(f"{place}: {len(found)} outputs list hosts", f"choose one of {named}")
     if not found:
         which = f"the output {clean(name)!r} lists" if name else "no output lists"
         raise HostListError(f"{place}: {which} {'no ' if name else ''}hosts", _HINT)

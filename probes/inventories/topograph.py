@@ -19,7 +19,7 @@ from plink.probes.inventories.topologies import Topology, parse_topology
 
 FORM = "topograph:URL_OR_FILE"
 PREFIX = "topograph:"
-_HINT = "as in topograph:http://localhost:49021/v1/topology?uid=ID, or topograph:FILE"
+_HINT = "write topograph:http://localhost:49021/v1/topology?uid=ID, or topograph:FILE"
 _MOST_BYTES = 64 << 20
 _PAUSE_S = 1.0
 
@@ -52,7 +52,7 @@ def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
     if found is None:
         if content.lstrip().startswith((b"{", b"[")):
             parse_listing_json(content, place, _HINT)
-        raise HostListError(f"{place}: is no topology that plink knows", _HINT)
+        raise HostListError(f"{place}: is not a topology of a known format", _HINT)
     return found, content
 
 

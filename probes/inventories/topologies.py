@@ -29,7 +29,7 @@ from plink.probes.hosts.slurm import (
 from plink.probes.inventories.yaml_text import parse_yaml
 from plink.probes.json_parsing import parse_json
 
-_HINT = "a topology.conf or topology.yaml of Slurm, or what topograph writes"
+_HINT = "plink reads topology.conf and topology.yaml of Slurm, and topograph's output"
 _MOST_SHOWN = 3
 _YAML = re.compile(
     r"^[ \t]*(?:-\s+topology|topology)[ \t]*:|^[ \t]*(?:tree|block)[ \t]*:[ \t]*\r?$", re.MULTILINE

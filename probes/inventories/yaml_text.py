@@ -32,7 +32,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable) and key in seen:
-                raise yaml.YAMLError(f"line {key_node.start_mark.line + 1}: {key!r} is there twice")
+                raise yaml.YAMLError(f"line {key_node.start_mark.line + 1}: {key!r} occurs twice")
             if isinstance(key, Hashable):
                 seen.add(key)
         return super().construct_mapping(node, deep)
@@ -54,7 +54,7 @@ def parse_yaml(text: str, source: str, hint: str) -> Any:
     """
     marks = sum(map(text.count, _MARKS))
     if len(text) > _MOST_CHARACTERS or marks > _MOST_MARKS:
-        raise HostListError(f"{source}: is too large for YAML, which takes long to read", hint)
+        raise HostListError(f"{source}: is too large to be parsed as YAML", hint)
     try:
         return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -90,7 +90,7 @@ class _Iperf3:
         else:
             gbit_s = received_gbit_s(report, WARM_UP_SHARE * self._options.duration_s)
         if not gbit_s:
-            return Silence("no data came through")
+            return Silence("no data arrived")
         return BandwidthReading(source, destination, gbit_s, report.retransmits)
 
     @property

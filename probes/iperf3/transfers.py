@@ -143,7 +143,7 @@ class Prepared:
         output = _Output(self._client, self._limit_s)
         report = parse_report("\n".join(output.lines(_MAX_REPORT)))
         if output.is_late or (isinstance(report, Complaint) and _says(report, _SILENT)):
-            raise TransferError("nothing came through", is_silence=True)
+            raise TransferError("no data arrived", is_silence=True)
         if isinstance(report, Complaint):
             kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
             raise kind(f"iperf3: {report.text}")
@@ -172,7 +172,7 @@ class _Output:
             for line in self._process.lines():
                 size -= len(line)
                 if size < 0:
-                    raise HostError(self._process.host, "sends an endless report")
+                    raise HostError(self._process.host, "sent a report that exceeds the size limit")
                 yield line
         finally:
             limit.cancel()
@@ -191,7 +191,7 @@ def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
         said.append(line)
     complaint = Complaint("\n".join(said))
     if TAKEN in said or _says(complaint, _OCCUPIED):
-        raise PortTakenError(f"port {port} of {server.host} is taken")
+        raise PortTakenError(f"another program uses port {port} of {server.host}")
     why = "does not start" if output.is_late or not said else f"ends: {said[-1]}"
     raise TransferError(f"the iperf3 server on {server.host} {why}")
 

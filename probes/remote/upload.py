@@ -95,7 +95,7 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
         raise HostError(
             session.host,
             f"{program.name} cannot be copied there ({reason})",
-            "name a folder that programs may run from with remote_cache=DIR",
+            "choose a folder without noexec with remote_cache=DIR",
         )
 
 

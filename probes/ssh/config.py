@@ -100,8 +100,8 @@ class SshConfig:
             text = self._text if options.config_file else _read(str(own)) if own.is_file() else b""
             if re.search(rb"^[ \t]*[^#\s]", text or b"", re.MULTILINE):
                 raise OptionError(
-                    f"{self._place}: an SSH configuration needs the OpenSSH client to be read",
-                    "install it (openssh-client), or go without with config_file=/dev/null",
+                    f"{self._place}: reading an SSH configuration needs the OpenSSH client",
+                    "install it (openssh-client), or use none with config_file=/dev/null",
                 )
 
     def target(self, listed: ListedHost) -> Target:
@@ -117,7 +117,9 @@ class SshConfig:
 
     def _target(self, listed: ListedHost, depth: int) -> Target:
         if depth > _MAX_JUMPS:
-            raise OptionError(f"the SSH configuration jumps in a circle at {listed.name}")
+            raise OptionError(
+                f"the ProxyJump settings of the SSH configuration form a cycle at {listed.name}"
+            )
         user = listed.user or (None if depth else self._options.user)
         found = self._ask(listed.connect_to or listed.name, user, listed.port, listed.ssh_options)
         hostname, port, user = (found[key][0] for key in ("hostname", "port", "user"))
@@ -205,7 +207,7 @@ class SshConfig:
             key, _, value = line.partition(" ")
             found.setdefault(key, []).append(value)
         if not {"hostname", "port", "user"} <= found.keys():
-            raise OptionError(f"{self._place}: ssh -G {name} says nothing of a host")
+            raise OptionError(f"{self._place}: ssh -G {name} prints no settings of the host")
         return found
 
 
@@ -303,7 +305,8 @@ def _local_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         raise OptionError(
-            "this user has no name on this machine", "set the environment variable LOGNAME"
+            "the user id of this process has no name on this machine",
+            "set the environment variable LOGNAME",
         ) from None
 
 

@@ -50,7 +50,7 @@ def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] 
             more = f", and {error}" if str(error) else ""
             return f"its SSH host key is not known{more}", hint
         case UnfitNameError():
-            hint = "HostKeyAlias in the SSH configuration gives it another"
+            hint = "HostKeyAlias in the SSH configuration sets another one"
             return f"known_hosts cannot have a key under the name {error}", hint
         case ChangedHostKeyError():
             hint = f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'"
@@ -65,9 +65,9 @@ def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] 
 def _about_certificate(error: Exception) -> tuple[str, str] | None:
     if not isinstance(error, CertificateError):
         return None
-    hint = "have it certified anew, or put the host's own key into known_hosts"
+    hint = "have the host certified again, or put the host's own key into known_hosts"
     if "not for" in str(error):
-        hint = "HostKeyAlias in the SSH configuration says for which name it may be"
+        hint = "HostKeyAlias in the SSH configuration says which name it is checked for"
     return f"its SSH host certificate {error}", hint
 
 

@@ -87,7 +87,9 @@ def check(
         certificate = _load(blob)
         authority = certificate.signature_key()
         if _blob_of(authority) not in set(authorities):
-            raise UnknownAuthorityError("is not signed by an authority that known_hosts has for it")
+            raise UnknownAuthorityError(
+                "is signed by an authority that known_hosts does not trust for the host"
+            )
         certificate.verify_cert_signature()
         is_its_key = _blob_of(certificate.public_key()) == key
     except InvalidSignature:

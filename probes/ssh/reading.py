@@ -34,5 +34,5 @@ def read_file(path: str) -> bytes:
     if len(content) > _MOST_BYTES:
         raise OSError(errno.EFBIG, f"larger than {_MOST_BYTES >> 20} MiB")
     if stat.S_ISFIFO(mode) and not content:
-        raise OSError(errno.EPIPE, "a pipe to which nobody writes")
+        raise OSError(errno.EPIPE, "a pipe to which no process writes")
     return content

@@ -58,4 +58,4 @@ def _deliver(pair: tuple[int, int], outcome: Outcome, duration_s: int, sink: Lin
     if gbit_s:
         sink.reading(BandwidthReading(*pair, gbit_s, outcome.report.retransmits))
     else:
-        sink.pair_lost(PairLoss(*pair, "no data came through"))
+        sink.pair_lost(PairLoss(*pair, "no data arrived"))

@@ -38,7 +38,10 @@ class ViaOpener(Opener):
             check_host(host)
         program = self._template.words[0]
         if shutil.which(program) is None:
-            raise OptionError(f"there is no program {program} here", "via=COMMAND begins with one")
+            raise OptionError(
+                f"the program {program} is not installed here",
+                "via=COMMAND must begin with a program",
+            )
 
     def open(self, host: ListedHost) -> ViaSession:
         """Return a session; nothing is started yet."""

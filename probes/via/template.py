@@ -9,7 +9,7 @@ from plink.probes.errors import OptionError
 
 _HOST = "{host}"
 _COMMAND = "{command}"
-_HINT = "as in via='kubectl exec -i {host} --'"
+_HINT = "write it as in via='kubectl exec -i {host} --'"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def parse_template(text: str) -> Template:
         reason = str(error).lower()
         raise OptionError(f"the command {text!r} cannot be understood ({reason})", _HINT) from None
     if not any(_HOST in word for word in words):
-        raise OptionError(f"the command {text!r} does not say where {_HOST} goes", _HINT)
+        raise OptionError(f"the command {text!r} does not contain {_HOST}", _HINT)
     if not text.isprintable():
         raise OptionError(f"the command {text!r} has control characters", _HINT)
     return Template(tuple(words))

@@ -73,7 +73,7 @@ def find_pattern(name: str) -> Algorithm:
     """
     found = CHAIN if name == CHAIN.name else find(name)
     if found.is_over_hosts or isinstance(_form_of(found), TreesForm):
-        raise ValueError(f"{name} sums up no rounds of ranks, which a dimension of a mesh must")
+        raise ValueError(f"{name} is not an algorithm of rounds, which a dimension of a mesh needs")
     return found
 
 
@@ -145,7 +145,7 @@ def _line_rounds(algorithm: Algorithm, ranks: int, weight: float) -> list[Weight
         hops = np.stack([np.arange(ranks), np.roll(np.arange(ranks), -1)], axis=1)
         form = RoundsForm(ranks, [WeightedRound(hop[None, :]) for hop in hops])
     if isinstance(form, TreesForm):
-        raise TypeError(f"{algorithm.name} is of trees")
+        raise TypeError(f"{algorithm.name} is an algorithm of trees, expected rounds")
     return [WeightedRound(step.edges, weight * step.weight) for step in merge_rounds(form).rounds]
 
 

@@ -115,7 +115,7 @@ def shared_links(
     for number, trunk in enumerate(trunks):
         for group in trunk.groups:
             if not 0 <= group < network.groups or trunk_of[group] >= 0:
-                raise ValueError(f"group {group} is not there, or in two trunks")
+                raise ValueError(f"group {group} does not exist, or is in two trunks")
             trunk_of[group] = number
     rates: Floats = np.concatenate(
         [

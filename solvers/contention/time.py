@@ -73,7 +73,7 @@ class TableTimer:
             ValueError: something else than hosts.
         """
         if orders.size and (orders.min() < 0 or orders.max() >= self._network.hosts):
-            raise ValueError(f"order holds others than hosts 0 to {self._network.hosts - 1}")
+            raise ValueError(f"order must hold only hosts 0 to {self._network.hosts - 1}")
         return np.array(
             self._native.times_s(np.ascontiguousarray(orders), least=1, deadline=deadline.native)
         )

@@ -94,7 +94,9 @@ def prove(
     if sorted(incumbent) != list(range(form.ranks)):
         raise ValueError(f"incumbent is not a permutation of 0 to {form.ranks - 1}")
     if engine not in get_args(Engine):
-        raise ValueError(f"there is no engine {engine!r}; there are {', '.join(get_args(Engine))}")
+        raise ValueError(
+            f"there is no engine {engine!r}; the engines are {', '.join(get_args(Engine))}"
+        )
     start = time.monotonic()
     deadline = Deadline(time_limit_s)
     matrix = np.ascontiguousarray(distance, dtype=np.float64)

@@ -65,7 +65,7 @@ def master_shares(
     links = _level_rates(_finite(_rates(link_bytes_s, len(group_of), "link_bytes_s")))
     sizes = np.bincount(group_of)
     if not sizes.size or not sizes.all():
-        raise ValueError("there is a group without members, or no group at all")
+        raise ValueError("every group must have a member, and there must be a group")
     uplinks = _level_rates(_rates(uplink_bytes_s, len(sizes), "uplink_bytes_s"))
     room = _Room(group_of, sizes, links, uplinks)
     time = _least_time(room)

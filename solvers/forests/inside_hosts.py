@@ -67,7 +67,7 @@ def partition(work: Sequence[float], workers: int) -> list[int]:
         ValueError: no workers.
     """
     if workers < 1:
-        raise ValueError(f"{workers} workers")
+        raise ValueError(f"workers is {workers}, expected at least 1")
     load = [0.0] * workers
     worker_of = [0] * len(work)
     for piece in sorted(range(len(work)), key=lambda piece: (-work[piece], piece)):

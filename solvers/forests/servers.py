@@ -50,7 +50,7 @@ def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
     """
     rates = _rates(port_bytes_s)
     if workers < 1:
-        raise ValueError(f"{workers} workers")
+        raise ValueError(f"workers is {workers}, expected at least 1")
     ports = np.arange(len(rates))
     parents = np.full((len(rates), workers + len(rates)), ABSENT)
     parents[:, :workers] = workers + ports[:, None]
@@ -88,9 +88,9 @@ def by_racks(
     ports, rates = np.asarray(group_of_port, dtype=np.intp), _rates(port_bytes_s)
     groups = int(max(workers.max(initial=-1), ports.max(initial=-1))) + 1
     if between not in BETWEEN:
-        raise ValueError(f"there is no way {between!r} between groups")
+        raise ValueError(f"between is {between!r}, expected chain, star or ring")
     if not groups or len(np.unique(ports)) < groups or ports.shape != rates.shape:
-        raise ValueError("a group has no port of a server, or there is no group")
+        raise ValueError("every group must have a server port, and there must be a group")
     uplinks = np.asarray(uplink_bytes_s, dtype=np.float64)
     carried = np.minimum(np.bincount(ports, np.minimum(rates, 1e30)), uplinks)
     weights, trees = [], []
@@ -151,7 +151,7 @@ def _tree(workers: Indices, ports: int, port_of: Indices, top: Indices) -> Paren
 def _rates(values: npt.ArrayLike) -> Floats:
     rates = np.asarray(values, dtype=np.float64)
     if rates.ndim != 1 or not len(rates) or not (rates > 0.0).all():
-        raise ValueError("ports have rates that are not above 0, or there are none")
+        raise ValueError("rates of ports must be above 0, and there must be at least one port")
     # An unlimited port is as any that is quicker than all others.
     finite = rates[np.isfinite(rates)]
     return np.where(np.isfinite(rates), rates, 1e6 * (finite.max() if finite.size else 1.0))

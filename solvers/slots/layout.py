@@ -43,7 +43,7 @@ class RankLayout:
 
     def __post_init__(self) -> None:
         if not self.slots or min(self.slots) < 1:
-            raise ValueError("a host has no slot")
+            raise ValueError("every host must have at least 1 slot")
         if not 1 <= self.ranks <= sum(self.slots):
             raise ValueError(f"{self.ranks} ranks do not fill {sum(self.slots)} slots")
 

@@ -162,4 +162,4 @@ def test_notes_tell_what_is_missing() -> None:
 def test_a_path_in_place_of_a_cluster_is_refused(function: Any) -> None:
     with pytest.raises(plink.WrongUseError, match=r"takes a Cluster, not str") as caught:
         function("cluster.json")
-    assert caught.value.hint == "plink.read(path) gives the cluster in a file"
+    assert caught.value.hint == "plink.read(path) returns the cluster in a file"

@@ -221,7 +221,7 @@ def test_what_was_no_command_line_means_no_verb(arguments: list[str]) -> None:
 def test_an_old_spelling_says_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["autotune", "--replay", "no log"]) == 2
     said = capsys.readouterr().err
-    assert said.startswith("note: this is now spelled: plink autotune replay 'no log'\n")
+    assert said.startswith("note: use the present spelling: plink autotune replay 'no log'\n")
     assert "no log: No such file" in said
     assert run(["autotune", "replay", "no log"]) == 2
     assert "spelled" not in capsys.readouterr().err

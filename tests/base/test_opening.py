@@ -45,7 +45,7 @@ def test_a_pipe_to_which_nobody_writes_is_refused(
 ) -> None:
     monkeypatch.setattr(opening, "WRITER_WAIT_S", 0.1)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(OSError, match=r"is a pipe to which nobody wrote for 0\.1 s"):
+    with pytest.raises(OSError, match=r"is a pipe to which no process wrote for 0\.1 s"):
         _read(tmp_path / "pipe")
 
 

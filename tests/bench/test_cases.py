@@ -156,9 +156,12 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--client", "engine", "--orders", "given"], "--orders is not for the client engine"),
-        (["--client", "engine,gloo", "--ranks", "2"], "--ranks is for the orders of one library"),
-        (["--client", "engine,gloo", "--correlate"], "--correlate is for one library and one size"),
+        (
+            ["--client", "engine", "--orders", "given"],
+            "--orders does not apply to the client engine",
+        ),
+        (["--client", "engine,gloo", "--ranks", "2"], "--ranks needs one library"),
+        (["--client", "engine,gloo", "--correlate"], "--correlate needs one library and one size"),
         (
             ["--client", "gloo,mpich", "--plan", "x.json"],
             "--plan is for engine and hub, not for --client gloo,mpich",
@@ -171,7 +174,10 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
             ["--client", "engine,gloo", "--mpirun", "x"],
             "--mpirun is for openmpi and mpich, not for --client engine,gloo",
         ),
-        (["--client", "openmpi,mpich", "--mpicc", "x"], "--mpicc is for one MPI, and here are"),
+        (
+            ["--client", "openmpi,mpich", "--mpicc", "x"],
+            "--mpicc applies to one MPI, but the clients are",
+        ),
         (
             ["--client", "openmpi,mpich", "--python", "x"],
             "--python is for engine, hub, gloo and nccl, not for --client openmpi,mpich",
@@ -180,7 +186,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "gloo,gloo"], "--client names gloo twice"),
         (["--client", "engine", "--algo", "ring,flat,ring"], "the algorithm ring is named twice"),
         (["--client", "mpich", "--algo", "ring,x"], "mpich cannot run x"),
-        (["--client", "gloo", "--size", "4,4 B"], "--size asks for a size twice"),
+        (["--client", "gloo", "--size", "4,4 B"], "--size names a size twice"),
         (["--client", "engine", "--size", "4,6"], "a size of 6 B is not a whole number of float32"),
         (["--client", "engine", "-o", "{}"], "is also the input"),
         (["--client", "engine", "--plan", "{}"], "expected a plink.plan file"),

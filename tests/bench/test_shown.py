@@ -93,4 +93,4 @@ def test_show_prints_the_file_again(tmp_path: Path) -> None:
     again = CliRunner().invoke(cli, ["show", str(path), "--json"])
     assert again.stdout == path.read_text()
     refused = CliRunner().invoke(cli, ["show", str(path), "--percentile", "50"])
-    assert "--percentile is for cluster files" in str(refused.exception)
+    assert "--percentile applies only to cluster files" in str(refused.exception)

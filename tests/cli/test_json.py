@@ -100,7 +100,7 @@ def test_a_file_and_json_do_not_share_standard_output(words: list[str], cluster:
     done = plink_here(*(word.format(cluster) for word in words))
     assert done.code == 2
     assert done.stdout == ""
-    assert "both want standard output" in done.stderr
+    assert "both write to standard output" in done.stderr
 
 
 def test_the_list_of_algorithms_is_a_line_each_where_it_is_piped() -> None:

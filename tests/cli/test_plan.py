@@ -102,7 +102,10 @@ def test_what_is_assumed_and_missing_is_said(capsys: pytest.CaptureFixture[str])
         (["c.json", "--ranks-per-host", "0"], "error: invalid value for '--ranks-per-host'"),
         (["c.json", "-o", "c.json"], "error: c.json: is also the input"),
         (["c.json", "-o", "no/p.json"], "error: no/p.json: there is no folder"),
-        (["c.json", "-o", "-", "--json"], "error: --json and the plan both want standard output"),
+        (
+            ["c.json", "-o", "-", "--json"],
+            "error: --json and the plan both write to standard output",
+        ),
         (["c.json", "--ranks-per-host", "4096"], "error: 65536 ranks are too many for a plan"),
     ],
 )
@@ -122,7 +125,7 @@ def test_a_hierarchy_without_groups_is_refused_with_a_hint(
     assert run(["plan", "c.json", "--kind", "2lha"]) == 2
     said = capsys.readouterr().err
     assert "there is no plan of kind 2lha: no groups of near hosts are known" in said
-    assert "the method linkage can cut balanced ones" in said
+    assert "method=linkage makes balanced ones" in said
 
 
 def alternatives(path: str) -> list[str]:
@@ -238,10 +241,10 @@ def test_a_plan_with_servers_is_shown_and_runs_in_no_engine(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--kind ps", "--kind ps is of plans with servers"),
+        ("--kind ps", "--kind ps needs --servers"),
         ("--servers box", "'box' is not a host of c.json"),
         ("--servers n00 --kind hub", "not every group of workers has a server"),
-        ("--servers n00 --collective broadcast", "servers aggregate what an all-reduce does"),
+        ("--servers n00 --collective broadcast", "plans with servers are for all-reduce only"),
     ],
 )
 def test_servers_that_cannot_be_are_refused(

@@ -208,7 +208,7 @@ def test_an_order_has_no_percentile(folder: Path, capsys: pytest.CaptureFixture[
         "o.json", find_order(racks(2, 2).cluster, OrderRequest(seed=1, time_limit_s=0.05))
     )
     assert run(["show", "o.json", "--percentile", "50"]) == 2
-    assert "--percentile is for cluster files" in capsys.readouterr().err
+    assert "--percentile applies only to cluster files" in capsys.readouterr().err
 
 
 def test_standard_input(
@@ -244,7 +244,7 @@ def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) ->
         (None, "x.json: No such file or directory", None),
         ("", "x.json: is empty", None),
         ("us,a\na,0\n", "x.json: is not JSON", "plink import reads CSV"),
-        ('{"format": "pl', "x.json: not valid JSON", "the file may be cut short"),
+        ('{"format": "pl', "x.json: not valid JSON", "the file may be truncated"),
         ("[]", "x.json: expected a JSON object, found a list", None),
         (
             '{"format": "plink.tea"}',

@@ -165,9 +165,9 @@ def test_refusals(tmp_path: Path) -> None:
         ((file, file), "is the second file of its kind"),
         ((file, "--before", log), "is of another kind"),
         ((log, "--before", log), "is compared with its own beginning"),
-        ((log, "--live"), "there is no cluster file whose hosts can be asked"),
-        ((file, "-o", "x.json"), "is for --live"),
-        ((file, "--live", "--json", "-o", "-"), "both want standard output"),
+        ((log, "--live"), "--live needs a cluster file"),
+        ((file, "-o", "x.json"), "needs --live"),
+        ((file, "--live", "--json", "-o", "-"), "both write to standard output"),
     ):
         done = plink_here("doctor", *words)
         assert done.code == 2, words

@@ -109,4 +109,4 @@ def test_only_dpdk_takes_nics(tmp_path: Path) -> None:
     assert read_nics(None) == ()
     done = plink_here("probe", "-", "-o", "-", "--nics", file, text="gpu1\ngpu2\n")
     assert done.code == 2
-    assert done.stderr.startswith("error: --nics is for --tool dpdk, not echo\n")
+    assert done.stderr.startswith("error: --nics applies to --tool dpdk, not echo\n")

@@ -209,7 +209,10 @@ def test_other_decisions_are_told(log: Path, capsys: Any) -> None:
     damage(log, 20, lambda data: data["decision"].update(reason="because"))
     assert run(["autotune", "replay", str(log)]) == EXIT_CHANGED
     err = capsys.readouterr().err
-    assert "not as in the log: 1 of 45 decisions, the first in line 21: wait, because" in err
+    assert (
+        "decisions differ from the log: 1 of 45 decisions, the first in line 21: wait, because"
+        in err
+    )
 
 
 def test_json_has_numbers_and_names(log: Path, capsys: Any) -> None:

@@ -154,9 +154,9 @@ P10 = "rtt/rtt_us/10.npy"
         (without("rtt/samples.npy"), "samples"),
         (having("cluster.json", b"[]"), "expected a JSON object"),
         (having("cluster.json", b"{"), "not valid JSON"),
-        (having("../../x.npy", npy(np.eye(2))), "belongs nowhere"),
-        (having("hosts/0.npy", npy(np.eye(2))), "belongs nowhere"),
-        (having("format.npy", npy(np.eye(2))), "belongs nowhere"),
+        (having("../../x.npy", npy(np.eye(2))), "is no matrix of a cluster file"),
+        (having("hosts/0.npy", npy(np.eye(2))), "is no matrix of a cluster file"),
+        (having("format.npy", npy(np.eye(2))), "is no matrix of a cluster file"),
         (having("rtt/more", b"text"), "is not a matrix"),
         (having(P10, npy(np.eye(3))), "is 3 x 3 numbers, expected 2 x 2"),
         (having(P10, npy(np.zeros(4))), "is not a matrix"),
@@ -175,8 +175,8 @@ P10 = "rtt/rtt_us/10.npy"
         (having("rtt/samples.npy", npy(np.eye(2))), "expected whole numbers, found float64"),
         (having("rtt/samples.npy", npy(np.array([[0, 1], [-1, 0]]))), r"samples\[1\]\[0\] is -1"),
         (having("rtt/options/a.npy", npy(np.eye(2))), "options"),
-        (having("made_from.npy", npy(np.eye(2))), "made_from|belongs nowhere"),
-        (renamed(lambda data: data.pop("rtt")), "belongs nowhere"),
+        (having("made_from.npy", npy(np.eye(2))), "made_from|is no matrix of a cluster file"),
+        (renamed(lambda data: data.pop("rtt")), "is no matrix of a cluster file"),
         (renamed(lambda data: data.update(version=9)), "version 9"),
         (renamed(lambda data: data.update(format="plink.order")), "expected a plink.cluster"),
     ],
@@ -217,7 +217,9 @@ def test_members_that_lie_on_each_other_are_refused() -> None:
     more = b"".join(last.replace(name, b"%04d" % number + name[4:]) for number in range(100))
     count = struct.unpack_from("<H", content, end + 10)[0] + 100
     struct.pack_into("<HHL", content, end + 8, count, count, len(entries) + len(more))
-    with pytest.raises(WrongUseError, match=r"c.npz: its members are longer than the file"):
+    with pytest.raises(
+        WrongUseError, match=r"c.npz: the members of the archive are longer than the file"
+    ):
         cluster.parse_cluster(bytes(content[:end]) + more + bytes(content[end:]), "c.npz")
 
 
@@ -250,7 +252,7 @@ def test_offsets_beyond_the_file_are_refused() -> None:
 def test_only_clusters_are_written_so(tmp_path: Path) -> None:
     with pytest.raises(WrongUseError, match=r"only cluster files are written as \.npz"):
         document.check_writable(str(tmp_path / "order.npz"))
-    with pytest.raises(WrongUseError, match=r"\.npz is not packed once more"):
+    with pytest.raises(WrongUseError, match=r"\.npz files are compressed already"):
         document.check_writable(str(tmp_path / "c.npz.gz"), has_matrices=True)
     document.check_writable(str(tmp_path / "c.npz"), has_matrices=True)
 

@@ -64,7 +64,7 @@ def test_what_is_written_is_read_again(name: str, cluster: Cluster) -> None:
 
 
 def test_without_groups_there_is_none() -> None:
-    with pytest.raises(WrongUseError, match="holds no groups, and so no topology"):
+    with pytest.raises(WrongUseError, match="holds no groups, which a topology is made from"):
         topologies.render_slurm(Cluster(HOSTS))
 
 
@@ -76,7 +76,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     shown = json.loads(capsys.readouterr().out)
     assert [len(tier) for tier in shown["tiers"]] == [3, 2]
     assert run(["export", "c.json", "--format", "topograph", "--unit", "ms"]) == 2
-    assert "--unit is for --format csv, not topograph" in capsys.readouterr().err
+    assert "--unit applies to --format csv, not to topograph" in capsys.readouterr().err
 
 
 def test_a_topology_is_taken_over(capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,4 +91,4 @@ def test_a_topology_is_taken_over(capsys: pytest.CaptureFixture[str]) -> None:
     }
     assert found.grouping is None
     assert run(["group", "c.json", "--given", "t.conf", "--k", "2"]) == 2
-    assert "--k is for finding groups" in capsys.readouterr().err
+    assert "--k applies to finding groups" in capsys.readouterr().err

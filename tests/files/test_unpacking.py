@@ -34,8 +34,8 @@ def test_a_bomb_is_refused_with_what_to_do(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", program, path], capture_output=True, text=True, check=False
     )
-    refusal = f"error: {path}: unpacks to more than 256 times its size\n"
-    hint = "hint: if you trust it, unpack it with gunzip first\n"
+    refusal = f"error: {path}: decompresses to more than 256 times its size\n"
+    hint = "hint: if you trust the file, decompress it with gunzip first\n"
     assert (done.returncode, done.stderr) == (2, refusal + hint)
     most = re.search(r"VmHWM:\s+(\d+) kB", done.stdout)
     assert most is not None
@@ -44,7 +44,7 @@ def test_a_bomb_is_refused_with_what_to_do(tmp_path: Path) -> None:
 
 def test_a_bomb_on_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bomb())))
-    with pytest.raises(WrongUseError, match="standard input: unpacks to more than 256 times"):
+    with pytest.raises(WrongUseError, match="standard input: decompresses to more than 256 times"):
         document.read_bytes("-")
 
 

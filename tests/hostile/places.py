@@ -55,7 +55,7 @@ def _sparse(folder: Path) -> str:
 PLACES: dict[str, Callable[[Path], str]] = {
     "nothing there": lambda folder: str(folder / "nothing"),
     "a folder": _folder,
-    "a pipe to which nobody writes": _pipe,
+    "a pipe to which no process writes": _pipe,
     "a socket": _socket,
     "a link in a circle": lambda folder: _link(folder, "a-circle", "a-circle"),
     "a link to nothing": lambda folder: _link(folder, "a-dead-link", "nothing"),

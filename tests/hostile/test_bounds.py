@@ -63,18 +63,18 @@ def test_blank_lines_are_no_topology_in_linear_time() -> None:
 def test_packed_content_has_a_limit() -> None:
     assert expand(zlib.compress(b"abc"), 3) == b"abc"
     for content in (zlib.compress(bytes(1 << 20)), zlib.compress(b"abc")[:-1], b"abc"):
-        with pytest.raises(ValueError, match="packed content"):
+        with pytest.raises(ValueError, match="compressed data"):
             expand(content, 3)
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"items": [], "items": []}', "'items' is there twice"),
-        ('{"a": NaN}', "NaN is not a number"),
+        ('{"items": [], "items": []}', "'items' occurs twice"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
         ('{"a": ' + "9" * 5000 + "}", "thousands of digits"),
-        ('{"a": "\\ud800"}', "half of a character"),
-        ('{"a": [[]' + ", []" * (1 << 19) + "]}", "lists and objects are too many"),
+        ('{"a": "\\ud800"}', "half of a surrogate pair"),
+        ('{"a": [[]' + ", []" * (1 << 19) + "]}", "lists and objects exceed"),
         ('{"a":' * 100_000, "too deeply nested"),
     ],
 )
@@ -108,14 +108,14 @@ def test_listings_follow_the_rules_of_json_files(
 )
 def test_large_yaml_is_refused_before_the_work(text: str) -> None:
     start_s = time.process_time()
-    with pytest.raises(HostListError, match="too large for YAML"):
+    with pytest.raises(HostListError, match="too large to be parsed"):
         parse_yaml(text, "file", "hint")
     assert time.process_time() - start_s < 0.5
 
 
 def test_a_key_that_is_there_twice_in_yaml_is_refused() -> None:
     for text in ("a: 1\nb: 2\na: 3", "all: {hosts: {n1: , n1: {x: 1}}}", "- {1: 2, 1: 3}"):
-        with pytest.raises(HostListError, match="is there twice"):
+        with pytest.raises(HostListError, match="occurs twice"):
             parse_yaml(text, "file", "hint")
     assert parse_yaml("a: {b: 1}\nc: {b: 2}", "file", "hint") == {"a": {"b": 1}, "c": {"b": 2}}
 

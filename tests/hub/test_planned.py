@@ -160,7 +160,7 @@ def test_a_plan_with_a_server_in_each_rack_is_served_created_and_used(tmp_path: 
         more = ("--worker-secret-file", workers)
         refused = plink_here(*line, *more, "--workers", "2")
         assert refused.code == 2
-        assert "says how many workers each has" in refused.stderr
+        assert "--workers excludes a plan with a server in each rack" in refused.stderr
         made = plink_here(*line, *more)
         assert made.code == 0, made.stderr
         assert f"workers on h0, h1 call {own}.1:7100" in made.stderr
@@ -185,10 +185,10 @@ def test_a_plan_with_a_server_in_each_rack_is_served_created_and_used(tmp_path: 
 def test_what_is_neither_an_address_nor_a_plan_is_refused(tmp_path: Path) -> None:
     secret = str(tmp_path / "secret")
     for line, said in (
-        (("delete", "10.0.0.9"), "10.0.0.9: is neither HOST:PORT nor a plan's file"),
-        (("serve",), "a server listens where --listen says, or where a plan does"),
-        (("serve", "x.json", "--listen", "127.0.0.1:0"), "where --listen says, or where a plan"),
-        (("create", "127.0.0.1:1", "--worker-secret-file", "x"), "--workers says how many"),
+        (("delete", "10.0.0.9"), "10.0.0.9: is neither HOST:PORT nor a plan file"),
+        (("serve",), "a server needs addresses, from --listen or from a plan"),
+        (("serve", "x.json", "--listen", "127.0.0.1:0"), "from --listen or from a plan"),
+        (("create", "127.0.0.1:1", "--worker-secret-file", "x"), "--workers is missing"),
     ):
         done = plink_here("hub", *line, "--secret-file", secret)
         assert done.code == 2

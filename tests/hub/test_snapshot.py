@@ -141,7 +141,7 @@ def remade(content: bytes, change: Any) -> bytes:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda header: header.update(version=2), "version 2 of plink.snapshot is not known here"),
+        (lambda header: header.update(version=2), "version 2 of plink.snapshot is not supported"),
         (lambda header: header.update(format="plink.plan"), "expected a plink.snapshot file"),
         (lambda header: header.update(server=2), "server is 2, expected a whole number"),
         (lambda header: header.update(arrays=["values"]), "arrays is ['values'], expected those"),

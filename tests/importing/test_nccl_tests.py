@@ -130,7 +130,7 @@ def test_a_run_without_a_result_is_left_out_and_named(lost: str) -> None:
     (failure,) = bandwidth.failures
     assert (failure.source, failure.destination) == ("node0", "node3")
     line = SENDRECV.count("\n") + 2
-    why = "has no result" if lost is STILLBORN else "did not come to its end"
+    why = "has no result" if lost is STILLBORN else "ended early"
     assert failure.reason == f"nccl.log:{line}: this run {why}"
     content = document.dump(cluster_file.encode_cluster(found))
     again = bandwidth_of(cluster_file.parse_cluster(content, "c.json"))
@@ -169,7 +169,7 @@ def test_a_row_that_another_process_wrote_into_does_not_count() -> None:
         (SENDRECV[: SENDRECV.index("           8 ")], "nccl.log:3: this run has no result"),
         (SENDRECV.replace("24.01   24.01", "24.01   -inf"), "nccl.log:3: this run has a row"),
         (STILLBORN, "nccl.log:2: this run has no result"),
-        (ABORTED, "nccl.log:2: this run did not come to its end"),
+        (ABORTED, "nccl.log:2: this run ended early"),
         (SENDRECV.replace("on node1", "on -oProxyCommand=id"), "nccl.log:7: '-oProxyCommand=id'"),
     ],
 )

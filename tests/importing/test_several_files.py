@@ -81,12 +81,12 @@ def test_what_cannot_be_read_as_one_is_refused(kind: str, tmp_path: Path) -> Non
         for path in (one, other):
             path.write_text("us,a,b\na,0,5\nb,5,0\n")
         done = plink_here("import", one, other, "-o", tmp_path / "c.json")
-        assert "a matrix is imported alone" in done.stderr
+        assert "import a matrix alone" in done.stderr
     elif kind == "cluster":
         one.write_text("us,a,b\na,0,5\nb,5,0\n")
         assert plink_here("import", one, "-o", tmp_path / "c.json").code == 0
         done = plink_here("import", tmp_path / "c.json", one, "-o", tmp_path / "d.json")
-        assert "is imported alone" in done.stderr
+        assert "cannot be imported together with other files" in done.stderr
     elif kind == "nothing":
         for path in (one, other):
             path.write_text("hello\n")

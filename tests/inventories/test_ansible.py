@@ -150,7 +150,7 @@ def test_several_keys_are_the_users_to_choose(tmp_path: Path) -> None:
         ("[a]\nx ansible_host='{{ ip }}'\ny\n", "all", "inv: ansible_host of x is '{{ ip }}'"),
         ("[a]\nx ansible_connection=docker\ny\n", "all", "inv: x is reached by 'docker', not over"),
         ("[a]\nx ansible_port=ssh\ny\n", "all", "inv: the port of x is 'ssh'"),
-        ("[a\nx\n", "all", "inv:1: '[a' begins no section"),
+        ("[a\nx\n", "all", "inv:1: '[a' does not begin a section"),
         ("[a]\nx y\n", "all", "inv:2: 'y' is not key=value"),
         ("[a]\nx b='\n", "all", "inv:2: no closing quotation"),
         ("[a]\nn[1:70000]\n", "all", "inv:2: the range 1:70000 runs backwards or is too long"),

@@ -26,11 +26,11 @@ def test_the_hint_names_the_kind(content: str, kind: str, tmp_path: Path) -> Non
     file.write_text(content)
     with pytest.raises(HostListError) as caught:
         read_hosts(str(file))
-    assert caught.value.hint == f"it looks like a list for {kind}:{file}"
+    assert caught.value.hint == f"it looks like an inventory; try {kind}:{file}"
 
 
 def test_a_kind_that_there_is_not_names_those_that_there_are() -> None:
-    with pytest.raises(WrongUseError, match="no kind of host list is called kube") as caught:
+    with pytest.raises(WrongUseError, match="kube is not a kind of host list") as caught:
         read_hosts("kube:training/app=gpt")
     hint = str(caught.value.hint)
     assert hint.startswith("kinds are slurm:JOB (the nodes of a Slurm job), k8s:NAMESPACE/SELECTOR")

@@ -96,7 +96,7 @@ def test_without_kubectl_there_is_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(HostListError, match="k8s:a/b: there is no program kubectl here"):
+    with pytest.raises(HostListError, match="k8s:a/b: the program kubectl is not installed here"):
         read_hosts("k8s:a/b")
 
 

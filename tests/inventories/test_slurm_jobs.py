@@ -63,10 +63,14 @@ def test_the_task_of_an_array_that_runs_is_meant() -> None:
     [
         (PENDING, "slurm:2: the job is pending, and only one that runs has nodes", "squeue --me"),
         ("", "slurm:2: Slurm describes no job, and only one that runs has nodes", "squeue --me"),
-        (TASK + RUNNING, "slurm:2: 2 parts of the job run", "name one: slurm:3, slurm:1"),
+        (
+            TASK + RUNNING,
+            "slurm:2: 2 components of the job are running",
+            "choose one of slurm:3, slurm:1",
+        ),
         (
             RUNNING.replace("NodeList=n[01-02,04]", "NodeList=(null)"),
-            "slurm:2: Slurm names no nodes of the job",
+            "slurm:2: Slurm reports no nodes of the job",
             "squeue --me",
         ),
     ],

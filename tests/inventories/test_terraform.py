@@ -63,7 +63,7 @@ def test_the_outputs_of_a_folder(applied: Path) -> None:
     # Not subnets, which have names alone.
     assert str(caught.value) == f"terraform:{applied}: 3 outputs list hosts"
     named = [f"terraform:{applied}:{name}" for name in ("addresses", "by_name", "machines")]
-    assert caught.value.hint == f"name one: {', '.join(named)}"
+    assert caught.value.hint == f"choose one of {', '.join(named)}"
 
 
 def test_a_folder_that_is_no_configuration(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_machines_are_called(value: object) -> None:
 @pytest.mark.parametrize(
     ("content", "name", "said"),
     [
-        (b'{"a": 1, "a": 2}', "", "tf: not valid JSON ('a' is there twice)"),
+        (b'{"a": 1, "a": 2}', "", "tf: not valid JSON ('a' occurs twice)"),
         (b"{}", "", "tf: no output lists hosts"),
         (b'{"a": {"sensitive": false, "value": ["n1", "n2"]}}', "b", "tf: there is no output 'b'"),
         (b'{"a": {"sensitive": false, "value": 3}}', "a", "tf: the output 'a' lists no hosts"),

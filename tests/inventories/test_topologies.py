@@ -217,7 +217,7 @@ def test_a_server_is_waited_for() -> None:
     ("status", "text", "said"),
     [
         (404, "request ID 1 not found", "the server answers 404: request ID 1 not found"),
-        (200, "OK", "is no topology that plink knows"),
+        (200, "OK", "is not a topology of a known format"),
     ],
 )
 def test_a_server_that_has_none(status: int, text: str, said: str) -> None:

@@ -24,7 +24,7 @@ BANDWIDTH = BandwidthMeasurement(
     retransmits=np.full((3, 3), 0.0),
     tool="iperf3",
     options={"duration_s": 1, "congestion": None},
-    failures=[Failure("b", "no data came through", destination="c")],
+    failures=[Failure("b", "no data arrived", destination="c")],
 )
 UPLINKS = UplinkMeasurement(
     uplinks=[
@@ -90,7 +90,7 @@ def test_the_page_has_both(path: Path) -> None:
     assert "95.6 Mbit/s to 9.41 Gbit/s, median 382 Mbit/s" in done.stdout
     assert "5 of 6 directions measured" in done.stdout
     assert "95.6 Mbit/s c → a" in done.stdout
-    assert "no data came through" in done.stdout
+    assert "no data arrived" in done.stdout
     assert "1.53 Gbit/s           8.0:1" in done.stdout
 
 

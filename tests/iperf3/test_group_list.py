@@ -34,9 +34,9 @@ def test_groups_are_lines() -> None:
     ("text", "message"),
     [
         ("", "groups.txt: lists no group"),
-        ("n01,n02", "groups.txt:1: has no colon after the name of a group"),
-        (": n01", "groups.txt:1: .* is not the name of a group"),
-        ("-r: n01", "groups.txt:1: .* is not the name of a group"),
+        ("n01,n02", "groups.txt:1: expected NAME: HOSTS, found no colon"),
+        (": n01", "groups.txt:1: .* is not a valid group name"),
+        ("-r: n01", "groups.txt:1: .* is not a valid group name"),
         ("\nr1:", "groups.txt:2: the group has no host"),
         ("r1: n01\nr2: n02\nr1: n03", "groups.txt:3: group r1 is already at groups.txt:1"),
         ("r1: n01\nr2: n[01-02]", "groups.txt:2: n01 is already in a group at groups.txt:1"),
@@ -84,8 +84,12 @@ def test_groups_come_from_a_cluster_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("groups", "options", "message"),
     [
-        (None, ("--tool", "uplinks"), "the groups of hosts are not known"),
-        ("r1: a,b", ("--tool", "uplinks"), "there is one group, r1"),
+        (None, ("--tool", "uplinks"), "measuring uplinks needs groups of hosts"),
+        (
+            "r1: a,b",
+            ("--tool", "uplinks"),
+            "measuring uplinks needs at least two groups, found only r1",
+        ),
     ],
 )
 def test_the_command_refuses_before_it_connects(

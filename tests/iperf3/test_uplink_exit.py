@@ -45,7 +45,7 @@ def test_everything_was_measured() -> None:
         (WHOLE, [], [Failure("e", "refuses the connection")]),
         # The figures are there, without one of the hosts.
         (WHOLE, [Failure("a", "the connection was lost")], []),
-        (WHOLE, [Failure("a", "no data came through", destination="c")], []),
+        (WHOLE, [Failure("a", "no data arrived", destination="c")], []),
     ],
 )
 def test_something_is_missing(

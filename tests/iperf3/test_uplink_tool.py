@@ -182,7 +182,7 @@ def test_a_host_that_dies_is_named_once_and_left_out(play: Play) -> None:
 
 
 def test_a_failed_transfer_costs_no_host(play: Play) -> None:
-    play.failures = {(1, 4): TransferError("nothing came through", is_silence=True)}
+    play.failures = {(1, 4): TransferError("no data arrived", is_silence=True)}
     sink = measure((0, True), (0, False))
     assert not sink.host_losses
     assert [exchange.is_whole for exchange in sink.exchanges] == [False, True]
@@ -272,9 +272,9 @@ def test_links_of_a_busy_machine_are_measured_again_one_by_one(play: Play) -> No
 
 def test_links_of_lost_hosts_are_lost(play: Play) -> None:
     play.lost = {1: HostError("h1", "iperf3 is not installed there")}
-    play.failures = {(2, 3): TransferError("nothing came through", is_silence=True)}
+    play.failures = {(2, 3): TransferError("no data arrived", is_silence=True)}
     sink = links_of()
-    assert sink.pair_losses == [PairLoss(2, 3, "nothing came through")]
+    assert sink.pair_losses == [PairLoss(2, 3, "no data arrived")]
     assert len(sink.readings) == 3
     assert sink.host_losses == [HostLoss(1, "iperf3 is not installed there")]
 

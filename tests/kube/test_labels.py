@@ -159,7 +159,7 @@ def test_what_others_wrote_stays(labelled: Labelled) -> None:
     server.merge("n3", {"metadata": {"labels": {f"{PREFIX}leaf": "switch-9", "rack": "r9"}}})
     done = labelled(grouped(LEAVES))
     assert done.code == 3
-    assert f"n3: something else has written {PREFIX}leaf" in done.stderr
+    assert f"n3: has labels that plink did not write: {PREFIX}leaf" in done.stderr
     assert "--overwrite" in done.stderr
     # A new value is none that somebody else uses.
     assert labelled.leaves == {
@@ -230,7 +230,7 @@ def test_hosts_are_found_by_address_and_the_rest_is_named(labelled: Labelled) ->
         server.add(f"ip-{number}.internal", f"10.0.0.{number}")
     done = labelled(grouped(LEAVES))
     assert done.code == 3
-    assert "2 hosts of the file are no nodes of this cluster: n5, n6" in done.stderr
+    assert "2 hosts of the file are not nodes of this cluster: n5, n6" in done.stderr
     assert labelled.leaves["ip-4.internal"] == "leaf-2"
 
 
@@ -265,7 +265,7 @@ def test_a_node_that_goes_meanwhile_is_named(labelled: Labelled) -> None:
     server.before_patch = [server.nodes.pop]
     done = labelled(grouped(LEAVES))
     assert done.code == 3
-    assert "1 node went meanwhile: n1" in done.stderr
+    assert "1 node disappeared meanwhile: n1" in done.stderr
     assert labelled.leaves["n6"] == "leaf-3"
 
 
@@ -290,11 +290,14 @@ def test_refusals_are_told(labelled: Labelled) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--key", "a/b/c"], "'a/b/c' is not the key of a label"),
-        (["--key", "node.kubernetes.io/rack"], "Kubernetes keeps the keys of node.kubernetes.io"),
+        (["--key", "a/b/c"], "'a/b/c' is not a label key"),
+        (
+            ["--key", "node.kubernetes.io/rack"],
+            "Kubernetes reserves the keys with the prefix node.kubernetes.io",
+        ),
         (["--key", "rack", "--key", "rack"], "--key names a label twice"),
         (["--api", "ftp://h"], "'ftp://h' is not the address of an API server"),
-        (["--api", "http://10.0.0.1"], "a token would go over the network in the clear"),
+        (["--api", "http://10.0.0.1"], "a token would be sent unencrypted"),
         (["--remove"], "give a cluster file, or --remove"),
         (["--ca-file", "/nowhere", "--api", "https://h"], "/nowhere: No such file"),
     ],
@@ -312,14 +315,14 @@ def test_without_groups_nothing_changes(labelled: Labelled) -> None:
     flat = replace(grouped(LEAVES), groups=[], grouping=Grouping("levels", "raw"))
     done = labelled(flat)
     assert done.code == 0
-    assert "nodes keep the labels that they have; plink kube labels --remove" in done.stderr
+    assert "nodes keep their labels; plink kube labels --remove" in done.stderr
     done = labelled(replace(flat, grouping=None))
     assert done.code == 2
     assert "holds no groups\nhint: plink group" in done.stderr
     crossed = [["n1", "n3"], ["n2", "n4", "n5", "n6"]]
     done = labelled(grouped(LEAVES, crossed))
     assert done.code == 2
-    assert "a group of one level lies in two of the next" in done.stderr
+    assert "a group of one level overlaps two groups of the next" in done.stderr
     assert not labelled.server.patches
 
 

@@ -183,7 +183,7 @@ def test_a_secret_is_new_and_its_owner_s(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "third" / "secret").read_bytes() == (folder / "secret").read_bytes()
     done = plink_here("kube", "manifests", "-o", folder, "--image", IMAGE)
     assert done.code == 2
-    assert f"{folder}: is not empty\nhint: name a new folder" in done.stderr
+    assert f"{folder}: is not empty\nhint: choose a new folder" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ _RULE = "-" * 60
             "mpirun was unable to find the program",
         ),
         ("warning: only this\n", "warning: only this"),
-        ("", "it said nothing"),
+        ("", "no output"),
     ],
 )
 def test_the_first_line_with_a_reason_is_shown(stderr: str, reason: str) -> None:

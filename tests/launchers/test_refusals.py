@@ -90,14 +90,14 @@ def test_ipv6(name: str) -> None:
 @pytest.mark.parametrize(
     ("odd", "reason"),
     [
-        ("a_b", "has more than letters, digits, dots and hyphens"),
-        (".a", "has more than letters, digits, dots and hyphens"),
-        ("007", "is a number to it"),
-        ("slots", "is a word of its hostfiles"),
-        ("rank", "is a word of its hostfiles"),
-        ("max-slots", "is a word of its hostfiles"),
-        ("good.other.org", "is also 'good.example.org' once both are cut at the dot"),
-        ("good", "is also 'good.example.org' once both are cut at the dot"),
+        ("a_b", "has characters other than letters, digits, dots and hyphens"),
+        (".a", "has characters other than letters, digits, dots and hyphens"),
+        ("007", "is read as a number"),
+        ("slots", "is a keyword of its host files"),
+        ("rank", "is a keyword of its host files"),
+        ("max-slots", "is a keyword of its host files"),
+        ("good.other.org", "is also 'good.example.org' when both are cut at the first dot"),
+        ("good", "is also 'good.example.org' when both are cut at the first dot"),
     ],
 )
 def test_names_that_open_mpi_reads_otherwise(name: str, odd: str, reason: str) -> None:
@@ -135,15 +135,15 @@ def test_addresses_that_must_be_ipv4(name: str, address: str) -> None:
 
 def test_lightgbm_tells_machines_apart_by_address_and_port() -> None:
     error = refusal("lightgbm", [Host("a", "10.0.0.1"), Host("b", "10.0.0.1")])
-    assert str(error) == "LightGBM cannot take 'b', which has the address of 'a'"
+    assert str(error) == "LightGBM cannot take 'b', which has the same address as 'a'"
     error = refusal("lightgbm", [Host("a", "10.0.0.1", slots=60_000)])
-    assert str(error) == "LightGBM cannot take 'a', which has no ports for 60000 ranks"
+    assert str(error) == "LightGBM cannot take 'a', which has not enough ports for 60000 ranks"
 
 
 @pytest.mark.parametrize("name", KUBERNETES)
 def test_pods_of_a_job_are_alike(name: str) -> None:
     error = refusal(name, [Host("a", "10.0.0.1"), Host("b", "10.0.0.2", slots=2)])
-    reason = "has 2 slots where others have another number"
+    reason = "has 2 slots, while other hosts have another number"
     assert str(error) == f"{LAUNCHERS[name]} cannot take 'b', which {reason}"
     for odd in ("Gpu1", "a_b", "a.", "a" * 64):
         error = refusal(name, [Host(odd, "10.0.0.1")])

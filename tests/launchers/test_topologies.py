@@ -89,7 +89,7 @@ def test_one_group_needs_no_switch_above_it() -> None:
 @pytest.mark.parametrize(
     ("hosts", "groups", "said"),
     [
-        (["a"], [], "Slurm needs groups of hosts, and the file has none"),
+        (["a"], [], "Slurm needs groups of hosts, but the file has none"),
         (
             ["a", "b"],
             [Group("r", ["a"])],

@@ -112,19 +112,19 @@ def test_the_library_takes_texts_and_mappings(folder):
     assert found["mesh"].order.latency_us == pytest.approx(by_text.cost.cost_us)
     with pytest.raises(WrongUseError, match="exclude each other"):
         plink.order(known, mesh="dp=4,tp=4", algorithm="tree")
-    with pytest.raises(WrongUseError, match="traffic is of a mesh"):
+    with pytest.raises(WrongUseError, match="traffic needs a mesh"):
         plink.order(known, traffic="tp=1")
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--traffic", "tp=1"], "--traffic is of a mesh"),
+        (["--traffic", "tp=1"], "--traffic needs --mesh"),
         (["--mesh", "tp=4", "--algo", "ring"], "exclude each other"),
         (["--mesh", "tp=4", "--traffic", "tp=1", "--size", "1MB"], "exclude each other"),
         (["--mesh", "tp=4", "--ranks", "5"], "has 4 ranks, not 5"),
         (["--mesh", "tp=32"], "32 ranks do not fit on 16 hosts"),
-        (["--mesh", "tp=4", "--traffic", "tp=tree:1"], "sums up no rounds"),
+        (["--mesh", "tp=4", "--traffic", "tp=tree:1"], "is not an algorithm of rounds"),
         (["--mesh", "tp=3", "--traffic", "tp=halving-doubling:1"], "needs a power of two"),
         (["--mesh", "tp=4", "--traffic", "tp=rinng:1"], "did you mean"),
     ],

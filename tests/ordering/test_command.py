@@ -115,7 +115,7 @@ def test_a_topology_needs_groups(folder, capsys, monkeypatch):
         "plink.optimize.orders.ordering.find_order", lambda *_: pytest.fail("it was searched")
     )
     assert run(["order", "c.json", "--format", "slurm-tree", "-o", "file"]) == 2
-    assert "needs groups of hosts, and the file has none" in capsys.readouterr().err
+    assert "needs groups of hosts, but the file has none" in capsys.readouterr().err
     assert not Path("file").exists()
 
 
@@ -208,7 +208,7 @@ def test_no_structure_is_said_on_stderr(folder, capsys):
         ),
         (["half.json"], "half.json: not valid JSON"),
         (["other.json"], "other.json: expected a plink.cluster file, found a 'plink.plan' file"),
-        (["new.json"], "new.json: version 9 of plink.order is not known here"),
+        (["new.json"], "new.json: version 9 of plink.order is not supported"),
         (["bare.json"], "holds no round-trip time"),
     ],
 )
@@ -233,7 +233,7 @@ def test_two_kinds_of_data_do_not_mix_on_stdout(folder, capsys, arguments):
     assert run(["order", "c.json", "--json", *arguments]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "both want standard output" in shown.err
+    assert "both write to standard output" in shown.err
 
 
 def test_an_interrupt_keeps_the_best_so_far(folder):

@@ -119,7 +119,7 @@ def test_options_of_a_search_that_is_none(capsys):
     capsys.readouterr()
     assert run(["order", "o.json", "--seed", "0", "--time-limit", "2"]) == 0
     said = capsys.readouterr().err
-    assert said == "note: nothing is searched: --time-limit, --seed have no effect\n"
+    assert said == "note: the order is from a file, so --time-limit, --seed have no effect\n"
     assert run(["order", "o.json"]) == 0
     assert capsys.readouterr().err == ""
 

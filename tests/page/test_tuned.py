@@ -256,8 +256,8 @@ def test_files_that_do_not_belong_together_are_refused(
     other.write_text(log.read_text().replace('"host":"n0"', '"host":"m0"'))
     order = tmp_path / "o.json"
     order.write_text('{"format": "plink.order"}')
-    for second, said in ((other, "are logs of different jobs"), (order, "but not every file is")):
+    for second, said in ((other, "are logs of different jobs"), (order, "but other files are not")):
         with pytest.raises(WrongUseError, match=said):
             read_inputs([str(log), str(second)])
     assert run(["show", str(log), "--percentile", "50"]) == 2
-    assert "--percentile is for cluster files" in capsys.readouterr().err
+    assert "--percentile applies only to cluster files" in capsys.readouterr().err

@@ -177,10 +177,10 @@ def test_groups_are_found_where_the_file_has_none() -> None:
     ("servers", "said"),
     [
         (["box"], "the server 'box': 'box' is not a host of"),
-        (["n00:0"], "does not say 1 to 256 ports"),
-        (["n00:257"], "does not say 1 to 256 ports"),
+        (["n00:0"], "needs 1 to 256 ports"),
+        (["n00:257"], "needs 1 to 256 ports"),
         (["n00:99999"], "'n00:99999' is not a host"),
-        (["n00="], "does not say 1 to 256 ports, or their addresses"),
+        (["n00="], "needs 1 to 256 ports, or their addresses"),
         (["n00=a b"], "or their addresses"),
         (["n00@fast"], "the server 'n00@fast': 'fast' is not a rate"),
         (["n00", "n00:2"], "the server n00 is named twice"),
@@ -203,7 +203,7 @@ def test_hosts_may_be_called_by_addresses_with_colons() -> None:
 
 def test_other_collectives_have_no_servers() -> None:
     cluster = rack_cluster([3])
-    with pytest.raises(WrongUseError, match="servers aggregate what an all-reduce does"):
+    with pytest.raises(WrongUseError, match="plans with servers are for all-reduce only"):
         planned(cluster, "n00", collectives=("all-gather",))
 
 

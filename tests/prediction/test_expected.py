@@ -254,7 +254,7 @@ def test_spreads_grow_beyond_what_was_measured() -> None:
 
 
 def test_a_fit_needs_readings(cluster: Cluster) -> None:
-    with pytest.raises(PlinkError, match="nothing was measured"):
+    with pytest.raises(PlinkError, match="no measurement is usable"):
         fit_client(cluster, "openmpi", [], Costs())
 
 
@@ -275,7 +275,7 @@ def test_predict_tells_times_of_a_described_network(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--cluster", "c.json"], "--network stands in place of --cluster"),
+        (["--cluster", "c.json"], "--network and --cluster exclude each other"),
         (["other.toml"], "is not JSON"),
     ],
 )

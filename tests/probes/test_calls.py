@@ -224,7 +224,9 @@ def test_names_are_names_and_each_is_one_host(listener: Listener) -> None:
             wait_for(lambda: len(listener.refusals()) >= 2, 10)
             assert listener.names() == ["same"]
             listener.close()
-    assert any("another host called same is there already" in text for text in listener.refusals())
+    assert any(
+        "another host called same is connected already" in text for text in listener.refusals()
+    )
     assert any("the agent at 127.0.0.1" in text for text in listener.refusals())
 
 

@@ -116,7 +116,7 @@ def test_hosts_are_reached_and_their_failures_named() -> None:
 
 
 def test_a_program_that_is_not_here_is_named_once() -> None:
-    with pytest.raises(OptionError, match="there is no program kubectl-lost here"):
+    with pytest.raises(OptionError, match="the program kubectl-lost is not installed here"):
         reach([ListedHost("a"), ListedHost("b")], ViaOptions("kubectl-lost exec {host}"))
 
 

@@ -40,8 +40,8 @@ def test_no_name_or_command_changes_the_number_of_words(host: str, command: str)
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("kubectl exec -i pod --", r"does not say where \{host\} goes"),
-        ("", r"does not say where \{host\} goes"),
+        ("kubectl exec -i pod --", r"does not contain \{host\}"),
+        ("", r"does not contain \{host\}"),
         ("docker exec 'a {host}", "no closing quotation"),
         ("docker exec {host}\x1b[2J", "control characters"),
     ],
@@ -50,4 +50,4 @@ def test_what_is_no_template_is_refused(text: str, reason: str) -> None:
     with pytest.raises(OptionError, match=reason) as caught:
         parse_template(text)
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith("as in via='kubectl")
+    assert caught.value.hint.startswith("write it as in via='kubectl")

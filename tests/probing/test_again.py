@@ -106,7 +106,7 @@ def test_the_command_that_goes_on_names_the_tool(
     set_tool(monkeypatch, tool, stop_after=2)
     assert run_plink(["probe", listed(tmp_path), "-o", str(out), "--tool", tool]) == 3
     said = capsys.readouterr().err
-    assert f"interrupted; go on with: plink probe --resume '{out}'{chosen}\n" in said
+    assert f"interrupted; continue with: plink probe --resume '{out}'{chosen}\n" in said
     set_tool(monkeypatch, tool)
     assert run_plink(["probe", "--resume", str(out), *chosen.split()]) == 0
 
@@ -120,8 +120,8 @@ def test_the_command_that_goes_on_reaches_the_same_hosts(
     recorded = ["--count", "9", "--passes", "2", "--network", "10.0.0.0/24"]
     set_tool(monkeypatch, "echo", stop_after=2)
     assert run_plink(["probe", listed(tmp_path), "-o", str(out), *given, *recorded]) == 3
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "go on with" in line]
-    plink, *words = shlex.split(line.partition("go on with: ")[2])
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "continue with" in line]
+    plink, *words = shlex.split(line.partition("continue with: ")[2])
     assert plink == "plink"
     assert words[:3] == ["probe", "--resume", str(out)]
     context = parse_command("probe", words[1:])

@@ -128,7 +128,7 @@ def test_a_host_at_another_address_is_a_change(measured: Measured, tmp_path: Pat
     assert done.code == 4
     found = json.loads(done.stdout)
     assert found["addresses"] == [{"host": name, "file": "10.1.2.3", "now": address}]
-    assert f"warning: {name}: has the address {address}, and had 10.1.2.3" in done.stderr
+    assert f"warning: {name}: has the address {address}, had 10.1.2.3 before" in done.stderr
 
 
 def test_a_sample_can_be_extended_and_checked(measured: Measured, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_sample_can_be_extended_and_checked(measured: Measured, tmp_path: Path
     # As it was written before there was `plink check`.
     done = plink_here("probe", "--check", file, "--rounds", "4", *ssh_options(measured.lab))
     assert done.code == 0, done.stdout + done.stderr
-    assert f"note: this is now spelled: plink check {file}" in done.stderr
+    assert f"note: use the present spelling: plink check {file}" in done.stderr
     assert plink_here(*run, "--resume", file, "--rounds", "all").code == 0
     rtt = read_json(file)["rtt"]
     assert sum(value is None for row in rtt["rtt_us"]["10"] for value in row) == 5

@@ -23,7 +23,9 @@ def test_what_no_tool_measured_cannot_be_measured_again(
 ) -> None:
     done = plink_here(*spelling, imported)
     assert done.code == 2
-    assert ("note: this is now spelled: plink check " in done.stderr) == (spelling != ("check",))
+    assert ("note: use the present spelling: plink check " in done.stderr) == (
+        spelling != ("check",)
+    )
     assert "plink did not measure its round-trip times (tool: import)" in done.stderr
 
 

@@ -257,7 +257,7 @@ def test_other_work_is_noticed_named_and_measured_again(lab: Lab, tmp_path: Path
         done = plink_here("probe", "-", *ssh_options(lab), "-o", out, text=text)
     assert done.code == 0, done.stderr
     assert "directed pairs were disturbed by other work on the hosts, on " in done.stderr
-    assert f"measure them again when it is quiet: plink probe --resume {out}" in done.stderr
+    assert f"measure them again when the hosts are idle: plink probe --resume {out}" in done.stderr
     before = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
     assert "disturbed by other work" in before.notes[-1]
     assert before.disturbance is not None

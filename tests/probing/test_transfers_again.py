@@ -52,7 +52,7 @@ def measure_links(
         if place:
             sink.reading(BandwidthReading(*pair, LINK_GBIT_S, 0))
         else:
-            sink.pair_lost(PairLoss(*pair, "no data came through"))
+            sink.pair_lost(PairLoss(*pair, "no data arrived"))
 
 
 def measure_groups(_: object, __: object, turns: Sequence[ExchangeTurn], sink: Any) -> None:

@@ -150,9 +150,9 @@ def test_nothing_runs_before_the_whole_environment_is_there(tmp_path: Path) -> N
 def test_a_variable_may_be_taken_from_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "a=b c")
     assert _variables(["TOKEN", "B=", "C=x=y"]) == {"TOKEN": "a=b c", "B": "", "C": "x=y"}
-    with pytest.raises(WrongUseError, match="--env NOWHERE: there is no such variable here"):
+    with pytest.raises(WrongUseError, match="--env NOWHERE: the variable is not set here"):
         _variables(["NOWHERE"])
-    with pytest.raises(WrongUseError, match="--env '1' is not the name of a variable"):
+    with pytest.raises(WrongUseError, match="--env '1' is not the name of an environment variable"):
         _variables(["1=s3cret"])
 
 

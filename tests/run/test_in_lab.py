@@ -120,4 +120,4 @@ def test_ctrl_c_ends_every_rank(arguments: list[str], tmp_path: Path) -> None:
 
 def test_wrong_variables(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*arguments, "--env", "1=2", "--", "true"]) == 2
-    assert "--env '1' is not the name of a variable" in capsys.readouterr().err
+    assert "--env '1' is not the name of an environment variable" in capsys.readouterr().err

@@ -80,4 +80,4 @@ def test_json_tells_who_is_the_root_of_how_much(capsys: pytest.CaptureFixture[st
 def test_a_plan_has_no_percentiles(capsys: pytest.CaptureFixture[str]) -> None:
     plan_file.write_plan("p.json", PLAN)
     assert run(["show", "p.json", "--percentile", "50"]) == 2
-    assert "--percentile is for cluster files" in capsys.readouterr().err
+    assert "--percentile applies only to cluster files" in capsys.readouterr().err

@@ -144,14 +144,17 @@ def test_what_takes_too_long_is_left_out(capsys: pytest.CaptureFixture[str]) -> 
         (["--racks", "2", "--dragonfly", "1,1,1,2"], "--racks and --dragonfly exclude each other"),
         (["--racks", "2", "--cluster", "c.json"], "--racks and --cluster exclude each other"),
         (["--racks", "2", "--trace", "goal"], "--trace and -o need each other"),
-        (["--fat-tree", "4,4:1,4", "--hosts", "3"], "--hosts is of --racks, not of --fat-tree"),
-        (["c.json", "--rate", "40"], "--rate is of a described data centre, and none is"),
-        (["--rows", "4"], "--rows is of a described data centre, and none is described"),
+        (
+            ["--fat-tree", "4,4:1,4", "--hosts", "3"],
+            "--hosts applies to --racks, not to --fat-tree",
+        ),
+        (["c.json", "--rate", "40"], "--rate needs a described data centre"),
+        (["--rows", "4"], "--rows needs a described data centre"),
         (["--racks", "4", "--row-oversubscription", "4"], "--row-oversubscription needs --rows"),
         (["--fat-tree", "4,4"], "a fat tree of '4,4'"),
         (["--fat-tree", "4,x:1,1"], "the fat tree has '4,x'"),
         (["--dragonfly", "4,4"], "a dragonfly of '4,4'"),
-        (["--racks", "2", "--collective", "all-gather"], "--collective is of a plan"),
+        (["--racks", "2", "--collective", "all-gather"], "--collective applies only to a plan"),
         (["--racks", "2", "--algo", "smpi:nothing"], "SMPI has no all-reduce called 'nothing'"),
         (["--racks", "2", "--algo", "smpi:lr", "--size", "9GB"], "SMPI counts at most 8,589,934,"),
         (["--racks", "2", "--algo", "nothing"], "there is no algorithm 'nothing'"),
@@ -174,7 +177,7 @@ def test_what_measures_rates_is_said_as_it_is_typed(
     for words in (["simulate", name], ["fit", name, "--client", "gloo"]):
         assert run(words) == 2
         said = capsys.readouterr().err
-        assert "holds nothing that links carry" in said
+        assert "holds no rates of links" in said
         assert f"plink probe --resume {name} --tool uplinks measures it" in said
 
 

@@ -28,22 +28,22 @@ def settings(text: str, **environment: str) -> object:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("", "--rdzv-conf names no order", "order=order.json follows"),
+        ("", "--rdzv-conf has neither order nor cluster", "order=order.json uses"),
         ("oder=order.json", "--rdzv-conf has an unknown option 'oder'", "is order meant?"),
         ("order=order.json,xyz=1", "--rdzv-conf has an unknown option 'xyz'", "plink's are order"),
         ("order=nowhere.json", "nowhere.json: ", None),
         ("order=cluster.json", "cluster.json: expected a plink.order file", None),
         ("order=text.json", "text.json: is not JSON", None),
-        ("order=order.json,keep=new.json", "keep=FILE is where order=probe keeps", "leave it out"),
+        ("order=order.json,keep=new.json", "keep=FILE needs order=probe", "leave it out"),
         ("order=probe,cluster=cluster.json", "order=probe and cluster=FILE exclude", "keep=FILE"),
         (
             "order=order.json,algorithm=ring",
             "algorithm=ring and order=FILE exclude",
-            "plink order makes",
+            "leave algorithm out",
         ),
         ("order=probe,algorithm=rign", "no algorithm is called 'rign'", "is ring meant?"),
         ("order=order.json,host=-x", "host='-x' begins with a dash", "the name that"),
-        ("order=probe,keep=cluster.json", "cluster.json: was measured with import", "anew"),
+        ("order=probe,keep=cluster.json", "cluster.json: was measured with import", "another file"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(

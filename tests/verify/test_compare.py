@@ -68,9 +68,9 @@ def test_a_renumbered_job_has_its_own_numbers_of_ranks() -> None:
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
-        ([0, 1, 1, 2], "two processes say that they are rank 1"),
+        ([0, 1, 1, 2], "two processes report that they are rank 1"),
         ([0, 1], "no report from rank 2, 3, of 4 ranks"),
-        ([0, 1, 2, 3, 4], "5 ranks were started, the order has 4"),
+        ([0, 1, 2, 3, 4], "5 ranks were started, but the order has 4"),
     ],
 )
 def test_ranks_that_are_none(numbers: list[int], said: str) -> None:
@@ -155,7 +155,7 @@ def test_every_usage_line_has_a_place_for_the_program(launcher: str) -> None:
 def test_commands_that_cannot_be() -> None:
     with pytest.raises(WrongUseError, match="plink verify cannot run 'lightgbm'"):
         default_command("lightgbm", None)
-    with pytest.raises(WrongUseError, match="not by a program that another could replace"):
+    with pytest.raises(WrongUseError, match="is started by a shell"):
         default_command("torchrun", "/usr/bin/torchrun")
     with pytest.raises(WrongUseError):
         default_command(RENUMBERED, None)

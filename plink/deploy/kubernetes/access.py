@@ -60,7 +60,10 @@ def reach(
         yield _direct(api, token_file, ca_file)
         return
     if token_file is not None or ca_file is not None:
-        raise WrongUseError("a token or an authority is for an address", "name it by api=URL")
+        raise WrongUseError(
+            "a token file or an authority file needs the address of an API server",
+            "give it with api=URL",
+        )
     with _proxy() as access:
         yield access
 
@@ -68,7 +71,7 @@ def reach(
 def _direct(api: str, token_file: str | None, ca_file: str | None) -> Access:
     url, port = _address(api)
     if url.scheme == "http" and token_file is not None and url.hostname not in _LOOPBACK:
-        raise WrongUseError(f"{api}: a token would go over the network in the clear", "use https")
+        raise WrongUseError(f"{api}: a token would be sent unencrypted", "use https")
     token = _token_reader(token_file)
     token()
     context = _trusting(ca_file) if url.scheme == "https" else None
@@ -91,7 +94,7 @@ def _address(api: str) -> tuple[SplitResult, int]:
     is_plain = api.isascii() and api.isprintable() and not url.username and not url.query
     if url.scheme not in ("http", "https") or not url.hostname or not is_plain:
         raise WrongUseError(
-            f"{api!r} is not the address of an API server", "it is as in https://10.0.0.1:6443"
+            f"{api!r} is not the address of an API server", "write it as in https://10.0.0.1:6443"
         )
     return url, port
 
@@ -161,7 +164,7 @@ def _start_proxy(path: str) -> subprocess.Popen[bytes]:
     except OSError as error:
         raise PlinkError(
             f"kubectl cannot be started ({error.strerror or error})",
-            "outside of a pod, install kubectl or name the API server by api=URL",
+            "outside of a pod, install kubectl or give the API server's address with api=URL",
         ) from None
 
 
@@ -187,7 +190,8 @@ def _wait_until_served(process: subprocess.Popen[bytes]) -> None:
         said += chunk
         if not chunk:
             text = said.decode(errors="replace").strip().splitlines()
-            reason = text[-1].removeprefix("error: ") if text else "it says nothing"
+            reason = text[-1].removeprefix("error: ") if text else "no output"
             raise PlinkError(
-                f"kubectl proxy does not start ({reason})", "does kubectl get nodes work here?"
+                f"kubectl proxy does not start ({reason})",
+                "check that kubectl get nodes works here",
             )

@@ -201,7 +201,7 @@ class ApiServer:
     def _nonsense(self, expected: str) -> PlinkError:
         return WrongUseError(
             f"{self._access.place} does not answer with {expected}",
-            "is that the address of a Kubernetes API server?",
+            "check that this is the address of a Kubernetes API server",
         )
 
 

@@ -45,7 +45,7 @@ def files(image: str, *, host_network: bool) -> dict[str, str]:
     found = _IMAGE.fullmatch(image)
     if found is None:
         raise WrongUseError(
-            f"{image!r} is not the name of an image", "it is as in registry:5000/plink:0.1.0"
+            f"{image!r} is not the name of an image", "write it as in registry:5000/plink:0.1.0"
         )
     named = f"    newName: {_quote(found['name'])}\n"
     if found["digest"] is not None:
@@ -71,7 +71,7 @@ def write(folder: Path, content: Mapping[str, bytes]) -> None:
     """
     try:
         if folder.exists() and any(folder.iterdir()):
-            raise WrongUseError(f"{folder}: is not empty", "name a new folder")
+            raise WrongUseError(f"{folder}: is not empty", "choose a new folder")
         with tempfile.TemporaryDirectory(prefix=".plink-", dir=folder.parent) as beside:
             made = Path(beside, folder.name or "folder")
             made.mkdir()

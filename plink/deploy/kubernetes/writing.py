@@ -149,4 +149,4 @@ def _change(
             node = server.node(node.name)
         else:
             return change
-    raise PlinkError(f"the node {node.name} changes faster than it can be labelled")
+    raise PlinkError(f"the node {node.name} was changed by others during each attempt to label it")

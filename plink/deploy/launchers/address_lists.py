@@ -37,10 +37,10 @@ def render_lightgbm(hosts: Sequence[Host]) -> str:
     for host in hosts:
         other = owners.setdefault(host.address, host)
         if other.name != host.name:
-            raise refusal(host, launcher, f"has the address of {other.name!r}")
+            raise refusal(host, launcher, f"has the same address as {other.name!r}")
         ranks = ranks_on[host.name]
         if FIRST_PORT + ranks > 1 << 16:
-            raise refusal(host, launcher, f"has no ports for {ranks} ranks")
+            raise refusal(host, launcher, f"has not enough ports for {ranks} ranks")
     return "".join(
         f"{place.host.address} {FIRST_PORT + place.local_rank}\n" for place in places(hosts)
     )

@@ -116,7 +116,7 @@ def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
             raise WrongUseError(
                 f"{found.name} cannot take the ranks of {host.name!r} apart: "
                 f"{found.adjacent_because}",
-                "an order without interleave=True keeps them together",
+                "make the order without interleave=True, which keeps them adjacent",
             )
         seen.add(host.name)
 
@@ -129,7 +129,7 @@ def in_rank_order(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -
     """
     if not groups:
         raise WrongUseError(
-            f"{reader} needs groups of hosts, and the file has none",
+            f"{reader} needs groups of hosts, but the file has none",
             "plink group finds them and writes them into a cluster file",
         )
     group_of = {name: group.name for group in groups for name in group.hosts}

@@ -73,7 +73,9 @@ def _check(hosts: Sequence[Host], kind: str) -> None:
         if not _NODE.fullmatch(host.name):
             raise refusal(host, kind, "cannot name a node")
         if host.slots != hosts[0].slots:
-            raise refusal(host, kind, f"has {host.slots} slots where others have another number")
+            raise refusal(
+                host, kind, f"has {host.slots} slots, while other hosts have another number"
+            )
 
 
 def _pytorchjob(index: int) -> str:

@@ -49,15 +49,19 @@ def _check_names(hosts: Sequence[Host]) -> None:
     by_label: dict[str, Host] = {}
     for host in hosts:
         if not _NAME.fullmatch(host.name):
-            raise refusal(host, _LAUNCHER, "has more than letters, digits, dots and hyphens")
+            raise refusal(
+                host, _LAUNCHER, "has characters other than letters, digits, dots and hyphens"
+            )
         if host.name in _KEYWORDS:
-            raise refusal(host, _LAUNCHER, "is a word of its hostfiles")
+            raise refusal(host, _LAUNCHER, "is a keyword of its host files")
         if host.name.isdigit():
-            raise refusal(host, _LAUNCHER, "is a number to it")
+            raise refusal(host, _LAUNCHER, "is read as a number")
         label = host.name if is_address(host.name) else host.name.partition(".")[0]
         other = by_label.setdefault(label, host)
         if other.name != host.name:
-            raise refusal(host, _LAUNCHER, f"is also {other.name!r} once both are cut at the dot")
+            raise refusal(
+                host, _LAUNCHER, f"is also {other.name!r} when both are cut at the first dot"
+            )
 
 
 FORMATS = (

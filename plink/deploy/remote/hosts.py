@@ -104,7 +104,7 @@ def _describe(entry: Host, host: ReachedHost) -> RemoteHost:
     lines = done.stdout.decode(errors="replace").split()
     if done.status != 0 or len(lines) != 2:
         reason = done.stderr.splitlines()[-1] if done.stderr else "no output"
-        raise HostError(host.name, f"does not tell its name and its TCP settings ({reason})")
+        raise HostError(host.name, f"does not report its name and its TCP settings ({reason})")
     return RemoteHost(
         entry=replace(entry, address=address, slots=1),
         session=host.session,

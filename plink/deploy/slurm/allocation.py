@@ -111,7 +111,8 @@ def allocation_of(environment: Mapping[str, str], tasks_per_node: int | None = N
     components = environment.get("SLURM_HET_SIZE", "1")
     if components not in ("", "0", "1"):
         raise PlinkError(
-            f"the job has {components[:20]} components (--het-group), and a host file is for one",
+            f"the job has {components[:20]} components (--het-group), but a host file is for one "
+            "component",
             "order a component by itself with plink probe and plink order",
         )
     job = environment.get("SLURM_JOB_ID", "")

@@ -42,8 +42,8 @@ def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: s
         wanted = str(Path(path).absolute())
         if not _PLAIN.fullmatch(wanted):
             raise PlinkError(
-                f"{brief(wanted)} cannot stand in a line that sets a variable",
-                "letters, digits and . _ + @ : , = - / can",
+                f"{brief(wanted)} has characters that are not safe in a shell assignment",
+                "use letters, digits and . _ + @ : , = - /",
             )
         document.write_bytes(wanted, content)
         return wanted

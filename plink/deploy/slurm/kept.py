@@ -138,7 +138,9 @@ def default_folder() -> Path:
     try:
         base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
     except RuntimeError:
-        raise PlinkError("the user has no home folder", "name one with keep=DIR") from None
+        raise PlinkError(
+            "the user has no home folder to keep readings in", "give a folder with keep=DIR"
+        ) from None
     return base / "plink" / "slurm"
 
 

@@ -208,7 +208,7 @@ def _measure_missing_pairs(
     try:
         kept.keep(result.cluster, known, allocation.job)
     except PlinkError as error:
-        progress.say(f"what was measured is not kept: {error}")
+        progress.say(f"the readings are not kept for later jobs: {error}")
     before = 0 if known is None or known.rtt is None else _readings(known)
     return result.cluster, _readings(result.cluster) - before
 

@@ -146,7 +146,8 @@ def _check_names(fields: Fields, names: Sequence[str]) -> Fields:
     for name in fields.names():
         if name not in names:
             raise WrongUseError(
-                f"{fields.place}: {brief(name)} is not known", f"known: {', '.join(names)}"
+                f"{fields.place}: {brief(name)} is not a known member",
+                f"known members: {', '.join(names)}",
             )
     return fields
 
@@ -194,7 +195,7 @@ def _hosts_of(
         if rate is not None:
             uplinks.append(Uplink(group.name, rate, rate))
     if not hosts:
-        raise WrongUseError(f"{top.place}: names no host", _HINT)
+        raise WrongUseError(f"{top.place}: names no hosts", _HINT)
     if len(hosts) > MAX_HOSTS:
         raise WrongUseError(f"{top.place}: names more than {MAX_HOSTS:,} hosts")
     seen: set[str] = set()
@@ -241,7 +242,9 @@ def _rows_of(top: Fields, groups: Sequence[str]) -> list[GroupRow]:
             )
         for group in row.groups:
             if group not in left:
-                raise WrongUseError(f"{item.place}: {brief(group)} is no group, or in two rows")
+                raise WrongUseError(
+                    f"{item.place}: {brief(group)} is not a group, or is in two rows"
+                )
             left.remove(group)
         rows.append(row)
     return rows
@@ -253,7 +256,8 @@ def _clients_of(top: Fields) -> list[ClientFit]:
     for name in () if given is None else given.names():
         if name not in FITTED:
             raise WrongUseError(
-                f"{top.place}: client {brief(name)} is not known", f"known: {', '.join(FITTED)}"
+                f"{top.place}: client {brief(name)} is not known",
+                f"known clients: {', '.join(FITTED)}",
             )
         part = _check_names(given.object(name), tuple(_OF_CLIENT)) if given is not None else top
         values = {

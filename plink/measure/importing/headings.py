@@ -157,7 +157,8 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     ends = find_ends(headings, source)
     if ends is None:
         raise WrongUseError(
-            f"{source}: names no hosts", "add the columns source and destination, one row a pair"
+            f"{source}: names no hosts",
+            "add the columns source and destination, with one row per pair",
         )
     places, is_both_ways = ends
     others = [column for column in range(len(headings)) if column not in places]
@@ -171,7 +172,8 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     if times is None and rates is None:
         shown = format_names([headings[column] for column in others], 3) or "nothing else"
         raise WrongUseError(
-            f"{source}: no column is a time or a bandwidth; beside the hosts there is {shown}",
+            f"{source}: no column is a time or a bandwidth; the columns besides the hosts are "
+            f"{shown}",
             "name the unit in the heading, as in rtt_ms or bandwidth_Gbit_s, or give it as unit=ms",
         )
     if isinstance(unit, TimeUnit) and times is None:

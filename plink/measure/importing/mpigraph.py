@@ -21,7 +21,7 @@ from plink.measure.importing.pairs import (
 TOOL = "mpiGraph"
 _START = "START mpiGraph"
 _GBIT_PER_MB = (1 << 20) * 8 / 1e9
-HINT = "mpiGraph prints its tables at the end; start one task a host"
+HINT = "keep all of mpiGraph's output, whose tables come last, and start one task per host"
 
 
 def is_mpigraph(text: str) -> bool:
@@ -36,9 +36,9 @@ def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Read
         WrongUseError: there is no whole table, several tasks ran on a host, or a size is asked for.
     """
     if size_bytes is not None:
-        hint = "mpiGraph is told its one size when it runs"
+        hint = "mpiGraph measures one message size, which is set when it runs"
         raise WrongUseError(
-            f"{source}: does not tell sizes apart, so that no size can be chosen", hint
+            f"{source}: has results of one message size only, so size cannot be chosen", hint
         )
     lines = text.split("\n")
     # What the destination received counts; the sender may only have filled buffers.

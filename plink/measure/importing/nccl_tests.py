@@ -27,7 +27,7 @@ from plink.measure.importing.pairs import (
 )
 
 TOOL = "nccl-tests"
-HINT = "run nccl-tests on two hosts at a time, and keep all that it prints"
+HINT = "run nccl-tests on two hosts at a time, and keep all of its output"
 _HINT_ALONE = (
     "build nccl-tests with MPI=1 for the MPI whose mpirun starts it: each process ran alone"
 )
@@ -173,7 +173,7 @@ def _refusal(run: _NcclRun, size_bytes: int | None) -> SkippedPart | None:
     elif size_bytes is None and run.has_damage:
         reason = "has a row that is not understood"
     elif size_bytes is None and not run.ends:
-        reason = "did not come to its end"
+        reason = "ended early"
     elif size_bytes is not None and bandwidth_of(run.rows, size_bytes) is None:
         reason = f"has no bandwidth of messages of {format_size(size_bytes)}"
     elif any(_readings(run, size_bytes)):

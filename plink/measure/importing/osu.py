@@ -107,7 +107,7 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_OsuR
                 left_out.append(SkippedPart(place, reason, pair or (), _HINT_KNOWN))
                 continue
             if pair is None:
-                raise WrongUseError(f"{place}: it is not said which hosts this run was on", HINT)
+                raise WrongUseError(f"{place}: the hosts of this run are not named", HINT)
             runs.append(_OsuRun(kind, *pair, place))
             is_open = True
         elif is_open and line[:1].isdigit():

@@ -36,7 +36,7 @@ from plink.measure.importing.pairs import (
 from plink.probes.hosts.names import fault_of_name
 
 TOOL = "import"
-_HINT = "its columns are source, destination, bytes and gbit_s or rtt_ms"
+_HINT = "expected columns: source, destination, bytes and gbit_s or rtt_ms"
 _MOST_HEADING = 1 << 16
 _EMPTY = {"", "-", "--", "n/a", "na", "nan", "null", "none", "timeout", "failed", "error", "x"}
 _GOOD = {
@@ -79,7 +79,8 @@ def refuse_list_without_hosts(text: str, source: str) -> None:
         return
     if has_unit:
         raise WrongUseError(
-            f"{source}: names no hosts", "add the columns source and destination, one row a pair"
+            f"{source}: names no hosts",
+            "add the columns source and destination, with one row per pair",
         )
 
 
@@ -101,7 +102,7 @@ def read_pair_list(
     columns = find_columns(next(rows)[1], source, unit)
     if size_bytes is not None and columns.size is None:
         raise WrongUseError(
-            f"{source}: does not tell sizes apart, so that no size can be chosen", _HINT
+            f"{source}: has no column of message sizes, so size cannot be chosen", _HINT
         )
     found = Readings(TOOL, rtt_notes=columns.notes, are_samples=True)
     messages: dict[tuple[str, str], list[Message]] = {}
@@ -120,7 +121,7 @@ def read_pair_list(
             found.left_out.append(SkippedPart(place, reason, pair, what="row"))
             continue
         if time_us is None and not gbit_s:
-            reason = "has no value" if gbit_s is None else "says that nothing came through"
+            reason = "has no value" if gbit_s is None else "reports that no data arrived"
             found.left_out.append(SkippedPart(place, reason, pair, what="row"))
             continue
         if time_us is not None and (size is None or size <= MOST_ROUND_TRIP_BYTES):

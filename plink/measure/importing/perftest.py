@@ -84,7 +84,7 @@ def read_perftest(text: str, source: str, size_bytes: int | None = None) -> Read
     found = Readings(TOOL, rtt_notes=[_NOTE])
     for run in _runs(text, source, found.left_out):
         if run.has_average_alone:
-            reason = "has an average and no median: it ran for a duration"
+            reason = "has an average and no median, as it ran for a duration (-D)"
             ends = (run.client, run.server)
             found.left_out.append(SkippedPart(run.place, reason, ends, _HINT_DURATION))
         else:
@@ -104,9 +104,7 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_Test
             is_open = False
             if found := _TITLE.fullmatch(title):
                 if pair is None:
-                    raise WrongUseError(
-                        f"{place}: it is not said which hosts this run was on", HINT
-                    )
+                    raise WrongUseError(f"{place}: the hosts of this run are not named", HINT)
                 runs.append(_TestRun(found[1], found[3] == "Latency", bool(found[2]), *pair, place))
                 is_open = True
             elif title.endswith(("BW Test", "Latency Test")) and not title.startswith("#"):

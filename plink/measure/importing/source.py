@@ -193,12 +193,14 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
     if is_described(source) and isinstance(content, bytes):
         if has_options:
             raise WrongUseError(
-                f"{source}: is a described network, which names its own units", hint
+                f"{source}: is a network description, which has its own units", hint
             )
         return import_network(content, source)
     if not isinstance(content, bytes) or is_cluster(content):
         if has_options:
-            raise WrongUseError(f"{source}: is a cluster file, which is taken as it is", hint)
+            raise WrongUseError(
+                f"{source}: is a cluster file, to which unit and size do not apply", hint
+            )
         return parse_cluster(content, source)
     text = _text(content, source)
     logs = [] if text is None else kinds_of(text)
@@ -213,13 +215,13 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
     if options.size is not None:
         raise WrongUseError(
             f"{source}: is not a benchmark's output",
-            "a size is for output that tells message sizes apart",
+            "size applies to output with several message sizes",
         )
     unit = options.parsed_unit
     if isinstance(unit, RateUnit):
         raise WrongUseError(
-            f"{source}: a matrix has round-trip times, and {unit.name} is no unit of time",
-            "bandwidths are read with a row for each pair: source,destination,gbit_s",
+            f"{source}: a matrix has round-trip times, but {unit.name} is not a unit of time",
+            "give bandwidths with one row per pair: source,destination,gbit_s",
         )
     table = text if text is None else as_csv(text, source)
     as_read = content if table is text or table is None else table.encode()
@@ -246,16 +248,14 @@ def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[R
     """
     if not isinstance(content, bytes) or is_cluster(content) or is_described(source):
         raise WrongUseError(
-            f"{source}: is a cluster, which is imported alone",
-            "several files are logs of benchmarks, or lists with a row for every pair",
+            f"{source}: is a cluster file, which cannot be imported together with other files",
+            "several files must be logs of benchmarks, or lists with one row per pair",
         )
     text = decode_text(content, source)
     logs = kinds_of(text)
     if logs:
         if options.unit is not None:
-            raise WrongUseError(
-                f"{source}: names its own units", "only the numbers of a table have a unit"
-            )
+            raise WrongUseError(f"{source}: names its own units", "unit applies only to tables")
         bare = strip_prefixes(text)
         return [log.read(bare, source, options.size) for log in kinds_of(bare)]
     table = as_csv(text, source)
@@ -263,7 +263,7 @@ def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[R
         return [read_pair_list(table, source, options.size, options.parsed_unit)]
     refuse_unreadable(text, source)
     raise WrongUseError(
-        f"{source}: is no log of a benchmark and no list of pairs", "a matrix is imported alone"
+        f"{source}: is neither a benchmark's log nor a list of pairs", "import a matrix alone"
     )
 
 

@@ -76,7 +76,8 @@ def _is_rule(line: str) -> bool:
 def _of_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> list[list[str]]:
     if len(rules) > 1:
         raise WrongUseError(
-            f"{source}: holds {format_count(len(rules), 'table')}", "keep one of them in a file"
+            f"{source}: holds {format_count(len(rules), 'table')}",
+            "put each table into a file of its own",
         )
     found: list[list[str]] = [[] for _ in range(rules[0] - 1)]
     for number in range(rules[0] - 1, len(lines)):

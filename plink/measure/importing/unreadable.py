@@ -10,8 +10,8 @@ from plink.base.errors import WrongUseError
 
 _MOST_LOOKED_AT = 1 << 16
 _BETWEEN_HOSTS = "between hosts, plink reads nccl-tests, OSU's benchmarks, perftest and mpiGraph"
-_HINT_PROBE = "plink probe measures the round trips and bandwidths of all pairs by itself"
-_HINT_PERFTEST = "keep what it prints, after a line `# pair: CLIENT SERVER` for each run"
+_HINT_PROBE = "plink probe measures the round trips and bandwidths of all pairs itself"
+_HINT_PERFTEST = "keep its output, after a line `# pair: CLIENT SERVER` for each run"
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
     if rtt.tool not in TOOLS:
         raise WrongUseError(
             f"{source}: plink did not measure its round-trip times (tool: {rtt.tool})",
-            "only what plink probe measured can be checked",
+            "only measurements of plink probe can be checked",
         )
     return rtt
 

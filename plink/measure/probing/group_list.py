@@ -87,10 +87,10 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
         name, colon, listed = content.partition(":")
         name = name.strip()
         if not colon:
-            raise WrongUseError(f"{place}: has no colon after the name of a group", _HINT)
+            raise WrongUseError(f"{place}: expected NAME: HOSTS, found no colon", _HINT)
         if not is_word(name):
             raise WrongUseError(
-                f"{place}: {brief(name)} is not the name of a group: {WORD_EXPECTED}", _HINT
+                f"{place}: {brief(name)} is not a valid group name: {WORD_EXPECTED}", _HINT
             )
         if name in groups:
             raise WrongUseError(f"{place}: group {name} is already at {groups[name][0]}")
@@ -151,7 +151,9 @@ def _of_topology(
         name = "/".join(part.replace("/", "_") for part in path) if are_positions else path[-1]
         if name in groups or not is_word(name):
             fault = (
-                "is the name of two switches" if name in groups else f"is no name: {WORD_EXPECTED}"
+                "is the name of two switches"
+                if name in groups
+                else f"is not a valid group name: {WORD_EXPECTED}"
             )
             raise WrongUseError(f"{topology.source}: {brief(name)} {fault}")
         groups[name] = Group(name, names)
@@ -162,7 +164,7 @@ def _domains_of(topology: Topology) -> Mapping[str, str]:
     for name in topology.domains.values():
         if not is_word(name):
             raise WrongUseError(
-                f"{topology.source}: {brief(name)} is no name of a domain: {WORD_EXPECTED}"
+                f"{topology.source}: {brief(name)} is not a valid domain name: {WORD_EXPECTED}"
             )
     return topology.domains
 
@@ -173,5 +175,5 @@ def _read(path: str) -> bytes:
 
 def _check_host(host: str, place: str, hosts: Collection[str], listed_in: str) -> None:
     if host not in hosts:
-        hint = "a group holds hosts by the names that the host list has for them"
+        hint = "name hosts in groups as the host list does"
         raise WrongUseError(f"{place}: {brief(host)} is not one of the hosts of {listed_in}", hint)

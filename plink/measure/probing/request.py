@@ -144,7 +144,7 @@ def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
         return earlier.uplinks
     measurement = earlier.measurement_of(quantity)
     if measurement is not None and measurement.tool != tool:
-        hint = "measure anew into another file"
+        hint = "write a new measurement to another file"
         if measurement.tool in TOOLS:
             hint = f"use tool={measurement.tool}, or {hint}"
         raise WrongUseError(f"{source}: was measured with {measurement.tool}, not {tool}", hint)
@@ -156,7 +156,7 @@ def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> N
     if rtt.reading != percentile or set(rtt.rtt_us) != wanted:
         raise WrongUseError(
             f"{source}: was measured at percentile {rtt.reading:g}, not {percentile:g}",
-            f"use percentile={rtt.reading:g}, or measure anew into another file",
+            f"use percentile={rtt.reading:g}, or write a new measurement to another file",
         )
 
 

@@ -249,5 +249,5 @@ def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, r
         more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
         raise WrongUseError(
             f"{hosts}: does not list {lacking[0]}{more}, whose readings {resume} would lose",
-            "list every host of it, or write another file",
+            "list all hosts of that file, or write to another file",
         )

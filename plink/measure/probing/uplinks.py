@@ -196,8 +196,8 @@ def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str,
     found = {name: indices for name, indices in members.items() if indices}
     if len(found) < 2:
         raise PlinkError(
-            "hosts of fewer than two groups can be reached",
-            "an uplink is what a group exchanges with the hosts of others",
+            "the reached hosts are of fewer than two groups",
+            "the uplink of a group is its connection to the hosts of other groups",
         )
     return found
 

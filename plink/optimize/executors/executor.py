@@ -59,7 +59,7 @@ def check_address(address: str) -> None:
     host, _, port = place.rpartition(":")
     is_place = bool(colon and host) and port.isascii() and port.isdigit() and int(port) < 1 << 16
     if address != LOCAL and not (engine in _ENGINES and is_place):
-        raise WrongUseError(f"{address!r} is no executor", _HINT)
+        raise WrongUseError(f"{address!r} does not name an executor", _HINT)
 
 
 def executor_at(address: str, threads: int) -> Executor:

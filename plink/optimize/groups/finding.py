@@ -108,7 +108,7 @@ def find_groups(
     if method == "levels" and request.elasticity is not None:
         raise WrongUseError(
             f"elasticity={request.elasticity:g} is for method=linkage or method=kmeans",
-            "levels takes the sizes of groups as they are",
+            "method=levels does not limit the sizes of groups",
         )
     if cluster.bandwidth is None:
         measured_rtt(cluster)
@@ -116,7 +116,7 @@ def find_groups(
         raise UngroupableError(
             f"{cluster.source}: {len(cluster.hosts):,} hosts are too many to be grouped, at most "
             f"{_MOST_HOSTS:,}",
-            "plink order needs no groups, and plink probe takes groups that you name",
+            "plink order needs no groups, and plink probe accepts given groups",
         )
     hosts = measured_hosts(cluster)
     if len(hosts) < 2:
@@ -210,7 +210,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
     if denoised.embedding is None:
         raise UngroupableError(
             f"there is no embedding for k-means: {denoised.why}",
-            "method=linkage needs none",
+            "method=linkage needs no embedding",
         )
     return constrained_kmeans(
         denoised.embedding.points, groups, elasticity=request.most_uneven, seed=request.seed

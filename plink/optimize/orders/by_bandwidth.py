@@ -195,8 +195,8 @@ def _refuse(request: OrderRequest) -> None:
     """Raise for options that only other objectives accept."""
     if request.percentile is not None:
         raise WrongUseError(
-            f"percentile={request.percentile:g} is of round-trip times, and this order goes by "
-            "bandwidth",
+            f"percentile={request.percentile:g} applies to round-trip times, but this order goes "
+            "by bandwidth",
             "leave it out, or name another objective",
         )
     if request.prove_s > 0.0:

@@ -54,7 +54,7 @@ class Domains:
             given = "interleave=True" if request.is_interleaved else f"prove_s={request.prove_s:g}"
             raise WrongUseError(
                 f"hosts have NVLink domains, which {given} does not keep together",
-                "leave it out, or the hosts' domains in the cluster file",
+                "leave it out, or remove the hosts' domains from the cluster file",
             )
         return cls(np.array([numbers[name] for name in names], dtype=np.intp))
 

@@ -40,7 +40,7 @@ def check_size(layout: RankLayout) -> None:
     if slots > _MOST_SLOTS:
         raise WrongUseError(
             f"interleave=True takes up to {_MOST_SLOTS:,} slots, and there are {slots:,}",
-            "without it the ranks of a host are adjacent, and any number is taken",
+            "without it the ranks of a host are adjacent, and any number of slots is allowed",
         )
 
 

@@ -39,7 +39,7 @@ def order_with_slots(order: Order, slots: int) -> Order:
         raise WrongUseError(
             f"the order was made for {format_count(order.ranks, 'rank')}, and slots={slots} makes "
             f"it {format_count(slots * len(order.hosts), 'rank')}",
-            "plink order CLUSTER with that makes one for them",
+            "run plink order CLUSTER with that option to make a new order",
         )
     return replace(order, hosts=with_slots(order.hosts, slots))
 
@@ -188,7 +188,7 @@ def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None
         raise WrongUseError(
             f"{algorithm.name} with {format_count(ranks, 'rank')} has {messages:,} messages, and "
             f"orders are searched for up to {MOST_MESSAGES:,}",
-            "an order for fewer slots a host, such as slots=1, mostly suits more of them, too",
+            "an order for fewer slots per host, such as slots=1, mostly suits more slots, too",
         )
 
 

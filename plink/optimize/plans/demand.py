@@ -59,7 +59,7 @@ class Demand:
             return
         sums = self.parts.sum() if self.parts.ndim == 1 else 1.0
         if (self.parts < 0.0).any() or abs(sums - 1.0) > 1e-9:
-            raise ValueError("parts are not shares of the buffer")
+            raise ValueError("parts must not be negative, and must have the sum 1")
 
     def parts_bytes(self, ranks: int) -> Floats:
         """Return the bytes of each rank's part, shape (P,)."""

@@ -169,7 +169,7 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
         if each.kind == kind:
             raise WrongUseError(
                 f"there is no plan of kind {kind}: {each.reason}",
-                "where the distances show no groups, the method linkage can cut balanced ones",
+                "if the distances show no groups, method=linkage makes balanced ones",
             )
 
 

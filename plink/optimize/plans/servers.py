@@ -15,7 +15,7 @@ from plink.files.limits import is_word
 from plink.files.plan import MAX_PORTS, SERVER, PlanRank, Port
 from plink.solvers.contention.network import Floats, Indices, Network
 
-_HINT = "write HOST, HOST:PORTS or HOST=ADDRESS+ADDRESS, and @RATE behind it, as in box:4@25gbit"
+_HINT = "write HOST, HOST:PORTS or HOST=ADDRESS+ADDRESS, with @RATE at the end, as in box:4@25gbit"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _parse(text: str, cluster: Cluster) -> ServerHost:
         )
     if not 1 <= count <= MAX_PORTS or not all(map(is_word, addresses)):
         raise WrongUseError(
-            f"the server {brief(text)} does not say 1 to {MAX_PORTS} ports, or their addresses",
+            f"the server {brief(text)} needs 1 to {MAX_PORTS} ports, or their addresses",
             _HINT,
         )
     place = cluster.names.index(name)

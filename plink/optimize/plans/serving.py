@@ -50,14 +50,14 @@ def find_plan_with_servers(
     tell = on_progress or (lambda _: None)
     if tuple(request.collectives) != (ALL_REDUCE,):
         raise WrongUseError(
-            "servers aggregate what an all-reduce does, and nothing else",
-            "name no other collective, or no servers",
+            "plans with servers are for all-reduce only",
+            "leave out other collectives, or leave out the servers",
         )
     servers = parse_servers(request.servers, cluster)
     at_server = {server.place for server in servers}
     workers = np.array([place for place in range(len(cluster.hosts)) if place not in at_server])
     if not len(workers):
-        raise WrongUseError("every host is a server, so that no worker is left")
+        raise WrongUseError("every host is a server, but a plan needs at least one worker")
     slots = [request.ranks_per_host or cluster.hosts[place].slots for place in workers]
     if sum(slots) + len(servers) > MAX_RANKS:
         raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
@@ -108,7 +108,7 @@ def _choose_candidate(
     }.get(kind, [each for each in candidates if each.kind == kind])
     if not wanted:
         reasons = [each.reason for each in refused if each.kind.startswith(kind)]
-        reason = reasons[0] if reasons else "none of these servers is of it"
+        reason = reasons[0] if reasons else "none of these servers is in the group"
         raise WrongUseError(
             f"there is no plan of kind {kind}: {reason}",
             "plink group finds groups; name a server in each of them, or plan with another kind",

@@ -113,7 +113,7 @@ def traffic_bytes(traffic: Traffic) -> Floats:
     if traffic.routes is not None:
         return bytes_between(Forest(*traffic.routes), traffic.size_bytes)
     if traffic.direct_bytes is None:
-        raise ValueError("nothing is sent")
+        raise ValueError("no bytes are sent")
     return traffic.direct_bytes
 
 

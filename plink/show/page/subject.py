@@ -148,7 +148,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
         WrongUseError: a file is wrong or of no such kind, or they do not belong together.
     """
     if paths.count(document.STANDARD_STREAM) > 1:
-        raise WrongUseError("standard input can be one file only")
+        raise WrongUseError("only one file can be standard input")
     contents = [(document.label(path), document.read_content(path)) for path in paths]
     if any(isinstance(content, bytes) and is_timeline(content) for _, content in contents):
         return merge_ranks(
@@ -166,7 +166,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
         return _subject(contents, shown_sources(paths))
     if len(logs) < len(contents):
         raise WrongUseError(
-            f"{logs[0][0]} is a log of plink autotune, but not every file is",
+            f"{logs[0][0]} is a log of plink autotune, but other files are not",
             "a report shows a cluster and its orders, or a tuned run",
         )
     return _history(logs)
@@ -206,7 +206,7 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
             kind = f"a {brief(found.format)} file" if is_named else "not a plink file"
             raise WrongUseError(
                 f"{source}: is {kind}",
-                "plink report takes cluster and order files, logs of plink autotune, or timelines",
+                "plink report reads cluster and order files, logs of plink autotune, or timelines",
             )
     if len(clusters) > 1:
         raise WrongUseError(
@@ -240,7 +240,7 @@ def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
     source, output = document.argument(cluster.source), document.argument(named.source)
     again = next_command("order", source, *wanted, "-o", output)
     raise WrongUseError(
-        f"{named.source} was not made from {cluster.source} as it is now",
+        f"{named.source} was made from another version of {cluster.source}",
         f"{again} makes it again",
     )
 

@@ -73,7 +73,7 @@ _HINT_WAY = (
     "write it into an SSH configuration (Host {host}, in ~/.ssh/config or config_file=FILE) and "
     "list the hosts in a file of names"
 )
-_HINT_VALUE = "write it as the inventory of a run without templates has it"
+_HINT_VALUE = "write its value without templates"
 _MOST_NAMED = 3
 
 

@@ -39,7 +39,7 @@ def parse_ini(text: str, source: str) -> Inventory:
         if line.startswith("["):
             found = _SECTION.fullmatch(line)
             if found is None:
-                raise HostListError(f"{place}: {clean(line)!r} begins no section", _HINT)
+                raise HostListError(f"{place}: {clean(line)!r} does not begin a section", _HINT)
             group, kind = found[1], found[2] or "hosts"
             inventory.group(group)
         elif kind == "hosts":

@@ -31,7 +31,7 @@ def expand_pattern(pattern: str, place: str) -> list[str]:
         options = _between(low, high, int(step or 1), place)
         count *= len(options)
         if count > MAX_NAMES:
-            message = f"{place}: {clean(pattern)!r} stands for more than {MAX_NAMES:,} names"
+            message = f"{place}: {clean(pattern)!r} expands to more than {MAX_NAMES:,} names"
             raise HostListError(message)
         choices += [options, [text]]
     return ["".join(combination) for combination in itertools.product(*choices)]

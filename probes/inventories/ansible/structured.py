@@ -18,8 +18,8 @@ from plink.probes.inventories.ansible.patterns import expand_pattern
 from plink.probes.inventories.yaml_text import parse_yaml
 
 _HINT = (
-    "an inventory is as all: {hosts: {n1: {ansible_host: 10.0.0.1}}}; what else it holds, "
-    "ansible-inventory --list writes out"
+    "write an inventory as all: {hosts: {n1: {ansible_host: 10.0.0.1}}}; "
+    "ansible-inventory --list converts any other form"
 )
 _MOST_DEEP = 100
 _JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:')
@@ -38,7 +38,7 @@ def parse_structured(text: str, source: str) -> Inventory:
         data = parse_yaml(text, source, _HINT)
     inventory = Inventory(source)
     if not isinstance(data, dict):
-        raise HostListError(f"{source}: is no inventory of groups", _HINT)
+        raise HostListError(f"{source}: is not an inventory: expected groups", _HINT)
     variables = data.pop("_meta", None)
     for name, group in data.items():
         _take_group(inventory, name, group, 0)
@@ -51,7 +51,7 @@ def parse_structured(text: str, source: str) -> Inventory:
 def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None:
     source = inventory.source
     if not isinstance(name, str) or not isinstance(group, dict | None) or depth > _MOST_DEEP:
-        raise HostListError(f"{source}: {clean(str(name))!r} is no group of an inventory", _HINT)
+        raise HostListError(f"{source}: {clean(str(name))!r} is not a group of an inventory", _HINT)
     found = inventory.group(name)
     group = group or {}
     for host, values in _pairs(group.get("hosts")):

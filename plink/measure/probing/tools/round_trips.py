@@ -136,7 +136,7 @@ def _same_nics(recorded: Mapping[str, Any], given: Sequence[Nic], source: str) -
     if given and tuple(given) != before:
         raise WrongUseError(
             f"{source}: was measured with other NICs",
-            "leave out the NICs, or measure anew into another file",
+            "leave out the NICs, or write a new measurement to another file",
         )
     return before
 

@@ -128,11 +128,14 @@ def _check_recorded_options(recorded: Mapping[str, Any], source: str) -> dict[st
 
 def _check_groups(options: UplinkOptions, hosts: Sequence[ListedHost]) -> None:
     del hosts
-    hint = "an uplink is what a group exchanges with the hosts of other groups"
+    hint = "the uplink of a group is its connection to the hosts of other groups"
     if not options.groups:
-        raise WrongUseError("the groups of hosts are not known", hint)
+        raise WrongUseError("measuring uplinks needs groups of hosts", hint)
     if len(options.groups) == 1:
-        raise WrongUseError(f"there is one group, {options.groups[0].name}", hint)
+        raise WrongUseError(
+            f"measuring uplinks needs at least two groups, found only {options.groups[0].name}",
+            hint,
+        )
 
 
 def _measure_iperf3(job: MeasuringJob[Iperf3Options], sink: Sink[BandwidthReading]) -> None:
