@@ -72,7 +72,7 @@ def _without_groups(cluster: Cluster, options: LabelOptions) -> int:
             f"{cluster.source}: holds no groups", f"{next_command('group', file)} finds them"
         )
     note(
-        f"{cluster.source}: no groups were found, so nodes keep their labels;  "
+        f"{cluster.source}: no groups were found, so nodes keep their labels; "
         f"{next_command('kube', 'labels', '--remove')} removes them"
     )
     if options.as_json:

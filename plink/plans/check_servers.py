@@ -116,7 +116,7 @@ def _check_route(
                 )
             if 0 <= parent < len(parents) and parents[parent] == ABSENT:
                 raise BrokenForestError(
-                    f"route {route}: the {tree} tree has rank {parent} for the parent of rank "
+                    f"route {route}: the {tree} tree has rank {parent} as the parent of rank "
                     f"{rank}, and does without rank {parent}"
                 )
     check_route(route, _attach_absent(up), _attach_absent(down))

@@ -200,7 +200,7 @@ def test_the_host_whose_rank_died_is_named(told: str, sentence: str) -> None:
 def test_other_errors_are_told_in_one_line() -> None:
     error = explain("mpirun", 1, "-----\nThere are not enough slots\navailable\n\n-----\n", [])
     assert str(error) == "mpirun ended with status 1: There are not enough slots available"
-    assert "no output" in str(explain("mpirun", 1, "", []))
+    assert "it said nothing" in str(explain("mpirun", 1, "", []))
 
 
 @given(st.text(max_size=200), st.lists(st.just("n"), max_size=3))

@@ -142,8 +142,8 @@ def test_the_new_spelling_of_a_check_has_all_that_the_old_one_had(tmp_path: Path
     bare = str(tmp_path / "my bare.json")
     cluster_file.write_cluster(bare, Cluster(HOSTS))
     done = plink_here("probe", "--check", bare, "-F", "a b", "--rounds", "3", "--user", "me")
-    (line,) = [line for line in done.stderr.splitlines() if "now spelled" in line]
-    context = parsed(line.partition("spelled: ")[2])
+    (line,) = [line for line in done.stderr.splitlines() if "present spelling" in line]
+    context = parsed(line.partition("spelling: ")[2])
     assert context.info_name == "check"
     assert context.params["cluster"] == bare
     assert (context.params["ssh_config"], context.params["user"]) == ("a b", "me")
@@ -202,7 +202,7 @@ def test_rounds_are_written_as_they_were_typed(rounds: str, tmp_path: Path) -> N
     bare = str(tmp_path / "bare.json")
     cluster_file.write_cluster(bare, Cluster(HOSTS))
     done = plink_here("probe", "--check", bare, "--rounds", rounds)
-    (line,) = [line for line in done.stderr.splitlines() if "now spelled" in line]
+    (line,) = [line for line in done.stderr.splitlines() if "present spelling" in line]
     assert line.endswith(f" --rounds {rounds}")
     with parse_command("probe", ["hosts", "-o", "c.json", "--rounds", rounds]) as context:
         context.meta["plink.running"] = context

@@ -33,7 +33,9 @@ def test_a_kind_that_there_is_not_names_those_that_there_are() -> None:
     with pytest.raises(WrongUseError, match="kube is not a kind of host list") as caught:
         read_hosts("kube:training/app=gpt")
     hint = str(caught.value.hint)
-    assert hint.startswith("kinds are slurm:JOB (the nodes of a Slurm job), k8s:NAMESPACE/SELECTOR")
+    assert hint.startswith(
+        "kinds of host lists: slurm:JOB (the nodes of a Slurm job), k8s:NAMESPACE/SELECTOR"
+    )
 
 
 def test_what_looks_like_none_keeps_its_hint(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_what_finds_no_pod_says_why(where: str, said: str, api: ApiServer) -> No
     with pytest.raises(HostListError) as caught:
         read_hosts(f"k8s:{where}")
     assert str(caught.value).startswith(said)
-    assert str(caught.value.hint).startswith("as in k8s:training/job-name=gpt; ")
+    assert str(caught.value.hint).startswith("write k8s:training/job-name=gpt, ")
 
 
 def test_without_kubectl_there_is_a_sentence(
@@ -119,7 +119,7 @@ def test_an_unclear_container_is_asked_for_only_where_it_matters(
     api.objects["pods"] += [of("a", "10.0.0.1"), of("b", "10.0.0.2", containers=others)]
     found = read_hosts("k8s:training/app=gpt")
     assert [host.name for host in found.hosts] == ["a", "b"]
-    with pytest.raises(HostListError, match=r"which container of \w is meant") as caught:
+    with pytest.raises(HostListError, match=r"the container to use in \w is ambiguous") as caught:
         found.way(SshOptions())
     assert "kubectl exec -i -n training {host} -c CONTAINER --" in str(caught.value.hint)
 

@@ -159,7 +159,7 @@ def test_commands_that_cannot_be() -> None:
         default_command("torchrun", "/usr/bin/torchrun")
     with pytest.raises(WrongUseError):
         default_command(RENUMBERED, None)
-    with pytest.raises(WrongUseError, match="no PROGRAM in it"):
+    with pytest.raises(WrongUseError, match="does not contain the word PROGRAM"):
         filled_in("mpirun hostname", "f", 1, [])
     assert default_command("openmpi", "/opt/my mpi/mpirun").startswith("'/opt/my mpi/mpirun' -np")
 
