@@ -42,7 +42,7 @@ def round_robin(hosts: int) -> Rounds:
         N - 1 rounds of N/2 pairs for even N; N rounds of (N - 1)/2 pairs for odd N, each host
         sitting out once. A pair is (lower index, higher index).
     """
-    return [pairs_of_round(hosts, turn) for turn in range(rounds_in_all(hosts))]
+    return [list_round_pairs(hosts, turn) for turn in range(rounds_in_all(hosts))]
 
 
 def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
@@ -66,11 +66,11 @@ def round_of(hosts: int, pair: tuple[int, int]) -> int:
     # Places on the turning ring: those that meet have the same sum, modulo its length, as long as
     # neither is the host that does not turn; the host that would meet itself meets that one.
     places = 2 * high if low < 0 else low + high
-    # pairs_of_round has the sum 2 * turn - 2, and (turns + 1) / 2 is the inverse of 2.
+    # list_round_pairs has the sum 2 * turn - 2, and (turns + 1) / 2 is the inverse of 2.
     return ((places + 2) * (turns + 1) // 2) % turns
 
 
-def pairs_of_round(hosts: int, turn: int) -> list[tuple[int, int]]:
+def list_round_pairs(hosts: int, turn: int) -> list[tuple[int, int]]:
     """Return the pairs of one round of `round_robin`; `turn` counts from 0."""
     seats = hosts + hosts % 2
     circle = [0] + [1 + (seat + turn) % (seats - 1) for seat in range(seats - 1)]
@@ -97,7 +97,7 @@ def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
     place = _shuffle(hosts, chance)
     return [
         sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in pairs)
-        for pairs in (pairs_of_round(hosts, turn) for turn in _spread(hosts, rounds, chance))
+        for pairs in (list_round_pairs(hosts, turn) for turn in _spread(hosts, rounds, chance))
     ]
 
 

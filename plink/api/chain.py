@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.base.interrupts import held_back_interrupts
+from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
@@ -15,7 +15,7 @@ from plink.measure.probing.request import ProbeRequest, connect_hosts
 from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
-from plink.optimize.groups.certainty import group_question
+from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.optimize.groups.finding import FoundGroups, GroupRequest, find_groups, with_groups
 
 
@@ -63,12 +63,12 @@ def probe_all(
             nothing yet.
     """
     with connect_hosts(request, progress) as reached:
-        pairs = measure_pairs(request, reached, progress, on_result, group_question())
+        pairs = measure_pairs(request, reached, progress, on_result, stop_when_groups_are_certain())
         if pairs.interrupted:
             return
         progress.stage("finding groups", 1)
         grouped = _group_cluster(pairs.cluster, request.earlier)
-        with held_back_interrupts():
+        with defer_interrupts():
             on_result(grouped)
         if grouped.has_uplinks:
             onward = replace(

@@ -9,7 +9,7 @@ from typing import Any
 from plink.api.cluster import Cluster, checked_cluster
 from plink.api.errors import plinks_errors
 from plink.api.objects import copy_as
-from plink.api.probing import gaps, tool_options, way_of
+from plink.api.probing import build_way, gaps, tool_options
 from plink.api.progress import CallbackProgress, OnProgress
 from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, number, whole
@@ -101,7 +101,7 @@ def check(
             seed=seed,
             timeout_s=timeout_s,
             concurrency=concurrency,
-            way=with_recorded(way_of(ssh, via), known.way, _SOURCE),
+            way=with_recorded(build_way(ssh, via), known.way, _SOURCE),
         )
         found = checking.check(
             known,

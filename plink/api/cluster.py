@@ -20,7 +20,7 @@ from plink.files.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
 from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.model.outliers import Outlier, outliers
-from plink.probes.hosts.names import HINT_NAME, fault_of_name
+from plink.probes.hosts.names import HINT_NAME, find_name_fault
 
 _READING = 10.0
 _MAX_SLOTS = 1 << 16
@@ -218,7 +218,7 @@ def _check_names(names: Sequence[str]) -> None:
     if isinstance(names, str) or not names:
         raise WrongUseError("names is not a list of host names")
     for name in names:
-        fault = fault_of_name(name) if isinstance(name, str) else "is not a host name"
+        fault = find_name_fault(name) if isinstance(name, str) else "is not a host name"
         if fault is not None:
             raise WrongUseError(f"{brief(name)} {fault}", HINT_NAME)
     if len(set(names)) < len(names):

@@ -14,9 +14,9 @@ from plink.base.arguments import number
 from plink.base.errors import WrongUseError
 from plink.base.text import format_count
 from plink.doctor import diagnosis
+from plink.doctor.coverage import list_coverage
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
-from plink.doctor.looked_at import looked_at
 from plink.files.comparison import Comparison
 from plink.probes.ssh.options import SshOptions
 
@@ -94,14 +94,14 @@ def diagnose(
         # Who asks no hosts does without connections.
         from plink.api.errors import plinks_errors  # noqa: PLC0415
         from plink.api.examining import examine  # noqa: PLC0415
-        from plink.api.probing import way_of  # noqa: PLC0415
+        from plink.api.probing import build_way  # noqa: PLC0415
         from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
 
         asked_at = datetime.now(timezone.utc).replace(microsecond=0)
         with plinks_errors():
             found, missed = examine(
                 cluster,
-                with_recorded(way_of(ssh, via), cluster.way, _SOURCE),
+                with_recorded(build_way(ssh, via), cluster.way, _SOURCE),
                 CallbackProgress(progress),
                 source=_SOURCE,
                 transfers_s=transfers_s,
@@ -116,7 +116,7 @@ def diagnose(
 def _diagnosis(
     evidence: Evidence, missed: Sequence[str] = (), cluster: Cluster | None = None
 ) -> Diagnosis:
-    seen = looked_at(evidence)
+    seen = list_coverage(evidence)
     return Diagnosis(
         diagnosis.diagnose(evidence), seen.present, seen.missing, tuple(missed), cluster
     )

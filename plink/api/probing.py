@@ -35,7 +35,7 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.transfers import UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.measure.recorded_way import with_recorded
-from plink.optimize.groups.certainty import group_question
+from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.inventories.source import parse_hosts
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
@@ -138,12 +138,14 @@ def probe(
             timeout_s=timeout_s,
             concurrency=concurrency,
             strict=strict,
-            way=_way(listed, earlier, way_of(ssh, via), is_ssh_said=via == SSH),
+            way=_way(listed, earlier, build_way(ssh, via), is_ssh_said=via == SSH),
             earlier=earlier,
             **vars(how),
         )
         try:
-            run.probe(request, CallbackProgress(progress), results.append, group_question())
+            run.probe(
+                request, CallbackProgress(progress), results.append, stop_when_groups_are_certain()
+            )
         except KeyboardInterrupt:
             if not results:
                 raise
@@ -243,7 +245,7 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
     return texts
 
 
-def way_of(ssh: SshOptions | None, via: str | None) -> Outgoing:
+def build_way(ssh: SshOptions | None, via: str | None) -> Outgoing:
     """Return how to reach hosts: over SSH, or by a command.
 
     Raises:

@@ -95,7 +95,7 @@ def end_with(exit_code: int) -> None:
 
 
 @contextmanager
-def held_back_interrupts() -> Iterator[None]:
+def defer_interrupts() -> Iterator[None]:
     """Defer SIGINT, SIGTERM and SIGHUP until the block has ended.
 
     Raises:

@@ -27,7 +27,7 @@ from plink.bench.served import settings_of
 from plink.deploy.remote.hosts import RemoteHost, describe, seats
 from plink.files.cluster import Cluster
 from plink.files.comparison import BenchSetting, ClientRecord, Comparison
-from plink.measure.listed import as_listed
+from plink.measure.listed import to_listed_host
 from plink.model.distance import Distances
 from plink.optimize.prediction import known_distances
 from plink.probes.errors import HostListError
@@ -208,7 +208,7 @@ def reach_all(cluster: Cluster, source: str, way: Outgoing, progress: ProgressLi
     Raises:
         WrongUseError: a host's name cannot be resolved.
     """
-    listed = [as_listed(entry, source) for entry in cluster.hosts]
+    listed = [to_listed_host(entry, source) for entry in cluster.hosts]
     try:
         return reach(listed, way, on_done=progress.step)
     except HostListError as error:

@@ -18,7 +18,7 @@ from plink.bench.spread import spread_orders
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
-from plink.model.network import KnownNetwork, network_of
+from plink.model.network import KnownNetwork, build_network
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.plans.demand import Demand
@@ -257,7 +257,7 @@ def outlook(
 ) -> Outlook:
     """Return the basis of predictions for so many ranks on a cluster; one a host for None."""
     name = full_name(client, algorithm)
-    network = network_of(cluster)
+    network = build_network(cluster)
     predictor = Predictor(
         find(name),
         len(cluster.hosts) if ranks is None else ranks,

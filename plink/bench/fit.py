@@ -24,7 +24,7 @@ from plink.deploy.remote.hosts import RemoteHost, describe
 from plink.files.clients import ClientFit, FitSample
 from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord
-from plink.model.network import network_of, no_rates_known
+from plink.model.network import build_network, no_rates_known
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.optimize.plans.demand import Demand
 from plink.plans.forest import Forest
@@ -102,7 +102,7 @@ def fit(request: FitRequest, progress: ProgressListener) -> Cluster:
         WrongUseError: nothing is known of what links carry, or there are too few hosts.
     """
     cluster = request.cluster
-    if not network_of(cluster).has_rates:
+    if not build_network(cluster).has_rates:
         raise no_rates_known(cluster, request.source)
     chosen = chosen_hosts(cluster, request.hosts)
     if len(chosen) < 2:

@@ -13,11 +13,11 @@ from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.plan import Plan
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, Candidate, asked_for, best
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan
-from plink.optimize.plans.traffic import traffic_of, traffic_time_s
+from plink.optimize.plans.traffic import build_traffic, traffic_time_s
 from plink.plans.forest import Forest
 
 AUTO = "auto"
@@ -65,7 +65,7 @@ def plans_of_kinds(
             raise WrongUseError(f"there is no plan of kind {refused.kind}: {refused.reason}")
     place_of = {name: place for place, name in enumerate(cluster.names)}
     hosts = [place_of[rank.host] for rank in found.plan.ranks]
-    has_rates = network_of(cluster).has_rates
+    has_rates = build_network(cluster).has_rates
     plans = []
     for kind in kinds:
         chosen = _choose_candidate(kind, found.candidates)
@@ -90,8 +90,8 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, demand: Demand) -> E
     """
     plan = plan_file.read_plan(path)
     hosts = _hosts_of(plan, path, cluster, slots)
-    known = network_of(_with_groups(cluster, plan.groups))
-    predicted_s = traffic_time_s(traffic_of(demand, plan.forest), hosts, known.network)
+    known = build_network(_with_groups(cluster, plan.groups))
+    predicted_s = traffic_time_s(build_traffic(demand, plan.forest), hosts, known.network)
     return EnginePlan(
         label=PurePath(path).name,
         kind=plan.kind,

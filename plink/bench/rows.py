@@ -16,8 +16,8 @@ from plink.bench.rounds import Rounds
 from plink.bench.statistics import spread
 from plink.files.comparison import BytesByLink, ComparisonRow, LinkBytes
 from plink.files.hosts import Group
-from plink.optimize.plans.demand import Demand, least_of
-from plink.optimize.plans.traffic import Traffic, traffic_bytes, traffic_of
+from plink.optimize.plans.demand import Demand, compute_least_exchange
+from plink.optimize.plans.traffic import Traffic, build_traffic, traffic_bytes
 from plink.plans.names import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -86,7 +86,7 @@ def limit_of(network: Network, demand: Demand, host_of: Sequence[int]) -> Limit 
     """
     if demand.collective == BARRIER:
         return None
-    least = least_of(demand, host_of)
+    least = compute_least_exchange(demand, host_of)
     whole_s = lower_bound_s(network, least)
     if whole_s == 0.0:
         return None
@@ -158,7 +158,7 @@ def _row(
         links = links_of(
             traffic,
             case.workload.repetitions,
-            traffic_of(demand, case.plan.forest),
+            build_traffic(demand, case.plan.forest),
             names=names,
             host_of=case.order.order,
             groups=request.groups,

@@ -19,7 +19,7 @@ from plink.measure.recorded_way import with_recorded
 from plink.probes.reach import Outgoing
 
 
-def prober_of(
+def build_prober(
     cluster: str | None,
     hosts: str | None,
     output: str | None,

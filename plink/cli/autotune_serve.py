@@ -36,7 +36,7 @@ from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import run_until_interrupted
 from plink.base.text import json_text, printable
-from plink.cli.autotune_prober import prober_of
+from plink.cli.autotune_prober import build_prober
 from plink.cli.stderr import note, note_if_others_read
 from plink.files import document
 from plink.files import plan as plan_file
@@ -97,7 +97,7 @@ def run(options: ServeOptions) -> int:
         _tuner(plan, document.label(path))
         secrets[name] = options.secret_file or f"{path}.secret"
         jobs[name] = Served(_job(name, plan, options.log, len(paths)), _secret(secrets[name]))
-    prober = prober_of(
+    prober = build_prober(
         options.cluster,
         options.hosts,
         options.output,

@@ -34,7 +34,7 @@ from plink.files import comparison as comparison_file
 from plink.files import document
 from plink.files.hosts import Host
 from plink.measure.recorded_way import with_recorded
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.optimize.orders.slots import layout_of, with_slots
 from plink.plans.names import ALL_REDUCE, BARRIER
 from plink.show.terminal.paper import paper
@@ -182,7 +182,7 @@ def _request(
             f"--correlate needs at least {_LEAST_CORRELATED} orders, not {len(cases)}",
             "give more orders, such as --orders given,plink,spread:12",
         )
-    known = network_of(cluster)
+    known = build_network(cluster)
     plans = [case.plan for case in cases if case.plan is not None]
     return BenchRequest(
         cluster=cluster,

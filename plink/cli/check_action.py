@@ -11,7 +11,7 @@ from rich.text import Text
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
 from plink.base.text import bandwidth_text, format_count, printable
 from plink.cli.listen_options import take_any_way
-from plink.cli.probe_action import given_to, read_nics, refuse_unused
+from plink.cli.probe_action import read_nics, refuse_unused, select_tool_options
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import name_some, naming_unreached, note, warn
 from plink.files import cluster as cluster_file
@@ -52,7 +52,7 @@ def run_command(
     request = check_request(
         cluster,
         source,
-        given_to(rtt.tool, values),
+        select_tool_options(rtt.tool, values),
         network=options["network"],
         interface=options["interface"],
         seed=options["seed"],

@@ -21,10 +21,10 @@ from plink.cli.json_output import refuse_json_beside
 from plink.cli.listen_options import take_any_way
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
+from plink.doctor.coverage import list_coverage
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
-from plink.doctor.looked_at import looked_at
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
@@ -177,7 +177,7 @@ def _ask(
 
 def _print(evidence: Evidence, findings: Sequence[Finding], *, has_asked: bool) -> None:
     console = paper(None).console
-    seen = looked_at(evidence)
+    seen = list_coverage(evidence)
     headline = f"{format_count(len(findings), 'finding')}" if findings else "nothing found"
     console.print(Text(headline, style="bold"))
     for number, finding in enumerate(findings, start=1):
@@ -215,7 +215,7 @@ def _print_wrapped(console: Console, text: str, begin: str) -> None:
 def _to_json(
     evidence: Evidence, findings: Sequence[Finding], missed: Sequence[str]
 ) -> dict[str, Any]:
-    seen = looked_at(evidence)
+    seen = list_coverage(evidence)
     return {
         "findings": [finding.to_json() for finding in findings],
         "looked_at": list(seen.present),

@@ -118,7 +118,7 @@ def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_jso
     if as_json:
         tiers = [
             [{"name": name, "hosts": list(hosts)} for name, hosts in tier.hosts_of.items()]
-            for tier in topologies.switches_of(found)
+            for tier in topologies.list_switches(found)
         ]
         data = {"format": kind, "tiers": tiers}
         document.write_bytes(document.STANDARD_STREAM, document.dump(data))

@@ -38,7 +38,7 @@ class CommandWithFormats(click.Command):
         with formatter.section("To use the file"):
             # Not wrapped: it is to be copied.
             formatter.write(f"  {launchers.usage_of(name, 'FILE', None)}\n")
-        caveat = launchers.caveat_of(name)
+        caveat = launchers.find_caveat(name)
         if caveat is not None:
             formatter.write_paragraph()
             with formatter.indentation():

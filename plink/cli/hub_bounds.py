@@ -102,7 +102,7 @@ def command(
     from plink.hub.racks import Racks  # noqa: PLC0415
     from plink.show.terminal.hub_bounds import (  # noqa: PLC0415
         bounds_to_json,
-        found_bounds,
+        compute_bounds,
         print_bounds,
     )
     from plink.show.terminal.paper import paper  # noqa: PLC0415
@@ -128,7 +128,7 @@ def command(
                 "the bound holds for racks of equal size",
             )
         in_racks = Racks(racks, workers // racks, link_bits_s, server_bits_s, uplink_bits_s)
-    found = found_bounds(model, training, in_racks, network if iteration_s is None else None)
+    found = compute_bounds(model, training, in_racks, network if iteration_s is None else None)
     if as_json:
         click.echo(json_text(bounds_to_json(found)))
     else:

@@ -22,7 +22,7 @@ from plink.cli.options import (
     with_seed_option,
     with_time_limit_option,
 )
-from plink.cli.order_options import check_executor, mesh_of, of_trace
+from plink.cli.order_options import apply_trace, check_executor, parse_mesh_options
 from plink.cli.stderr import console, note, warn
 from plink.files import document
 
@@ -210,8 +210,8 @@ def command(
 
     has_data_on_stdout = _check(file, output, format_name, as_json=as_json)
     check_executor(wanted["executor"])
-    mesh = mesh_of(mesh_text, traffic, wanted["size_bytes"])
-    request = of_trace(OrderRequest(**wanted, mesh=mesh), trace_name)
+    mesh = parse_mesh_options(mesh_text, traffic, wanted["size_bytes"])
+    request = apply_trace(OrderRequest(**wanted, mesh=mesh), trace_name)
     order, cluster = _order(file, request, format_name, start_s)
     _write(order, output, format_name)
     found = None if cluster is None else limiting(cluster, order)
@@ -322,7 +322,7 @@ def _explain(format_name: str, output: str, order: Order) -> None:
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
     usage = launchers.usage_of(format_name, name, order.ranks)
     click.echo(printable(f"{name}: {usage}"), err=True)
-    caveat = launchers.caveat_of(format_name)
+    caveat = launchers.find_caveat(format_name)
     if caveat is not None:
         note(caveat)
     if any(host.user or host.port or host.ssh_address for host in order.hosts):

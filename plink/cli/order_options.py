@@ -32,7 +32,7 @@ def check_executor(executor: str | None) -> None:
         raise WrongUseError(both, "limit the search with --restarts and --steps")
 
 
-def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
+def parse_mesh_options(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | None:
     """Return the mesh in --mesh and --traffic; None without them."""
     from plink.files.mesh import parse_mesh  # noqa: PLC0415
 
@@ -51,7 +51,7 @@ def mesh_of(text: str | None, traffic: str | None, size_bytes: int) -> Mesh | No
     return parse_mesh(text, traffic, size_bytes)
 
 
-def of_trace(request: OrderRequest, name: str | None) -> OrderRequest:
+def apply_trace(request: OrderRequest, name: str | None) -> OrderRequest:
     """Return the request with a trace's traffic, or unchanged without a trace."""
     if name is None:
         return request

@@ -43,7 +43,7 @@ class AskedCertificates:
         # It takes long to import, and few ask for certificates.
         from plink.transport.certificates import write_certificates  # noqa: PLC0415
 
-        holders = holders_of(plan, for_ranks=self.for_ranks)
+        holders = list_holders(plan, for_ranks=self.for_ranks)
         until = write_certificates(self.folder, holders, self.days)
         whose, there = ("rank", "plink-tls/{rank}") if self.for_ranks else ("host", "plink-tls")
         return (
@@ -72,7 +72,7 @@ def asked_certificates(context: click.Context, options: dict[str, Any]) -> Asked
     return None
 
 
-def holders_of(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
+def list_holders(plan: Plan, *, for_ranks: bool) -> dict[str, Holder]:
     """Return the holder of each folder: hosts or ranks of the plan, the daemon, the hub.
 
     Raises:

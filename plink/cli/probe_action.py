@@ -36,7 +36,7 @@ from plink.measure.probing.tools import TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.measure.recorded_way import with_recorded
-from plink.optimize.groups.certainty import group_question
+from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.calls.callers import Callers, gather
 from plink.probes.calls.options import ListenOptions
 from plink.probes.dpdk.nics import Nic, parse_nics
@@ -78,7 +78,7 @@ def run_command(
 
     try:
         with naming_unreached():
-            probe(request, progress, keep, group_question())
+            probe(request, progress, keep, stop_when_groups_are_certain())
     except KeyboardInterrupt:
         if not codes:
             raise
@@ -165,7 +165,9 @@ def request_of(
             options["groups"], earlier, {host.name for host in listed}, listed_in
         )
     wanted = {name: values[name] for name in ("network", "interface", "rounds", "seed")}
-    how = vars(resume_options(earlier, resume or "", tool, given_to(tool, values), **wanted))
+    how = vars(
+        resume_options(earlier, resume or "", tool, select_tool_options(tool, values), **wanted)
+    )
     request = ProbeRequest(
         listed,
         found.made_from,
@@ -211,7 +213,7 @@ def _callers(
     return callers
 
 
-def given_to(tool: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def select_tool_options(tool: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of this tool that have a value."""
     names = [field.name for field in fields(TOOLS[tool].options)]
     return {name: values[name] for name in names if values.get(name) is not None}

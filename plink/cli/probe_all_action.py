@@ -10,7 +10,7 @@ import click
 from plink.api.chain import GroupsResult, StageResult, probe_all
 from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.text import format_count, format_names
-from plink.cli.probe_action import given_to, output_of, read_earlier, request_of
+from plink.cli.probe_action import output_of, read_earlier, request_of, select_tool_options
 from plink.cli.probe_report import (
     print_outcome,
     report_pairs,
@@ -75,7 +75,7 @@ def _refuse_unused(given: Mapping[str, str]) -> None:
 
 
 def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> UplinkOptions:
-    given = given_to(UplinkOptions.tool, {**options, "groups": None})
+    given = select_tool_options(UplinkOptions.tool, {**options, "groups": None})
     if earlier is None or earlier.uplinks is None:
         return UplinkOptions(**given)
     return UplinkOptions.resume(given, earlier.uplinks.options, options["resume"])

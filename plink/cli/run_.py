@@ -83,7 +83,7 @@ def command(**values: Any) -> int:
     )
     from plink.files import document  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
-    from plink.measure.listed import as_listed  # noqa: PLC0415
+    from plink.measure.listed import to_listed_host  # noqa: PLC0415
     from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
     from plink.probes.reach import reach  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ def command(**values: Any) -> int:
     way = with_recorded(way, order.way, document.label(values["order"]))
     extra = _variables(values["variables"])
     ranked = _hosts_by_rank(order, values["slots"])
-    listed = [as_listed(host, document.label(values["order"])) for host in order.hosts]
+    listed = [to_listed_host(host, document.label(values["order"])) for host in order.hosts]
     with reach(listed, way) as reached:
         for failure in reached.failures[:1]:
             raise failure

@@ -16,7 +16,7 @@ from plink.base.errors import EXIT_FAILED, PlinkError
 from plink.base.text import format_count, format_names, json_text, rtt_text
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
-from plink.deploy.slurm.allocation import Allocation, allocation_of, has_one_node
+from plink.deploy.slurm.allocation import Allocation, has_one_node, read_allocation
 from plink.deploy.slurm.hostfile import shell_lines, write_hostfile
 from plink.deploy.slurm.kept import Kept, default_folder
 from plink.deploy.slurm.ordering import Ordered, Reach, Reaching, order_allocation
@@ -64,7 +64,7 @@ def run_command(options: Mapping[str, Any], mesh: Mesh | None) -> int:
 
 
 def _order_job(options: Mapping[str, Any], mesh: Mesh | None) -> tuple[Ordered, Allocation]:
-    allocation = allocation_of(os.environ, options["tasks_per_node"])
+    allocation = read_allocation(os.environ, options["tasks_per_node"])
     default: Reach = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
     request = OrderRequest(
         algorithm=options["algorithm"],

@@ -8,7 +8,7 @@ import click
 
 from plink.base.size import DEFAULT_SIZE
 from plink.cli.options import FiniteRange, SizeType, with_seed_option, with_time_limit_option
-from plink.cli.order_options import mesh_of
+from plink.cli.order_options import parse_mesh_options
 
 
 @click.command(
@@ -99,7 +99,7 @@ def command(mesh_text: str | None, traffic: str | None, **options: Any) -> int:
     prolog. Only what no earlier job has measured is measured. Whatever fails, the job runs: then
     nothing is printed, a warning says why, and the exit status is 0 (without --strict).
     """
-    mesh = mesh_of(mesh_text, traffic, options.pop("size_bytes"))
+    mesh = parse_mesh_options(mesh_text, traffic, options.pop("size_bytes"))
     from plink.cli.slurm_action import run_command  # noqa: PLC0415  imports numpy
 
     return run_command(options, mesh)

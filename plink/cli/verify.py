@@ -76,8 +76,8 @@ def command(**values: Any) -> int:
     from plink.deploy.verify import (  # noqa: PLC0415
         RENUMBERED,
         compare,
+        explain_misplacement,
         fit_to_job,
-        known_cause,
         run_trial,
     )
     from plink.files import document  # noqa: PLC0415
@@ -100,7 +100,7 @@ def command(**values: Any) -> int:
     is_renumbered = trial.launcher == RENUMBERED
     ranks = compare(fit_to_job(order.runs, reports) if is_renumbered else order.runs, reports)
     is_kept = all(rank.is_kept for rank in ranks)
-    cause = None if is_kept else known_cause(ranks, _local(order.hosts))
+    cause = None if is_kept else explain_misplacement(ranks, _local(order.hosts))
     if values["as_json"]:
         data = {
             "launcher": trial.launcher,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
-from plink.deploy.kubernetes.tiers import Tier, tiers_of
+from plink.deploy.kubernetes.tiers import Tier, find_tiers
 from plink.deploy.launchers import slurm
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
@@ -27,13 +27,13 @@ class Switches:
     hosts_of: dict[str, Sequence[str]]
 
 
-def switches_of(cluster: Cluster) -> list[Switches]:
+def list_switches(cluster: Cluster) -> list[Switches]:
     """Return the tiers in a cluster's groups as switches, the nearest first.
 
     Raises:
         WrongUseError: there are no groups, or domains that lie in two wider ones.
     """
-    tiers = tiers_of(cluster)
+    tiers = find_tiers(cluster)
     if not tiers:
         raise WrongUseError(
             f"{cluster.source}: holds no groups, which a topology is made from",
@@ -46,9 +46,9 @@ def render_slurm(cluster: Cluster) -> str:
     """Return a topology.conf with a switch for every domain of every tier.
 
     Raises:
-        WrongUseError: as `switches_of`, or Slurm cannot take a name.
+        WrongUseError: as `list_switches`, or Slurm cannot take a name.
     """
-    tiers = switches_of(cluster)
+    tiers = list_switches(cluster)
     nearest = tiers[0].hosts_of
     slurm.check_names([Group(name, hosts) for name, hosts in nearest.items()])
     lines = [f"SwitchName={name} Nodes={','.join(hosts)}\n" for name, hosts in nearest.items()]
@@ -67,10 +67,10 @@ def render_topograph(cluster: Cluster) -> str:
     """Return topograph's graph format: every host with the switches above it.
 
     Raises:
-        WrongUseError: as `switches_of`.
+        WrongUseError: as `list_switches`.
     """
     layers: dict[str, list[str]] = {}
-    for tier in switches_of(cluster):
+    for tier in list_switches(cluster):
         for name, hosts in tier.hosts_of.items():
             for host in hosts:
                 layers.setdefault(host, []).append(name)

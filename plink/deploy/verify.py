@@ -145,7 +145,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
         text = text.replace(" torchrun --", f" {module} --")
     file.write_text(text)
     words = program_words(trial.launcher)
-    command = filled_in(trial.command, str(file), sum(host.slots for host in hosts), words)
+    command = fill_command(trial.command, str(file), sum(host.slots for host in hosts), words)
     environment = {
         "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
         _QUOTED.removeprefix("$"): shlex.join(words),
@@ -168,7 +168,7 @@ def program_words(launcher: str) -> list[str]:
     return [*_NOT_PYTHON.get(launcher, ()), *words]
 
 
-def filled_in(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
+def fill_command(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
     """Return a usage line with its placeholders replaced; the program is `words`."""
     command = command.replace("python SCRIPT", "SCRIPT").replace("SCRIPT", "PROGRAM")
     before, blank, _ = command.partition("PROGRAM")
@@ -243,7 +243,7 @@ def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Placed
     return [PlacedRank(rank, name, found[rank]) for rank, name in enumerate(expected)]
 
 
-def known_cause(ranks: Sequence[PlacedRank], local: str | None) -> str | None:
+def explain_misplacement(ranks: Sequence[PlacedRank], local: str | None) -> str | None:
     """Return an explanation of misplaced ranks by a known pitfall of launchers, or None.
 
     Args:

@@ -267,4 +267,6 @@ def is_cluster(content: Content) -> bool:
 
 def content_hash(cluster: Cluster) -> str:
     """Return the SHA-256 of the file that `write_cluster` would write for this cluster."""
-    return document.digest_of(encode_cluster(cluster), is_binary=len(cluster.hosts) > _MAX_IN_JSON)
+    return document.compute_digest(
+        encode_cluster(cluster), is_binary=len(cluster.hosts) > _MAX_IN_JSON
+    )

@@ -15,9 +15,9 @@ from plink.base.errors import NotJsonError, PlinkError, WrongUseError
 from plink.base.next_command import UNNAMED_FILE
 from plink.base.output import check_output, write_output
 from plink.base.text import brief
+from plink.files.atomic_write import WriteTo, write_atomically
 from plink.files.binary_form import EXTENSION, Content, is_binary
 from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
-from plink.files.whole import WriteTo, write_whole
 from plink.probes.json_parsing import parse_json
 
 STANDARD_STREAM = "-"
@@ -155,7 +155,7 @@ def _write(path: str, write_to: WriteTo) -> None:
         write_output(whole.getbuffer())
         return
     try:
-        write_whole(Path(path), write_to, is_packed=path.endswith(".gz"))
+        write_atomically(Path(path), write_to, is_packed=path.endswith(".gz"))
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
         raise PlinkError(f"{path}: cannot be written: {reason}") from None
@@ -223,7 +223,7 @@ def digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
-def digest_of(data: Mapping[str, Any], *, is_binary: bool) -> str:
+def compute_digest(data: Mapping[str, Any], *, is_binary: bool) -> str:
     """Return the SHA-256 of the file that `write` would make of `data`."""
     if is_binary:
         from plink.files import arrays  # noqa: PLC0415  as above

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from plink.base.text import brief
 from plink.files.hosts import Host
 from plink.files.structs import FormatError
-from plink.probes.hosts.names import HINT_NAME, fault_of_name
+from plink.probes.hosts.names import HINT_NAME, find_name_fault
 
 
 def check_host_names(hosts: Iterable[Host], source: str, place: str = "hosts") -> None:
@@ -34,6 +34,6 @@ def check_host_name(name: str, source: str, place: str) -> None:
     Raises:
         FormatError: saying why `name` is none; `source` and `place` say where it stands.
     """
-    fault = fault_of_name(name)
+    fault = find_name_fault(name)
     if fault is not None:
         raise FormatError(source, place, f"{brief(name)} {fault}", HINT_NAME)

@@ -21,7 +21,7 @@ from plink.base.text import brief
 from plink.files.limits import MAX_HOSTS, MAX_RTT_US
 from plink.files.matrices import Matrix
 from plink.files.units import TIMES, find_rate_unit, find_time_unit, time_unit_named
-from plink.probes.hosts.names import HINT_NAME, fault_of_name
+from plink.probes.hosts.names import HINT_NAME, find_name_fault
 
 # Unit: what power of ten of it a microsecond is.
 UNITS = {name: -exponent for name, exponent in TIMES.items()}
@@ -168,7 +168,7 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
         raise WrongUseError(f"{source}: row 1 names no hosts", hint)
     seen: dict[str, int] = {}
     for column, name in enumerate(names, start=2):
-        fault = fault_of_name(name)
+        fault = find_name_fault(name)
         if fault is not None:
             raise WrongUseError(
                 f"{source}: row 1, column {column}: {brief(name)} {fault}",

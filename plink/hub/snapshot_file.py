@@ -27,10 +27,10 @@ import numpy as np
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.opening import open_input
+from plink.files.atomic_write import write_atomically
 from plink.files.document import check_format
 from plink.files.document import parse as parse_object
 from plink.files.fields import Fields
-from plink.files.whole import write_whole
 from plink.hub.hyper import STATES, Hyper
 from plink.hub.manifest import ITEM_BYTES, manifest_from_json
 from plink.hub.placement import MOST_SERVERS
@@ -68,7 +68,7 @@ def write_part(path: str, part: Part) -> str:
             stream.write(block)
 
     try:
-        write_whole(target, write_to, is_packed=False)
+        write_atomically(target, write_to, is_packed=False)
         _sync_folder(target.resolve().parent)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error

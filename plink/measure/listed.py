@@ -118,7 +118,7 @@ def _read_list(path: str) -> bytes:
     return document.read_bytes(path, document.MOST_LIST_BYTES)
 
 
-def as_listed(host: Host, place: str) -> ListedHost:
+def to_listed_host(host: Host, place: str) -> ListedHost:
     """Return a host of a file as a host list would name it; `place` names the file.
 
     Raises:
@@ -141,14 +141,14 @@ def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
 
     Raises:
         WrongUseError: there are fewer than two.
-        HostListError: as `as_listed`.
+        HostListError: as `to_listed_host`.
     """
-    listed = [as_listed(host, source) for host in cluster.hosts]
+    listed = [to_listed_host(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
     # Ascending, so that the hosts listed before are there already; those without a place come last.
     for host in sorted(missed.values(), key=_place):
         named = Host(host.source, host.source, None, host.user, host.port, host.slots)
-        again = as_listed(named, source)
+        again = to_listed_host(named, source)
         listed.insert(_place(host), again)
     if len(listed) < 2:
         hint = "give a host list with at least two hosts"

@@ -78,7 +78,7 @@ class Denoised:
 def measured_hosts(cluster: Cluster) -> list[int]:
     """Return indices of the hosts with enough measured partners to be placed."""
     size = len(cluster.hosts)
-    is_measured = np.isfinite(least_of_both_directions(cluster))
+    is_measured = np.isfinite(min_over_directions(cluster))
     np.fill_diagonal(is_measured, val=False)
     hosts = np.arange(size)
     least = min(_LEAST_PARTNERS, size - 1)
@@ -90,7 +90,7 @@ def measured_hosts(cluster: Cluster) -> list[int]:
         hosts = hosts[partners >= least]
 
 
-def least_of_both_directions(cluster: Cluster) -> Matrix:
+def min_over_directions(cluster: Cluster) -> Matrix:
     """Return the lesser reading of both directions, (N, N); NaN where neither exists.
 
     What disturbs a round trip makes it longer, and both directions of a pair take the same way
@@ -124,7 +124,7 @@ def denoise(
         seed: seed of the embedding.
         on_progress: told what is being done.
     """
-    readings = least_of_both_directions(cluster)[np.ix_(hosts, hosts)]
+    readings = min_over_directions(cluster)[np.ix_(hosts, hosts)]
     is_measured = np.isfinite(readings)
     np.fill_diagonal(is_measured, val=False)
     matrix, missing = fill_gaps(np.where(is_measured, readings, np.nan))
@@ -181,7 +181,7 @@ def _halves(cluster: Cluster, hosts: Sequence[int]) -> tuple[Matrix, Matrix] | N
     halves = half_clusters(cluster)
     if halves is None or cluster.rtt is None or cluster.rtt.halves_us is None:
         return None
-    odd, even = (least_of_both_directions(half)[np.ix_(hosts, hosts)] for half in halves)
+    odd, even = (min_over_directions(half)[np.ix_(hosts, hosts)] for half in halves)
     measured = np.isfinite(np.fmin(odd, even)).sum()
     # A run of one pass, or one that ended in its second, says nothing of most pairs twice.
     is_twice = np.isfinite(odd + even).sum() >= _LEAST_TWICE * measured

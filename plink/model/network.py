@@ -134,7 +134,7 @@ def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredEr
     )
 
 
-def network_of(
+def build_network(
     cluster: Cluster, *, unknown_gbit_s: float = np.inf, found: Distances | None = None
 ) -> KnownNetwork:
     """Return the network model of a cluster file, with the assumptions made.

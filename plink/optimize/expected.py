@@ -19,7 +19,7 @@ from plink.base.replacing import replace
 from plink.base.text import format_count
 from plink.files.clients import ClientFit
 from plink.files.cluster import Cluster
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.flows import FlowClock, Manner
@@ -78,7 +78,7 @@ class Expected:
     refused: str | None = None
 
 
-def client_of(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | None:
+def find_client(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | None:
     """Return the fitted client that runs an algorithm, by the algorithm's prefix (`gloo-`)."""
     return next((fit for fit in clients if algorithm.startswith(f"{fit.client}-")), None)
 
@@ -95,7 +95,7 @@ class ExpectedTimes:
     def __init__(self, cluster: Cluster, fit: ClientFit, network: Network | None = None) -> None:
         self._cluster = cluster
         self.fit = fit
-        self.network = network or network_of(cluster).network
+        self.network = network or build_network(cluster).network
 
     @cached_property
     def latency_s(self) -> list[list[float]]:

@@ -25,11 +25,11 @@ from plink.files.clients import (
     zero_cost_client,
 )
 from plink.files.cluster import Cluster
+from plink.optimize.cpu_sharing import fit_time_slice
 from plink.optimize.expected import ExpectedTimes
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.expecting import plan_s
-from plink.optimize.plans.traffic import Traffic, traffic_of
-from plink.optimize.turns import fitted_turn
+from plink.optimize.plans.traffic import Traffic, build_traffic
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
@@ -186,7 +186,7 @@ class _FitSearch:
     def _model_of(self, client: str, reading: Reading) -> FlowClock | PeerTable | Traffic:
         sample = reading.sample
         if reading.forest is not None:
-            return traffic_of(Demand(ALL_REDUCE, sample.size_bytes), reading.forest)
+            return build_traffic(Demand(ALL_REDUCE, sample.size_bytes), reading.forest)
         algorithm = find(f"{client}-{sample.algorithm}")
         table = algorithm.table(len(reading.hosts), sample.size_bytes)
         if table.is_pipelined:
@@ -200,7 +200,7 @@ class _FitSearch:
             for model, reading in zip(self._models, self._readings, strict=True)
             if isinstance(model, FlowClock) and reading.sample.size_bytes < _SMALL_BYTES
         ]
-        return fitted_turn([model for model, _ in small], [times for _, times in small], cores)
+        return fit_time_slice([model for model, _ in small], [times for _, times in small], cores)
 
     def find(self) -> ClientFit:
         from scipy.optimize import minimize  # noqa: PLC0415  only a fit needs it

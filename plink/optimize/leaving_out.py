@@ -102,7 +102,7 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> Leaving
         be left.
     """
     # Orders of which no host stands out do without, and start sooner.
-    from plink.model.network import network_of  # noqa: PLC0415
+    from plink.model.network import build_network  # noqa: PLC0415
     from plink.optimize.prediction import Predictor, known_distances  # noqa: PLC0415
 
     algorithm = ALGORITHMS.get(order.algorithm)
@@ -115,7 +115,7 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> Leaving
     if len(set(rest)) < 2 or algorithm.messages(len(placement)) > _MOST_MESSAGES:
         return None
     size_bytes = order.cost.size_bytes or DEFAULT_SIZE_BYTES
-    network, distances = network_of(cluster), known_distances(cluster)
+    network, distances = build_network(cluster), known_distances(cluster)
     costs: list[float | None] = []
     for each in (placement, rest):
         ranks = _peers(algorithm, each)

@@ -9,7 +9,12 @@ from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.model.network import KnownNetwork
-from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
+from plink.optimize.orders.slots import (
+    build_layout_like,
+    build_peer_layout,
+    layout_of,
+    placement_in,
+)
 from plink.solvers.collectives.registry import find
 from plink.solvers.contention.limiting import Limit, limits
 
@@ -44,14 +49,14 @@ def what_limits(
 
     Args:
         cluster: the hosts.
-        network: what the cluster says of the network (`plink.model.network.network_of`).
+        network: what the cluster says of the network (`plink.model.network.build_network`).
         algorithms: names.
         size_bytes: the buffer of each rank.
         order: order of the cluster's hosts; None for the cluster's own order.
     """
     if len(cluster.hosts) > _MOST_HOSTS:
         return []
-    layout = layout_of(cluster.hosts, None) if order is None else layout_in(cluster, order)
+    layout = layout_of(cluster.hosts, None) if order is None else build_layout_like(cluster, order)
     placed = (
         layout.placement(range(layout.hosts))
         if order is None
@@ -61,7 +66,7 @@ def what_limits(
     for name in algorithms:
         algorithm = find(name)
         try:
-            ranks = peers_of(algorithm, layout).ranks
+            ranks = build_peer_layout(algorithm, layout).ranks
         except WrongUseError:  # it runs over hosts, which differ in slots
             continue
         if algorithm.refusal(ranks) is not None or algorithm.messages(ranks) > _MOST_MESSAGES:

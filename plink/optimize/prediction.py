@@ -18,21 +18,21 @@ from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.model.distance import Distances, distances
 from plink.model.gaps import Range, latency_range_us
-from plink.model.network import KnownNetwork, network_of
+from plink.model.network import KnownNetwork, build_network
 from plink.model.time_gaps import time_range_s
-from plink.optimize.expected import Expected, ExpectedTimes, client_of
+from plink.optimize.expected import Expected, ExpectedTimes, find_client
 from plink.optimize.orders.mesh import by_dimension
 from plink.optimize.orders.slots import (
     ALL_ALGORITHMS,
-    layout_in,
+    build_layout_like,
+    build_peer_layout,
     layout_of,
-    peers_of,
     placement_in,
     refuse_too_many,
 )
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.collectives.registry import ALGORITHMS, find, of_collective
+from plink.solvers.collectives.registry import ALGORITHMS, find, find_by_collective
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.orders.reference import cost as latency_cost
 from plink.solvers.slots.layout import RankLayout
@@ -134,11 +134,11 @@ def forecast(
             named takes so many ranks.
     """
     chosen = [*_of_mesh(order), *(_find(name) for name in algorithms)]
-    chosen = chosen or [each for name in collectives for each in of_collective(name)]
+    chosen = chosen or [each for name in collectives for each in find_by_collective(name)]
     chosen = chosen or list(ALGORITHMS.values())
-    network, known = network_of(cluster), known_distances(cluster)
+    network, known = build_network(cluster), known_distances(cluster)
     placement = None if order is None else placement_in(cluster, order, source or "the order")
-    layout = layout_of(cluster.hosts, None) if order is None else layout_in(cluster, order)
+    layout = layout_of(cluster.hosts, None) if order is None else build_layout_like(cluster, order)
     given = layout.placement(range(layout.hosts))
     rng = np.random.default_rng(seed)
     shuffled = [layout.placement(rng.permutation(layout.hosts)) for _ in range(RANDOM_ORDERS)]
@@ -148,7 +148,7 @@ def forecast(
         if reason is not None:
             refused.append((algorithm.name, reason))
             continue
-        ranks = peers_of(algorithm, layout).ranks
+        ranks = build_peer_layout(algorithm, layout).ranks
         few = shuffled[: _random_orders(algorithm.messages(ranks))]
         if len(few) < RANDOM_ORDERS:
             assumptions.append(
@@ -187,7 +187,7 @@ def forecast(
 def _expected_times(
     cluster: Cluster, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Hosts
 ) -> Expected | None:
-    fit = client_of(algorithm.name, cluster.clients)
+    fit = find_client(algorithm.name, cluster.clients)
     if fit is None or algorithm.collective != ALL_REDUCE or algorithm.is_over_hosts:
         return None
     order = [int(host) for host in hosts]
@@ -208,7 +208,7 @@ def _find(name: str) -> Algorithm:
 def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
     """Return why an algorithm does not run or is too large to predict; None otherwise."""
     try:
-        ranks = peers_of(algorithm, layout).ranks
+        ranks = build_peer_layout(algorithm, layout).ranks
         reason = algorithm.refusal(ranks)
         if reason is None:
             refuse_too_many(algorithm, ranks, by_table=True)
@@ -244,7 +244,7 @@ class Predictor:
         ranks: how many; hosts where the algorithm runs over these.
         size_bytes: the buffer of each.
         distances: between the hosts (`known_distances`); None where none is known.
-        network: what the cluster says of the network (`plink.model.network.network_of`).
+        network: what the cluster says of the network (`plink.model.network.build_network`).
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from plink.plans.measures import measure
 Indices = npt.NDArray[np.intp]
 
 
-def ranks_of_members(ports_of: Sequence[int]) -> Indices:
+def list_member_ranks(ports_of: Sequence[int]) -> Indices:
     """Return the rank of each member, shape (M,).
 
     Args:
@@ -36,7 +36,7 @@ def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[i
         route_ports: (R, P) the port by which each rank takes part; None for the first.
         ports_of: (P,) how many ports each rank has.
     """
-    rank_of = ranks_of_members(ports_of)
+    rank_of = list_member_ranks(ports_of)
     first = np.searchsorted(rank_of, np.arange(forest.ranks))
     by = first[None, :] + (0 if route_ports is None else route_ports)
     at = np.broadcast_to(by, forest.reduce_parents.shape)

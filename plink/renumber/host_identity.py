@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from plink.base.errors import WrongUseError
 from plink.engine.interfaces import host_addresses
 from plink.probes.facts import SCRIPT
-from plink.probes.hosts.names import fault_of_name, is_host_name
+from plink.probes.hosts.names import find_name_fault, is_host_name
 
 HOST_VARIABLE = "PLINK_HOST"
 DOMAIN_VARIABLE = "PLINK_NVLINK_DOMAIN"
@@ -53,7 +53,7 @@ def named_host(given: str | None, environment: Mapping[str, str], option: str) -
         WrongUseError: the value is no host name.
     """
     host = given or environment.get(HOST_VARIABLE) or None
-    if host is not None and (fault := fault_of_name(host)) is not None:
+    if host is not None and (fault := find_name_fault(host)) is not None:
         source = option if given else HOST_VARIABLE
         raise WrongUseError(f"{source}={host!r} {fault}", "give the name that the order file has")
     return host

@@ -20,10 +20,15 @@ from plink.files.order import Order
 from plink.files.plan import Plan
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
+from plink.optimize.orders.slots import (
+    build_layout_like,
+    build_peer_layout,
+    layout_of,
+    placement_in,
+)
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.on_cluster import hosts_of
-from plink.optimize.plans.traffic import traffic_of
+from plink.optimize.plans.traffic import build_traffic
 from plink.plans.names import ALL_REDUCE
 from plink.simulate import datacentres
 from plink.simulate.datacentres import DataCentre
@@ -207,7 +212,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         sent = (
             traffic_of_ranks(asked.plan, request.size_bytes)
             if asked.plan.has_servers
-            else traffic_of(Demand(names[0], request.size_bytes), asked.plan.forest)
+            else build_traffic(Demand(names[0], request.size_bytes), asked.plan.forest)
         )
         made = schedule_of_traffic(sent, len(asked.plan.ranks))
         return _move_to_slots(made, hosts, slots)
@@ -225,8 +230,8 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     if asked.order is not None:
         placement = np.asarray(placement_in(asked.cluster, asked.order, asked.source))
         # Which may have fewer ranks than the cluster has slots, or more.
-        layout = layout_in(asked.cluster, asked.order)
-    peers = peers_of(algorithm, layout)
+        layout = build_layout_like(asked.cluster, asked.order)
+    peers = build_peer_layout(algorithm, layout)
     reason = algorithm.refusal(peers.ranks)
     if reason is not None:
         raise WrongUseError(reason)

@@ -14,7 +14,7 @@ import numpy as np
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.autotune.tuner.tuner import Tuner
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import traffic_bytes, traffic_of
+from plink.optimize.plans.traffic import build_traffic, traffic_bytes
 from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.network import Floats, State, flow_times_s
@@ -87,7 +87,7 @@ def by_model(
     change: tuple[float, State] | None = None,
 ) -> Carried:
     """All flows begin together and share links fairly, as plink's own model has it."""
-    sent = traffic_bytes(traffic_of(Demand(collective, size_bytes), forest))
+    sent = traffic_bytes(build_traffic(Demand(collective, size_bytes), forest))
     times = flow_times_s(sent, state)
     if change is not None:
         at_s, after = change

@@ -12,10 +12,15 @@ import numpy.typing as npt
 from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.files.plan import Plan
-from plink.model.network import KnownNetwork, network_of, no_rates_known
+from plink.model.network import KnownNetwork, build_network, no_rates_known
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.orders.slots import layout_in, layout_of, peers_of, placement_in
+from plink.optimize.orders.slots import (
+    build_layout_like,
+    build_peer_layout,
+    layout_of,
+    placement_in,
+)
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform, RowLink, Zones, platform_of
@@ -136,10 +141,10 @@ def simulate(
     # An order may have fewer ranks than the cluster has slots.
     placed = None if order is None else placement_in(cluster, order, source or "the order")
     ranks = None if trace is None else trace.ranks
-    layout = layout_of(cluster.hosts, ranks) if order is None else layout_in(cluster, order)
-    known = network_of(cluster) if cluster.rtt is not None else None
+    layout = layout_of(cluster.hosts, ranks) if order is None else build_layout_like(cluster, order)
+    known = build_network(cluster) if cluster.rtt is not None else None
     if platform is None:
-        known = known or network_of(cluster)
+        known = known or build_network(cluster)
         platform = platform_known(cluster, known)
     notes = [] if known is None else list(known.assumptions)
     refused: list[tuple[str, str]] = []
@@ -178,7 +183,7 @@ def simulate(
             placements["order"] = [np.asarray(own, dtype=np.intp)]
         clock = None
         if known is not None and known.has_rates and thing.algorithm is not None:
-            peers = peers_of(thing.algorithm, layout).ranks
+            peers = build_peer_layout(thing.algorithm, layout).ranks
             clock = TableTimer(thing.algorithm.table(peers, request.size_bytes), known.network)
         rows.append(
             _row(thing, placements, thing.platform or platform, request, clock=clock, tell=tell)

@@ -9,7 +9,7 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from plink.optimize.orders.slots import peers_of, refuse_too_many
+from plink.optimize.orders.slots import build_peer_layout, refuse_too_many
 from plink.optimize.plans.candidates import KINDS
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.forecasting import forecast_plan
@@ -17,7 +17,7 @@ from plink.optimize.plans.on_cluster import hosts_of
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import PS, find_plan_with_servers
 from plink.optimize.plans.through_servers import HUB
-from plink.optimize.plans.traffic import traffic_of
+from plink.optimize.plans.traffic import build_traffic
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_flows, schedule_of_table, schedule_of_traffic
 from plink.simulate.negotiating import check_mode, negotiating
@@ -156,7 +156,7 @@ def along_plan(
         Thing(
             f"{plan.kind}: {row.collective}",
             made_of(
-                traffic_of(Demand(row.collective, request.size_bytes), plan.forest), len(hosts)
+                build_traffic(Demand(row.collective, request.size_bytes), plan.forest), len(hosts)
             ),
             None,
             None,
@@ -232,7 +232,7 @@ def _thing_of_algorithm(algorithm: Algorithm, request: Request, layout: RankLayo
     Raises:
         WrongUseError: it does not run with so many ranks, or has too many messages.
     """
-    ranks = peers_of(algorithm, layout).ranks
+    ranks = build_peer_layout(algorithm, layout).ranks
     reason = algorithm.refusal(ranks)
     if reason is not None:
         raise WrongUseError(reason)

@@ -11,13 +11,13 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.plan import SERVER, Plan, PlanRank
-from plink.model.network import USUAL_LINK_GBIT_S, network_of
+from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.on_cluster import grouped_as, hosts_of
 from plink.optimize.plans.servers import ServerHost, members_network, parse_servers, port_rates
 from plink.optimize.plans.through_servers import traffic_through_servers
 from plink.optimize.plans.traffic import Traffic, traffic_time_s
-from plink.plans.by_port import over_members, ranks_of_members
+from plink.plans.by_port import list_member_ranks, over_members
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_traffic
 from plink.simulate.schedule import Schedule
@@ -71,14 +71,14 @@ def through_servers(
             ports that the platform has no place for.
     """
     places = hosts_of(plan, cluster, source)
-    known = network_of(grouped_as(plan, cluster), unknown_gbit_s=USUAL_LINK_GBIT_S).network
+    known = build_network(grouped_as(plan, cluster), unknown_gbit_s=USUAL_LINK_GBIT_S).network
     servers, rates = _servers_of(plan, cluster, known, told)
     of_rank = [place for place, rank in zip(places, plan.ranks, strict=True) if rank.role != SERVER]
     workers, place_of_rank = np.unique(of_rank, return_inverse=True)
     ports = [len(rank.ports) for rank in plan.ranks]
     forest = over_members(plan.forest, plan.route_ports, ports)
     # Members stand as their ranks do, in the forest; on the platform, servers stand last.
-    is_port = plan.is_server[ranks_of_members(ports)]
+    is_port = plan.is_server[list_member_ranks(ports)]
     hosts = np.empty(len(is_port), dtype=np.intp)
     hosts[~is_port] = place_of_rank
     hosts[is_port] = len(workers) + np.arange(int(is_port.sum()))

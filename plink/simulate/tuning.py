@@ -8,7 +8,7 @@ import numpy as np
 
 from plink.base.replacing import replace
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import traffic_bytes, traffic_of
+from plink.optimize.plans.traffic import build_traffic, traffic_bytes
 from plink.plans.forest import Forest
 from plink.simulate.jobs import Carried
 from plink.simulate.making import schedule_of_traffic
@@ -48,7 +48,7 @@ class OnSimGrid:
             TimeoutError: it took too long.
             ValueError: single flows are limited, which no link of a platform is.
         """
-        traffic = traffic_of(Demand(collective, size_bytes), forest)
+        traffic = build_traffic(Demand(collective, size_bytes), forest)
         sent = traffic_bytes(traffic)
         hosts = len(sent)
         if self.by_chunk:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.simulate.jobs import CHANGE
 from plink.simulate.network import State
 from plink.simulate.simgrid.platforms import Platform, Zones
@@ -81,7 +81,7 @@ def simulate_tuner(
         PlinkError: SimGrid is not there, it failed, or it took too long.
     """
     if platform is None:
-        platform = platform_known(cluster, network_of(cluster))
+        platform = platform_known(cluster, build_network(cluster))
     if not isinstance(platform, Zones):
         raise WrongUseError("the tuner is simulated on racks", "describe some: racks=4")
     usual = state_of(platform)

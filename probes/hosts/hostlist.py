@@ -25,7 +25,7 @@ from typing import Literal
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.names import HINT_NAME, MAX_PORT, fault_of_name, is_user
+from plink.probes.hosts.names import HINT_NAME, MAX_PORT, find_name_fault, is_user
 from plink.probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
 
 MAX_SLOTS = 1 << 16
@@ -220,7 +220,7 @@ def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
                 return None
             continue
         (name,) = (field for field in fields if field != addresses[0])
-        if fault_of_name(name) is not None:
+        if find_name_fault(name) is not None:
             return None
         pairs.append(ListedHost(name, connect_to=addresses[0], place=place))
         if len(pairs) > MAX_NAMES:
@@ -413,7 +413,7 @@ def check_name(name: str, place: str) -> None:
     Raises:
         HostListError: it is not one; `place` says where it stands.
     """
-    fault = fault_of_name(name)
+    fault = find_name_fault(name)
     if fault is not None:
         raise HostListError(f"{place}: {_brief(name)} {fault}", HINT_NAME)
 

@@ -22,7 +22,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _NUMERIC = re.compile(r"[0-9.]+")
 
 
-def fault_of_name(name: str) -> str | None:
+def find_name_fault(name: str) -> str | None:
     """Return why a text is no valid host name, as the end of a sentence; None if it is valid.
 
     Names are those of DNS, aliases of an SSH configuration (which may hold underscores), and
@@ -44,7 +44,7 @@ def fault_of_name(name: str) -> str | None:
 
 def is_host_name(name: str) -> bool:
     """Return whether a text can be a host's name or address."""
-    return fault_of_name(name) is None
+    return find_name_fault(name) is None
 
 
 def is_user(user: str) -> bool:

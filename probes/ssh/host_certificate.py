@@ -56,7 +56,7 @@ def certificate_blob(key: paramiko.PKey) -> bytes | None:
     return bytes(public.key_blob)
 
 
-def authority_of(blob: bytes) -> bytes | None:
+def read_authority(blob: bytes) -> bytes | None:
     """Return the signing authority's key that a certificate names, unverified.
 
     None where the certificate cannot be understood.

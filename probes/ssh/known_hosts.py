@@ -19,9 +19,9 @@ from plink.probes.ssh.host_certificate import (
     SUFFIX,
     CertificateError,
     UnknownAuthorityError,
-    authority_of,
     certificate_blob,
     check,
+    read_authority,
 )
 from plink.probes.ssh.patterns import fits
 from plink.probes.ssh.reading import read_file
@@ -218,7 +218,7 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
         CertificateError: an authority that is known for the host has signed, but not this.
     """
     certificate = certificate_blob(key)
-    authority = None if certificate is None else authority_of(certificate)
+    authority = None if certificate is None else read_authority(certificate)
     if not known.revoked.isdisjoint({key.asbytes(), authority}):
         raise RevokedHostKeyError
     doubt = None

@@ -53,7 +53,7 @@ def may_be_more(
     return not exchange.is_whole or is_lower_bound(exchange.rates, known, exchange.beside)
 
 
-def seen_links(links: HostRates, exchanges: Iterable[GroupExchange]) -> HostRates:
+def raise_to_seen_rates(links: HostRates, exchanges: Iterable[GroupExchange]) -> HostRates:
     """Return the hosts' own rates, raised to what they reached among others."""
     send, receive = dict(links.send), dict(links.receive)
     for exchange in exchanges:

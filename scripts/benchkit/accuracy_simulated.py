@@ -17,7 +17,7 @@ from labkit.shape_file import read_shape
 from labkit.topology import place
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.simulate.making import schedule_of_table
 from plink.simulate.simgrid.platforms import platform_of
 from plink.simulate.simgrid.run import EAGER_BYTES, run_schedule
@@ -60,7 +60,7 @@ def beside_measured() -> Iterator[Beside]:
     for found in _ROW.finditer(PAGE.read_text()):
         seed = int(found["seed"])
         cluster = clusters.setdefault(seed, _cluster(seed))
-        network = network_of(cluster).network
+        network = build_network(cluster).network
         name = f"{found['client']}-{found['algorithm']}"
         table = find(name).table(network.hosts, SIZE_BYTES)
         order = _orders(network.hosts)[found["order"]]

@@ -38,8 +38,8 @@ from plink.measure.importing.described import import_network
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.expecting import expected_of_plan
-from plink.optimize.plans.traffic import traffic_of
+from plink.optimize.plans.expecting import predict_plan_time
+from plink.optimize.plans.traffic import build_traffic
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
 
@@ -188,5 +188,5 @@ def _predict(cluster: Cluster, times: ExpectedTimes, row: dict[str, Any]) -> Exp
         return times.of_algorithm(algorithm, len(hosts), size_bytes, hosts)
     demand = Demand(ALL_REDUCE, size_bytes)
     plan = plans_of_kinds([row["algorithm"]], cluster, slots=1, demand=demand, seed=0)[0]
-    traffic = traffic_of(demand, plan.forest)
-    return expected_of_plan(times, traffic, size_bytes, list(plan.hosts))
+    traffic = build_traffic(demand, plan.forest)
+    return predict_plan_time(times, traffic, size_bytes, list(plan.hosts))

@@ -34,7 +34,7 @@ from benchkit.report import Report
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.measurements import RttMeasurement
-from plink.model.denoising import least_of_both_directions
+from plink.model.denoising import min_over_directions
 from plink.solvers.affinity import affinity
 
 EXAMPLE = "--labs 40 --without-racks 40 --first-seed 5000"
@@ -115,7 +115,7 @@ def _judge(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str,
     rtt = measured_rtt(cluster, "the lab")
     names = cluster.names
     racks = [lab.racks[name] for name in names]
-    least = least_of_both_directions(cluster)
+    least = min_over_directions(cluster)
     paia = affinity(
         rtt.readings_us, [(rack, name) for rack, name in zip(racks, names, strict=True)]
     )

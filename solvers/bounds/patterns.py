@@ -39,7 +39,7 @@ def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
     return matrix
 
 
-def digit_of(round_adjacency: Adjacency) -> Digit | None:
+def find_digit(round_adjacency: Adjacency) -> Digit | None:
     """Return the digit in which the ranks of every pair of a round differ, or None."""
     degree = round_adjacency.sum(axis=1)
     members = np.flatnonzero(degree)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.bounds.patterns import Pattern, adjacency, digit_of, kind_of
+from plink.solvers.bounds.patterns import Pattern, adjacency, find_digit, kind_of
 from plink.solvers.bounds.short_pairs import ShortPairs
 from plink.solvers.collectives.form import RoundsForm, merge_rounds
 from plink.solvers.limits.deadline import Deadline
@@ -92,7 +92,7 @@ def _by_sets(
     deadline: Deadline,
 ) -> float:
     rounds = [adjacency(ends, ranks) for ends in edges]
-    digits = [digit_of(one) for one in rounds]
+    digits = [find_digit(one) for one in rounds]
     patterns: dict[tuple[object, ...], Pattern] = {}
     key_of: dict[int, tuple[object, ...]] = {}
     for chosen in sorted(range(1, 1 << len(edges)), key=lambda one: _turn(one, len(edges))):

@@ -23,7 +23,7 @@ class SubtreeShape:
     children: Sequence[tuple[int, int]]
 
 
-def shapes_of(parents: Sequence[int], emphasis: float) -> list[SubtreeShape]:
+def list_shapes(parents: Sequence[int], emphasis: float) -> list[SubtreeShape]:
     """Return the distinct shapes of a tree's subtrees, children first, the whole tree last.
 
     Args:

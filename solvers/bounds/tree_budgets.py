@@ -31,7 +31,7 @@ from plink.solvers import _native
 from plink.solvers.bounds.far_hosts import root_bounds
 from plink.solvers.bounds.least_norm import LeastNorm
 from plink.solvers.bounds.small_groups import small_groups
-from plink.solvers.bounds.tree_pairs import PairOfTrees, pairs_of_trees
+from plink.solvers.bounds.tree_pairs import PairOfTrees, pair_trees
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
 from plink.solvers.limits.deadline import Deadline
@@ -93,7 +93,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
     except TimeoutError:
         return known
     best = max(known, float(by_root.min()))
-    parts = pairs_of_trees(form)
+    parts = pair_trees(form)
     for left, pair in zip(range(len(parts), 0, -1), parts, strict=True):
         limits = _TriedLimits(pair, distance, group, by_root)
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.bounds.shapes import EMPHASIS, SubtreeShape, shapes_of
+from plink.solvers.bounds.shapes import EMPHASIS, SubtreeShape, list_shapes
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
 
@@ -66,12 +66,12 @@ class PairOfTrees:
         return uses
 
 
-def pairs_of_trees(form: TreesForm) -> list[PairOfTrees]:
+def pair_trees(form: TreesForm) -> list[PairOfTrees]:
     """Return a form's trees, combined in pairs where two have the same shape and ranks.
 
     Others are each paired with themselves, those of one shape once.
     """
-    shapes = [tuple(shapes_of(tree.tolist(), EMPHASIS)) for tree in form.parents]
+    shapes = [tuple(list_shapes(tree.tolist(), EMPHASIS)) for tree in form.parents]
     is_idle = [tree == -2 for tree in form.parents]
     if len(shapes) == 2 and shapes[0] == shapes[1] and np.array_equal(*is_idle):
         return [_pair(shapes[0], form.parents)]

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.bounds.shapes import EMPHASIS, SubtreeShape, shapes_of
+from plink.solvers.bounds.shapes import EMPHASIS, SubtreeShape, list_shapes
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import linkage
@@ -64,7 +64,7 @@ def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
         return 0.0
     different: dict[tuple[SubtreeShape, ...], list[SubtreeShape]] = {}
     for parents in form.parents:
-        shapes = shapes_of(parents.tolist(), EMPHASIS)
+        shapes = list_shapes(parents.tolist(), EMPHASIS)
         different.setdefault(tuple(shapes), shapes)
     best = 0.0
     for left, shapes in zip(range(len(different), 0, -1), different.values(), strict=True):

@@ -51,7 +51,7 @@ def messages_in_groups(ranks: int, groups: Sequence[int]) -> int:
     return ranks * sum(group - 1 for group in groups)
 
 
-def folded_pairs(ranks: int) -> tuple[Ranks, Ranks]:
+def fold_pairs(ranks: int) -> tuple[Ranks, Ranks]:
     """Return the pairs of neighbours that are merged so that 2^k ranks remain.
 
     Returns:
@@ -61,7 +61,7 @@ def folded_pairs(ranks: int) -> tuple[Ranks, Ranks]:
     return even, even + 1
 
 
-def staying(ranks: int, kept: Ranks) -> Ranks:
+def list_remaining(ranks: int, kept: Ranks) -> Ranks:
     """Return the ranks that remain, (2^k,): one of every folded pair, and all unpaired ones."""
     return np.concatenate([kept, np.arange(2 * len(kept), ranks)])
 
@@ -71,8 +71,8 @@ def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
 
     The even ranks of the first pairs drop out.
     """
-    even, odd = folded_pairs(ranks)
-    members = staying(ranks, odd)
+    even, odd = fold_pairs(ranks)
+    members = list_remaining(ranks, odd)
     fold = [send(even, odd, size_bytes)] if len(even) else []
     distances = [1 << bit for bit in range(len(members).bit_length() - 1)]
     pairs = [group_pairs(len(members), 2, distance) for distance in distances]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from plink.solvers.collectives.algorithm import define, ring_messages
-from plink.solvers.collectives.exchanges import folded_pairs, halving, recursive_doubling, staying
+from plink.solvers.collectives.exchanges import (
+    fold_pairs,
+    halving,
+    list_remaining,
+    recursive_doubling,
+)
 from plink.solvers.collectives.form import RingForm, TreesForm, rounds_form
 from plink.solvers.collectives.steps import backwards, ring_table, send
 from plink.solvers.collectives.table import PeerTable, Ranks
@@ -17,9 +22,9 @@ TREE_ARITY = 2
 
 def _reduce_scatter_allgather(ranks: int, size_bytes: int) -> PeerTable:
     """Return halving and doubling in which the first even ranks drop out."""
-    even, odd = folded_pairs(ranks)
+    even, odd = fold_pairs(ranks)
     fold = [send(even, odd, size_bytes)] if len(even) else []
-    scatter = halving(staying(ranks, odd), size_bytes)
+    scatter = halving(list_remaining(ranks, odd), size_bytes)
     return PeerTable(ranks, [*fold, *scatter, *backwards(scatter), *backwards(fold)])
 
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from plink.solvers.collectives.algorithm import define, ring_messages
-from plink.solvers.collectives.exchanges import folded_pairs, halving, recursive_doubling, staying
+from plink.solvers.collectives.exchanges import (
+    fold_pairs,
+    halving,
+    list_remaining,
+    recursive_doubling,
+)
 from plink.solvers.collectives.form import RingForm, rounds_form
 from plink.solvers.collectives.steps import (
     ELEMENT_BYTES,
@@ -52,12 +57,12 @@ def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
 
 def _rabenseifner(ranks: int, size_bytes: int) -> PeerTable:
     """Return halving and doubling in which the first odd ranks drop out."""
-    even, odd = folded_pairs(ranks)
+    even, odd = fold_pairs(ranks)
     fold, unfold = [], []
     if len(even):
         fold = [exchange(even, odd, size_bytes / 2), send(odd, even, size_bytes / 2)]
         unfold = [send(even, odd, size_bytes)]
-    scatter = halving(staying(ranks, even), size_bytes)
+    scatter = halving(list_remaining(ranks, even), size_bytes)
     return PeerTable(ranks, [*fold, *scatter, *backwards(scatter), *unfold])
 
 

@@ -33,7 +33,7 @@ _VARIANTS: Mapping[str, Callable[[int, str], Algorithm]] = {
 }
 
 
-def of_collective(collective: str) -> list[Algorithm]:
+def find_by_collective(collective: str) -> list[Algorithm]:
     """Return the algorithms for a collective, such as `all-gather`."""
     known = [*ALGORITHMS.values(), *OTHERS.values()]
     return [each for each in known if each.collective == collective]

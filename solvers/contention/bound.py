@@ -56,10 +56,10 @@ def lower_bound_s(
     loads, waits = split(table)
     if position_of is not None:
         loads, waits = over_positions(loads, waits, position_of)
-    return bound_of_sums_s(loads, waits, positions, network, deadline)
+    return bound_loads_s(loads, waits, positions, network, deadline)
 
 
-def bound_of_sums_s(
+def bound_loads_s(
     loads: Loads,
     waits: Waits,
     positions: int,

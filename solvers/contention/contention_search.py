@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention.bound import bound_of_sums_s
+from plink.solvers.contention.bound import bound_loads_s
 from plink.solvers.contention.network import Floats, Network
 from plink.solvers.contention.stages import Ranks
 from plink.solvers.contention.starts import in_sequence, ring_by_groups
@@ -291,7 +291,7 @@ class _ContentionSearch:
 
     def _proven_s(self) -> float:
         """Return a proven lower bound on the time of every order."""
-        return bound_of_sums_s(
+        return bound_loads_s(
             self._clock.loads,
             self._clock.waits,
             self._positions,

@@ -20,7 +20,7 @@ from plink.solvers import _native
 from plink.solvers.collectives.table import PeerTable
 from plink.solvers.contention.rounds import distinct_rounds
 from plink.solvers.contention.shared_links import EMPTY, PEAK_BYTES_S, SharedLinks
-from plink.solvers.contention.turns import KEPT_S, CoreTurns, Paths, drawn_turns, socket_paths
+from plink.solvers.contention.turns import KEPT_S, CoreTurns, Paths, draw_turns, socket_paths
 
 # Of many rounds of one ring, so many are followed; the rest take as long each.
 _MOST_OF_A_RING = 24
@@ -204,7 +204,7 @@ class FlowClock:
 
     def turns(self, manner: Manner, seed: int) -> CoreTurns:
         """Return the ranks' turns on shared cores, drawn at random."""
-        return drawn_turns(self._ranks, manner.cores, manner.slice_s, seed)
+        return draw_turns(self._ranks, manner.cores, manner.slice_s, seed)
 
     def paths(self, manner: Manner, turns: CoreTurns, links: SharedLinks) -> Paths:
         """Return the links that messages cross where ranks take turns."""

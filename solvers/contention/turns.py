@@ -39,7 +39,7 @@ class CoreTurns:
 ALWAYS = CoreTurns()
 
 
-def drawn_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
+def draw_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
     """Return time slices in random order; none if every rank has its own core.
 
     Args:

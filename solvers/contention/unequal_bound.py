@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention.bound import bound_of_sums_s
+from plink.solvers.contention.bound import bound_loads_s
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, split
 from plink.solvers.limits.deadline import Deadline
@@ -156,9 +156,7 @@ def _by_slots_s(
 ) -> float:
     if grouped.hosts == 1:
         return 0.0
-    return bound_of_sums_s(
-        loads, replace(waits, counts=0.0 * waits.counts), ranks, grouped, deadline
-    )
+    return bound_loads_s(loads, replace(waits, counts=0.0 * waits.counts), ranks, grouped, deadline)
 
 
 def _slots_of_groups(network: Network, takes: Ranks) -> Network:

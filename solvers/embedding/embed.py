@@ -13,7 +13,7 @@ from plink.solvers.embedding.choice import choose
 from plink.solvers.embedding.fit import Fit, fit_points, predict_distances
 from plink.solvers.embedding.neighbours import neighbour_prediction
 from plink.solvers.embedding.observations import Matrix, Observations, observe
-from plink.solvers.embedding.triplets import Gain, gain_of_order
+from plink.solvers.embedding.triplets import Gain, measure_order_gain
 
 DIMENSIONS = (2, 3, 5, 8, 12, 16)
 
@@ -116,9 +116,9 @@ def embed(
     rng = np.random.default_rng([seed, 0xE3B])
     parts = None if halves is None else _observed_halves(observations, halves)
     if parts is None:
-        splits = held_out.of_pairs(observations, rng)
+        splits = held_out.split_pairs(observations, rng)
     else:
-        splits = held_out.of_halves(*parts, rng)
+        splits = held_out.split_halves(*parts, rng)
     kinds = [heights] if heights is not None else [False, True] if dimensions is None else [False]
     chosen = choose(splits, candidates, kinds, alpha=alpha, rng=rng, on_progress=on_progress)
 
@@ -129,8 +129,8 @@ def embed(
     gain = None
     if parts is not None:
         # Splits are of the first half, the second, the first again and so on.
-        of_halves = [whole(known, fit) for known, fit in zip(parts, chosen.fits, strict=False)]
-        gain = gain_of_order(parts, of_halves, rng)
+        split_halves = [whole(known, fit) for known, fit in zip(parts, chosen.fits, strict=False)]
+        gain = measure_order_gain(parts, split_halves, rng)
     neighbours = [neighbour_prediction(split.known) for split in splits]
     return Embedding(
         points=final.points * observations.scale ** (1.0 / alpha),

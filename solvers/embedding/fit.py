@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from plink.solvers.embedding.objective import Objective, squared_distances
 from plink.solvers.embedding.observations import Matrix, Observations
-from plink.solvers.embedding.start import classical, fitted_to, smallest_halves
+from plink.solvers.embedding.start import change_dimensions, classical, smallest_halves
 
 _TOLERANCE = 1e-5
 _LEAST_CUTOFF = 1e-3
@@ -97,7 +97,7 @@ def fit_points(
     from scipy.optimize import minimize  # noqa: PLC0415
 
     size = len(observations.distance)
-    points = fitted_to(begin.points, dimensions, rng)
+    points = change_dimensions(begin.points, dimensions, rng)
 
     def objective(cutoff: float) -> Objective:
         return Objective(

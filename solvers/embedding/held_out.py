@@ -50,7 +50,7 @@ class Split:
         return found
 
 
-def of_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
+def split_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
     """Return splits that hold out pairs."""
     return [
         Split(observations.without(held), observations.distance, held)
@@ -58,7 +58,9 @@ def of_pairs(observations: Observations, rng: np.random.Generator) -> list[Split
     ]
 
 
-def of_halves(first: Observations, second: Observations, rng: np.random.Generator) -> list[Split]:
+def split_halves(
+    first: Observations, second: Observations, rng: np.random.Generator
+) -> list[Split]:
     """Return splits that fit one half of the readings and judge by the other.
 
     Where pairs are missing, a fit must predict them too: there it is judged by held-out pairs.

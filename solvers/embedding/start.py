@@ -35,7 +35,7 @@ def classical(observations: Observations, dimensions: int, alpha: float) -> Matr
     return points
 
 
-def fitted_to(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
+def change_dimensions(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
     """Return points in another dimension, by principal axes or small random offsets."""
     size, known = points.shape
     if dimensions < known:

@@ -65,7 +65,7 @@ class Gain:
         return self.mean > _SURE * self.deviation
 
 
-def gain_of_order(
+def measure_order_gain(
     halves: Sequence[Observations], fits: Sequence[Fit], rng: np.random.Generator
 ) -> Gain:
     """Return how much better an embedding of one half orders the other half's triplets.

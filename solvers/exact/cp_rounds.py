@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from ortools.sat.python import cp_model
 
-from plink.solvers.bounds.patterns import adjacency, digit_of
+from plink.solvers.bounds.patterns import adjacency, find_digit
 from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.exact.cp_places import Places, join
 from plink.solvers.exact.whole import Whole, WholeTerms
@@ -83,7 +83,7 @@ def _break_symmetry(
     changes no round, so rank 0 can be on host 0. Nor does exchanging values of a digit other than
     0; and where all rounds weigh the same, nor does exchanging digits.
     """
-    found = [digit_of(adjacency(step.edges, form.ranks)) for step in form.rounds]
+    found = [find_digit(adjacency(step.edges, form.ranks)) for step in form.rounds]
     digits = [digit for digit in found if digit is not None and len(digit.members) == form.ranks]
     bases = {digit.base for digit in digits}
     if len(digits) < len(found) or len(bases) != 1:

@@ -29,7 +29,7 @@ class ExchangedBytes:
 LeastExchange = Callable[[Indices], ExchangedBytes]
 
 
-def of_allreduce(size_bytes: float) -> LeastExchange:
+def allreduce_exchange(size_bytes: float) -> LeastExchange:
     """Return the least bytes exchanged in an all-reduce.
 
     Each party sends its part of every chunk or the sum, and receives the sum or a part: the buffer
@@ -51,7 +51,7 @@ def allreduce_bound_s(network: Network, size_bytes: float) -> float:
     With equal links of rate B, N hosts take 2 S (1-1/N) / B for S bytes, and with equal uplinks of
     rate U, R groups 2 S (1-1/R) / U.
     """
-    return lower_bound_s(network, of_allreduce(size_bytes))
+    return lower_bound_s(network, allreduce_exchange(size_bytes))
 
 
 def lower_bound_s(network: Network, least: LeastExchange) -> float:

@@ -42,9 +42,11 @@ class Prices:
     def of(self, order: Sequence[int]) -> float:
         """Return the cost of a permutation of the hosts."""
         only = np.asarray(order, dtype=np.int64)[None, :]
-        return float(self.of_first(only, Deadline(0.0), least=1)[0])
+        return float(self.price_first(only, Deadline(0.0), least=1)[0])
 
-    def of_first(self, orders: npt.NDArray[np.int64], deadline: Deadline, *, least: int) -> Matrix:
+    def price_first(
+        self, orders: npt.NDArray[np.int64], deadline: Deadline, *, least: int
+    ) -> Matrix:
         """Return costs of the first K of (M, H) orders, (K,), as many as the time allows.
 
         Args:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 
-def edges_of_rings(
+def merge_ring_edges(
     distance: npt.NDArray[np.float64], rings: Sequence[Sequence[int]]
 ) -> list[list[int]]:
     """Return each host's neighbours in any of the rings, nearest first.

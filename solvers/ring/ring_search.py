@@ -13,7 +13,7 @@ from plink.solvers.limits.deadline import Deadline
 from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.ring import reference
 from plink.solvers.ring.bound import rising_bounds, two_nearest_bound
-from plink.solvers.ring.merging import edges_of_rings
+from plink.solvers.ring.merging import merge_ring_edges
 from plink.solvers.ring.solution import EndedBy, RingSolution
 
 Matrix = npt.NDArray[np.float64]
@@ -217,7 +217,7 @@ class _RingSearch:
             if self._is_optimal() or deadline.is_over:
                 break
         if len(rings) >= _LEAST_MERGED:
-            candidates = edges_of_rings(self._matrix, rings)
+            candidates = merge_ring_edges(self._matrix, rings)
         merging = self._search(self._best[1], candidates, _MERGING_DEPTH, _MERGING_TEMPERATURE)
         self._run(merging, _MERGING_FACTOR * kicks, self._deadline)
 

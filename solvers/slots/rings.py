@@ -41,7 +41,7 @@ _BOUND_SHARE, _START_SHARE = 0.2, 0.3
 _RELATIVE_TOLERANCE = 1e-9
 
 
-def solve_ring_of_some(
+def solve_subset_ring(
     distance: Matrix,
     layout: RankLayout,
     given: Sequence[int],

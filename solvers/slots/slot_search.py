@@ -23,7 +23,7 @@ from plink.solvers.orders.solution import OrderSolution
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.bound import slots_bound
 from plink.solvers.slots.layout import RankLayout, condense_form, pad_form
-from plink.solvers.slots.rings import solve_ring_of_some
+from plink.solvers.slots.rings import solve_subset_ring
 from plink.solvers.slots.uneven import TURNS, by_places
 
 Matrix = npt.NDArray[np.float64]
@@ -118,7 +118,7 @@ def search_with_slots(
         )
     require_order(given, layout.hosts)
     if isinstance(form, RingForm) and layout.is_even:
-        return solve_ring_of_some(
+        return solve_subset_ring(
             matrix, layout, given, seed=seed, deadline=deadline, on_progress=on_progress
         )
     whole = _WholeOrderSearch(form, matrix, layout, list(given))

@@ -40,7 +40,7 @@ class Probed:
         request: ProbeRequest,
         progress: Steps,
         on_result: Callable[[ProbeResult], None],
-        question: object,
+        policy: object,
     ) -> ProbeResult:
         self.requests.append(request)
         progress.stage("probing", 2)

@@ -25,7 +25,7 @@ from plink.autotune.reprobing.replanning import Replanned
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.cli.autotune_prober import prober_of
+from plink.cli.autotune_prober import build_prober
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.plan import Plan
@@ -179,8 +179,8 @@ def test_options_say_how_hosts_are_reached(tmp_path: Path) -> None:
     ssh, plan = SshOptions(), plan_of(RANKS, hosts=True)
     hosts = tmp_path / "hosts.txt"
     hosts.write_text("h[0-1]\n")
-    assert prober_of(None, None, None, ssh, [plan]) is None
-    assert prober_of(None, str(hosts), None, ssh, []) is not None
+    assert build_prober(None, None, None, ssh, [plan]) is None
+    assert build_prober(None, str(hosts), None, ssh, []) is not None
     for given, why in (
         ((None, str(hosts), None, ssh, [plan]), "h2, a host of the plan"),
         (("c.json", str(hosts), None, ssh, []), "do not go together"),
@@ -188,4 +188,4 @@ def test_options_say_how_hosts_are_reached(tmp_path: Path) -> None:
         ((None, None, "new.json", ssh, []), "--output"),
     ):
         with pytest.raises(PlinkError, match=why):
-            prober_of(*given)
+            build_prober(*given)

@@ -23,7 +23,7 @@ from plink.files.comparison import (
 )
 from plink.files.hosts import Host
 from plink.model.distance import Distances
-from plink.model.network import network_of
+from plink.model.network import build_network
 
 # Label, hosts of the ranks, latency form in µs, contention form in s.
 ORDERS = (
@@ -50,7 +50,7 @@ def order_bench(
         source="cluster.json",
         cases=cases,
         compares_orders=True,
-        network=network_of(cluster).network,
+        network=build_network(cluster).network,
         groups=(),
         assumptions=(),
         rounds=3,

@@ -23,7 +23,7 @@ from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord
 from plink.files.hosts import Host
 from plink.files.measurements import RttMeasurement
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.plans.forest import make_forest
 from plink.probes.errors import HostError, HostListError
 from plink.probes.hosts.host import ListedHost
@@ -51,7 +51,7 @@ def request_of(rtt_us: Any = None, client: str = "gloo") -> BenchRequest:
         source="cluster.json",
         cases=cases,
         compares_orders=True,
-        network=network_of(cluster).network,
+        network=build_network(cluster).network,
         groups=(),
         assumptions=(),
         rounds=2,

@@ -23,7 +23,7 @@ from plink.bench.clients.workers import Relay, measure_command
 from plink.bench.workers import engine_collectives
 from plink.deploy.remote.hosts import RemoteHost
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import traffic_bytes, traffic_of
+from plink.optimize.plans.traffic import build_traffic, traffic_bytes
 from plink.plans.forest import make_forest
 from plink.plans.names import COLLECTIVES, SEND_RECEIVE
 from plink.probes.errors import HostError
@@ -61,7 +61,7 @@ def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
             assert measured.traffic is not None
             sent = np.array(measured.traffic.sent_bytes) / 3
             assert np.array_equal(sent, np.array(measured.traffic.received_bytes).T / 3)
-            planned = traffic_bytes(traffic_of(Demand("all-reduce", size_bytes), two_by_two()))
+            planned = traffic_bytes(build_traffic(Demand("all-reduce", size_bytes), two_by_two()))
             # Frames have headers, and the least chunk is a share of its own.
             assert np.all(sent[planned == 0.0] == 0.0)
             assert abs(sent.sum() - planned.sum()) < 0.02 * planned.sum() + 8 * 6
@@ -72,7 +72,7 @@ def test_launch_after_launch_a_killed_worker_and_no_other_is_blamed() -> None:
             seen = launched.traffic
             assert seen is not None
             demand = Demand(collective, asked.size_bytes)
-            expected = traffic_bytes(traffic_of(demand, two_by_two()))
+            expected = traffic_bytes(build_traffic(demand, two_by_two()))
             sent = np.array(seen.sent_bytes)
             # A receiver asks for its message by a note.
             notes_bytes = 20 if collective == SEND_RECEIVE else 0

@@ -12,11 +12,11 @@ from plans.strategies import forests
 from plink.bench.clients.client import Traffic
 from plink.bench.rows import limit_of, links_of
 from plink.files.hosts import Group
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.traffic import Traffic as OfPlan
-from plink.optimize.plans.traffic import traffic_bytes, traffic_of
+from plink.optimize.plans.traffic import build_traffic, traffic_bytes
 from plink.plans.forest import Forest
 from plink.plans.measures import measure
 
@@ -25,23 +25,23 @@ FRAME_BYTES = 8
 
 def test_the_limit_is_that_of_hosts_or_of_uplinks_whichever_is_greater() -> None:
     demand, hosts = Demand("all-reduce", 20_000_000), range(16)
-    even = limit_of(network_of(rack_cluster([4, 4, 4, 4])).network, demand, hosts)
+    even = limit_of(build_network(rack_cluster([4, 4, 4, 4])).network, demand, hosts)
     assert even is not None
     # 2 S (1 - 1/16) over 400 Mbit/s.
     assert (even.by, even.time_s) == ("hosts", pytest.approx(0.75))
-    network = network_of(rack_cluster([4, 4, 4, 4], uplink_gbit_s=0.2)).network
+    network = build_network(rack_cluster([4, 4, 4, 4], uplink_gbit_s=0.2)).network
     narrow = limit_of(network, demand, hosts)
     assert narrow is not None
     # 2 S (1 - 1/4) over 200 Mbit/s.
     assert (narrow.by, narrow.time_s) == ("uplinks", pytest.approx(1.2))
-    unknown = network_of(rack_cluster([2, 2], uplink_gbit_s=None)).network
+    unknown = build_network(rack_cluster([2, 2], uplink_gbit_s=None)).network
     assert limit_of(unknown, demand, range(4)) is None
     # Nothing that a link carries limits a barrier.
     assert limit_of(network, Demand("barrier", 20_000_000), hosts) is None
 
 
 def planned(forest: Forest, size_bytes: int) -> OfPlan:
-    return traffic_of(Demand("all-reduce", size_bytes), forest)
+    return build_traffic(Demand("all-reduce", size_bytes), forest)
 
 
 def counted(forest: Forest, size_bytes: int, repetitions: int, frames: int) -> Traffic:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from plink.bench.spread import spread_orders
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.optimize.prediction import Predictor, known_distances
 from plink.solvers.collectives.registry import find
 from prediction.clusters import rack_cluster
 
 
 def spread(cluster, count, seed=1):
-    network = network_of(cluster)
+    network = build_network(cluster)
     ranks = len(cluster.hosts)
     predictor = Predictor(
         find("gloo-ring"), ranks, 10**7, distances=known_distances(cluster), network=network

@@ -18,7 +18,7 @@ from plink.solvers.contention.flows_reference import run_time_s
 from plink.solvers.contention.network import Network, make_network
 from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.contention.turns import ALWAYS, KEPT_S, drawn_turns
+from plink.solvers.contention.turns import ALWAYS, KEPT_S, draw_turns
 
 NOTHING = Manner()
 RATE = 50e6
@@ -126,13 +126,13 @@ def test_no_time_is_below_what_the_busiest_link_needs(name: str) -> None:
 
 
 def test_ranks_take_turns_only_where_they_outnumber_cores() -> None:
-    assert drawn_turns(4, 4, 0.004, 1) == ALWAYS
-    assert drawn_turns(4, 0, 0.004, 1) == ALWAYS
-    assert drawn_turns(4, 2, 0.0, 1) == ALWAYS
-    turns = drawn_turns(7, 2, 0.004, 1)
+    assert draw_turns(4, 4, 0.004, 1) == ALWAYS
+    assert draw_turns(4, 0, 0.004, 1) == ALWAYS
+    assert draw_turns(4, 2, 0.0, 1) == ALWAYS
+    turns = draw_turns(7, 2, 0.004, 1)
     assert turns.cycle_s == pytest.approx(0.014)
     assert sorted(turns.begins_s) == pytest.approx([0, 0, 0.004, 0.004, 0.008, 0.008, 0.012])
-    assert turns != drawn_turns(7, 2, 0.004, 2)
+    assert turns != draw_turns(7, 2, 0.004, 2)
 
 
 def test_small_rings_wait_half_a_cycle_each_round() -> None:

@@ -15,9 +15,9 @@ from plink.measure.drift.rates import (
     LinkJudgement,
     RateChange,
     changed_uplinks,
-    explained_by_hosts,
     groups_by_weight,
     judge_links,
+    limit_by_hosts,
     nearer_uplinks,
 )
 from plink.measure.drift.transfers import (
@@ -180,12 +180,12 @@ def test_uplinks_are_named_only_where_they_changed() -> None:
 def test_a_cut_host_explains_what_its_group_exchanges() -> None:
     small = [Uplink("r0", 1.2, 1.2)]
     cut = [RateChange("n00", False, True, 0.4, 0.05)]
-    explained = explained_by_hosts(GROUPS, LINKS, cut)
+    explained = limit_by_hosts(GROUPS, LINKS, cut)
     assert explained == {("r0", True): pytest.approx(0.85)}
     assert changed_uplinks(small, {("r0", True): 0.8}, explained) == []
     assert len(changed_uplinks(small, {("r0", True): 0.1}, explained)) == 1
     assert len(changed_uplinks(small, {("r0", True): 0.8}, {})) == 1
-    assert explained_by_hosts(GROUPS, [], cut) == {}
+    assert limit_by_hosts(GROUPS, [], cut) == {}
 
 
 def test_groups_whose_hosts_have_least_come_first() -> None:

@@ -10,7 +10,7 @@ import pytest
 from plink.solvers.affinity import affinity
 from plink.solvers.embedding.embed import embed
 from plink.solvers.embedding.fit import EmbeddingShape
-from plink.solvers.embedding.held_out import mean, of_halves, of_pairs, simplest
+from plink.solvers.embedding.held_out import mean, simplest, split_halves, split_pairs
 from plink.solvers.embedding.observations import observe
 from plink.solvers.embedding.triplets import clear_triplets, without_detours
 
@@ -87,7 +87,7 @@ def test_halves_with_gaps_are_judged_by_pairs_that_were_held_out():
     first, second = halves_of(distance, 0.2, 3)
     gaps = np.isnan(with_gaps(distance, 0.4, 4))
     halves = np.where(gaps, np.nan, first), np.where(gaps, np.nan, second)
-    splits = of_halves(observe(halves[0]), observe(halves[1]), np.random.default_rng(0))
+    splits = split_halves(observe(halves[0]), observe(halves[1]), np.random.default_rng(0))
     assert not any((split.known.is_measured & split.judged).any() for split in splits)
     found = embed(np.fmin(*halves), halves=halves)
     assert affinity(found.distance, positions).accuracy >= 0.99
@@ -95,7 +95,7 @@ def test_halves_with_gaps_are_judged_by_pairs_that_were_held_out():
 
 def test_every_pair_of_few_hosts_is_held_out_once_and_hosts_keep_partners():
     observations = observe(racks_of([4, 4, 4])[0])
-    splits = of_pairs(observations, np.random.default_rng(0))
+    splits = split_pairs(observations, np.random.default_rng(0))
     times = np.sum([split.judged for split in splits], axis=0)
     assert times.max() == 1
     assert times.sum() >= 0.9 * 12 * 11

@@ -11,7 +11,7 @@ from plink.bench.clients.buffers import buffers_of
 from plink.bench.workers.engine_collectives import OPERATIONS
 from plink.engine import Engine, Forest
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import traffic_bytes, traffic_of
+from plink.optimize.plans.traffic import build_traffic, traffic_bytes
 from plink.plans.names import BARRIER, COLLECTIVES, SEND_RECEIVE
 from plink.solvers.forests.time import LEAST_CHUNK_BYTES
 
@@ -50,7 +50,7 @@ def test_every_pair_of_ranks_exchanges_what_the_model_says(forest: Forest) -> No
 
                 sent = np.array(ranks.on_all(run))
                 size_bytes = 4 * (elements // forest.ranks) * forest.ranks
-                expected = traffic_bytes(traffic_of(Demand(collective, size_bytes), forest))
+                expected = traffic_bytes(build_traffic(Demand(collective, size_bytes), forest))
                 # Routes have whole chunks, frames have headers, and there was a barrier.
                 allowed = 0.05 * size_bytes + 2 * LEAST_CHUNK_BYTES + 200
                 assert np.abs(sent - expected).max() < allowed, collective

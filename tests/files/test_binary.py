@@ -84,8 +84,12 @@ def test_both_forms_hold_the_same(found: Cluster) -> None:
     assert_same(as_binary, as_json)
     assert document.dump(cluster.encode_cluster(as_binary)) == text
     assert binary(as_json) == binary(as_binary)
-    assert as_json.file_hash == document.digest_of(cluster.encode_cluster(found), is_binary=False)
-    assert as_binary.file_hash == document.digest_of(cluster.encode_cluster(found), is_binary=True)
+    assert as_json.file_hash == document.compute_digest(
+        cluster.encode_cluster(found), is_binary=False
+    )
+    assert as_binary.file_hash == document.compute_digest(
+        cluster.encode_cluster(found), is_binary=True
+    )
     for objective in OBJECTIVES:
         basis = order_basis(found, objective)
         assert order_basis(as_json, objective) == order_basis(as_binary, objective) == basis

@@ -9,7 +9,7 @@ import plink.optimize.groups.certainty
 from grouping.passes import passed
 from plink.base.replacing import replace
 from plink.files.groups import DoubtfulHost
-from plink.optimize.groups.certainty import group_question, more_passes
+from plink.optimize.groups.certainty import more_passes, stop_when_groups_are_certain
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.show.terminal.groups import group_lines
 from plink.solvers.groups.levels import SURE
@@ -65,11 +65,11 @@ def test_hosts_that_met_often_are_not_advised_to_meet_again():
 
 def test_the_question_is_settled_once_three_looks_agree():
     cluster, _ = passed([4, 5, 3])
-    question = group_question()
+    policy = stop_when_groups_are_certain()
     answers = []
     for _ in range(5):
-        assert list(question.hinges(cluster)) == []
-        answers.append(question.answer(cluster))
+        assert list(policy.hinges(cluster)) == []
+        answers.append(policy.answer(cluster))
     assert answers[0] != answers[1]
     assert answers[1] != answers[2]
     assert answers[2] == answers[3] == answers[4]
@@ -87,16 +87,16 @@ def test_a_doubtful_host_meets_members_of_both_groups_again(monkeypatch):
     doubtful = [DoubtfulHost("h2", 0.6)]
     unsure = replace(found, grouping=replace(found.grouping, doubtful=doubtful))
     monkeypatch.setattr(plink.optimize.groups.certainty, "find_groups", lambda *_: unsure)
-    pairs = list(group_question().hinges(cluster))
+    pairs = list(stop_when_groups_are_certain().hinges(cluster))
     assert {pair[0] for pair in pairs} == {2}
     assert [rack[pair[1]] for pair in pairs] == [0] * 4 + [1] * 4
 
 
 def test_a_question_about_too_little_is_no_question():
     cluster, _ = passed([1])
-    question = group_question()
-    assert list(question.hinges(cluster)) == []
-    assert question.answer(cluster) != question.answer(cluster)
+    policy = stop_when_groups_are_certain()
+    assert list(policy.hinges(cluster)) == []
+    assert policy.answer(cluster) != policy.answer(cluster)
 
 
 @pytest.mark.parametrize("method", ["levels", "kmeans"])

@@ -16,7 +16,7 @@ import pytest
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.expanding import expand
 from plink.cli import run as plink
-from plink.files import document, whole
+from plink.files import atomic_write, document
 from plink.probes.errors import HostListError
 from plink.probes.hosts.listing import parse_listing
 from plink.probes.hosts.slurm import is_topology_conf
@@ -144,7 +144,7 @@ def test_nothing_stays_behind_a_dangling_link_where_writing_fails(tmp_path: Path
 
     (tmp_path / "link").symlink_to(tmp_path / "target")
     with pytest.raises(OSError, match="No space"):
-        whole.write_whole(tmp_path / "link", fail, is_packed=False)
+        atomic_write.write_atomically(tmp_path / "link", fail, is_packed=False)
     assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 
@@ -158,7 +158,7 @@ def test_a_circle_of_links_is_a_sentence(tmp_path: Path) -> None:
 def test_a_pipe_without_a_reader_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(whole, "READER_WAIT_S", 0.1)
+    monkeypatch.setattr(atomic_write, "READER_WAIT_S", 0.1)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(PlinkError):
         document.write_bytes(str(tmp_path / "pipe"), b"1")

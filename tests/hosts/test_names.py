@@ -14,11 +14,11 @@ from plink.cli import run
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Unreachable
 from plink.files.hosts import Host
-from plink.measure.listed import as_listed, hosts_of
+from plink.measure.listed import hosts_of, to_listed_host
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.names import fault_of_name, is_user
+from plink.probes.hosts.names import find_name_fault, is_user
 from plink.probes.ssh.config import SshConfig
 from plink.probes.ssh.options import SshOptions
 from verify.orders import write_order
@@ -38,16 +38,16 @@ HOSTILE_USERS = ("-l root", "a b", "a;b", "$(id)", "", "a\nb", "x" * 65)
 
 @pytest.mark.parametrize("name", LEGAL)
 def test_names_that_hosts_have(name: str) -> None:
-    assert fault_of_name(name) is None
-    as_listed(Host(name, "10.0.0.1", user="a.user-1+2@REALM"), "c.json")
+    assert find_name_fault(name) is None
+    to_listed_host(Host(name, "10.0.0.1", user="a.user-1+2@REALM"), "c.json")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_that_mean_something_else_are_refused_everywhere(name: str, tmp_path: Path) -> None:
-    assert fault_of_name(name) is not None
+    assert find_name_fault(name) is not None
     for host in (Host(name, "10.0.0.1"), Host("a", "10.0.0.1", name)):
         with pytest.raises(HostListError, match=r"^c\.json: "):
-            as_listed(host, "c.json")
+            to_listed_host(host, "c.json")
     with pytest.raises(HostListError):
         hosts_of(Cluster([Host("a", "a")], unreachable=[Unreachable(name, "down")]), "c.json")
     with pytest.raises(WrongUseError):
@@ -71,7 +71,7 @@ def test_names_that_mean_something_else_are_refused_everywhere(name: str, tmp_pa
 def test_users_that_mean_something_else(user: str) -> None:
     assert not is_user(user)
     with pytest.raises(HostListError, match="is not a user name"):
-        as_listed(Host("a", "10.0.0.1", user=user), "c.json")
+        to_listed_host(Host("a", "10.0.0.1", user=user), "c.json")
     data = cluster_file.encode_cluster(Cluster([Host("a", "a", user=user)]))
     with pytest.raises(WrongUseError, match="user"):
         cluster_file.parse_cluster(json.dumps(data).encode(), "c.json")

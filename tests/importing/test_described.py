@@ -14,7 +14,7 @@ from plink.base.errors import WrongUseError
 from plink.cli import run
 from plink.files import cluster as cluster_file
 from plink.measure.importing.described import import_network
-from plink.model.network import network_of
+from plink.model.network import build_network
 
 TEXT = """\
 latency_us = [10, 25, 60]
@@ -50,7 +50,7 @@ def test_a_description_is_a_cluster() -> None:
     assert found.rtt is not None
     assert found.rtt.readings_us[2, 3] == 20.0
     assert found.rtt.readings_us[0, 3] == 120.0
-    network = network_of(found).network
+    network = build_network(found).network
     assert (network.send_bytes_s * 8e-9).tolist() == [10.0, 10.0, 25.0, 25.0, 25.0, 25.0]
     assert (network.uplink_send_bytes_s * 8e-9).tolist() == [100.0, 50.0]
     assert found.links is not None
@@ -88,7 +88,7 @@ def test_what_is_not_said_is_not_limited() -> None:
     """Not even where other hosts' links are."""
     text = '[[groups]]\nname = "g"\nhosts = "a,b"\nhost_gbit_s = 10\n'
     text += '[[groups]]\nname = "h"\nhosts = "c,d"\n'
-    network = network_of(import_network(text.encode(), "net.toml")).network
+    network = build_network(import_network(text.encode(), "net.toml")).network
     assert (network.send_bytes_s[2:] > 1e4 * network.send_bytes_s[0]).all()
 
 
@@ -98,7 +98,7 @@ def test_a_latency_that_is_not_said_takes_no_time(tmp_path: Path) -> None:
     path.write_text(TEXT.replace("latency_us", "# latency_us"))
     assert run(["import", str(path), "-o", made]) == 0
     assert run(["order", made, "--algo", "ring", "--size", "1MB", "--time-limit", "0.1"]) == 0
-    network = network_of(cluster_file.read_cluster(made)).network
+    network = build_network(cluster_file.read_cluster(made)).network
     assert not network.latency_s.any()
 
 

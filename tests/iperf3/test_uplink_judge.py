@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.uplinks.judge import may_be_more, seen_links
+from plink.probes.uplinks.judge import may_be_more, raise_to_seen_rates
 from plink.probes.uplinks.plan import Flow, plan_flows
 from plink.probes.uplinks.samples import GroupExchange, HostRates
 
@@ -122,10 +122,10 @@ def test_what_a_host_was_seen_to_carry_counts_as_its_link() -> None:
     groups = [[0, 1], [2, 3], [4, 5]]
     found = exchanges(groups, [0.4] * 6, [0.8] * 3)
     slow = HostRates(dict.fromkeys(range(6), 0.1), {})
-    links = seen_links(slow, found.values())
+    links = raise_to_seen_rates(slow, found.values())
     assert links.send == pytest.approx(dict.fromkeys(range(6), 0.4))
     assert links.receive == pytest.approx(dict.fromkeys(range(6), 0.4))
-    assert seen_links(slow, []) == slow
+    assert raise_to_seen_rates(slow, []) == slow
 
 
 def test_what_ran_beside_fills_the_links_on_the_way() -> None:
@@ -138,6 +138,6 @@ def test_what_ran_beside_fills_the_links_on_the_way() -> None:
     beside = GroupExchange(0, True, own, is_whole=True, beside=other)
     assert not may_be_more(alone, groups, links, carried)
     assert may_be_more(beside, groups, links, carried)
-    seen = seen_links(HostRates({}, {}), [beside])
+    seen = raise_to_seen_rates(HostRates({}, {}), [beside])
     assert seen.send == dict.fromkeys([0, 1], 0.1)
     assert seen.receive == dict.fromkeys([4, 5, 6, 7], 0.1)

@@ -17,7 +17,7 @@ from ordering.gaps import SHARES, hidden, least_cost_us, lognormal, metric
 from plink.base.replacing import replace
 from plink.files.order import CostRange, Order
 from plink.model.distance import distances
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
@@ -154,7 +154,7 @@ def test_no_bound_of_a_time_is_above_the_quickest_order(share, seed):
         order = find_order(replace(whole, rtt=known), request)
         assert order.cost.lower_bound_us <= best.cost.cost_us * SLACK
         placement = [full.names.index(name) for name in order.names]
-        clock = TableTimer(find(algorithm).table(6, 100), network_of(full).network)
+        clock = TableTimer(find(algorithm).table(6, 100), build_network(full).network)
         assert order.cost.range_us.low_us <= clock.time_s(placement) * 1e6 * SLACK
 
 

@@ -20,7 +20,7 @@ from plink.show.page.html import figures_json
 from plink.show.page.parts import Figure, figures_of
 from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
-from plink.show.page.report import sections_of
+from plink.show.page.report import build_sections
 from plink.show.page.ring import rings
 from plink.show.terminal.scale import scale_for
 
@@ -225,7 +225,7 @@ def test_plotly_knows_every_property_of_every_figure():
     losses[0, 2] = 1
     cluster = replace(cluster, rtt=replace(cluster.rtt, losses=losses))
     about = subject(cluster, ordered(cluster), ordered(cluster))
-    figures = [figure for section in sections_of(about) for figure in figures_of(section.parts)]
+    figures = [figure for section in build_sections(about) for figure in figures_of(section.parts)]
     assert len(figures) == len({figure.name for figure in figures}) == 10
     for figure in figures:
         themed = json.loads(

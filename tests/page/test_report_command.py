@@ -85,7 +85,7 @@ def test_a_browser_draws_all_figures_and_has_nothing_to_complain_of(
     needs_plotly()
     require_browser()
     # Files with such names are refused; the page must not depend on that.
-    monkeypatch.setattr(host_names, "fault_of_name", lambda _: None)
+    monkeypatch.setattr(host_names, "find_name_fault", lambda _: None)
     names = [*HOSTILE, *SHORT_HOSTILE, *(f"h{host}" for host in range(6, 12))]
     write(without(racks([4, 4, 4], names=names), [(0, 1), (1, 0)]))
     write_order()

@@ -11,7 +11,7 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import Grouping, Partition
 from plink.files.hosts import Group, Host
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, build
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan, grouped_as
@@ -196,7 +196,7 @@ def in_rows(uplink_gbit_s):
 @pytest.mark.parametrize("size_bytes", [1 << 10, S])
 def test_the_level_of_groups_is_the_one_that_is_predicted_to_be_quickest(uplink_gbit_s, size_bytes):
     cluster = in_rows(uplink_gbit_s)
-    network = network_of(cluster).network
+    network = build_network(cluster).network
     order, hosts = list(range(16)), np.arange(16)
     times = {}
     for level in cluster.grouping.levels:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from contention.instances import networks
 from forests.instances import racks
 from plink.optimize.plans.candidates import KINDS, build, refusal
-from plink.optimize.plans.demand import Demand, least_of
-from plink.optimize.plans.traffic import SMALL_BYTES, measure_traffic, traffic_of, traffic_time_s
+from plink.optimize.plans.demand import Demand, compute_least_exchange
+from plink.optimize.plans.traffic import SMALL_BYTES, build_traffic, measure_traffic, traffic_time_s
 from plink.plans.forest import make_forest
 from plink.plans.names import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COLLECTIVES, REDUCE_SCATTER
 from plink.solvers.contention.network import make_network
@@ -24,19 +24,20 @@ PARTS = ("reduce-scatter", "all-gather", "gather", "scatter")
 
 
 def time_of(collective, forest, network, size=S, **others):
-    traffic = traffic_of(Demand(collective, size, **others), forest)
+    traffic = build_traffic(Demand(collective, size, **others), forest)
     return traffic_time_s(traffic, np.arange(network.hosts), network)
 
 
 def bound_of(collective, network, size=S, **others):
     return lower_bound_s(
-        network, least_of(Demand(collective, size, **others), np.arange(network.hosts))
+        network,
+        compute_least_exchange(Demand(collective, size, **others), np.arange(network.hosts)),
     )
 
 
 def bytes_of(collective, forest, size=S, **others):
     ranks = range(forest.ranks)
-    found = traffic_of(Demand(collective, size, **others), forest)
+    found = build_traffic(Demand(collective, size, **others), forest)
     return measure_traffic(found, list(ranks), list(ranks))
 
 
@@ -133,8 +134,8 @@ def test_ranks_of_a_host_exchange_data_for_free():
     forest = build("flat", network, [0, 1], hosts)
     for name in COLLECTIVES:
         demand = Demand(name, S)
-        took_s = traffic_time_s(traffic_of(demand, forest), hosts, network)
-        least_s = lower_bound_s(network, least_of(demand, hosts))
+        took_s = traffic_time_s(build_traffic(demand, forest), hosts, network)
+        least_s = lower_bound_s(network, compute_least_exchange(demand, hosts))
         assert least_s <= took_s
         if name in (REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL):
             # Half of the segments are on the other host; of an all-to-all for either rank.
@@ -143,7 +144,7 @@ def test_ranks_of_a_host_exchange_data_for_free():
             assert took_s == pytest.approx(once_s, rel=0.05)
     one = make_network(1, send_bytes_s=B, receive_bytes_s=B)
     for name in COLLECTIVES:
-        assert lower_bound_s(one, least_of(Demand(name, S), [0, 0])) == 0.0
+        assert lower_bound_s(one, compute_least_exchange(Demand(name, S), [0, 0])) == 0.0
 
 
 @pytest.mark.parametrize("parts", [np.array([0.5, 0.6]), np.array([1.5, -0.5])])

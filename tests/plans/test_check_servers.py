@@ -13,7 +13,7 @@ from plans.server_strategies import forests_with_servers, is_right
 from plans.strategies import forests
 from plink.base.errors import WrongUseError
 from plink.engine.forest import native
-from plink.plans.by_port import over_members, over_ranks, ranks_of_members
+from plink.plans.by_port import list_member_ranks, over_members, over_ranks
 from plink.plans.check import BrokenForestError, check
 from plink.plans.check_servers import Flags, check_ports, check_with_servers
 from plink.plans.forest import ABSENT, Forest, make_forest
@@ -126,7 +126,7 @@ def test_members_are_ports_of_ranks(drawn: tuple[Forest, Flags], data: st.DataOb
     )
     ports = np.where(is_part, np.array(drawn_ports, dtype=np.int32), 0).astype(np.int32)
     check_ports(forest, ports, ports_of)
-    rank_of = ranks_of_members(ports_of)
+    rank_of = list_member_ranks(ports_of)
     members = over_members(forest, ports, ports_of)
     check_with_servers(members, is_server[rank_of])
     back, back_ports = over_ranks(members, rank_of)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.prediction import Predictor, forecast, known_distances
@@ -15,7 +15,7 @@ from prediction.clusters import rack_cluster
 
 
 def predictor(name, cluster, size_bytes=10_000_000):
-    network = network_of(cluster)
+    network = build_network(cluster)
     ranks = len(cluster.hosts)
     return Predictor(
         find(name), ranks, size_bytes, distances=known_distances(cluster), network=network

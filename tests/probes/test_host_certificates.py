@@ -13,8 +13,8 @@ from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.host_certificate import (
     CertificateError,
     UnknownAuthorityError,
-    authority_of,
     check,
+    read_authority,
 )
 from plink.probes.ssh.known_hosts import KnownHosts
 from support.sshd import SSHD, Sshd, make_key, running_sshd
@@ -49,7 +49,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def judge(keys: dict[str, Path], *options: str, by: str = "ed25519", name: str = NAME) -> None:
     host, authority = keys["host"], keys[by]
     certificate = blob(certify(host, authority, *options))
-    assert authority_of(certificate) == blob(Path(f"{authority}.pub"))
+    assert read_authority(certificate) == blob(Path(f"{authority}.pub"))
     check(certificate, blob(Path(f"{host}.pub")), name, [blob(Path(f"{authority}.pub"))])
 
 

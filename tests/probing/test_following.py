@@ -14,8 +14,8 @@ from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.meetings import Following, Visits, chosen_sample
 from plink.measure.probing.passes import PassOptions
-from plink.measure.probing.question import Question
 from plink.measure.probing.rtt_collector import RttCollector
+from plink.measure.probing.stopping_policy import StoppingPolicy
 from plink.optimize.groups.finding import GroupRequest, find_groups
 from plink.probes.samples import PairLoss, RttReading
 from plink.solvers.groups.agreement import adjusted_mutual_information
@@ -131,10 +131,10 @@ def test_nothing_is_asked_after_the_last_pass(most, asked):
     _, times_us = racks([4] * 2, seed=1005)
     collector = collector_of(8)
     heard = []
-    question = Question(answer=heard.append)
+    policy = StoppingPolicy(answer=heard.append)
     wanted = frozenset((i, j) for i in range(8) for j in range(8) if i != j)
     rounds = [[(i, j)] for i, j in sorted(wanted) if i < j]
-    visits = Visits(collector, range(8), rounds, wanted, PassOptions(most, 2.0), question=question)
+    visits = Visits(collector, range(8), rounds, wanted, PassOptions(most, 2.0), policy=policy)
     meet(collector, rounds, times_us)
     while more := visits.more():
         meet(collector, more, times_us)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from plink.base.errors import PlinkError
-from plink.base.interrupts import held_back_interrupts
+from plink.base.interrupts import defer_interrupts
 from plink.base.replacing import replace
 from plink.cli import probe_action
 from plink.cli.progress import StageProgress
@@ -85,7 +85,7 @@ def test_no_reading_replaces_no_file(
 
 
 def write_while_interrupted(done: list[str]) -> None:
-    with held_back_interrupts():
+    with defer_interrupts():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
         done.append("written")
@@ -101,6 +101,6 @@ def test_an_interrupt_waits_for_the_block() -> None:
 
 
 def test_without_an_interrupt_nothing_is_raised() -> None:
-    with held_back_interrupts():
+    with defer_interrupts():
         pass
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

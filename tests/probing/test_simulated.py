@@ -15,7 +15,7 @@ from plink.cli import probe_action
 from plink.cli import run as plink
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request
-from plink.measure.probing.question import NO_QUESTION, Question
+from plink.measure.probing.stopping_policy import NO_POLICY, StoppingPolicy
 from plink.probes.reach import Reached
 from plink.probes.rounds import sampled_rounds
 
@@ -27,7 +27,7 @@ def probe(
     folder: Path,
     behaviour: Behaviour,
     *options: str,
-    question: Question = NO_QUESTION,
+    policy: StoppingPolicy = NO_POLICY,
 ) -> tuple[int, cluster_file.Cluster, Reached]:
     reached: list[Reached] = []
 
@@ -37,7 +37,7 @@ def probe(
 
     monkeypatch.setattr(request, "reach", reach)
     # In place of the pairs that groups ask for.
-    monkeypatch.setattr(probe_action, "group_question", lambda: question)
+    monkeypatch.setattr(probe_action, "stop_when_groups_are_certain", lambda: policy)
     hosts, out = folder / "hosts", folder / "c.json"
     hosts.write_text("\n".join(f"10.9.0.{i}" for i in range(HOSTS)))
     code = plink(["probe", str(hosts), "-o", str(out), "--rounds", str(ROUNDS), *options])
@@ -129,8 +129,8 @@ def test_pairs_that_a_question_asks_for_count_in_every_figure(
     sampled = {pair for pairs in sampled_rounds(HOSTS, ROUNDS, 0) for pair in pairs}
     beside = [(0, other) for other in range(1, HOSTS) if (0, other) not in sampled][:23]
     behaviour = Behaviour(round_s=0.002, pair_loss=0.0, never_start=0.0, die=0.0)
-    question = Question(hinges=lambda _: beside)
-    code, cluster, _ = probe(monkeypatch, tmp_path, behaviour, "--json", question=question)
+    policy = StoppingPolicy(hinges=lambda _: beside)
+    code, cluster, _ = probe(monkeypatch, tmp_path, behaviour, "--json", policy=policy)
     assert code == 0
     assert cluster.rtt is not None
     read = int(np.count_nonzero(~np.isnan(cluster.rtt.readings_us)))

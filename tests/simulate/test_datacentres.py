@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.simulate.datacentres import MOST_MEASURED, dragonfly, fat_tree, racks
 from plink.simulate.simgrid.platforms import RowLink, platform_of
 from plink.solvers.contention.network import make_network
@@ -16,7 +16,7 @@ LINKS = {"rate_gbit_s": 10.0, "hop_us": 1.0}
 
 def test_racks_are_the_groups_and_their_uplinks_are_known() -> None:
     found = racks(4, 8, oversubscription=4.0, **LINKS)
-    known = network_of(found.cluster)
+    known = build_network(found.cluster)
     assert list(known.assumptions) == []
     assert known.network.group_of.tolist() == np.repeat(range(4), 8).tolist()
     assert known.network.uplink_send_bytes_s == pytest.approx([2 * 1.25e9] * 4)
@@ -26,7 +26,7 @@ def test_racks_are_the_groups_and_their_uplinks_are_known() -> None:
 
 def test_a_fat_tree_counts_its_hops() -> None:
     found = fat_tree([4, 2, 2], [1, 2, 2], [1, 1, 1], **LINKS)
-    latency_s = network_of(found.cluster).network.latency_s
+    latency_s = build_network(found.cluster).network.latency_s
     assert latency_s[0, [1, 4, 8]] == pytest.approx([2e-6, 4e-6, 6e-6])
 
 

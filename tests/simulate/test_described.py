@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
-from plink.model.network import network_of
-from plink.optimize.orders.slots import layout_of, peers_of
+from plink.model.network import build_network
+from plink.optimize.orders.slots import build_peer_layout, layout_of
 from plink.simulate.asked import Asked, schedule_on_hosts
 from plink.simulate.schedule import check
 from plink.simulate.things import Request
@@ -53,7 +53,7 @@ def bytes_between_hosts(between: np.ndarray, host_of: np.ndarray, hosts: int) ->
 
 def links_take_s(sent: np.ndarray, cluster: Cluster) -> float:
     """What the busiest link takes for its bytes."""
-    network = network_of(cluster).network
+    network = build_network(cluster).network
     crosses = network.group_of[:, None] != network.group_of[None, :]
     takes = [sent.sum(1) / network.send_bytes_s, sent.sum(0) / network.receive_bytes_s]
     for group in range(network.groups):
@@ -67,7 +67,7 @@ def links_take_s(sent: np.ndarray, cluster: Cluster) -> float:
 def test_no_time_is_less_than_links_take(text: str, name: str, size_bytes: int) -> None:
     cluster = import_network(text.encode(), "net.toml")
     layout = layout_of(cluster.hosts, None)
-    ranks = peers_of(EVERY[name], layout).ranks
+    ranks = build_peer_layout(EVERY[name], layout).ranks
     if EVERY[name].refusal(ranks) is not None:
         return
     table = EVERY[name].table(ranks, size_bytes)
@@ -75,7 +75,7 @@ def test_no_time_is_less_than_links_take(text: str, name: str, size_bytes: int) 
     if EVERY[name].is_over_hosts:
         placement = np.arange(layout.hosts)
     sent = bytes_between_hosts(table.bytes_between(), placement, layout.hosts)
-    time_s = TableTimer(table, network_of(cluster).network).time_s(placement)
+    time_s = TableTimer(table, build_network(cluster).network).time_s(placement)
     assert links_take_s(sent, cluster) * (1 - 1e-9) <= time_s < np.inf
     asked = Asked(cluster, None, "net.toml")
     request = Request(algorithms=(name,), size_bytes=size_bytes, search_s=0.0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import traffic_bytes, traffic_of
+from plink.optimize.plans.traffic import build_traffic, traffic_bytes
 from plink.plans.forest import make_forest
 from plink.plans.names import COLLECTIVES
 from plink.simulate.making import schedule_of_table, schedule_of_traffic
@@ -71,7 +71,7 @@ def test_a_plan_sends_what_its_trees_say(collective: str, kind: str) -> None:
     routes = flat(rates) if kind == "flat" else two_level(groups, rates, [1.0, 1.0])
     forest = make_forest(*routes)
     size = 0 if collective == "barrier" else 6_000_000
-    traffic = traffic_of(Demand(collective, size), forest)
+    traffic = build_traffic(Demand(collective, size), forest)
     found = schedule_of_traffic(traffic, len(hosts))
     check(found)
     expected = traffic_bytes(traffic)

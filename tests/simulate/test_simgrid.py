@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from plink.base.errors import PlinkError
-from plink.model.network import network_of
+from plink.model.network import build_network
 from plink.simulate.datacentres import DataCentre, dragonfly, fat_tree, racks
 from plink.simulate.making import schedule_of_table
 from plink.simulate.schedule import Schedule
@@ -135,7 +135,7 @@ def test_tables_take_what_real_code_takes_and_the_model_says(own: str, name: str
     centre = DATA_CENTRES[0]
     size = 4_096_000  # a ring's messages wait for their receivers, too
     table = find(name).table(16, size)
-    network = network_of(centre.cluster).network
+    network = build_network(centre.cluster).network
     rng = np.random.default_rng(3)
     for order in (np.arange(16), rng.permutation(16), rng.permutation(16)):
         simulated = run_schedule(centre.platform, schedule_of_table(table), order)

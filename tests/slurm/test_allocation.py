@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import PlinkError
-from plink.deploy.slurm.allocation import allocation_of, has_one_node, step_template
+from plink.deploy.slurm.allocation import has_one_node, read_allocation, step_template
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.hostlist import check_name
 from plink.probes.via.template import parse_template
@@ -29,7 +29,7 @@ ODD = st.one_of(
 
 
 def test_nodes_and_their_tasks():
-    found = allocation_of(JOB)
+    found = read_allocation(JOB)
     assert (found.job, found.cluster) == ("17", "big")
     assert [(host.name, host.slots) for host in found.hosts] == [
         ("node01", 2),
@@ -38,13 +38,13 @@ def test_nodes_and_their_tasks():
         ("node16", 1),
         ("gpu7", 4),
     ]
-    assert {host.slots for host in allocation_of(JOB, tasks_per_node=8).hosts} == {8}
+    assert {host.slots for host in read_allocation(JOB, tasks_per_node=8).hosts} == {8}
 
 
 @given(st.dictionaries(st.sampled_from([*NAMES, "SLURM_HET_SIZE"]), ODD))
 def test_odd_values_are_an_error_or_an_allocation(values):
     try:
-        found = allocation_of({**JOB, **values})
+        found = read_allocation({**JOB, **values})
     except (PlinkError, ProbesError):
         return
     for name in found.names:
@@ -57,7 +57,7 @@ def test_odd_values_are_an_error_or_an_allocation(values):
 
 def test_components_are_refused():
     with pytest.raises(PlinkError, match="2 components"):
-        allocation_of({**JOB, "SLURM_HET_SIZE": "2"})
+        read_allocation({**JOB, "SLURM_HET_SIZE": "2"})
 
 
 @pytest.mark.parametrize(("value", "is_one"), [("1", True), ("2", False), (None, False)])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import forms
 from benchkit import ring_instances
 from plink.solvers.bounds.lower_bound import lower_bound
-from plink.solvers.bounds.patterns import Pattern, adjacency, digit_of
+from plink.solvers.bounds.patterns import Pattern, adjacency, find_digit
 from plink.solvers.bounds.short_pairs import ShortPairs
 from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.collectives.registry import find
@@ -102,7 +102,7 @@ def test_no_ranks_have_more_pairs_among_them_than_the_first(base):
         one = step.edges[(step.edges < base**digits).all(axis=1)]
         shifted = [one + copy * base**digits for copy in range(copies)]
         rounds.append(adjacency(np.concatenate(shifted), whole.ranks))
-    found = [digit_of(one) for one in rounds]
+    found = [find_digit(one) for one in rounds]
     assert None not in found
     pattern = Pattern(rounds, found)
     union = np.logical_or.reduce(rounds)
@@ -119,7 +119,7 @@ def test_what_a_graph_does_hold_is_not_forbidden(distance, data):
     chosen = forms.form_of(name, size).rounds
     rounds = [adjacency(step.edges, size) for step in chosen if len(step.edges) > 0]
     rounds = data.draw(st.lists(st.sampled_from(rounds), min_size=1, max_size=3))
-    pattern = Pattern(rounds, [digit_of(one) for one in rounds])
+    pattern = Pattern(rounds, [find_digit(one) for one in rounds])
     order = np.array(data.draw(st.permutations(range(size))))
     union = np.logical_or.reduce(rounds)
     threshold = float(distance[np.ix_(order, order)][union].max())

@@ -76,7 +76,7 @@ def test_prices_equal_the_plain_evaluators(distance, data):
     form = data.draw(draw)
     orders = data.draw(st.lists(st.permutations(range(size)), min_size=1, max_size=4))
     prices = Prices(form, distance)
-    found = prices.of_first(np.array(orders, dtype=np.int64), Deadline(60.0), least=1)
+    found = prices.price_first(np.array(orders, dtype=np.int64), Deadline(60.0), least=1)
     assert found == pytest.approx([reference.cost(form, distance, order) for order in orders])
 
 
@@ -95,7 +95,7 @@ def test_prices_of_slots_equal_the_plain_evaluator(distance, data):
 def test_one_order_is_priced_in_any_case():
     distance = datacenters.uniform(32, 1).distance
     orders = np.array([np.random.default_rng(i).permutation(32) for i in range(100)])
-    assert len(Prices(RingForm(32), distance).of_first(orders, Deadline(0.0), least=1)) == 1
+    assert len(Prices(RingForm(32), distance).price_first(orders, Deadline(0.0), least=1)) == 1
 
 
 @pytest.mark.parametrize("kind", ["average", "single"])

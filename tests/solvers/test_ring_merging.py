@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plink.solvers import _native
 from plink.solvers.ring import reference
-from plink.solvers.ring.merging import edges_of_rings
+from plink.solvers.ring.merging import merge_ring_edges
 from ring_strategies import distance_matrices
 
 
@@ -17,7 +17,7 @@ from ring_strategies import distance_matrices
 def test_a_host_is_given_its_neighbours_in_any_ring_nearest_first(distance, data):
     size = len(distance)
     rings = data.draw(st.lists(st.permutations(range(size)), min_size=1, max_size=4))
-    found = edges_of_rings(distance, rings)
+    found = merge_ring_edges(distance, rings)
     for host, others in enumerate(found):
         wanted = set()
         for ring in rings:
@@ -40,7 +40,7 @@ def test_what_is_merged_is_cheaper_than_each_of_its_rings(seed):
         search.run(0, 60.0)
         rings.append(search.best)
     best = min(rings, key=lambda ring: reference.ring_cost(distance, ring))
-    edges = edges_of_rings(distance, rings)
+    edges = merge_ring_edges(distance, rings)
     merged = _native.Search(distance, edges, best, 1, 0.0, 10, 0.1)
     merged.run(400, 60.0)
     assert merged.best_cost < 0.995 * reference.ring_cost(distance, best)

@@ -13,7 +13,7 @@ from order_strategies import trees_forms
 from plink.solvers.bounds.least_norm import LeastNorm
 from plink.solvers.bounds.small_groups import small_groups
 from plink.solvers.bounds.tree_budgets import budget_bound
-from plink.solvers.bounds.tree_pairs import pairs_of_trees
+from plink.solvers.bounds.tree_pairs import pair_trees
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.papers import double_tree
 from plink.solvers.collectives.registry import find
@@ -28,7 +28,7 @@ def test_no_order_pays_more_for_its_hosts(ranks, left_out, seed, data):
     hosts = ranks + left_out
     form = pad_form(form, hosts) if left_out else form
     leaf, inner = prices = np.random.default_rng(seed).integers(-9, 10, (2, hosts)).astype(float)
-    pairs = pairs_of_trees(form)
+    pairs = pair_trees(form)
     first, *others = form.parents
     is_idle = first == -2
     are_two = len(pairs) == len(others) == 1 and ((others[0] == -2) == is_idle).all()
@@ -45,7 +45,7 @@ def test_no_order_pays_more_for_its_hosts(ranks, left_out, seed, data):
 
 def test_trees_of_different_ranks_are_not_paired():
     one, other = np.array([-1, 0, 1, -2]), np.array([-2, -1, 1, 2])
-    pairs = pairs_of_trees(TreesForm(4, [one, other]))
+    pairs = pair_trees(TreesForm(4, [one, other]))
     assert all(pair.is_one_root for pair in pairs)
 
 

@@ -23,7 +23,7 @@ from plink.files import cluster, comparison, document, host_names, json_text, pl
 from plink.files import order as order_file
 from plink.files.fields import Fields
 from plink.hub import snapshot_file
-from plink.probes.hosts.names import fault_of_name
+from plink.probes.hosts.names import find_name_fault
 from plink.schemas import catalogue
 
 # Large files say nothing more than small ones, and take long.
@@ -86,7 +86,7 @@ def check_content(content: bytes) -> None:
 def is_refused(name: str, value: Mapping[str, Any]) -> bool:
     """Whether no reader takes a file, which then is one that a test made wrong."""
     # Some tests let names pass that no reader takes.
-    with mock.patch.object(host_names, "fault_of_name", fault_of_name):
+    with mock.patch.object(host_names, "find_name_fault", find_name_fault):
         try:
             READERS[name](value)
         except WrongUseError:

@@ -19,9 +19,9 @@ from plink.deploy.verify import (
     Trial,
     compare,
     default_command,
-    filled_in,
+    explain_misplacement,
+    fill_command,
     fit_to_job,
-    known_cause,
     parse_reports,
     program,
     program_words,
@@ -94,7 +94,7 @@ def test_ranks_that_are_none(numbers: list[int], said: str) -> None:
     ],
 )
 def test_reasons(found: str, local: str | None, said: str | None) -> None:
-    why = known_cause(ranks(found), local)
+    why = explain_misplacement(ranks(found), local)
     assert why is None if said is None else said in (why or "")
 
 
@@ -143,7 +143,7 @@ def test_any_output_is_read(output: str) -> None:
 @pytest.mark.parametrize("launcher", sorted({*RANK_VARIABLES} - {RENUMBERED}))
 def test_every_usage_line_has_a_place_for_the_program(launcher: str) -> None:
     words = ["sh", "-c", "echo $RANK"]
-    command = filled_in(FORMATS[launcher].usage, "/tmp/a b", 4, words)
+    command = fill_command(FORMATS[launcher].usage, "/tmp/a b", 4, words)
     assert ("$PLINK_PROGRAM" in command) != ("sh -c 'echo $RANK'" in command)
     assert not {"PROGRAM", "SCRIPT", "RANKS", "FILE"} & set(
         command.replace("$PLINK_PROGRAM", "").split()
@@ -160,7 +160,7 @@ def test_commands_that_cannot_be() -> None:
     with pytest.raises(WrongUseError):
         default_command(RENUMBERED, None)
     with pytest.raises(WrongUseError, match="does not contain the word PROGRAM"):
-        filled_in("mpirun hostname", "f", 1, [])
+        fill_command("mpirun hostname", "f", 1, [])
     assert default_command("openmpi", "/opt/my mpi/mpirun").startswith("'/opt/my mpi/mpirun' -np")
 
 

@@ -17,7 +17,7 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasurement
-from plink.measure.listed import as_listed
+from plink.measure.listed import to_listed_host
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools import TOOLS
@@ -91,7 +91,7 @@ def measure_again(
     Raises:
         PlinkError, ProbesError: none of the hosts concerned can be reached, or measured.
     """
-    listed = [as_listed(host, source) for host in cluster.hosts]
+    listed = [to_listed_host(host, source) for host in cluster.hosts]
     run = _Remeasurement(cluster, source, set(hosts), listed, way)
     with connect_hosts(run.request(cluster.rtt), _Silent()) as reached:
         present = [host.name for host in reached.hosts if host.name in run.concerned]

@@ -7,7 +7,7 @@ import numpy as np
 from plink.autotune.tuner.interface import Floats
 from plink.autotune.tuner.masters import Layout, Masters, forest_of, host_loads, uplink_loads
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import traffic_bytes, traffic_of
+from plink.optimize.plans.traffic import build_traffic, traffic_bytes
 from plink.plans.names import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 
 # The time of others hardly depends on masters.
@@ -34,10 +34,10 @@ def link_loads(masters: Masters, layout: Layout, collective: str) -> tuple[Float
     """
     if collective == ALL_REDUCE:
         return host_loads(masters, layout), uplink_loads(masters, layout)
-    traffic = traffic_of(Demand(collective, _WHOLE_BYTES), forest_of(masters, layout))
+    traffic = build_traffic(Demand(collective, _WHOLE_BYTES), forest_of(masters, layout))
     between = np.zeros((layout.hosts, layout.hosts))
-    of_pairs = traffic_bytes(traffic) / _WHOLE_BYTES
-    np.add.at(between, (layout.host_of[:, None], layout.host_of[None, :]), of_pairs)
+    split_pairs = traffic_bytes(traffic) / _WHOLE_BYTES
+    np.add.at(between, (layout.host_of[:, None], layout.host_of[None, :]), split_pairs)
     np.fill_diagonal(between, 0.0)
     crosses = layout.group_of[:, None] != layout.group_of[None, :]
     crossing = np.where(crosses, between, 0.0)

@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.interrupts import held_back_interrupts
+from plink.base.interrupts import defer_interrupts
 from plink.base.opening import open_input
 from plink.deploy.kubernetes.api_server import Access
 
@@ -148,7 +148,7 @@ def _proxy() -> Iterator[Access]:
     with ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="plink-kube-"))
         path = str(Path(folder, "api"))
-        with held_back_interrupts():
+        with defer_interrupts():
             process = _start_proxy(path)
             ends.callback(_end_proxy, process)
         _wait_until_served(process)

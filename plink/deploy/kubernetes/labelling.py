@@ -68,7 +68,7 @@ class LabelChange:
     patch: Mapping[str, Any] | None
 
 
-def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> LabelChange:
+def find_label_change(node: Node, wanted: Labels, *, overwrite: bool = False) -> LabelChange:
     """Return the change after which a node's plink labels are exactly `wanted`.
 
     Args:
@@ -99,7 +99,7 @@ def change_of(node: Node, wanted: Labels, *, overwrite: bool = False) -> LabelCh
     return LabelChange(node.name, labels, conflicts, {"metadata": metadata})
 
 
-def nodes_of(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
+def match_nodes(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
     """Return the node of each host that is one, matched by name or address.
 
     Raises:

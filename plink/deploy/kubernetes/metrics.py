@@ -7,7 +7,7 @@ from datetime import datetime
 
 import numpy as np
 
-from plink.deploy.kubernetes.tiers import tiers_of
+from plink.deploy.kubernetes.tiers import find_tiers
 from plink.files.cluster import Cluster, measured_rtt
 
 _S_PER_US = 1e-6
@@ -54,7 +54,7 @@ def families(cluster: Cluster) -> Iterator[Family]:
     yield (
         "tier_domains",
         "Domains of each tier, 0 the finest",
-        [({"tier": str(n)}, len(tier.domains)) for n, tier in enumerate(tiers_of(cluster))],
+        [({"tier": str(n)}, len(tier.domains)) for n, tier in enumerate(find_tiers(cluster))],
     )
     medians_us = [
         (name, row[np.isfinite(row)]) for name, row in zip(cluster.names, readings_us, strict=True)

@@ -40,7 +40,7 @@ class Tier:
     names: Mapping[int, str] = field(default_factory=dict)
 
 
-def tiers_of(cluster: Cluster) -> list[Tier]:
+def find_tiers(cluster: Cluster) -> list[Tier]:
     """Return the tiers in a cluster's groups, the finest first; none without groups.
 
     A host that fits nowhere is a domain by itself.
@@ -95,7 +95,9 @@ def keys_of(wanted: Sequence[str], tiers: int) -> list[str]:
     return keys[:tiers]
 
 
-def values_of(tier: Tier, key: str, present: Mapping[str, str], taken: set[str]) -> dict[str, str]:
+def assign_values(
+    tier: Tier, key: str, present: Mapping[str, str], taken: set[str]
+) -> dict[str, str]:
     """Return the value of the label `key` for each host.
 
     Domains keep the values that their hosts have already, so that measuring again changes only what

@@ -11,11 +11,11 @@ from plink.deploy.kubernetes.labelling import (
     LabelChange,
     Labels,
     Node,
-    change_of,
-    nodes_of,
+    find_label_change,
+    match_nodes,
     not_measured,
 )
-from plink.deploy.kubernetes.tiers import keys_of, tiers_of, values_of
+from plink.deploy.kubernetes.tiers import assign_values, find_tiers, keys_of
 from plink.files.cluster import Cluster
 
 # A node changes when its kubelet says something new, about once in five minutes.
@@ -74,10 +74,10 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> Outco
         PlinkError: the API server does not answer, or refuses.
         WrongUseError: the cluster's groups, or its hosts, do not fit nodes.
     """
-    tiers = tiers_of(cluster)
+    tiers = find_tiers(cluster)
     outcome = Outcome(keys_of(request.keys, len(tiers)), len(tiers))
     nodes = sorted(server.nodes(), key=lambda node: node.name)
-    node_of = nodes_of(cluster, nodes)
+    node_of = match_nodes(cluster, nodes)
     unknown = not_measured(cluster)
     outcome.not_nodes = [
         name for name in cluster.names if name not in node_of and name not in unknown
@@ -93,7 +93,7 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> Outco
             if key in by_name[node].written
         }
         taken = {node.labels[key] for node in nodes if key in node.labels}
-        for host, value in values_of(tier, key, present, taken).items():
+        for host, value in assign_values(tier, key, present, taken).items():
             if host in node_of and host not in unknown:
                 wanted[node_of[host]][key] = value
     unknown_nodes = {node_of.get(host, host) for host in unknown}
@@ -140,7 +140,7 @@ def _change(
     server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request
 ) -> LabelChange:
     for _ in range(_TRIES):
-        change = change_of(node, wanted, overwrite=request.overwrite)
+        change = find_label_change(node, wanted, overwrite=request.overwrite)
         if change.patch is None or request.dry_run:
             return change
         try:

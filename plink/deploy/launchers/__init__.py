@@ -68,7 +68,7 @@ def render(
     return FORMATS[name].render(ranked)
 
 
-def caveat_of(name: str) -> str | None:
+def find_caveat(name: str) -> str | None:
     """Return what a format leaves undecided, if a user might expect otherwise, or None."""
     return FORMATS[name].caveat if name in FORMATS else None
 

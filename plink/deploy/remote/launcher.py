@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from plink.base.errors import PlinkError
-from plink.base.interrupts import held_back_interrupts, ignored_interrupts
+from plink.base.interrupts import defer_interrupts, ignored_interrupts
 
 _VERSION_LIMIT_S = 30.0
 _TERMINATE_LIMIT_S = 10.0
@@ -59,7 +59,7 @@ def run_launcher(
     process: subprocess.Popen[str] | None = None
     try:
         # Else an interrupt could come between its start and its name, and leave it running.
-        with held_back_interrupts():
+        with defer_interrupts():
             process = _start(command, environment)
         stdout, stderr = process.communicate(timeout=limit_s)
     except BaseException as error:

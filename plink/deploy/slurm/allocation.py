@@ -96,7 +96,9 @@ def has_one_node(environment: Mapping[str, str]) -> bool:
     return next((environment[name] for name in known if name in environment), None) == "1"
 
 
-def allocation_of(environment: Mapping[str, str], tasks_per_node: int | None = None) -> Allocation:
+def read_allocation(
+    environment: Mapping[str, str], tasks_per_node: int | None = None
+) -> Allocation:
     """Return the Slurm job that environment variables describe.
 
     Args:

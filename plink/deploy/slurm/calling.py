@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from plink.base.errors import PlinkError
-from plink.base.interrupts import held_back_interrupts
+from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.deploy.slurm.allocation import Allocation, step_words
 from plink.probes.calls.callers import Callers, gather
@@ -32,7 +32,7 @@ _AGENT = (
 
 
 @contextmanager
-def called_by_nodes(
+def run_agents(
     allocation: Allocation, wait_s: float, progress: ProgressListener
 ) -> Iterator[Callers]:
     """Yield the connected agents of all nodes; end them with the block.
@@ -56,7 +56,7 @@ def called_by_nodes(
         home = f"{own_address(allocation.names)}:{port}"
         options = [f"-N{nodes}", f"-n{nodes}", "--ntasks-per-node=1"]
         words = ["sh", "-c", _AGENT, sys.executable, home, str(int(wait_s))]
-        with held_back_interrupts():
+        with defer_interrupts():
             started.append(_step([*step_words(*options), *words], secret))
 
     def on_call(count: int) -> None:

@@ -70,7 +70,7 @@ class Kept:
                 if host.address == present[host.name].address
             }
             here = cluster.rtt.for_hosts([index.get(host.name) for host in hosts])
-            rtt = here if rtt is None else laid_over(rtt, here)
+            rtt = here if rtt is None else overlay_readings(rtt, here)
         if rtt is None or np.isnan(rtt.readings_us).all():
             return None
         return Cluster(hosts, rtt=rtt)
@@ -175,7 +175,7 @@ def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
     )
 
 
-def laid_over(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
+def overlay_readings(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
     """Return the readings of `above`, with those of `below` where it has none."""
     is_above = ~np.isnan(above.readings_us)
     passes, halves_us = None, None

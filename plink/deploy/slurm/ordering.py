@@ -14,7 +14,7 @@ from plink.base.errors import PlinkError
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.deploy.slurm.allocation import Allocation, step_template
-from plink.deploy.slurm.calling import called_by_nodes
+from plink.deploy.slurm.calling import run_agents
 from plink.deploy.slurm.kept import Kept
 from plink.deploy.slurm.switches import fill_by_switch, parse_switches, partners
 from plink.files.cluster import Cluster
@@ -223,7 +223,7 @@ def _way(allocation: Allocation, reaching: Reaching, progress: ProgressListener)
     with ExitStack() as stack:
         way: Way = ViaOptions(step_template())
         if reaching.by == "agents":
-            calling = called_by_nodes(allocation, reaching.wait_s, progress)
+            calling = run_agents(allocation, reaching.wait_s, progress)
             try:
                 way = stack.enter_context(calling)
             except (PlinkError, ProbesError) as error:

@@ -186,7 +186,7 @@ def changed_uplinks(
     return sorted(found, key=_size, reverse=True)
 
 
-def explained_by_hosts(
+def limit_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
 ) -> dict[Way, float]:
     """Return the greatest rate in Gbit/s of groups, given the changed links of their hosts.

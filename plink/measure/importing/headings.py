@@ -101,7 +101,7 @@ class Columns:
     notes: Sequence[str] = ()
 
 
-def words_of(heading: str) -> list[str]:
+def split_heading(heading: str) -> list[str]:
     """Return a heading's words in lower case: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
     return [word.lower() for word in _WORD.findall(heading)]
 
@@ -112,7 +112,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
     Raises:
         WrongUseError: several columns may be an end.
     """
-    words = [words_of(heading) for heading in headings]
+    words = [split_heading(heading) for heading in headings]
     pairs = [(roles, False) for roles in _DIRECTED] + [(roles, True) for roles in _BOTH_WAYS]
     for (first, second), is_both_ways in pairs:
         one = _end_columns(words, first, needs_noun=is_both_ways)
@@ -164,7 +164,9 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     others = [column for column in range(len(headings)) if column not in places]
     folded = [heading.strip().lower() for heading in headings]
     size = next((folded.index(name) for name in _SIZES if name in folded), None)
-    status = next((column for column in others if set(words_of(headings[column])) <= _STATUS), None)
+    status = next(
+        (column for column in others if set(split_heading(headings[column])) <= _STATUS), None
+    )
     others = [column for column in others if column not in (size, status)]
     rates = _rates(headings, others, source, unit)
     left = [column for column in others if rates is None or column not in rates.columns]
@@ -190,7 +192,7 @@ def _rates(
     own = given if isinstance(given, RateUnit) else None
     units: dict[int, RateUnit | None] = {}
     for column in kept:
-        words = set(words_of(headings[column]))
+        words = set(split_heading(headings[column]))
         try:
             unit = find_rate_unit(headings[column])
         except WrongUseError as error:
@@ -226,7 +228,7 @@ def _times(
     strong: dict[int, TimeUnit | None] = {}
     weak: dict[int, TimeUnit | None] = {}
     for column in _measured_columns(headings, columns):
-        words = set(words_of(headings[column]))
+        words = set(split_heading(headings[column]))
         if _is_rate(headings[column]):
             continue
         unit = find_time_unit(headings[column]) or own
@@ -245,7 +247,7 @@ def _times(
         raise WrongUseError(
             f"{source}: {heading!r} says {named_unit.name}, but unit={own.name} was given"
         )
-    words = set(words_of(heading))
+    words = set(split_heading(heading))
     if words & _ONE_WAY or {"one", "way"} <= words:
         return Values(chosen, heading, unit, 2.0), [f"{heading} is one way: doubled"]
     is_plain = bool(words & _ROUND_TRIP) or {"round", "trip"} <= words
@@ -261,8 +263,8 @@ def _is_time(words: set[str]) -> bool:
 
 def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
     """Return the columns of measured values, excluding spreads and nominal speeds."""
-    kept = [column for column in columns if not _SPREAD & set(words_of(headings[column]))]
-    return [c for c in kept if not _PROMISED & set(words_of(headings[c]))] or kept
+    kept = [column for column in columns if not _SPREAD & set(split_heading(headings[column]))]
+    return [c for c in kept if not _PROMISED & set(split_heading(headings[c]))] or kept
 
 
 def _is_rate(heading: str) -> bool:
@@ -286,7 +288,7 @@ def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str
     Raises:
         WrongUseError: several may be meant.
     """
-    words = {column: set(words_of(headings[column])) for column in columns}
+    words = {column: set(split_heading(headings[column])) for column in columns}
     # Of NCCL's: what the links carry, out of place.
     for better, worse in (("busbw", "algbw"), ("oop", "ip")):
         if any(better in own for own in words.values()):

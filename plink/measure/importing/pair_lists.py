@@ -33,7 +33,7 @@ from plink.measure.importing.pairs import (
     checked_name,
     number,
 )
-from plink.probes.hosts.names import fault_of_name
+from plink.probes.hosts.names import find_name_fault
 
 TOOL = "import"
 _HINT = "expected columns: source, destination, bytes and gbit_s or rtt_ms"
@@ -72,7 +72,7 @@ def refuse_list_without_hosts(text: str, source: str) -> None:
     try:
         heading = next(_rows(text[:_MOST_HEADING], source), (0, []))[1]
         has_unit = any(
-            fault_of_name(cell) and (find_rate_unit(cell) or find_time_unit(cell))
+            find_name_fault(cell) and (find_rate_unit(cell) or find_time_unit(cell))
             for cell in heading[1:]
         )
     except WrongUseError:

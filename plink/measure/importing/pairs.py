@@ -18,7 +18,7 @@ from plink.files.hosts import Host
 from plink.files.limits import MAX_GBIT_S, MAX_RTT_US
 from plink.files.matrices import Counts, Matrix
 from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasurement
-from plink.probes.hosts.names import HINT_NAME, fault_of_name
+from plink.probes.hosts.names import HINT_NAME, find_name_fault
 
 # The time of a larger message is mostly that of its bytes: these take 3.3 µs at 10 Gbit/s, about
 # what a message costs however short it is, and any round trip measures that.
@@ -266,7 +266,7 @@ def checked_name(name: str, place: str) -> str:
     Raises:
         WrongUseError: no host list could have it; `place` says where it stands.
     """
-    fault = fault_of_name(name)
+    fault = find_name_fault(name)
     if fault is not None:
         hint = f"names have no blanks: write {'-'.join(name.split())}" if " " in name else HINT_NAME
         raise WrongUseError(f"{place}: {brief(name)} {fault}", hint)
@@ -287,7 +287,7 @@ def number(text: str, place: str) -> float:
     return found
 
 
-def text_of(content: bytes, source: str) -> str:
+def read_log_text(content: bytes, source: str) -> str:
     """Return the text of a log without the prefixes that launchers add to lines.
 
     Raises:

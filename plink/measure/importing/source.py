@@ -203,7 +203,7 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
             )
         return parse_cluster(content, source)
     text = _text(content, source)
-    logs = [] if text is None else kinds_of(text)
+    logs = [] if text is None else find_log_kinds(text)
     if logs or (text is not None and is_pair_list(as_csv(text, source))):
         parts = _read_pairs(content, source, options)
         hint_of_kind = logs[0].hint if logs else None
@@ -230,7 +230,7 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
     return replace(found, made_from=document.digest(content))
 
 
-def kinds_of(text: str) -> list[_Log]:
+def find_log_kinds(text: str) -> list[_Log]:
     """Return the kinds of logs that a text may be, by its content."""
     return [log for log in _LOGS if log.is_kind(text)]
 
@@ -252,12 +252,12 @@ def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[R
             "several files must be logs of benchmarks, or lists with one row per pair",
         )
     text = decode_text(content, source)
-    logs = kinds_of(text)
+    logs = find_log_kinds(text)
     if logs:
         if options.unit is not None:
             raise WrongUseError(f"{source}: names its own units", "unit applies only to tables")
         bare = strip_prefixes(text)
-        return [log.read(bare, source, options.size) for log in kinds_of(bare)]
+        return [log.read(bare, source, options.size) for log in find_log_kinds(bare)]
     table = as_csv(text, source)
     if is_pair_list(table):
         return [read_pair_list(table, source, options.size, options.parsed_unit)]

@@ -35,7 +35,7 @@ def as_csv(text: str, source: str) -> str:
     return stream.getvalue()
 
 
-def heading_of(text: str) -> str:
+def find_heading(text: str) -> str:
     """Return the first line of a table that is not blank or a comment."""
     for line in text[:_MOST_HEADING].splitlines():
         if line.strip() and not line.startswith("#"):
@@ -45,7 +45,7 @@ def heading_of(text: str) -> str:
 
 def _rows(text: str, source: str) -> list[list[str]] | None:
     """Return the cells of a table that is not CSV; None for CSV."""
-    heading = heading_of(text)
+    heading = find_heading(text)
     separator = next((each for each in "\t;" if each in heading and "," not in heading), None)
     if separator is None and "|" not in text:
         return None

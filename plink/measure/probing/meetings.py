@@ -13,9 +13,9 @@ from plink.files.measurements import FollowedSample, RoundSample, Sample
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.passes import Pair, Passes, PassOptions
-from plink.measure.probing.question import NO_QUESTION, Question
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.rtt_collector import RttCollector
+from plink.measure.probing.stopping_policy import NO_POLICY, StoppingPolicy
 from plink.measure.probing.tools.round_trips import RttOptions
 from plink.probes.rounds import round_robin, rounds_in_all, sampled_rounds
 from plink.probes.samples import Rounds, Wanted
@@ -131,7 +131,7 @@ class Visits:
         rounds: rounds of pairs that the run is to measure.
         wanted: directions of them that the tool measures first.
         options: how often pairs meet.
-        question: what the readings are for.
+        policy: what the readings are for.
         following: chooses further pairs for the first pass; None where `rounds` are all.
         on_pass: told of each further pass: its number, and of how many directions it is.
     """
@@ -144,7 +144,7 @@ class Visits:
         wanted: Wanted,
         options: PassOptions,
         *,
-        question: Question = NO_QUESTION,
+        policy: StoppingPolicy = NO_POLICY,
         following: Following | None = None,
         on_pass: Callable[[int, int], None] = lambda _number, _directions: None,
     ) -> None:
@@ -157,7 +157,7 @@ class Visits:
         self._rounds, self._wanted = rounds, wanted
         # Decided once the first pass is measured, or asked for what is due before it.
         self._passes: Passes | None = None
-        self._question = question
+        self._policy = policy
         self._on_pass = on_pass
         self._answer: object | Hashable = _NO_ANSWER
         self._held: Rounds | None = None
@@ -205,34 +205,34 @@ class Visits:
 
     def _cluster(self) -> Cluster | None:
         """Return the cluster as measured so far, or None if nobody asks for it."""
-        if self._question is NO_QUESTION:
+        if self._policy is NO_POLICY:
             return None
         return self._collector.result(RunRecord("", {}, None, 0.0, ()))[0]
 
     def _hinges(self, cluster: Cluster | None) -> list[Pair]:
-        """Return the pairs on which the question's answer depends, in the run's indices."""
+        """Return the pairs on which the answer of the policy depends, in the run's indices."""
         if cluster is None:
             return []
         pairs = [
             (self._index[a], self._index[b])
-            for a, b in self._question.hinges(cluster)
+            for a, b in self._policy.hinges(cluster)
             if a in self._index and b in self._index
         ]
         return sorted({(min(pair), max(pair)) for pair in pairs})
 
     def _is_settled(self, cluster: Cluster | None) -> bool:
-        if cluster is None or self._question.answer is None:
+        if cluster is None or self._policy.answer is None:
             return False
-        before, self._answer = self._answer, self._question.answer(cluster)
+        before, self._answer = self._answer, self._policy.answer(cluster)
         return bool(before == self._answer)
 
 
-def visits_of(
+def build_visits(
     request: ProbeRequest,
     options: RttOptions,
     collector: RttCollector,
     progress: ProgressListener,
-    question: Question,
+    policy: StoppingPolicy,
     *,
     measured: Sequence[int],
     rounds: Rounds,
@@ -247,7 +247,7 @@ def visits_of(
     Args:
         options: how the tool measures.
         progress: told of each pass.
-        collector, question, measured, rounds, wanted, following: as `Visits` has them.
+        collector, policy, measured, rounds, wanted, following: as `Visits` has them.
     """
     before = None if request.earlier is None else request.earlier.rtt
     if before is not None and before.passes is None and not options.extra_passes:
@@ -258,7 +258,7 @@ def visits_of(
         rounds,
         wanted,
         PassOptions(options.passes, options.precision_percent, options.extra_passes, request.seed),
-        question=question,
+        policy=policy,
         following=following,
         on_pass=lambda number, directions: progress.stage(f"pass {number}", directions),
     )

@@ -14,7 +14,7 @@ from plink.files.cluster import Cluster
 from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, recorded_sample
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import ToolOptions, measured_otherwise, no_limit
+from plink.measure.probing.tools.base import ToolOptions, no_limit, option_changed_error
 from plink.measure.probing.tools.round_trips import STANDARD_PERCENTILES, EchoOptions
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork
@@ -174,7 +174,7 @@ def same_network(
     except ValueError:
         raise WrongUseError(f"{source}: options.network is not a network") from None
     if given is not None and given != network:
-        raise measured_otherwise(source, "network", network, given)
+        raise option_changed_error(source, "network", network, given)
     return network
 
 
@@ -188,7 +188,7 @@ def same_interface(options: Mapping[str, Any], given: str | None, source: str) -
     if recorded is not None and not isinstance(recorded, str):
         raise WrongUseError(f"{source}: options.interface is not a name")
     if given is not None and given != recorded:
-        raise measured_otherwise(source, "interface", recorded, given)
+        raise option_changed_error(source, "interface", recorded, given)
     return recorded
 
 
@@ -206,7 +206,7 @@ def same_sample(
     if sample is None:
         return {"rounds": rounds, "seed": seed}
     if seed not in (None, sample.seed):
-        raise measured_otherwise(source, "seed", sample.seed, seed)
+        raise option_changed_error(source, "seed", sample.seed, seed)
     before_it = FOLLOWED_ROUNDS if isinstance(sample, FollowedSample) else sample.rounds
     return {"rounds": before_it if rounds is None else rounds, "seed": sample.seed}
 

@@ -203,7 +203,7 @@ def _uplinks_of(
     )
 
 
-def as_before(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> RunRecord:
+def repeat_record(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> RunRecord:
     """Return the record of a run that had nothing left to measure: that of the earlier run.
 
     Args:

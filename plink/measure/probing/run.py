@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from plink.base.interrupts import held_back_interrupts
+from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
@@ -24,14 +24,14 @@ from plink.measure.probing.meetings import (
     Following,
     Visits,
     advice,
+    build_visits,
     chosen_sample,
     rounds_among,
-    visits_of,
 )
-from plink.measure.probing.question import NO_QUESTION, Question
 from plink.measure.probing.request import ProbeRequest, connect_hosts
-from plink.measure.probing.resume import as_before, resume_state
+from plink.measure.probing.resume import repeat_record, resume_state
 from plink.measure.probing.rtt_collector import RttCollector
+from plink.measure.probing.stopping_policy import NO_POLICY, StoppingPolicy
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.tools.base import MeasuringJob
 from plink.measure.probing.tools.round_trips import RttOptions
@@ -72,7 +72,7 @@ def probe(
     request: ProbeRequest,
     progress: ProgressListener,
     on_result: Callable[[ProbeResult | UplinkResult], None] = lambda _: None,
-    question: Question = NO_QUESTION,
+    policy: StoppingPolicy = NO_POLICY,
 ) -> ProbeResult | UplinkResult:
     """Measure a cluster with the tool that `request.options` belongs to.
 
@@ -81,7 +81,7 @@ def probe(
         progress: told how far it is.
         on_result: given what the run yielded, even if that is nothing, before the connections are
             closed: closing may take long. An interrupt waits for it.
-        question: what the readings are for, where that decides which pairs meet again.
+        policy: what the readings are for, where that decides which pairs meet again.
 
     Returns:
         what was given to `on_result`, too.
@@ -94,7 +94,7 @@ def probe(
     with connect_hosts(request, progress) as reached:
         if TOOLS[request.tool].measure is None:
             return measure_uplinks(request, reached, progress, on_result)
-        return measure_pairs(request, reached, progress, on_result, question)
+        return measure_pairs(request, reached, progress, on_result, policy)
 
 
 def measure_pairs(
@@ -102,7 +102,7 @@ def measure_pairs(
     reached: Reached,
     progress: ProgressListener,
     on_result: Callable[[ProbeResult], None] = lambda _: None,
-    question: Question = NO_QUESTION,
+    policy: StoppingPolicy = NO_POLICY,
 ) -> ProbeResult:
     """Measure the pairs of a request whose hosts were reached, with a tool for pairs.
 
@@ -124,12 +124,12 @@ def measure_pairs(
     wanted = collector.missing(rounds)
     visits: Visits | None = None
     if isinstance(collector, RttCollector) and isinstance(options, RttOptions):
-        visits = visits_of(
+        visits = build_visits(
             request,
             options,
             collector,
             progress,
-            question,
+            policy,
             measured=measured,
             rounds=rounds,
             wanted=wanted,
@@ -156,7 +156,7 @@ def measure_pairs(
         if collector.readings == 0:
             raise
         interrupted = True
-    with held_back_interrupts():
+    with defer_interrupts():
         before = kept.measurement_of(collector.quantity)
         if is_due or before is None:
             run = RunRecord(
@@ -170,7 +170,7 @@ def measure_pairs(
             if isinstance(options, RttOptions):
                 done += collector.describe_precision(options.precision_percent)
         else:
-            run = as_before(before, sample, state.moves)
+            run = repeat_record(before, sample, state.moves)
             done = ["nothing measured anew"]
         cluster, measurement = collector.result(run)
         if is_due and isinstance(collector, RttCollector) and not cluster.groups:

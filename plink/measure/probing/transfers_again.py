@@ -21,9 +21,9 @@ from plink.measure.drift.rates import (
     RateChange,
     Way,
     changed_uplinks,
-    explained_by_hosts,
     groups_by_weight,
     judge_links,
+    limit_by_hosts,
     nearer_uplinks,
 )
 from plink.measure.drift.sample import Pair
@@ -184,7 +184,7 @@ class TransfersAgain:
         wanted = wanted[:CHECK_UPLINKS]
         if len(names) < 2 or not wanted:
             return {}, []
-        explained = explained_by_hosts(cluster.groups, uplinks.links, hosts)
+        explained = limit_by_hosts(cluster.groups, uplinks.links, hosts)
         ways = [(group, sends) for group in wanted for sends in (True, False)]
         turns = plan_turns([len(found) for found in groups], ways)
         turns.sort(key=lambda turn: min(wanted.index(group) for group in turn.groups))

@@ -11,7 +11,7 @@ from plink.files.groups import HostLink, Uplink
 from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, Failure
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
-from plink.probes.uplinks.judge import may_be_more, seen_links
+from plink.probes.uplinks.judge import may_be_more, raise_to_seen_rates
 from plink.probes.uplinks.plan import second_looks
 from plink.probes.uplinks.samples import GroupExchange, HostRates
 
@@ -115,7 +115,7 @@ class UplinkCollector:
         """
         groups = list(self._groups.values())
         carried = self._all_carried()
-        seen = seen_links(links, self._exchanges.values())
+        seen = raise_to_seen_rates(links, self._exchanges.values())
         company_cost = any(
             self._exchanges[way].gbit_s > _SAME * before.gbit_s
             for way, before in self._beside_others.items()
@@ -135,7 +135,7 @@ class UplinkCollector:
     def uplinks(self, links: HostRates) -> list[Uplink]:
         """Return the uplinks known so far, leaving out groups without a reading."""
         groups = list(self._groups.values())
-        links = seen_links(links, self._exchanges.values())
+        links = raise_to_seen_rates(links, self._exchanges.values())
         carried = self._all_carried()
         found = []
         for index, name in enumerate(self._groups):
@@ -151,7 +151,7 @@ class UplinkCollector:
 
     def host_links(self, links: HostRates) -> list[HostLink]:
         """Return each host's best send and receive rates, alone or among others."""
-        seen = seen_links(links, self._exchanges.values())
+        seen = raise_to_seen_rates(links, self._exchanges.values())
         return [
             HostLink(name, seen.send.get(host), seen.receive.get(host))
             for host, name in enumerate(self._names)

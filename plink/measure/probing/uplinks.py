@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from plink.base.errors import PlinkError
-from plink.base.interrupts import held_back_interrupts
+from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
@@ -16,7 +16,7 @@ from plink.files.groups import HostLink, Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume import as_before, resume_state
+from plink.measure.probing.resume import repeat_record, resume_state
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplink_collector import LinkCollector, UplinkCollector
 from plink.probes.errors import OptionError
@@ -111,7 +111,7 @@ def measure_uplinks(
         if not collector.uplinks(links.links()):
             raise
         interrupted = True
-    with held_back_interrupts():
+    with defer_interrupts():
         before = cluster.uplinks
         if wanted or before is None:
             run = RunRecord(
@@ -126,7 +126,7 @@ def measure_uplinks(
                 notes=notes,
             )
         else:
-            run = as_before(before, None, state.moves)
+            run = repeat_record(before, None, state.moves)
         measurement = UplinkMeasurement(
             uplinks=collector.uplinks(links.links()),
             links=_with_earlier(collector.host_links(links.links()), before),

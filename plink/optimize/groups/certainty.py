@@ -10,7 +10,7 @@ import numpy as np
 from plink.base.errors import NotMeasuredError
 from plink.files.cluster import Cluster
 from plink.measure.probing.passes import Pair
-from plink.measure.probing.question import Question
+from plink.measure.probing.stopping_policy import StoppingPolicy
 from plink.optimize.groups.finding import FoundGroups, GroupRequest, UngroupableError, find_groups
 from plink.solvers.groups.levels import LIKELY, SURE
 
@@ -30,10 +30,10 @@ _LEAST_CHANCE = 0.05
 _LEAST_NOISE = 0.01
 
 
-def group_question() -> Question:
+def stop_when_groups_are_certain() -> StoppingPolicy:
     """Return the stopping criterion of `plink probe`: whether the groups are certain."""
     watch = _GroupWatch()
-    return Question(hinges=watch.hinges, answer=watch.answer)
+    return StoppingPolicy(hinges=watch.hinges, answer=watch.answer)
 
 
 class _GroupWatch:

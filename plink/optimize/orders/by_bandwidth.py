@@ -19,7 +19,7 @@ from plink.files.order_basis import order_basis
 from plink.model.distance import filled_bandwidth_distances
 from plink.optimize.orders.domains import Domains, given_order
 from plink.optimize.orders.mesh import algorithm_asked
-from plink.optimize.orders.random_orders import Orders, median_of_random
+from plink.optimize.orders.random_orders import Orders, median_random_cost
 from plink.optimize.orders.request import (
     AFTER_INTERRUPT_S,
     LEAST_RANDOM_S,
@@ -27,7 +27,7 @@ from plink.optimize.orders.request import (
     OnProgress,
     OrderRequest,
 )
-from plink.optimize.orders.slots import peers_of, placed_on, refuse_too_many
+from plink.optimize.orders.slots import build_peer_layout, place_ranks, refuse_too_many
 from plink.solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
 from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import Form, RingForm
@@ -76,7 +76,7 @@ def order_by_bandwidth(
     _refuse(request)
     found = filled_bandwidth_distances(cluster)
     algorithm = algorithm_asked(request, layout)
-    peers = peers_of(algorithm, layout)
+    peers = build_peer_layout(algorithm, layout)
     refuse_too_many(algorithm, peers.ranks, by_table=False)
     form = algorithm.form(peers.ranks)
     domains = Domains.of(hosts, request)
@@ -100,7 +100,7 @@ def order_by_bandwidth(
         ]
         best = min(joined, key=lambda each: (each.farthest, each.cost))
     placement = layout.placement(best.order).tolist()
-    placed = placed_on(hosts, placement)
+    placed = place_ranks(hosts, placement)
     used = list(dict.fromkeys(placement))
     figures, random_orders = _figures(
         found.s_per_gbit, form, peers, best, given, seed=request.seed, deadline=deadline
@@ -163,7 +163,7 @@ def _figures(
     prices = prices_with_slots(form, matrix, peers)
 
     def figures(orders: Orders, until: Deadline) -> Matrix:
-        sums = prices.of_first(orders, until, least=1)
+        sums = prices.price_first(orders, until, least=1)
         farthest = [used.farthest(matrix, orders[0])]
         for order in orders[1 : len(sums)]:
             if until.is_over:
@@ -173,7 +173,7 @@ def _figures(
 
     left_s = min(deadline.left_s, AFTER_INTERRUPT_S) if _is_cut(best) else deadline.left_s
     deadline = Deadline(max(LEAST_RANDOM_S, left_s))
-    (random_farthest, random_sum), count = median_of_random(figures, len(matrix), seed, deadline)
+    (random_farthest, random_sum), count = median_random_cost(figures, len(matrix), seed, deadline)
     given_farthest, given_sum = figures(np.array([given]), deadline)[0]
     return {
         "bottleneck_gbit_s": _gbit_s(best.farthest),

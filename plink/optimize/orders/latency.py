@@ -90,7 +90,7 @@ class LatencyObjective:
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
         """Return costs of the first K of (M, H) orders, as many as the limit allows."""
-        return self._prices.of_first(orders, deadline, least=1)
+        return self._prices.price_first(orders, deadline, least=1)
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
         """Return the range of a placement's cost over unmeasured latencies."""

@@ -21,7 +21,7 @@ from plink.model.estimating import MOST_UNGROUPED
 from plink.optimize.orders.domains import Domains, given_order
 from plink.optimize.orders.latency import FoundOrder, LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
-from plink.optimize.orders.random_orders import median_of_random
+from plink.optimize.orders.random_orders import median_random_cost
 from plink.optimize.orders.request import (
     AFTER_INTERRUPT_S,
     LEAST_RANDOM_S,
@@ -31,9 +31,9 @@ from plink.optimize.orders.request import (
     OrderRequest,
 )
 from plink.optimize.orders.slots import (
+    build_peer_layout,
     layout_of,
-    peers_of,
-    placed_on,
+    place_ranks,
     refuse_too_many,
     with_slots,
 )
@@ -140,10 +140,10 @@ def find_order(
     if best.ended_by == "interrupt":
         random_s = AFTER_INTERRUPT_S
     random_s = max(LEAST_RANDOM_S, min(random_s, deadline.left_s))
-    random_us, random_orders = median_of_random(
+    random_us, random_orders = median_random_cost(
         objective.costs_us, len(hosts), request.seed, Deadline(random_s)
     )
-    placed = placed_on(hosts, placement)
+    placed = place_ranks(hosts, placement)
     names = {host.name for host in placed.hosts}
     used = list(dict.fromkeys(placement))
     following = np.roll(used, -1)
@@ -265,7 +265,7 @@ def _objective(
     known: Distances,
     layout: RankLayout,
 ) -> Objective:
-    peers = peers_of(algorithm, layout)
+    peers = build_peer_layout(algorithm, layout)
     name = request.objective or ("contention" if cluster.uplinks is not None else "latency")
     refuse_too_many(algorithm, peers.ranks, by_table=name == "contention")
     form = algorithm.form(peers.ranks)
@@ -274,12 +274,12 @@ def _objective(
     by_latency = LatencyObjective(form, matrix_us, peers, request.threads)
     if name == "latency":
         return by_latency
-    from plink.model.network import network_of  # noqa: PLC0415  as above
+    from plink.model.network import build_network  # noqa: PLC0415  as above
     from plink.optimize.orders.contention import ContentionObjective  # noqa: PLC0415
 
     return ContentionObjective(
         algorithm.table(peers.ranks, request.size_bytes),
-        network_of(cluster, found=known).network,
+        build_network(cluster, found=known).network,
         peers,
         by_latency,
         request.size_bytes,
@@ -306,7 +306,7 @@ def _confirmed_gain(
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt
     second = LatencyObjective(form, next(readings), peers, request.threads)
-    random_us, _ = median_of_random(second.costs_us, peers.hosts, request.seed, deadline)
+    random_us, _ = median_random_cost(second.costs_us, peers.hosts, request.seed, deadline)
     return 1.0 - second.cost_us(found.order) / float(random_us) if random_us else None
 
 

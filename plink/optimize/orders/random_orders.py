@@ -17,7 +17,7 @@ Orders = npt.NDArray[np.int64]
 _BLOCK = 1 << 16
 
 
-def median_of_random(
+def median_random_cost(
     costs_of: Callable[[Orders, Deadline], Matrix], hosts: int, seed: int, deadline: Deadline
 ) -> tuple[Matrix, int]:
     """Return the median cost of up to `RANDOM_ORDERS` random orders, and their number.

@@ -63,7 +63,7 @@ def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
     return RankLayout(slots, sum(slots) if ranks is None else ranks)
 
 
-def layout_in(cluster: Cluster, order: Order) -> RankLayout:
+def build_layout_like(cluster: Cluster, order: Order) -> RankLayout:
     """Return the layout of an order's number of ranks on the cluster's hosts."""
     return RankLayout(slots_of(order, cluster.hosts), order.ranks)
 
@@ -105,7 +105,7 @@ def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
     return [place_of[host.name] for host in order.runs for _ in range(host.slots)]
 
 
-def peers_of(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
+def build_peer_layout(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
     """Return the layout of an algorithm's peers: its ranks, or hosts with one peer each.
 
     Raises:
@@ -138,7 +138,7 @@ class Placed:
     host_of_rank: Sequence[int] | None
 
 
-def placed_on(hosts: Sequence[Host], placement: Sequence[int]) -> Placed:
+def place_ranks(hosts: Sequence[Host], placement: Sequence[int]) -> Placed:
     """Return the hosts of a placement (the host of every rank), the others as listed."""
     ranks_on = Counter(placement)
     used = list(ranks_on)
@@ -165,7 +165,7 @@ def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
         found = find(name)
     except ValueError as error:
         raise WrongUseError(str(error), ALL_ALGORITHMS) from None
-    ranks = peers_of(found, layout).ranks
+    ranks = build_peer_layout(found, layout).ranks
     refusal = found.refusal(ranks)
     if refusal is not None:
         raise WrongUseError(refusal, _alternative(name, ranks))

@@ -9,7 +9,7 @@ import numpy as np
 
 from plink.base.text import join_texts, rtt_text
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
+from plink.optimize.plans.traffic import build_traffic, measure_traffic, traffic_time_s
 from plink.plans.check_servers import Ports
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, sum_measures
@@ -159,7 +159,7 @@ def candidate(
     """
     forest = build(kind, seen_as or network, order, host_of)
     group_of = with_every_host_grouped(network).group_of[host_of]
-    traffics = [traffic_of(demand, forest) for demand in demands]
+    traffics = [build_traffic(demand, forest) for demand in demands]
     return Candidate(
         kind,
         forest,

@@ -21,7 +21,7 @@ from plink.plans.names import (
     SCATTER,
     SEND_RECEIVE,
 )
-from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, of_allreduce
+from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, allreduce_exchange
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -85,7 +85,7 @@ def between_bytes(demand: Demand, ranks: int) -> Floats:
     return between
 
 
-def least_of(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
+def compute_least_exchange(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
     """Return the least bytes that hosts, or groups of hosts, must exchange.
 
     A segment of a reduce-scatter leaves every party but its owner's once, summed up there, and
@@ -99,7 +99,9 @@ def least_of(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
     """
     hosts = np.asarray(host_of, dtype=np.intp)
     if demand.collective in (ALL_REDUCE, BARRIER):
-        return of_allreduce(BARRIER_BYTES if demand.collective == BARRIER else demand.size_bytes)
+        return allreduce_exchange(
+            BARRIER_BYTES if demand.collective == BARRIER else demand.size_bytes
+        )
     if demand.collective in (REDUCE_SCATTER, BROADCAST, REDUCE, ALL_GATHER):
         # Turned round, a reduce-scatter is an all-gather, and a reduction a broadcast.
         is_gathered = demand.collective in (ALL_GATHER, BROADCAST)

@@ -15,7 +15,7 @@ from plink.solvers.forests.time import forest_table
 from plink.solvers.forests.trees import messages_on_the_way
 
 
-def expected_of_plan(
+def predict_plan_time(
     times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
 ) -> Expected:
     """Return the predicted time of one call along a plan with rank r on host `hosts[r]`."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan, refuse_servers
-from plink.model.network import USUAL_LINK_GBIT_S, network_of
+from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.expected import Expected, ExpectedTimes
-from plink.optimize.plans.demand import Demand, least_of
-from plink.optimize.plans.expecting import expected_of_plan
+from plink.optimize.plans.demand import Demand, compute_least_exchange
+from plink.optimize.plans.expecting import predict_plan_time
 from plink.optimize.plans.on_cluster import grouped_as, hosts_of
 from plink.optimize.plans.servers import members_network
-from plink.optimize.plans.traffic import measure_traffic, traffic_of, traffic_time_s
+from plink.optimize.plans.traffic import build_traffic, measure_traffic, traffic_time_s
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
 from plink.solvers.forests.lower_bound import lower_bound_s
 
@@ -88,7 +88,7 @@ def forecast_plan(
     refuse_servers(plan, source)
     hosts = hosts_of(plan, cluster, source)
     grouped = grouped_as(plan, cluster)
-    known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
+    known = build_network(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     # Hosts without a rank take no part, in what all have to exchange either.
     used, places = np.unique(hosts, return_inverse=True)
     network = members_network(known.network, used, (), np.zeros(0))
@@ -98,19 +98,19 @@ def forecast_plan(
     rows = []
     for name in collectives or COLLECTIVES:
         demand = Demand(name, size)
-        traffic = traffic_of(demand, plan.forest)
+        traffic = build_traffic(demand, plan.forest)
         measures = measure_traffic(traffic, plan.group_of, hosts)
         rows.append(
             CollectiveRow(
                 name,
                 traffic_time_s(traffic, places, network),
-                lower_bound_s(network, least_of(demand, places)),
+                lower_bound_s(network, compute_least_exchange(demand, places)),
                 measures.rounds,
                 measures.wire_bytes,
                 measures.cross_group_bytes,
                 None
                 if times is None or name != ALL_REDUCE
-                else expected_of_plan(times, traffic, size, hosts),
+                else predict_plan_time(times, traffic, size, hosts),
             )
         )
     return PlanForecast(source, plan.kind, len(used), len(hosts), size, rows, known.assumptions)

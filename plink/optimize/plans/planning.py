@@ -15,7 +15,7 @@ from plink.files.hosts import Group
 from plink.files.matrices import Matrix
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
-from plink.model.network import USUAL_LINK_GBIT_S, network_of
+from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.groups.finding import GroupRequest, UngroupableError, find_groups, with_groups
 from plink.optimize.plans.candidates import (
     KINDS,
@@ -27,7 +27,7 @@ from plink.optimize.plans.candidates import (
     near_order,
     refusal,
 )
-from plink.optimize.plans.demand import Demand, least_of
+from plink.optimize.plans.demand import Demand, compute_least_exchange
 from plink.plans.names import ALL_REDUCE
 from plink.plans.ports import PortsVerdict
 from plink.solvers.contention.network import Network
@@ -104,7 +104,7 @@ def find_plan(
     if sum(slots) > MAX_RANKS:
         raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
     grouped = with_known_groups(cluster, request.seed, tell)
-    known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
+    known = build_network(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     network = known.network
     refused = [
         Refused(kind, reason) for kind in KINDS if (reason := refusal(kind, network)) is not None
@@ -138,7 +138,9 @@ def find_plan(
         collectives=tuple(request.collectives),
         groups=tuple(groups),
         predicted=[Predicted(each.kind, each.time_s) for each in candidates],
-        bound_s=sum(lower_bound_s(network, least_of(demand, host_of)) for demand in demands),
+        bound_s=sum(
+            lower_bound_s(network, compute_least_exchange(demand, host_of)) for demand in demands
+        ),
         assumptions=list(known.assumptions),
         seed=request.seed,
         made_from=cluster.file_hash,

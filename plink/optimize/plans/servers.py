@@ -134,7 +134,7 @@ def server_ranks(servers: Sequence[ServerHost], cluster: Cluster, rates: Floats)
     return ranks
 
 
-def assumed_of(servers: Sequence[ServerHost], cluster: Cluster) -> list[str]:
+def describe_port_assumptions(servers: Sequence[ServerHost], cluster: Cluster) -> list[str]:
     """Return the assumptions about the rates of servers' ports, one sentence each."""
     found = []
     for server in servers:

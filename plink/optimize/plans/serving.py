@@ -10,14 +10,14 @@ from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
-from plink.model.network import USUAL_LINK_GBIT_S, network_of
+from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.plans.candidates import Candidate, ChosenCandidate, Refused, asked_for, best
 from plink.optimize.plans.planning import (
     Planned,
     PlanRequest,
     with_known_groups,
 )
-from plink.optimize.plans.servers import assumed_of, parse_servers, server_ranks
+from plink.optimize.plans.servers import describe_port_assumptions, parse_servers, server_ranks
 from plink.optimize.plans.through_servers import HUB, ServerPlanInput, ServerPlanSearch
 from plink.plans.names import ALL_REDUCE
 from plink.plans.ports import judge_ports
@@ -62,7 +62,7 @@ def find_plan_with_servers(
     if sum(slots) + len(servers) > MAX_RANKS:
         raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
     grouped = with_known_groups(cluster, request.seed, tell)
-    known = network_of(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
+    known = build_network(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     setting = ServerPlanInput(
         cluster,
         known.network,
@@ -87,7 +87,7 @@ def find_plan_with_servers(
         groups=_groups_of(grouped.groups, ranks),
         predicted=[Predicted(each.kind, each.time_s) for each in candidates],
         bound_s=search.bound_s(),
-        assumptions=[*known.assumptions, *assumed_of(servers, cluster)],
+        assumptions=[*known.assumptions, *describe_port_assumptions(servers, cluster)],
         seed=request.seed,
         made_from=cluster.file_hash,
         route_ports=chosen.route_ports if has_ports else None,

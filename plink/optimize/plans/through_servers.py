@@ -21,7 +21,7 @@ from plink.optimize.plans.candidates import (
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import distances_without_times
 from plink.optimize.plans.servers import ServerHost, members_network, port_rates
-from plink.optimize.plans.traffic import Traffic, measure_traffic, traffic_of, traffic_time_s
+from plink.optimize.plans.traffic import Traffic, build_traffic, measure_traffic, traffic_time_s
 from plink.plans.by_port import over_ranks
 from plink.plans.check_servers import Flags
 from plink.plans.forest import Forest, make_forest
@@ -64,7 +64,7 @@ class ServerPlanInput:
 
 def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
     """Return the traffic of a collective along a forest through servers, in chunks."""
-    traffic = traffic_of(demand, forest)
+    traffic = build_traffic(demand, forest)
     if traffic.chunks_bytes is None:
         return traffic
     return replace(traffic, chunks_bytes=np.minimum(traffic.chunks_bytes, _CHUNK_BYTES))
@@ -160,7 +160,7 @@ class ServerPlanSearch:
     def _of_workers(self, kind: str, routes: Routes) -> Candidate:
         network, hosts = self._between_workers, self.host_of_rank
         forest = make_forest(*inside_hosts(routes, hosts))
-        traffic = traffic_of(self._demand, forest)
+        traffic = build_traffic(self._demand, forest)
         group_of = with_every_host_grouped(network).group_of[hosts].tolist()
         measures = measure_traffic(traffic, group_of, hosts.tolist())
         return Candidate(kind, forest, traffic_time_s(traffic, hosts, network), measures)

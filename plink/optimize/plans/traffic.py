@@ -57,7 +57,7 @@ class Traffic:
     asks_first: bool = False
 
 
-def traffic_of(demand: Demand, forest: Forest) -> Traffic:
+def build_traffic(demand: Demand, forest: Forest) -> Traffic:
     """Return the traffic of a collective along a forest.
 
     Args:

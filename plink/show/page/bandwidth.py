@@ -10,7 +10,7 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement
-from plink.model.network import capacity, network_of
+from plink.model.network import build_network, capacity
 from plink.show.page.limits import limits_table
 from plink.show.page.links import host_bars, uplink_bars
 from plink.show.page.matrix import LEGEND_TICKS, STOPS, log_stops, matrix_figure, matrix_legend
@@ -43,7 +43,7 @@ def bandwidth_section(subject: Subject) -> Section | None:
     parts = [*_rates(subject, cluster), *_links(subject, cluster), *_uplinks(subject, cluster)]
     if cluster.bandwidth is None and cluster.uplinks is None:
         parts = []
-    network = network_of(cluster, found=subject.distances)
+    network = build_network(cluster, found=subject.distances)
     limits = limits_table(subject, network)
     parts += limits
     if limits and network.assumptions:

@@ -52,9 +52,9 @@ def report(
         ranks = format_count(len(subject.ranks), "rank")
         return f"plink timeline: {ranks}", timeline_sections(subject, sources)
     source = subject.source or ", ".join(named.source for named in subject.orders)
-    return f"plink: {groups_text(subject)}, {source}", sections_of(subject)
+    return f"plink: {groups_text(subject)}, {source}", build_sections(subject)
 
 
-def sections_of(subject: Subject) -> list[Section]:
+def build_sections(subject: Subject) -> list[Section]:
     """Return all sections that are not empty."""
     return [section for make in SECTIONS if (section := make(subject)) is not None]

@@ -42,7 +42,7 @@ class FoundBounds:
     printed_ncc_gbit_s: float | None
 
 
-def found_bounds(
+def compute_bounds(
     model: str, training: Training, racks: Racks | None, network: TrainedNetwork | None
 ) -> FoundBounds:
     """Return all bounds of a training job; `network` is the named model, if any."""

@@ -17,7 +17,7 @@ from plink.files.structs import encode
 from plink.optimize.plans.candidates import Candidate
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
-from plink.optimize.plans.traffic import measure_traffic, traffic_of
+from plink.optimize.plans.traffic import build_traffic, measure_traffic
 from plink.plans.by_port import bytes_by_port
 from plink.plans.forest import NO_PARENT
 from plink.plans.measures import Measures, measure, sum_measures
@@ -186,7 +186,7 @@ def _measured_in(plan: Plan, collective: str) -> Measures:
     if collective == ALL_REDUCE:
         # By all routes, though a small buffer does not use them all.
         return measure(plan.forest, plan.size_bytes, group_of=plan.group_of, host_of=plan.host_of)
-    traffic = traffic_of(Demand(collective, plan.size_bytes), plan.forest)
+    traffic = build_traffic(Demand(collective, plan.size_bytes), plan.forest)
     return measure_traffic(traffic, plan.group_of, plan.host_of)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from plink.training.overlap.line_equations import equations, network_of, unknowns_of
+from plink.training.overlap.line_equations import build_network, equations, unknowns_of
 from plink.training.overlap.network import Network
 from plink.training.overlap.profile import Floats
 from plink.training.overlap.regression import Regression, Rows, robust, weighted_median
@@ -119,7 +119,7 @@ class NetworkFit:
         found = self._best(scales)
         has_startup, has_line = self._told_apart(found, scales)
         self._is_known |= has_startup
-        network = network_of(found.unknowns)
+        network = build_network(found.unknowns)
         self.fitted = Fitted(network, self._is_known, has_line, is_new, found.deviation)
         return self.fitted
 

@@ -23,7 +23,7 @@ def unknowns_of(network: Network) -> Floats:
     return np.array([network.latency_s, network.exclusive_s, network.line_s_per_byte, beyond])
 
 
-def network_of(unknowns: Floats) -> Network:
+def build_network(unknowns: Floats) -> Network:
     """Return the network whose unknowns these are, none negative."""
     latency_s, exclusive_s, line_s, beyond_s = (float(one) for one in unknowns)
     return Network(latency_s, exclusive_s, line_s + beyond_s, line_s)

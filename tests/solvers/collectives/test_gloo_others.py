@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from collective_replay import check_flows, heard
-from plink.solvers.collectives.registry import OTHERS, find, of_collective
+from plink.solvers.collectives.registry import OTHERS, find, find_by_collective
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.time import time_s
 
@@ -48,4 +48,7 @@ def test_messages_that_are_begun_at_once_share_links():
     network = make_network(4, send_bytes_s=1e6, receive_bytes_s=1e6)
     table = find("gloo-all-to-all").table(4, SIZE_BYTES)
     assert time_s(table, network, range(4)) == pytest.approx(0.75 * SIZE_BYTES / 1e6)
-    assert [each.name for each in of_collective("all-to-all")] == ["all-to-all", "gloo-all-to-all"]
+    assert [each.name for each in find_by_collective("all-to-all")] == [
+        "all-to-all",
+        "gloo-all-to-all",
+    ]

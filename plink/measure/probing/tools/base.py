@@ -146,7 +146,7 @@ def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
     return precision_percent
 
 
-def measured_otherwise(source: str, option: str, before: object, given: object) -> WrongUseError:
+def option_changed_error(source: str, option: str, before: object, given: object) -> WrongUseError:
     """Return the error for an option that differs from the earlier measurement's."""
     how = f"without {option}" if before is None else f"with {option}={before}"
     hint = f"leave out {option}={given}, or write a new measurement to another file"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from plink.base.errors import WrongUseError
 from plink.measure.probing.limits import DIRECTIONS, MAX_DURATION_S, MAX_STREAMS
-from plink.measure.probing.tools.base import MeasuringJob, Tool, ToolOptions, measured_otherwise
+from plink.measure.probing.tools.base import MeasuringJob, Tool, ToolOptions, option_changed_error
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -45,7 +45,7 @@ class _TransferOptions(ToolOptions):
         }
         for name, value in before.items():
             if name != "duration_s" and given.get(name, value) != value:
-                raise measured_otherwise(source, name, value, given[name])
+                raise option_changed_error(source, name, value, given[name])
         return cls(**{**before, **given})
 
     def to_record(self) -> dict[str, Any]:

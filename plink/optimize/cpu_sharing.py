@@ -27,7 +27,7 @@ _RUNS = 41
 _Z_OF_90_PERCENT = 1.645
 
 
-def fitted_turn(
+def fit_time_slice(
     clocks: Sequence[FlowClock], times_s: Sequence[Sequence[float]], cores: int
 ) -> Estimate:
     """Return the time slice in µs that fits the measured times best.

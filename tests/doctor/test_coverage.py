@@ -8,8 +8,8 @@ import pytest
 
 from doctor.clusters import drawn
 from plink.base.replacing import replace
+from plink.doctor.coverage import list_coverage
 from plink.doctor.evidence import Evidence
-from plink.doctor.looked_at import looked_at
 
 ASKED_AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=timezone.utc)
 
@@ -32,7 +32,7 @@ def test_each_clause_says_when_it_was_measured(
     cluster = drawn(3).cluster()
     assert cluster.uplinks is not None
     dated = replace(cluster, uplinks=replace(cluster.uplinks, started=started))
-    present = looked_at(Evidence(dated, asked_at=asked_at)).present
+    present = list_coverage(Evidence(dated, asked_at=asked_at)).present
     (links,) = (clause for clause in present if clause.startswith("hosts' links"))
     assert links == f"hosts' links ({len(cluster.hosts)} hosts, {when})"
 
@@ -45,6 +45,6 @@ def test_links_known_from_bandwidths_of_pairs_have_their_date() -> None:
         uplinks=None,
         bandwidth=replace(cluster.bandwidth, started="2026-01-02T03:04:05+00:00"),
     )
-    present = looked_at(Evidence(dated, asked_at=ASKED_AT)).present
+    present = list_coverage(Evidence(dated, asked_at=ASKED_AT)).present
     (links,) = (clause for clause in present if clause.startswith("hosts' links"))
     assert links.endswith("from a file, 2026-01-02 03:04 UTC)")

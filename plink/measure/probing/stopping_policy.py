@@ -1,4 +1,4 @@
-"""Stopping criterion of a measurement: the question that its readings are to answer."""
+"""Policy that tells a measurement which pairs to measure again and when to stop."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def _nothing(_: Cluster) -> Collection[Pair]:
 
 
 @dataclass(frozen=True)
-class Question:
-    """Question that a measurement is to answer, such as which groups there are.
+class StoppingPolicy:
+    """Policy for repeating pairs and for stopping, by the answer that the readings are for.
 
     Args:
         hinges: after each pass, the pairs of the cluster's hosts (indices, in any order) on which
@@ -28,4 +28,4 @@ class Question:
     answer: Callable[[Cluster], Hashable] | None = None
 
 
-NO_QUESTION = Question()
+NO_POLICY = StoppingPolicy()

@@ -15,14 +15,14 @@ from plink.files.measurements import Measurement
 
 
 @dataclass(frozen=True)
-class LookedAt:
+class Coverage:
     """Inputs that were present, with their time, and inputs that were missing."""
 
     present: Sequence[str]
     missing: Sequence[str]
 
 
-def looked_at(evidence: Evidence) -> LookedAt:
+def list_coverage(evidence: Evidence) -> Coverage:
     """Return which inputs the evidence holds, each measured just now or on a date."""
     cluster = evidence.cluster
     present: list[str] = []
@@ -57,7 +57,7 @@ def looked_at(evidence: Evidence) -> LookedAt:
         present.append(f"a tuned job's log ({format_count(evidence.tuned.windows, 'window')})")
     if evidence.comparison is not None:
         present.append(f"a comparison ({format_count(len(evidence.comparison.rows), 'row')})")
-    return LookedAt(present, missing)
+    return Coverage(present, missing)
 
 
 def _first_measurement(cluster: Cluster | None) -> Measurement | None:

@@ -17,7 +17,7 @@ _POLL_S = 0.05
 WriteTo = Callable[[IO[bytes]], object]
 
 
-def write_whole(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
+def write_atomically(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
     """Call `write_to` with a temporary file that replaces `path` once it is complete.
 
     Args:
