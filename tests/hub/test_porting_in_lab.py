@@ -88,6 +88,11 @@ def test_a_throttled_port_gets_its_share_of_what_goes_on(tmp_path: Path) -> None
             assert done.returncode == 0, done.stderr
             return done.stdout
 
+        def measure_share() -> float:
+            """The slow port's share of new services, which each window changes."""
+            weights: list[float] = json.loads(plink("status", address, "--json"))["weights"]
+            return weights[1] / sum(weights)
+
         def create(name: str) -> str:
             secret = tmp_path / name
             plink(
@@ -102,14 +107,13 @@ def test_a_throttled_port_gets_its_share_of_what_goes_on(tmp_path: Path) -> None
             address = addresses[0]
             secret = create("first")
             slow = work(workers, [address], secret, BEFORE, lambda: box.set_rate(1, SLOW))
-            weights = json.loads(plink("status", address, "--json"))["weights"]
-            share = weights[1] / sum(weights)
             # What waits in buffers is not seen: a fifth would be even.
-            assert 0.15 < share < 0.37
-            assert f"{addresses[1]} ({share:.0%} of new services)" in plink("status", address)
+            assert 0.15 < measure_share() < 0.37
             snapshot = plink("checkpoint", address).strip()
             plink("delete", address)
+            before = measure_share()
             secret = create("second")
+            shares = sorted((before, measure_share()))
             plink("restore", address, "--snapshot", snapshot)
             sent = [port[0] for port in box.bytes_through()]
             quick = work(workers, [address], secret, AFTER)
@@ -117,7 +121,7 @@ def test_a_throttled_port_gets_its_share_of_what_goes_on(tmp_path: Path) -> None
                 port[0] - before for port, before in zip(box.bytes_through(), sent, strict=True)
             ]
     # The port carries its share, iterations are shorter, and no value is another.
-    assert sent[1] / sum(sent) == pytest.approx(share, abs=0.03)
+    assert shares[0] - 0.03 < sent[1] / sum(sent) < shares[1] + 0.03
     of_slow, of_quick = (statistics.median(its[0]["times_s"]) for its in (slow, quick))
     assert of_quick < 0.75 * of_slow
     assert {its["digest"] for its in quick} == {straight_on()}
