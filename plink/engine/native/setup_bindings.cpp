@@ -48,7 +48,7 @@ Hello hello_of(int rank, int ranks, int workers, const nb::bytes& job, std::uint
     return hello;
 }
 
-std::unique_ptr<Mesh> parse_mesh_options(int rank, int ranks, int workers, const nb::bytes& job,
+std::unique_ptr<Mesh> mesh_of(int rank, int ranks, int workers, const nb::bytes& job,
                               std::uint64_t plan, const std::vector<int>& listeners,
                               int local_listener,
                               const std::vector<std::vector<std::pair<std::string, int>>>& where,
@@ -111,7 +111,7 @@ void register_setting_up(nb::module_& module) {
         },
         "forest"_a, "chunk_bytes"_a, "in_order"_a);
     nb::class_<Mesh>(module, "Mesh")
-        .def(nb::new_(&parse_mesh_options), "rank"_a, "ranks"_a, "workers"_a, "job"_a, "plan"_a, "listeners"_a,
+        .def(nb::new_(&mesh_of), "rank"_a, "ranks"_a, "workers"_a, "job"_a, "plan"_a, "listeners"_a,
              "local_listener"_a, "endpoints"_a, "congestion"_a, "memory_bytes"_a, "tls"_a.none())
         .def("step", &Mesh::step, "milliseconds"_a, nb::call_guard<nb::gil_scoped_release>())
         .def("missing", &Mesh::missing)

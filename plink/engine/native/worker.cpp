@@ -30,7 +30,7 @@ Worker::Worker(int index, int rank, std::vector<Line> lines, WorkerOptions optio
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       vigil_(options.spin),
       pace_(options.pace) {
-    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + read_log_text(errno));
+    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     epoll_event event{};
     event.events = EPOLLIN;
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event);

@@ -20,7 +20,7 @@ constexpr int kEventsAtOnce = 64;
 Client::Client(std::vector<ClientChunk> chunks, float* gradients, float* values, Wire wire,
                bool is_by_step, std::uint32_t iteration, std::vector<Dialled> links)
     : is_by_step_(is_by_step), epoll_(::epoll_create1(EPOLL_CLOEXEC)), iteration_(iteration) {
-    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + transport::read_log_text(errno));
+    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + transport::text_of(errno));
     state_.chunks = std::move(chunks);
     state_.gradients = gradients;
     state_.values = values;
@@ -54,7 +54,7 @@ void Client::watch_links(std::vector<Dialled> links) {
         event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
         event.data.ptr = link.get();
         if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->fd(), &event) != 0) {
-            throw std::runtime_error("cannot watch a connection: " + transport::read_log_text(errno));
+            throw std::runtime_error("cannot watch a connection: " + transport::text_of(errno));
         }
     }
 }

@@ -35,7 +35,7 @@ void pin(int core) {
 
 Loop::Loop(std::shared_ptr<Events> events, int core)
     : events_(std::move(events)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + transport::read_log_text(errno));
+    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + transport::text_of(errno));
     epoll_event event{};
     event.events = EPOLLIN;
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, alarm_.fd(), &event);

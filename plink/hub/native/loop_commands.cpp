@@ -63,7 +63,7 @@ Link& Loop::watch_link(TenantTurn& turn, std::unique_ptr<Link> link) {
     event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
     event.data.ptr = link.get();
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, link->fd(), &event) != 0) {
-        throw std::runtime_error("cannot watch a connection: " + transport::read_log_text(errno));
+        throw std::runtime_error("cannot watch a connection: " + transport::text_of(errno));
     }
     turn.links.push_back(std::move(link));
     Link& its = *turn.links.back();

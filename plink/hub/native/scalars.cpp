@@ -23,7 +23,7 @@ double number_at(const std::uint8_t* at) {
     return value;
 }
 
-std::string read_log_text(double number, int digits) {
+std::string text_of(double number, int digits) {
     char text[32];
     std::snprintf(text, sizeof(text), "%.*g", digits, number);
     return text;
@@ -84,12 +84,12 @@ Difference difference(const std::uint8_t* one, const std::uint8_t* other, std::s
         const double number = number_at(one + i * sizeof(double));
         const double its = number_at(other + i * sizeof(double));
         if (number == its) continue;
-        Difference found{kNames[i % kNumbers], read_log_text(number, kFewDigits),
-                         read_log_text(its, kFewDigits)};
+        Difference found{kNames[i % kNumbers], text_of(number, kFewDigits),
+                         text_of(its, kFewDigits)};
         found.what += " of group " + std::to_string(i / kNumbers);
         if (found.one == found.other) {
-            found.one = read_log_text(number, kAllDigits);
-            found.other = read_log_text(its, kAllDigits);
+            found.one = text_of(number, kAllDigits);
+            found.other = text_of(its, kAllDigits);
         }
         return found;
     }

@@ -11,7 +11,7 @@ namespace plink::hub {
 transport::Stream taken_over(int fd, const LineOptions& options, bool is_caller) {
     // The caller's own goes on to be its.
     transport::Descriptor own(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
-    if (!own.is_open()) throw std::runtime_error("no descriptor: " + transport::read_log_text(errno));
+    if (!own.is_open()) throw std::runtime_error("no descriptor: " + transport::text_of(errno));
     const int flags = ::fcntl(own.get(), F_GETFL);
     ::fcntl(own.get(), F_SETFL, flags | O_NONBLOCK);
     const bool is_near = transport::is_near(own.get());

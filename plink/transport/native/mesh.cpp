@@ -46,7 +46,7 @@ Mesh::Mesh(const Hello& us, Listeners listeners, std::vector<std::vector<Endpoin
       tls_(std::move(tls)),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       lines_(us.workers + 1U) {
-    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + read_log_text(errno));
+    if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + text_of(errno));
     for (auto& channel : lines_) channel.resize(us_.ranks);
     for (std::size_t i = 0; i < listeners_.tcp.size(); ++i) {
         // Those that call get it with the connection.
@@ -67,7 +67,7 @@ void Mesh::fail(const Pending& pending, const std::string& why) const {
 
 MeshError Mesh::failure(const Pending& pending, const std::string& why) const {
     return {pending.rank,
-            "rank " + std::to_string(pending.rank) + " (" + read_log_text(pending.endpoint) + ") " + why};
+            "rank " + std::to_string(pending.rank) + " (" + text_of(pending.endpoint) + ") " + why};
 }
 
 /// Who refuses us says why on one connection only, and closes all.
@@ -112,7 +112,7 @@ void Mesh::watch(int fd, std::uint32_t events, std::uint64_t number) const {
     event.events = events;
     event.data.u64 = number;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) {
-        throw std::runtime_error("a connection cannot be watched: " + read_log_text(errno));
+        throw std::runtime_error("a connection cannot be watched: " + text_of(errno));
     }
 }
 

@@ -50,7 +50,7 @@ void Mesh::call_remotely(int rank, int channel, int tries) {
         pending.socket =
             Descriptor(::socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     } while (!pending.socket.is_open() && is_out_of_descriptors() && dismiss_one());
-    if (!pending.socket.is_open()) fail(pending, "cannot be called: " + read_log_text(errno));
+    if (!pending.socket.is_open()) fail(pending, "cannot be called: " + text_of(errno));
     set_up(pending.socket.get(), congestion_);
     const auto& own = endpoints_[us_.rank];
     if (own.size() > 1) {
@@ -100,7 +100,7 @@ std::string Mesh::dropped() const {
         if (found == drops_.end()) continue;
         const std::string times =
             found->second == 1 ? "a call" : std::to_string(found->second) + " calls";
-        return "rank " + std::to_string(rank) + " (" + read_log_text(endpoints_[rank].front()) +
+        return "rank " + std::to_string(rank) + " (" + text_of(endpoints_[rank].front()) +
                ") dropped " + times + " before it answered";
     }
     return "";
@@ -108,7 +108,7 @@ std::string Mesh::dropped() const {
 
 std::string Mesh::unreachable(const Pending& pending, int error) {
     const std::string how = pending.tries > 0 ? "dropped this rank's call, and now " : "";
-    return how + "cannot be reached: " + read_log_text(error);
+    return how + "cannot be reached: " + text_of(error);
 }
 
 }  // namespace plink::transport

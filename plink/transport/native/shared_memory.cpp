@@ -23,7 +23,7 @@ constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 std::runtime_error failure(const std::string& what) {
-    return std::runtime_error("no shared memory: " + what + ": " + read_log_text(errno));
+    return std::runtime_error("no shared memory: " + what + ": " + text_of(errno));
 }
 
 }  // namespace
@@ -178,7 +178,7 @@ void SharedMemory::ring_bell() const {
     if (::send(bell_, &byte, sizeof(byte), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return;
     // The bell rings already, or nobody is there.
     if (errno == EAGAIN || errno == EPIPE || errno == ECONNRESET) return;
-    throw std::runtime_error("its bell cannot be rung: " + read_log_text(errno));
+    throw std::runtime_error("its bell cannot be rung: " + text_of(errno));
 }
 
 void SharedMemory::silence_bell() const {

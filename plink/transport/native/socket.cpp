@@ -49,7 +49,7 @@ void Descriptor::reset() {
 }
 
 Alarm::Alarm() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
-    if (!event_.is_open()) throw std::runtime_error("no eventfd: " + read_log_text(errno));
+    if (!event_.is_open()) throw std::runtime_error("no eventfd: " + text_of(errno));
 }
 
 void Alarm::ring() const {
@@ -63,7 +63,7 @@ void Alarm::silence() const {
     [[maybe_unused]] const auto read = ::read(event_.get(), &count, sizeof(count));
 }
 
-std::string read_log_text(const Endpoint& endpoint) {
+std::string text_of(const Endpoint& endpoint) {
     return endpoint.host + " port " + std::to_string(endpoint.port);
 }
 
@@ -93,7 +93,7 @@ void set_up(int fd, const std::string& congestion) {
 void set_congestion_control(int fd, const std::string& name) {
     if (::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name.data(),
                      static_cast<socklen_t>(name.size())) != 0) {
-        throw std::runtime_error("no TCP congestion control " + name + " here: " + read_log_text(errno));
+        throw std::runtime_error("no TCP congestion control " + name + " here: " + text_of(errno));
     }
 }
 
@@ -112,7 +112,7 @@ void send_from(int fd, int family, const std::string& host) {
     // The port is chosen once it is known whom it has to tell apart from others.
     ::setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
     if (::bind(fd, reinterpret_cast<sockaddr*>(&address), size) != 0) {
-        throw std::runtime_error("cannot send from " + host + ": " + read_log_text(errno));
+        throw std::runtime_error("cannot send from " + host + ": " + text_of(errno));
     }
 }
 
@@ -186,6 +186,6 @@ void wait_until_sent(int fd, std::chrono::steady_clock::time_point until) {
 
 bool is_out_of_descriptors() { return errno == EMFILE || errno == ENFILE; }
 
-std::string read_log_text(int error) { return std::generic_category().message(error); }
+std::string text_of(int error) { return std::generic_category().message(error); }
 
 }  // namespace plink::transport

@@ -138,7 +138,7 @@ Tls::Step Tls::shake_hands() {
             throw TlsError("", true);
         case SSL_ERROR_SYSCALL:
             ERR_clear_error();
-            throw TlsError(error == 0 ? "" : read_log_text(error), true);
+            throw TlsError(error == 0 ? "" : text_of(error), true);
         default:
             break;
     }
@@ -191,7 +191,7 @@ std::optional<std::size_t> Tls::read(const iovec& room) {
             break;
         case SSL_ERROR_SYSCALL:
             ERR_clear_error();
-            fail(read_log_text(error == 0 ? ECONNRESET : error));
+            fail(text_of(error == 0 ? ECONNRESET : error));
             break;
         default:
             fail(reason_text(reason_of_failure()));
@@ -255,7 +255,7 @@ std::optional<std::size_t> Tls::write(const std::uint8_t* bytes, std::size_t siz
             break;
         case SSL_ERROR_SYSCALL:
             ERR_clear_error();
-            fail(read_log_text(error == 0 ? EPIPE : error));
+            fail(text_of(error == 0 ? EPIPE : error));
             break;
         default:
             fail(reason_text(reason_of_failure()));

@@ -10,7 +10,7 @@
 namespace plink::transport {
 
 WakeUp::WakeUp() : timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-    if (!timer_.is_open()) throw std::runtime_error("no timer: " + read_log_text(errno));
+    if (!timer_.is_open()) throw std::runtime_error("no timer: " + text_of(errno));
 }
 
 void WakeUp::call_in(std::chrono::nanoseconds delay) const {

@@ -18,7 +18,7 @@ constexpr uint32_t kMaxProcessor = 1023;
 constexpr size_t kMaxLine = 4096;
 constexpr size_t kMaxPercentiles = 16;
 
-std::vector<std::string> split_heading(const std::string& line) {
+std::vector<std::string> words_of(const std::string& line) {
     std::vector<std::string> words;
     size_t begin = 0;
     while ((begin = line.find_first_not_of(' ', begin)) != std::string::npos) {
@@ -148,7 +148,7 @@ bool Control::is_timely(const std::string& verb) const {
 }
 
 bool Control::apply(const std::string& line, Run* run) {
-    std::vector<std::string> words = split_heading(line);
+    std::vector<std::string> words = words_of(line);
     if (words.empty()) return true;
     const std::string& verb = words[0];
     if (!is_timely(verb)) return false;

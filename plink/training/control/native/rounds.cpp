@@ -21,7 +21,7 @@ std::string with_kind(std::uint8_t kind, const std::string& rest) {
 }
 
 /// What a message says that ends everything.
-std::string read_log_text(const std::string& message) {
+std::string text_of(const std::string& message) {
     return as_utf8(std::string_view(message).substr(1));
 }
 
@@ -55,7 +55,7 @@ void Rounds::hear(const Heard& event) {
 
 void Rounds::hear_child(std::int64_t child, const std::string& message) {
     if (kind_of(message) == kFail) {
-        lose(child, read_log_text(message));
+        lose(child, text_of(message));
     } else {
         sweeps_.hear(child, message);
         gather();
@@ -101,7 +101,7 @@ void Rounds::gather() {
 /// Takes a round's result, and passes it on.
 void Rounds::come_down(const std::string& message) {
     const std::uint8_t kind = kind_of(message);
-    if (kind == kFail) return fail_below(read_log_text(message));
+    if (kind == kFail) return fail_below(text_of(message));
     if (!sweeps_.expects(kind)) throw WireError("it takes part in another round");
     pass_down(message);
     sweeps_.end();

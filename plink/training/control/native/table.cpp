@@ -9,7 +9,7 @@ namespace plink::control {
 
 namespace {
 
-std::uint64_t compute_digest(std::uint64_t position, const Request& request) {
+std::uint64_t digest_of(std::uint64_t position, const Request& request) {
     Writer writer;
     writer.request(request);
     return digest(writer.done(), position);
@@ -59,11 +59,11 @@ void Table::put(std::uint64_t position, const RequestRef& request, std::uint64_t
         if (remembers_) before_[position].emplace_back(message, old);
         positions_.erase(old->name);
         if (!old->members.empty()) --groups_;
-        digest_ ^= compute_digest(position, *old);
+        digest_ ^= digest_of(position, *old);
     }
     positions_[request->name] = position;
     if (!request->members.empty()) ++groups_;
-    digest_ ^= compute_digest(position, *request);
+    digest_ ^= digest_of(position, *request);
 }
 
 void Table::forget(std::uint64_t seen) {
