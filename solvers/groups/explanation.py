@@ -112,8 +112,6 @@ def explain_with_times(logs: Floats, is_measured: Mask) -> Explanation:
         is_measured: (N, N) which pairs count.
     """
     best = explain(logs, is_measured)
-    if not best.is_grouped:
-        return best
     latencies, times = fit_times(logs, is_measured, best.times)
     rivals = {**best.rivals, LATENCIES: min(best.rivals[EQUAL], latencies)}
     best = replace(best, rivals=rivals)
@@ -121,6 +119,8 @@ def explain_with_times(logs: Floats, is_measured: Mask) -> Explanation:
     joined = _join_nearest(best)
     is_between = is_measured & (joined[:, None] != joined[None, :])
     for tried in (times, fit_times(logs, is_between, times)[1]):
+        if not tried.any():
+            continue
         pairs = Pairs(logs - add_times(tried, tried), is_measured)
         cost, labels = find_partition(pairs, best.labels)
         cost += price_times(tried, partners, pairs.classes.bandwidth)

@@ -8,12 +8,10 @@ from scipy.spatial.distance import squareform
 
 from plink.solvers.groups.classes import Floats, Ints
 from plink.solvers.groups.pairs import Pairs, sum_rows
-from plink.solvers.groups.prior import log_weights, price_partition
+from plink.solvers.groups.prior import log_weights
 
 # Rounds of densities that follow groups, and of groups that follow densities.
 _ROUNDS = 3
-# Cuts of the tree whose price is looked at.
-_CUTS = 12
 _LEAST_GAIN = 1e-9
 
 
@@ -41,27 +39,23 @@ def find_partition(pairs: Pairs, also: Ints | None = None) -> tuple[float, Ints]
 
 
 def _cut_tree(pairs: Pairs) -> Ints:
-    """Return the labels of the cheapest cut of the average-linkage tree; else the parents."""
-    best, least = pairs.parents, np.inf
+    """Return the labels of the cut of the average-linkage tree whose readings cost least."""
     size = pairs.size
-    steps = size - int(best.max()) - 1
+    steps = size - int(pairs.parents.max()) - 1
     if size < 3 or steps < 1:
-        return best
+        return pairs.parents
     merges = linkage(squareform(pairs.fill_distances(), checks=False), "average")
     # The step at which two units are joined stands for their distance.
     merges[:, 2] = np.arange(size - 1)
     joined = squareform(cophenet(merges)).astype(np.int64)
     within = pairs.count_within(joined, steps)
     useful = np.flatnonzero(pairs.classes.are_nearer(within))
-    costs = pairs.classes.cost_splits(within[useful])
-    for cut in np.argsort(costs)[:_CUTS]:
-        # A unit is named after the first one that it is with.
-        first = np.minimum((joined <= useful[cut]).argmax(axis=1), np.arange(size))
-        labels = np.unique(first, return_inverse=True)[1]
-        cost = costs[cut] + price_partition(labels, pairs.parents)[0]
-        if cost < least:
-            best, least = labels, cost
-    return best
+    if not len(useful):
+        return pairs.parents
+    cut = useful[pairs.classes.cost_splits(within[useful]).argmin()]
+    # A unit is named after the first one that it is with.
+    first = np.minimum((joined <= cut).argmax(axis=1), np.arange(size))
+    return np.unique(first, return_inverse=True)[1]
 
 
 def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:

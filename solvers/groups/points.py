@@ -14,8 +14,8 @@ from plink.solvers.gaps import fill_gaps
 from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
 
 _DIMENSIONS = (1, 2, 3)
-# Common times to start from, in shares of the median reading, and bounds of its logarithm.
-_COMMON_TIMES = (0.02, 0.4)
+# Common time to start from, in shares of the median reading, and bounds of its logarithm.
+_COMMON_TIME = 0.1
 _LEAST_TIME, _MOST_LOG_TIME = 1e-3, 40.0
 _ITERATIONS = 60
 # A point has one coordinate for at least so many readings.
@@ -50,16 +50,15 @@ def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
         unknowns = size * dimensions - dimensions * (dimensions + 1) // 2 + 1
         if len(wanted) < _LEAST_READINGS * unknowns:
             continue
-        for time in _COMMON_TIMES:
-            points, fitted = _fit_points(scaled[:, -dimensions:], time, first, second, wanted)
-            if are_large and _are_clustered(fitted, labels[first] == labels[second]):
-                continue
-            classes = Classes(wanted - np.log(fitted))
-            precision = np.sqrt(partners / dimensions) / (2.5 * classes.bandwidth)
-            ranges = np.maximum(3.46 * points.std(axis=0) * precision, 2.0)
-            # Points can be turned as a whole, which saves coordinates.
-            price = float((size - np.arange(dimensions)) @ np.log(ranges))
-            least = min(least, classes.one_class_cost + price)
+        points, fitted = _fit_points(scaled[:, -dimensions:], first, second, wanted)
+        if are_large and _are_clustered(fitted, labels[first] == labels[second]):
+            continue
+        classes = Classes(wanted - np.log(fitted))
+        precision = np.sqrt(partners / dimensions) / (2.5 * classes.bandwidth)
+        ranges = np.maximum(3.46 * points.std(axis=0) * precision, 2.0)
+        # Points can be turned as a whole, which saves coordinates.
+        price = float((size - np.arange(dimensions)) @ np.log(ranges))
+        least = min(least, classes.one_class_cost + price)
     return least
 
 
@@ -71,9 +70,7 @@ def _are_clustered(distances: Floats, is_within: Mask) -> bool:
     return bool(_LEAST_GAP * np.quantile(distances[is_within], 0.9) < nearest)
 
 
-def _fit_points(
-    begin: Floats, time: float, first: Ints, second: Ints, wanted: Floats
-) -> tuple[Floats, Floats]:
+def _fit_points(begin: Floats, first: Ints, second: Ints, wanted: Floats) -> tuple[Floats, Floats]:
     """Return (N, D) points that fit the wanted logarithms, outliers aside, and (P,) readings."""
     shape = size, _ = begin.shape
 
@@ -101,7 +98,7 @@ def _fit_points(
     with threadpool_limits(limits=1, user_api="blas"):
         fit = minimize(
             lose,
-            np.append(begin.ravel(), np.log(time)),
+            np.append(begin.ravel(), np.log(_COMMON_TIME)),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": _ITERATIONS},
