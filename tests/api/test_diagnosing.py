@@ -40,9 +40,9 @@ def test_a_cluster_and_a_comparison_in_which_all_is_well() -> None:
 
 def test_what_cannot_be_diagnosed_is_refused() -> None:
     cluster = drawn(3).cluster()
-    with pytest.raises(plink.WrongUseError, match="before is no comparison"):
+    with pytest.raises(plink.WrongUseError, match="before is not a comparison"):
         plink.diagnose(comparison(), before=cluster)
-    with pytest.raises(plink.WrongUseError, match="a comparison has no hosts"):
+    with pytest.raises(plink.WrongUseError, match="names no hosts to measure"):
         plink.diagnose(comparison(), live=True)
     with pytest.raises(plink.WrongUseError, match=r"diagnose\(\) takes a Cluster, not Comparison"):
         plink.diagnose(cluster, before=comparison())

@@ -183,7 +183,7 @@ def test_options_say_how_hosts_are_reached(tmp_path: Path) -> None:
     assert build_prober(None, str(hosts), None, ssh, []) is not None
     for given, why in (
         ((None, str(hosts), None, ssh, [plan]), "h2, a host of the plan"),
-        (("c.json", str(hosts), None, ssh, []), "do not go together"),
+        (("c.json", str(hosts), None, ssh, []), "exclude each other"),
         (("-", None, None, ssh, []), "cannot be standard input"),
         ((None, None, "new.json", ssh, []), "--output"),
     ):

@@ -94,7 +94,7 @@ def test_a_note_about_the_diagonal(matrix: Path, capsys: pytest.CaptureFixture[s
         ("", [], "matrix.csv: is empty"),
         ('{"format": "plink.order"}', [], "matrix.csv: is JSON, not CSV"),
         ('{"format": "plink.cluster"}', [], "matrix.csv: version None of plink.cluster"),
-        ('{"format": "plink.cluster"}', ["--unit", "us"], "is a cluster file, which is taken as"),
+        ('{"format": "plink.cluster"}', ["--unit", "us"], "is a cluster file"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_writes_nothing(

@@ -41,7 +41,7 @@ def test_many_orders_take_what_each_takes_and_the_first_is_priced_in_any_case():
     assert times.tolist() == [clock.time_s(order) for order in orders]
     assert len(set(times.tolist())) > 1
     assert clock.times_s(orders, Deadline(0.0)).tolist() == times[:1].tolist()
-    with pytest.raises(ValueError, match="others than hosts 0 to 15"):
+    with pytest.raises(ValueError, match="only hosts 0 to 15"):
         clock.times_s(orders + 1, Deadline(60.0))
 
 

@@ -122,7 +122,7 @@ def test_a_broken_plan_cannot_be_made() -> None:
     up[2, 3] = 0
     with pytest.raises(BrokenForestError, match="route 2: the contribution of rank 0 never"):
         replace(PLAN, forest=replace(PLAN.forest, reduce_parents=up))
-    with pytest.raises(BrokenForestError, match="over 4 ranks, and 3 ranks"):
+    with pytest.raises(BrokenForestError, match="over 4 ranks, but 3 ranks"):
         replace(PLAN, ranks=PLAN.ranks[:3])
 
 

@@ -96,5 +96,5 @@ def test_the_worst_case_of_largest_first():
 
 
 def test_work_needs_workers():
-    with pytest.raises(ValueError, match="0 workers"):
+    with pytest.raises(ValueError, match="workers is 0"):
         partition([1.0], 0)

@@ -177,7 +177,7 @@ def test_uplinks_stay_with_groups_that_have_the_same_hosts(capsys):
     assert [uplink.group for uplink in found.uplinks.uplinks] == ["left"]
     assert "4.00 Gbit/s" in said.out
     assert "uplinks not measured, assumed to be unlimited: g1, g2" in said.err
-    assert "1 uplink is of groups that are gone" in said.err
+    assert "1 uplink belonged to groups that no longer exist" in said.err
 
 
 def test_the_file_passes_through_standard_streams(capsysbinary):
@@ -194,7 +194,7 @@ def test_the_file_passes_through_standard_streams(capsysbinary):
     [
         (["--method", "levels", "--elasticity", "1.5"], "--elasticity 1.5 is for --method linkage"),
         (["--k", "99"], "99 groups cannot be made of 16 hosts"),
-        (["--json", "-o", "-"], "--json and the cluster both want"),
+        (["--json", "-o", "-"], "--json and the cluster both write"),
         (["--elasticity", "3"], "invalid value for '--elasticity'"),
         (["--truth", "none.txt"], "none.txt"),
     ],

@@ -58,7 +58,7 @@ def test_files_that_others_read_are_named(tmp_path: Path, monkeypatch: pytest.Mo
         with hub("--tls", folder) as (server, _):
             server.send_signal(signal.SIGTERM)
             _, said = server.communicate(timeout=30)
-        notes = [line for line in said.splitlines() if "others may read" in line]
+        notes = [line for line in said.splitlines() if "other users can read" in line]
         assert [line.split(": ")[1] for line in notes] == named
 
 
@@ -85,7 +85,7 @@ def test_each_verb_says_where_others_may_read_a_secret(
     for mode, count in ((0o600, 0), (0o640, 1)):
         secret.chmod(mode)
         plink(words)
-        assert capsys.readouterr().err.count("secret: others may read it") == count
+        assert capsys.readouterr().err.count("secret: other users can read it") == count
         shutil.rmtree("out", ignore_errors=True)
 
 
@@ -132,7 +132,7 @@ def test_the_verbs_talk_to_a_server_by_tls(tmp_path: Path, monkeypatch: pytest.M
             Worker([address], "job", read_secret("more.secret"), MANIFEST, options)
         assert server.stderr is not None
         said = [server.stderr.readline(), server.stderr.readline()]
-        assert "by TLS alone" in said[0]
+        assert "with TLS only" in said[0]
         (url,) = re.findall(r"http://\S+", said[1])
         with urllib.request.urlopen(url, timeout=20.0) as answer:
             assert b'plink_hub_wanted_workers{service="job"} 1.0' in answer.read()
@@ -150,7 +150,7 @@ def test_a_server_in_the_clear_says_so(tmp_path: Path, monkeypatch: pytest.Monke
         # The server's threads say theirs when it already has an address.
         said = sorted([server.stderr.readline(), server.stderr.readline()])
         assert "dropped: it speaks TLS, which this server was not told to" in said[0]
-        assert "serving in the clear" in said[1]
+        assert "without encryption" in said[1]
 
 
 def test_a_folder_without_certificates_is_named(

@@ -177,7 +177,7 @@ def test_a_matrix_whose_hosts_are_called_like_columns_is_a_matrix(names: tuple[s
         ("source,destination,rtt_ms\nSao Paulo,b,9\n", None, "is not a host name"),
         ("size (bytes),iterations,bandwidth (MB/s)\n4,10,2.6\n", None, "names no hosts"),
         ("Gbit/s,a,b\na,0,1\nb,1,0\n", None, "holds bandwidths in Gbit/s"),
-        ("us,a,b\na,0,1\nb,1,0\n", "Gbit/s", "no unit of time"),
+        ("us,a,b\na,0,1\nb,1,0\n", "Gbit/s", "not a unit of time"),
     ],
 )
 def test_refusals(text: str, unit: str | None, said: str) -> None:

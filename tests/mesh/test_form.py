@@ -171,7 +171,7 @@ def test_a_mesh_leaves_both_the_given_order_and_one_dimension_behind():
 
 
 def test_a_mesh_takes_no_trees_and_nothing_unknown():
-    with pytest.raises(ValueError, match="sums up no rounds"):
+    with pytest.raises(ValueError, match="not an algorithm of rounds"):
         find_pattern("nccl-tree")
     with pytest.raises(ValueError, match="did you mean"):
         find_pattern("rinng")

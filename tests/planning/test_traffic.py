@@ -149,7 +149,7 @@ def test_ranks_of_a_host_exchange_data_for_free():
 
 @pytest.mark.parametrize("parts", [np.array([0.5, 0.6]), np.array([1.5, -0.5])])
 def test_parts_are_shares(parts):
-    with pytest.raises(ValueError, match="parts are not shares"):
+    with pytest.raises(ValueError, match="must have the sum 1"):
         Demand(REDUCE_SCATTER, S, parts=parts)
     with pytest.raises(ValueError, match="no collective 'allgather'"):
         Demand("allgather", S)

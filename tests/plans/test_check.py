@@ -75,7 +75,7 @@ def test_a_parent_that_is_not_there_is_named(forest: Forest, field: str, data: s
     rank = data.draw(st.integers(0, forest.ranks - 1))
     parent = data.draw(st.sampled_from([-3, forest.ranks, rank, -(1 << 31), (1 << 31) - 1]))
     said = refused(with_parent(forest, field, route, rank, parent))
-    what = "makes rank {} its own parent" if parent == rank else f"has {parent} for the parent of"
+    what = "makes rank {} its own parent" if parent == rank else f"has {parent} as the parent of"
     assert said.startswith(f"route {route}: the {TREES[field]} tree {what.format(rank)}")
     assert f"rank {rank}" in said
 
@@ -115,12 +115,12 @@ def test_the_two_trees_of_a_route_have_one_root():
 def test_weights_sum_up_to_something_finite():
     forest = two_by_two()
     for weights in (np.zeros(4), np.full(4, 1e308)):
-        assert "sum up to nothing" in refused(replace(forest, weights=weights))
+        assert "a finite sum above 0" in refused(replace(forest, weights=weights))
 
 
 def test_shapes_fit():
     forest = two_by_two()
-    assert "not of the same routes" in refused(replace(forest, weights=np.ones(3)))
+    assert "differ in the number of routes" in refused(replace(forest, weights=np.ones(3)))
     fewer = forest.broadcast_parents[:, :3]
     assert "different shapes" in refused(replace(forest, broadcast_parents=fewer))
 

@@ -41,5 +41,5 @@ def test_one_worker_has_nothing_to_aggregate() -> None:
 
 def test_nothing_is_refused() -> None:
     for workers, ports in ((0, 1), (1, 0), (1, float("inf"))):
-        with pytest.raises(ValueError, match="expected at least some"):
+        with pytest.raises(ValueError, match="expected at least 1 worker"):
             judge_ports(workers, ports)

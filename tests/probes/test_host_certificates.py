@@ -157,7 +157,7 @@ def test_a_real_sshd_with_a_certificate(keys: dict[str, Path], tmp_path: Path, b
         elsewhere = f"@cert-authority *.org {public(authority)}\n"
         assert "host key is not known; connect once" in outcome(server, elsewhere)
         wrong = f"@cert-authority * {public(keys['other'])}\n"
-        assert "its certificate is not signed by an authority" in outcome(server, wrong)
+        assert "signed by an authority that known_hosts does not trust" in outcome(server, wrong)
         assert "is revoked" in outcome(server, f"@revoked * {public(authority)}\n{trusted}")
         assert "is revoked" in outcome(server, f"@revoked * {server.host_key}\n{trusted}")
         misnamed = outcome(server, f"@cert-authority * {public(authority)}\n", name="gpu2")

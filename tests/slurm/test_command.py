@@ -113,7 +113,7 @@ def test_the_host_file_has_a_line_a_task_and_a_plain_name(tmp_path):
     assert found == str(tmp_path / "kept" / "7.hosts")
     assert Path(found).read_text() == "n2\nn2\nn1\n"
     assert shell_lines(found).startswith(f"export SLURM_HOSTFILE={found}\n")
-    with pytest.raises(PlinkError, match="cannot stand in a line"):
+    with pytest.raises(PlinkError, match="not safe in a shell assignment"):
         write_hostfile(HOSTS, str(tmp_path / "my hosts"), tmp_path, "7")
     elsewhere = Path(write_hostfile(HOSTS, None, tmp_path / "a $(b)", "7"))
     assert elsewhere.read_text() == "n2\nn2\nn1\n"

@@ -159,13 +159,13 @@ def test_any_racks_aggregate_and_send_little_across(
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: stars(0, [1.0]), "0 workers"),
-        (lambda: stars(2, []), "or there are none"),
-        (lambda: stars(2, [0.0]), "not above 0"),
+        (lambda: stars(0, [1.0]), "workers is 0"),
+        (lambda: stars(2, []), "at least one port"),
+        (lambda: stars(2, [0.0]), "must be above 0"),
         (lambda: central(2, 2), "no worker 2"),
-        (lambda: by_racks([0, 1], [0], [1.0], [1.0, 1.0]), "has no port"),
-        (lambda: by_racks([], [], [], []), "or there are none"),
-        (lambda: by_racks([0], [0], [1.0], [1.0], "bus"), "no way 'bus'"),
+        (lambda: by_racks([0, 1], [0], [1.0], [1.0, 1.0]), "must have a server port"),
+        (lambda: by_racks([], [], [], []), "at least one port"),
+        (lambda: by_racks([0], [0], [1.0], [1.0], "bus"), "between is 'bus'"),
     ],
 )
 def test_what_cannot_be_is_refused(call: object, said: str) -> None:

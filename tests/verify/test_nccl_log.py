@@ -232,4 +232,4 @@ def test_the_command_says_what_nccl_did(tmp_path: Path) -> None:
         "another way than the order: 1 of 2 rings; ring 01 goes n03 n04 n01 n02",
     ]
     done = verified(tmp_path, "", "--python", "python3")
-    assert "nothing is started" in done.stderr
+    assert "no job is started" in done.stderr
