@@ -78,11 +78,11 @@ def test_wrong_uses_are_told(secret: Path, place: str, tmp_path: Path) -> None:
     calling = ("--listen", place, "--secret-file", secret)
     for arguments, said in (
         (("--listen", place), "--listen needs --secret-file FILE"),
-        (calling, "or --expect N: how many hosts will call"),
-        ((*calling, "--via", "env {host}"), "--via and --listen are two ways"),
-        ((*calling, "--user", "me", "--expect", "2"), "--listen takes no options of SSH"),
-        (("h1", "--expect", "2"), "--expect is for hosts that call"),
-        (("h1", "--secret-file", secret), "--secret-file is for --listen"),
+        (calling, "--expect N"),
+        ((*calling, "--via", "env {host}"), "--via and --listen"),
+        ((*calling, "--user", "me", "--expect", "2"), "--listen excludes SSH options"),
+        (("h1", "--expect", "2"), "--expect needs --listen"),
+        (("h1", "--secret-file", secret), "--secret-file needs --listen"),
     ):
         done = plink_here("probe", *arguments, *out)
         assert done.code == 2, done.stderr
