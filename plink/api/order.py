@@ -253,7 +253,7 @@ def _pairs_text(pairs: str | Mapping[str, str | int] | Mapping[str, int]) -> str
 @overload
 def _pairs_text(pairs: str | Mapping[str, str | int] | None) -> str | None: ...
 def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
-    """Return pairs in the syntax of the command line."""
+    """Return a mesh or its traffic as on the command line, such as `dp=4,tp=8`."""
     if pairs is None or isinstance(pairs, str):
         return pairs
     return ",".join(f"{name}={value}" for name, value in pairs.items())

@@ -1,4 +1,4 @@
-"""Opening of files that a user names, which may be pipes, devices or folders."""
+"""Opening of files, pipes and terminals that a user names; folders are refused."""
 
 from __future__ import annotations
 

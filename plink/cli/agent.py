@@ -35,7 +35,9 @@ from plink.cli.stderr import note, read_kept_secret
     help="Seconds to call in vain before giving up.  [default: keep calling]",
 )
 @click.option("--once", is_flag=True, help="End after the first session instead of calling again.")
-@click.option("--json", "as_json", is_flag=True, help="Print every change as one line of JSON.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print each change of state as one line of JSON."
+)
 def command(
     *,
     join: str,

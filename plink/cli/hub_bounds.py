@@ -30,7 +30,7 @@ _MOST_WORKERS = 1 << 20
     "--model",
     required=True,
     metavar="SIZE|NAME",
-    help="Bytes of the model's parameters, such as 390MB, or a network of the paper's Table "
+    help="Bytes of the model's parameters, such as 390MB, or a network of Luo 2020, Table "
     "6.1: alexnet, vgg11, vgg19, googlenet, inception-v3, resnet18, resnet50, resnet269, "
     "resnext269.",
 )

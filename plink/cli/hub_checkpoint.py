@@ -1,4 +1,4 @@
-"""`plink hub checkpoint`: write a snapshot of a service."""
+"""`plink hub checkpoint`: save a job's values and optimizer state on the hub's servers."""
 
 from __future__ import annotations
 

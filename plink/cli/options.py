@@ -178,7 +178,11 @@ class CongestionType(click.ParamType):  # type: ignore[type-arg]  # generic sinc
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name, or fail with a usage error."""
         if not _CONGESTION.fullmatch(str(value)):
-            self.fail(f"{value!r} is not a name such as cubic", param, ctx)
+            self.fail(
+                f"{value!r} is not the name of a congestion control algorithm such as cubic",
+                param,
+                ctx,
+            )
         return str(value)
 
 

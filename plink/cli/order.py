@@ -76,7 +76,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
 @click.option(
     "--traffic",
     metavar="BYTES",
-    help="Bytes (or weights) that each dimension of the mesh moves per iteration, and "
+    help="Bytes (or shares) that each dimension of the mesh moves per iteration, and "
     "optionally its algorithm as ALGO:BYTES; by default pp is a chain, ep all-to-all and "
     "others a ring. Dimensions left out have no traffic (default: --size in each).",
 )

@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     default=600.0,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds after which a simulation is left out.",
+    help="Seconds that one simulation may run; its time is missing if it takes longer.",
 )
 @click.option(
     "--rounds",

@@ -1,4 +1,4 @@
-"""Finding about a tuned job that became slower, from the tuner's log."""
+"""Finding that a job became slower under `plink autotune`, from the tuner's log."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class FitSample(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
-    """Fitted costs and behaviour of a client's software.
+    """Fitted costs of a client: plink's engine, Gloo, Open MPI or MPICH.
 
     Attributes:
         client: `engine`, `gloo`, `openmpi` or `mpich`

@@ -29,7 +29,7 @@ _MOST_DIMENSIONS = 8
 MAX_MESH_RANKS = 1 << 16
 
 _HINT = "write a mesh as dp=4,pp=2,tp=8: the last dimension's ranks are neighbours"
-_TRAFFIC_HINT = "write traffic as tp=2GB,dp=ring:500MB: bytes of an iteration, or weights"
+_TRAFFIC_HINT = "write traffic as tp=2GB,dp=ring:500MB: bytes of an iteration, or shares of it"
 
 
 class MeshDimension(Struct, frozen=True, forbid_unknown_fields=True):

@@ -53,7 +53,7 @@ def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[i
 
 
 def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
-    """Return the forest over ranks and the port of each rank per route, (R, P).
+    """Turn a forest over members, one per network port, into one over P ranks and ports (R, P).
 
     Args:
         members: a forest over M members.

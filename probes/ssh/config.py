@@ -260,7 +260,10 @@ def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
         known: Mapping[str, str] = tokens if found[2] is None else os.environ
         key = found[1] if found[2] is None else found[2]
         if key not in known:
-            raise OptionError(f"the SSH configuration has {clean(found[0])!r} in {clean(text)!r}")
+            where = f"{clean(found[0])!r} of the SSH configuration, in {clean(text)!r},"
+            if found[2] is not None:
+                raise OptionError(f"{where} is an environment variable that is not set")
+            raise OptionError(f"{where} is a token that plink does not expand")
         return known[key]
 
     return _TOKEN.sub(value, text)

@@ -129,7 +129,7 @@ def _partner(
     *,
     sends: bool,
 ) -> tuple[int, int] | None:
-    """Return the host with a new partner, preferably of its own group."""
+    """Return the directed pair of the host and a new partner, of its own group if possible."""
     able = [partner for partner in partners if partner not in {host, before}]
     if not able:
         return None

@@ -45,7 +45,7 @@ class PairOfTrees:
         return both & (diagonal if self.is_one_root else ~diagonal)
 
     def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
-        """Return how often each price is paid at most, (2, N), one rank per host.
+        """Return counts (2, N) of leaf and inner prices whose total both trees never exceed.
 
         The sum of prices times this is no less than what both trees pay in any order. A host pays
         both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,
@@ -67,7 +67,7 @@ class PairOfTrees:
 
 
 def pair_trees(form: TreesForm) -> list[PairOfTrees]:
-    """Return a form's trees, combined in pairs where two have the same shape and ranks.
+    """Return a form's two trees as a pair if they are alike, else each paired with itself.
 
     Others are each paired with themselves, those of one shape once.
     """

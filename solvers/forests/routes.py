@@ -1,4 +1,4 @@
-"""Forests as plain arrays."""
+"""Aggregation forests as plain arrays: weights of routes, and parents in their trees."""
 
 from __future__ import annotations
 

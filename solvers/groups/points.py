@@ -1,4 +1,4 @@
-"""Hosts as points in a space without borders: an explanation that groups have to beat.
+"""Hosts as points in space that form no clusters: the rival explanation to groups.
 
 Hosts lie in a space of one to three dimensions, and each reading adds a common time. The fit is
 priced by the nats that it takes to say the coordinates as precisely as the readings tell.

@@ -42,8 +42,8 @@ def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: s
         wanted = str(Path(path).absolute())
         if not _PLAIN.fullmatch(wanted):
             raise PlinkError(
-                f"{brief(wanted)} has characters that are not safe in a shell assignment",
-                "use letters, digits and . _ + @ : , = - /",
+                f"the path {brief(wanted)} has characters that are not safe in a shell assignment",
+                "choose a path, current folder included, of letters, digits and . _ + @ : , = - /",
             )
         document.write_bytes(wanted, content)
         return wanted

@@ -155,7 +155,9 @@ def _of_topology(
                 if name in groups
                 else f"is not a valid group name: {WORD_EXPECTED}"
             )
-            raise WrongUseError(f"{topology.source}: {brief(name)} {fault}")
+            raise WrongUseError(
+                f"{topology.source}: groups are named after switches, but {brief(name)} {fault}"
+            )
         groups[name] = Group(name, names)
     return list(groups.values())
 

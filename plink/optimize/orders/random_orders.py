@@ -1,4 +1,4 @@
-"""Costs of random orders, as a baseline for comparison."""
+"""Median cost of random orders, the baseline that an order is compared with."""
 
 from __future__ import annotations
 

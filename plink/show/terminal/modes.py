@@ -81,7 +81,7 @@ def _valleys(density: Vector) -> list[int]:
 
 
 def histogram_line(values_us: Vector, width: int) -> str:
-    """Return a logarithmic histogram `width` characters wide; no value is invisible.
+    """Return a histogram of the values' logarithms, `width` bars wide; every value shows.
 
     Args:
         values_us: (M,) finite, not negative; zeros stand in the first bar.
