@@ -97,7 +97,7 @@ def test_launchers_get_there_too(
 def test_options_of_ssh_beside_a_command_are_refused(lab: Lab, via: str) -> None:
     done = plink_here("probe", lab.hosts_file, "--via", via, "--user", "me", "-o", "-")
     assert done.code == 2
-    assert "--user is for SSH, in whose place --via stands" in done.stderr
+    assert "--user applies to SSH, and excludes --via" in done.stderr
 
 
 def test_hosts_that_the_command_does_not_know_are_named(via: str, tmp_path: Path) -> None:
