@@ -318,5 +318,6 @@ def test_damaged_messages_end_in_a_sentence(seed: int) -> None:
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
             net.links[link][0] = bytes(damaged[: rng.randint(1, len(damaged))])
         net.deliver(link)
-    for text in net.failed:
-        assert not text or "broke the protocol of control" in text
+    # What a rank says of it may be damaged on its way to the others.
+    said = [text for text in net.failed if text]
+    assert not said or any("broke the protocol of control" in text for text in said)
