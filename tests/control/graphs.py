@@ -22,7 +22,8 @@ def a_graph(rng: random.Random, nodes: int, edges: int) -> Graph:
     for _ in range(edges - nodes + 1):
         node = rng.randrange(1, nodes)
         inputs[node].append(rng.randrange(node if rng.random() < 0.02 else 0, node + 1) % node)
-    return graph_of(inputs, [node for node in range(nodes) if rng.random() < 0.05])
+    reductions = [node for node in range(nodes) if rng.random() < 0.05]
+    return graph_of(inputs, reductions or [rng.randrange(nodes)])
 
 
 def ancestors(graph: Graph, node: int) -> set[int]:
