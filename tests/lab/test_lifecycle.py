@@ -65,10 +65,15 @@ def test_nothing_is_left_behind(name: str, tmp_path: Path) -> None:
     directory = tmp_path / files
     assert len((directory / "hosts.txt").read_text().split()) == 4
     # A host's processes end with it, also those that ignore a polite request.
-    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(99)"
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        "print('here', flush=True); time.sleep(99)"
+    )
     argv = [*program(), "exec", "--name", name, "n01", "--", sys.executable, "-c", stubborn, name]
-    with subprocess.Popen(argv) as process:
-        wait_for("processes", name)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        # Until then it may not have entered the host.
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"here\n"
         assert run_lab("down", "--name", name).returncode == 0
         process.wait(timeout=5)
     assert traces(name) == NO_TRACES
