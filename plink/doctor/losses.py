@@ -87,10 +87,10 @@ def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
     of_hosts = _gains(_by_host(lost), _by_host(sent))
     # A host of one pair is that pair.
     of_hosts[_by_host(np.sign(sent)) < _LEAST_PAIRS] = 0.0
-    split_pairs = _gains(lost[tuple(pairs.T)], sent[tuple(pairs.T)])
+    of_pairs = _gains(lost[tuple(pairs.T)], sent[tuple(pairs.T)])
     of_groups = _gains(*(_by_group(evidence, matrix) for matrix in (lost, sent)))
     choice = math.log(size + len(pairs) + len(of_groups))
-    kind = int(np.argmax([max(gains, default=0.0) for gains in (of_hosts, split_pairs, of_groups)]))
+    kind = int(np.argmax([max(gains, default=0.0) for gains in (of_hosts, of_pairs, of_groups)]))
     mask = np.zeros((size, size), dtype=np.bool_)
     if kind == 0:
         host = int(np.argmax(of_hosts))
@@ -98,12 +98,12 @@ def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
         how = f"{names[host]} exchanges with all others"
         return _Way((names[host],), how, None, mask), float(of_hosts[host]) - choice
     if kind == 1:
-        place = int(np.argmax(split_pairs))
+        place = int(np.argmax(of_pairs))
         one, other = pairs[place]
         mask[one, other] = True
         ends = (names[int(one)], names[int(other)])
         how = f"{ends[0]} and {ends[1]} exchange"
-        return _Way(ends, how, None, mask), float(split_pairs[place]) - choice
+        return _Way(ends, how, None, mask), float(of_pairs[place]) - choice
     number = int(np.argmax(of_groups))
     group, is_in = evidence.cluster.groups[number], evidence.group_of == number
     how = f"{group.name} exchanges with other groups"

@@ -129,8 +129,8 @@ def embed(
     gain = None
     if parts is not None:
         # Splits are of the first half, the second, the first again and so on.
-        split_halves = [whole(known, fit) for known, fit in zip(parts, chosen.fits, strict=False)]
-        gain = measure_order_gain(parts, split_halves, rng)
+        of_halves = [whole(known, fit) for known, fit in zip(parts, chosen.fits, strict=False)]
+        gain = measure_order_gain(parts, of_halves, rng)
     neighbours = [neighbour_prediction(split.known) for split in splits]
     return Embedding(
         points=final.points * observations.scale ** (1.0 / alpha),

@@ -112,8 +112,8 @@ def _between(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, 
     shares = flat(carried)
     roots = np.argmax(shares.reduce_parents == -1, axis=1)
     if between == "star":
-        build_way = [np.where(everyone == root, -1, root) for root in roots]
-        return [(share, (way, way)) for share, way in zip(shares.weights, build_way, strict=True)]
+        ways = [np.where(everyone == root, -1, root) for root in roots]
+        return [(share, (way, way)) for share, way in zip(shares.weights, ways, strict=True)]
     found = []
     for share, root in zip(shares.weights, roots, strict=True):
         up, down = (everyone + 1) % groups, (everyone - 1) % groups

@@ -36,8 +36,8 @@ def link_loads(masters: Masters, layout: Layout, collective: str) -> tuple[Float
         return host_loads(masters, layout), uplink_loads(masters, layout)
     traffic = build_traffic(Demand(collective, _WHOLE_BYTES), forest_of(masters, layout))
     between = np.zeros((layout.hosts, layout.hosts))
-    split_pairs = traffic_bytes(traffic) / _WHOLE_BYTES
-    np.add.at(between, (layout.host_of[:, None], layout.host_of[None, :]), split_pairs)
+    of_pairs = traffic_bytes(traffic) / _WHOLE_BYTES
+    np.add.at(between, (layout.host_of[:, None], layout.host_of[None, :]), of_pairs)
     np.fill_diagonal(between, 0.0)
     crosses = layout.group_of[:, None] != layout.group_of[None, :]
     crossing = np.where(crosses, between, 0.0)
