@@ -18,6 +18,12 @@ if command -v ccache >/dev/null; then
     export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER:-ccache}
     export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$ROOT} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-yes}
 fi
+# In the pinned versions; requirements, where that is asked for, with hashes of every file as well.
+PIP_INSTALL=("$VENV/bin/python" -m pip install --no-compile -c "$ROOT/constraints.txt")
+INSTALL_REQUIREMENTS=("${PIP_INSTALL[@]}")
+if [[ -n ${PLINK_REQUIRE_HASHES:-} ]]; then
+    INSTALL_REQUIREMENTS=(env "PATH=$VENV/bin:$PATH" "$ROOT/scripts/lib/install_hashed.sh")
+fi
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_INPUT=1 PIP_ROOT_USER_ACTION=ignore
 
 # shellcheck source=scripts/lib/say.sh
@@ -101,7 +107,7 @@ install_plink() {
     if [[ "$(recorded packages)" != "$packages" ]]; then
         rm -f "$VENV/plink-packages"
         pip_install_build_tools
-        if [[ ,$extras, == *,torch,* ]] && ! requires_hashes; then
+        if [[ ,$extras, == *,torch,* ]] && [[ -z ${PLINK_REQUIRE_HASHES:-} ]]; then
             pip_install_torch
         fi
         start_installing_packages "$extras"
@@ -131,13 +137,7 @@ build_wheel() {
 start_installing_packages() {
     PACKAGES_LOG=$(mktemp)
     "$VENV/bin/python" "$ROOT/scripts/lib/requirements.py" "$1" >"$VENV/plink-requirements"
-    if requires_hashes; then
-        PATH="$VENV/bin:$PATH" "$ROOT/scripts/lib/install_hashed.sh" \
-            -r "$VENV/plink-requirements" </dev/null >>"$PACKAGES_LOG" 2>&1 &
-    else
-        "$VENV/bin/python" -m pip install --no-compile -c "$ROOT/constraints.txt" \
-            -r "$VENV/plink-requirements" </dev/null >>"$PACKAGES_LOG" 2>&1 &
-    fi
+    "${INSTALL_REQUIREMENTS[@]}" -r "$VENV/plink-requirements" </dev/null >>"$PACKAGES_LOG" 2>&1 &
     INSTALLING=$!
     trap 'kill "$INSTALLING" 2>/dev/null || true' EXIT
 }
@@ -152,31 +152,21 @@ await_packages() {
     rm -f "$PACKAGES_LOG"
 }
 
-# pip_install WHAT ARGUMENT...: into .venv, in the pinned versions.
+# pip_install WHAT ARGUMENT...
 pip_install() {
-    local what=$1
-    shift
-    run_quietly "$what" "$VENV/bin/python" -m pip install --no-compile \
-        -c "$ROOT/constraints.txt" "$@"
+    run_quietly "$1" "${PIP_INSTALL[@]}" "${@:2}"
 }
 
-# pip_install_hashed WHAT REQUIREMENT...: the same where every file has to have a hash of hashes.txt.
-pip_install_hashed() {
-    local what=$1
-    shift
-    PATH="$VENV/bin:$PATH" run_quietly "$what" "$ROOT/scripts/lib/install_hashed.sh" "$@"
-}
-
-requires_hashes() {
-    [[ -n ${PLINK_REQUIRE_HASHES:-} ]]
+# install_requirements WHAT REQUIREMENT...
+install_requirements() {
+    run_quietly "$1" "${INSTALL_REQUIREMENTS[@]}" "${@:2}"
 }
 
 # Without build isolation the build tools are the pinned ones, and are fetched once. What is never
 # imported need not be compiled, which would take longer than all the rest.
 pip_install_build_tools() {
-    local install=pip_install
-    if requires_hashes; then install=pip_install_hashed; fi
-    "$install" "installing the build tools into .venv" scikit-build-core nanobind click msgspec ||
+    install_requirements \
+        "installing the build tools into .venv" scikit-build-core nanobind click msgspec ||
         die "pip could not install the build tools"
 }
 
