@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -33,8 +32,7 @@ def test_a_compiled_model(tmp_path: Path) -> None:
 
 
 def test_digits_are_learnt_alike(tmp_path: Path) -> None:
-    if importlib.util.find_spec("sklearn") is None:
-        pytest.skip("the digits come with scikit-learn")
+    pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
     epochs = 2
     answers = results(
         training_checks.digits_on_both,
