@@ -11,7 +11,6 @@ whether ranks that share cores spin on them (`plink.solvers.contention.turns`).
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -130,9 +129,8 @@ class FlowClock:
         self._paths = [links.path(one, other) for one, other in hosts]
         self._path_starts, self._path_links = _flat(self._paths)
         self._exchanges = self._found_exchanges()
-        # A fit asks for the same draws, and for the same delays several times, again and again.
+        # A fit asks for the same draws again and again.
         self._drawn: dict[int, list[tuple[float, int, int]]] = {}
-        self._delays_s: tuple[tuple[float, float], list[float]] = (math.nan, math.nan), []
         self._ranks = table.ranks
 
     @property
@@ -163,17 +161,13 @@ class FlowClock:
     def messages(self, manner: Manner, seed: int) -> Messages:
         """Return the messages, with random choices of serialised exchanges and their order."""
         after = [-1] * len(self._senders)
-        for draw, first, second in self._turns_drawn(seed) if manner.serialised > 0.0 else ():
+        for draw, first, second in self._draw_turns(seed) if manner.serialised > 0.0 else ():
             if draw < manner.serialised:
                 after[second] = first
-        costs_s = manner.overhead_s, manner.rendezvous_s
-        known_s, delays_s = self._delays_s
-        if known_s != costs_s:
-            delays_s = [
-                latency_s + manner.overhead_s + (manner.rendezvous_s if size > EAGER_BYTES else 0.0)
-                for latency_s, size in zip(self._latencies_s, self._sizes_bytes, strict=True)
-            ]
-            self._delays_s = costs_s, delays_s
+        delays_s = [
+            latency_s + manner.overhead_s + (manner.rendezvous_s if size > EAGER_BYTES else 0.0)
+            for latency_s, size in zip(self._latencies_s, self._sizes_bytes, strict=True)
+        ]
         return Messages(
             self._ranks,
             self._rounds,
@@ -185,7 +179,7 @@ class FlowClock:
             self._paths,
         )
 
-    def _turns_drawn(self, seed: int) -> list[tuple[float, int, int]]:
+    def _draw_turns(self, seed: int) -> list[tuple[float, int, int]]:
         """Return for each exchange the share from which it is serialised, and which goes first.
 
         Both are drawn in any case, so that times change little with the share.
