@@ -125,7 +125,7 @@ def command(
     if lost and found.groups:
         again = next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way)
         note(
-            f"{format_count(lost, 'uplink')} belonged to groups that no longer exist:  "
+            f"{format_count(lost, 'uplink')} belonged to groups that no longer exist: "
             f"{again} measures these"
         )
     if found.grouping.unmeasured:

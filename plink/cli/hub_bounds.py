@@ -40,7 +40,7 @@ _MOST_WORKERS = 1 << 20
     type=FiniteRange(min=1e-6, max=1e6),
     metavar="SECONDS",
     help=(
-        "Seconds that an iteration computes.  [default:  that of a named network, on a GTX 1080 Ti]"
+        "Seconds that an iteration computes.  [default: that of a named network, on a GTX 1080 Ti]"
     ),
 )
 @click.option(

@@ -38,7 +38,7 @@ _quotas = options_of("What it may take at most")
 @click.option(
     "--workers",
     type=click.IntRange(1, 4096),
-    help="Number of workers that contribute.  [default:  the plan's; required without one]",
+    help="Number of workers that contribute.  [default: the plan's; required without one]",
 )
 @click.option(
     "--worker-secret-file",

@@ -187,12 +187,12 @@ with_probe_options = with_options(
             "duration_s",
             type=click.IntRange(1, MAX_DURATION_S),
             metavar="SECONDS",
-            help="Seconds of a transfer.  [default:  1 for iperf3, 2 for uplinks]",
+            help="Seconds of a transfer.  [default: 1 for iperf3, 2 for uplinks]",
         ),
         _transfers(
             "--streams",
             type=click.IntRange(1, MAX_STREAMS),
-            help="TCP connections of a transfer.  [default:  1]",
+            help="TCP connections of a transfer.  [default: 1]",
         ),
         _transfers(
             "--direction",

@@ -117,7 +117,7 @@ def _say(found: Ordered, seconds: float) -> None:
         names = format_names(found.lost)
         warn(
             f"there are no readings of {format_count(len(found.lost), 'node')}, which come last: "
-            f" {names}"
+            f"{names}"
         )
 
 

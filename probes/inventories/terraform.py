@@ -24,7 +24,7 @@ from plink.probes.inventories.running import output_of
 
 FORM = "terraform:FOLDER[:OUTPUT]"
 _HINT = (
-    "an output must list names or addresses, or objects with name and private_ip,  "
+    "an output must list names or addresses, or objects with name and private_ip, "
     'as in output "hosts" { value = [for m in aws_instance.gpu : {name = m.id, '
     "private_ip = m.private_ip}] }"
 )
