@@ -1,4 +1,4 @@
-"""From the words of a command line to the cases of a bench."""
+"""Conversion of a command line's orders, clients and plans to the cases of a bench."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From launches to the rows of a result: times, what links allow at least, and bytes per link."""
+"""Rows of a bench's result, made from launches: times, limits of links, bytes per link."""
 
 from __future__ import annotations
 

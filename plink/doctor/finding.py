@@ -37,7 +37,7 @@ class FindingKind(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause with everything that it explains.
+    """Cause of slowness that `plink doctor` found, with the evidence that it explains.
 
     Args:
         kind: kind of trouble.

@@ -99,7 +99,7 @@ class ExpectedTimes:
 
     @cached_property
     def latency_s(self) -> list[list[float]]:
-        """One-way latencies between hosts in seconds, shape (N, N)."""
+        """Latencies between hosts, one way, in seconds, shape (N, N)."""
         found: list[list[float]] = self.network.latency_s.tolist()
         return found
 

@@ -1,4 +1,4 @@
-"""What this host is: its names, its addresses, its NVLink domain, its network interfaces."""
+"""Identity of this host: names, addresses, NVLink domain and network interfaces."""
 
 from __future__ import annotations
 

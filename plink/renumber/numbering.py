@@ -27,7 +27,7 @@ _SEARCH_S = 1.0
 
 @dataclass(frozen=True)
 class Basis:
-    """What the order of hosts is found from.
+    """Source of the order of hosts: files or a probe.
 
     Args:
         order: order that ranks follow; None to search for one.
@@ -43,7 +43,7 @@ class Basis:
 
     @property
     def hosts(self) -> list[Host]:
-        """All hosts of the files, each once."""
+        """Hosts of all files, each once."""
         of_order = [] if self.order is None else [*self.order.hosts, *self.order.unused]
         of_cluster = [] if self.cluster is None else self.cluster.hosts
         return list({host.name: host for host in [*of_cluster, *of_order]}.values())

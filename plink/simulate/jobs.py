@@ -28,7 +28,7 @@ CHANGE = 10
 
 @dataclass(frozen=True)
 class Noise:
-    """How readings differ from the truth: lognormal, and now and then far out.
+    """Noise of simulated readings: lognormal, with occasional outliers.
 
     Args:
         iteration, busy: standard deviations of the logarithm.
@@ -86,7 +86,7 @@ def by_model(
     state: State,
     change: tuple[float, State] | None = None,
 ) -> Carried:
-    """All flows begin together and share links fairly, as plink's own model has it."""
+    """Compute a time by plink's own model: flows begin together and share links fairly."""
     sent = traffic_bytes(build_traffic(Demand(collective, size_bytes), forest))
     times = flow_times_s(sent, state)
     if change is not None:
@@ -211,7 +211,7 @@ class Step:
 
 @dataclass(frozen=True)
 class TunedRun:
-    """All of it.
+    """Record of a simulated job that was tuned.
 
     Args:
         steps: a window each.

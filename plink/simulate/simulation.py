@@ -73,7 +73,7 @@ class Row:
 
     @property
     def gain(self) -> float | None:
-        """How many times as long a random order takes."""
+        """Speedup over a random order: its time divided by this order's."""
         if self.order is None or self.random is None:
             return None
         if not self.order.simulated_s or self.random.simulated_s is None:
@@ -106,7 +106,7 @@ class Simulation:
 
 
 def _silent(_text: str) -> None:
-    """Tell nobody."""
+    """Ignore progress."""
 
 
 def simulate(

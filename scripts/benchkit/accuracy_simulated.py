@@ -43,7 +43,7 @@ _MOST_RANDOM = 8
 
 @dataclass(frozen=True)
 class Beside:
-    """One measured case: times in seconds."""
+    """Measured case beside its simulations; times in seconds."""
 
     seed: int
     hosts: int
@@ -55,7 +55,7 @@ class Beside:
 
 
 def beside_measured() -> Iterator[Beside]:
-    """Every measured case of 20 MB in an order that a seed decides."""
+    """Simulate every measured case of 20 MB whose order was drawn from a seed."""
     clusters: dict[int, Cluster] = {}
     for found in _ROW.finditer(PAGE.read_text()):
         seed = int(found["seed"])
@@ -93,7 +93,7 @@ def _cluster(seed: int) -> Cluster:
 
 
 def _orders(hosts: int) -> dict[str, list[int]]:
-    """As `plink bench` draws them, without a seed."""
+    """Return the orders that `plink bench` draws without a seed."""
     generator = random.Random(0)
     found = {"given": list(range(hosts))}
     for number in range(1, _MOST_RANDOM + 1):

@@ -1,4 +1,4 @@
-"""How often groups of networks drawn at random are exactly right, and how sure plink calls them."""
+"""Benchmark of groups on networks drawn at random: exactly right answers, and certainty."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORKERS = 2
 
 @dataclass(frozen=True)
 class Found:
-    """What is found of one network.
+    """Groups that were found in one network.
 
     Args:
         is_exact: the finest true level is among the levels found.

@@ -93,7 +93,7 @@ def _read(path: Path) -> Cluster:
 
 
 def _truths(stem: str, names: Sequence[str]) -> Mapping[str, list[int]]:
-    """What is known of the hosts of a file, by what it is called."""
+    """Return the known groupings of a file's hosts, by name."""
     numbers = [int("".join(filter(str.isdigit, name)) or 0) for name in names]
     return {title: [of(number) for number in numbers] for title, of in KNOWN.get(stem, {}).items()}
 

@@ -91,7 +91,7 @@ def adam(
 
 
 def two_level_table(labels: Labels, size_bytes: float) -> PeerTable:
-    """Two-level hierarchical aggregation, 2LHA (Luo 2020, §4.1).
+    """Build the peer table of two-level hierarchical aggregation, 2LHA (Luo 2020, §4.1).
 
     Every host is the global master of one shard, and of each shard a group has a local master.
     The local masters of a group's shards are its hosts in turn. Rank r is host r. Shards are cut

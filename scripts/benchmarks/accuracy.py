@@ -53,7 +53,7 @@ CLIENTS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the benchmark's options."""
     parser.add_argument("--labs", type=int, default=3, help="how many")
     parser.add_argument("--first", type=int, default=5005, help="seed of the first lab")
     parser.add_argument("--clients", default=CLIENTS, help="client:algorithm,...;client:...")
@@ -137,7 +137,7 @@ def _python(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _compare(lab: AccuracyLab, folder: Path, *, is_again: bool) -> list[Case]:
-    """What was measured beside what is predicted, case by case; fits are made anew as well."""
+    """Compare measured and predicted times case by case, also with new fits."""
     cluster = cluster_file.read_cluster(str(folder / "cluster.json"))
     cases = []
     for kept in cluster.clients:
@@ -163,7 +163,7 @@ def _compare(lab: AccuracyLab, folder: Path, *, is_again: bool) -> list[Case]:
 
 
 def _refit(cluster: Cluster, kept: ClientFit) -> ClientFit:
-    """From the samples that the file holds; the engine's lack its plans."""
+    """Return a new fit of the samples that the file holds; the engine's lack its plans."""
     if kept.client == "engine":
         return kept
     names = cluster.names

@@ -51,7 +51,7 @@ _ASKED_PAIA = 0.99
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a lab."""
+    """Result of discovery in one lab."""
 
     row: Sequence[object]
     lab: DrawnLab
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the benchmark's options."""
     parser.add_argument("--labs", type=int, default=10, help="labs with racks")
     parser.add_argument("--without-racks", type=int, default=5, help="labs of one switch")
     parser.add_argument("--first-seed", type=int, default=1, help="of both kinds")

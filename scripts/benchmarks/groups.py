@@ -1,4 +1,4 @@
-"""How well hosts are embedded and grouped.
+"""Benchmark of how well hosts are embedded and grouped.
 
   affinity   how near hosts of a rack and row are found to be, raw and embedded
   groups     racks and rows found again
@@ -57,7 +57,7 @@ _SIZE_BYTES = 100e6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the benchmark's options."""
     parser.add_argument("files", type=Path, nargs="*", help="in which groups are looked for")
     add_seed_count(parser, 3, "generated data centres of each kind")
     parser.add_argument("--first-seed", type=int, help="of drawn networks; drawn if not given")
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 
 def _set_targets(table: str, rows: Sequence[Sequence[object]], report: Report) -> None:
-    """From what stands in a table."""
+    """Set the targets from the figures of a table."""
     cells = [[str(cell) for cell in row] for row in rows]
     if table == "none":
         claims = max(_first(cell) for row in cells for cell in row[1:])

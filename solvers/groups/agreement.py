@@ -1,4 +1,4 @@
-"""How well two groupings of the same hosts agree."""
+"""Measures of agreement between two groupings of the same hosts."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Explanation:
 
     @cached_property
     def membership(self) -> Membership:
-        """How sure the units' groups are."""
+        """Certainty of the units' groups."""
         return weigh_membership(self.pairs, self.labels)
 
     @property

@@ -50,7 +50,7 @@ _LEAST_RATIO = 1.5
 
 @dataclass(frozen=True)
 class Level:
-    """One grouping of the hosts.
+    """Level of nested groups: one partition of all hosts.
 
     Args:
         labels: (N,) each host's group; `ALONE` for a host that is near no other.
@@ -68,18 +68,18 @@ class Level:
 
     @property
     def groups(self) -> int:
-        """How many groups there are."""
+        """Number of groups."""
         return int(self.labels.max()) + 1
 
     @property
     def alone(self) -> int:
-        """How many hosts are in no group."""
+        """Number of hosts in no group."""
         return int((self.labels == ALONE).sum())
 
 
 @dataclass(frozen=True)
 class Discovery:
-    """What readings say of groups.
+    """Result of discovery: the levels of groups that the readings show, if any.
 
     Args:
         levels: the fewest groups first; empty where groups are less than likely.

@@ -73,7 +73,7 @@ class _Silent:
         """Do a step."""
 
     def say(self, text: str) -> None:
-        """Say something."""
+        """Report a message."""
 
 
 def measure_again(

@@ -107,7 +107,7 @@ class SkippedPart:
 
 @dataclass
 class Readings:
-    """All readings of one imported file.
+    """Readings of pairs of hosts from one imported file.
 
     Args:
         tool: what measured them.

@@ -22,7 +22,7 @@ _MOST_ERROR = 0.5
 
 @dataclass(frozen=True)
 class FitOptions:
-    """How timings become a network.
+    """Options of the fit of a network to timings.
 
     Args:
         windows: so many are remembered.

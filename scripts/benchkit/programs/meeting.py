@@ -1,4 +1,4 @@
-"""How the ranks of a benchmark meet: by PyTorch's store, and in a group of plink's backend."""
+"""Rendezvous of a benchmark's ranks: PyTorch's store, and a group of plink's backend."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PORT = 29400
 
 
 def rank_task() -> dict[str, Any]:
-    """What this rank is told in the first line of standard input; one thread computes for it."""
+    """Return this rank's task, the first line of standard input, and limit it to one thread."""
     task: dict[str, Any] = json.loads(sys.stdin.readline())
     torch.set_num_threads(1)
     os.environ["GLOO_SOCKET_IFNAME"] = interface_of(task["address"])
@@ -29,7 +29,7 @@ def rank_task() -> dict[str, Any]:
 
 
 class Meeting:
-    """All ranks have connected to the store of the first.
+    """Ranks of a benchmark that are connected to the store of the first.
 
     Args:
         task: `rank` and `ranks`, and the `master`, which is rank 0's address.

@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _iterations(dimensions: Sequence[Mapping[str, Any]], repetitions: int) -> list[float]:
-    """How long each iteration took here, after one that is not counted."""
+    """Return the seconds of each iteration on this rank, after one warm-up."""
     sizes = tuple(one["size"] for one in dimensions)
     mesh = init_device_mesh("cpu", sizes, mesh_dim_names=tuple(one["name"] for one in dimensions))
     steps = [
@@ -80,7 +80,7 @@ def _wait(work: dist.Work | None) -> None:
 
 
 def _there_and_back(group: Group, buffer: torch.Tensor) -> None:
-    """To the next stage and from the one before, then the other way round."""
+    """Exchange with the next and the previous pipeline stage, forward and then backward."""
     place, received = group.rank(), torch.empty_like(buffer)
     for step in (1, -1):
         works = []

@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _all_reduces(buffer: torch.Tensor, repetitions: int) -> list[float]:
-    """How long each took here, after one that is not counted."""
+    """Return the seconds of each all-reduce on this rank, after one warm-up."""
     seconds = []
     for _ in range(repetitions + 1):
         dist.barrier()
