@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from itertools import product
 
 import pytest
@@ -21,6 +20,7 @@ from plink.training.overlap.network import Network
 from plink.training.overlap.optimal import optimal
 from plink.training.overlap.profile import Profile
 from plink.training.overlap.timeline import Sharing, communicated_s
+from support.cpu_time import least_cpu_s
 
 _ROUNDING = 1.0 + 1e-9
 _SOAK = 10_000 if os.environ.get("PLINK_SOAK") else 25
@@ -114,19 +114,15 @@ def test_604_gradients_take_a_moment_where_a_proof_takes_seconds() -> None:
     profile = _drawn(random.Random(3), 604)
     # The line carries much more than one collective does, so that many pasts may be the best.
     network = Network(1e-3, 4e-4, 3.2e-8, 2e-8)
-    began_s = time.process_time()
-    optimal(profile, network, 2, width=4)
-    assert time.process_time() - began_s < 1.5
+    assert least_cpu_s(lambda: optimal(profile, network, 2, width=4), 1.5) < 1.5
 
 
 @pytest.mark.timing
 def test_604_gradients_take_a_moment() -> None:
     profile = _drawn(random.Random(3), 604)
     network = Network.of_paper(1.4e-3, 1.7e-9, 1.5, 1e6)
-    began_s = time.process_time()
-    optimal(profile, network, 2)
     # A tenth of that where nothing else runs.
-    assert time.process_time() - began_s < 1.5
+    assert least_cpu_s(lambda: optimal(profile, network, 2), 1.5) < 1.5
 
 
 def test_one_gradient_is_one_collective() -> None:
