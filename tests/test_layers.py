@@ -40,7 +40,7 @@ FOLDERS = (
     "bench",
     "show",
     "schemas",
-    "api",
+    "verbs",
     "cli",
 )
 

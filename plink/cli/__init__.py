@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink import __version__
-from plink.api.errors import to_plink_error
 from plink.base.errors import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -34,6 +33,7 @@ from plink.cli.flags import measuring, resuming, spell_as_options
 from plink.cli.given import RUNNING
 from plink.cli.stderr import print_error
 from plink.probes.errors import ProbesError
+from plink.verbs.errors import to_plink_error
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -12,7 +12,6 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from plink.api.examining import examine
 from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
@@ -33,6 +32,7 @@ from plink.files.comparison import Comparison
 from plink.measure.importing.source import import_measurement, is_log
 from plink.measure.recorded_way import with_recorded
 from plink.show.terminal.paper import paper
+from plink.verbs.live_diagnosis import examine
 
 _OF_LIVE = ("output", "transfers_s", "timeout_s", "listen")
 _PERCENTILE = 10.0

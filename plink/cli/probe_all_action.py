@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from plink.api.chain import GroupsResult, StageResult, probe_all
 from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.text import format_count, format_names
 from plink.cli.probe_action import output_of, read_earlier, request_of, select_tool_options
@@ -27,6 +26,7 @@ from plink.measure.probing.run import ProbeResult
 from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS
 from plink.measure.probing.tools.transfers import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
+from plink.verbs.probe_all import GroupsResult, StageResult, probe_all
 
 
 def run_command(

@@ -44,8 +44,8 @@ def test_dir_lists_the_names_before_any_is_used() -> None:
 
 def test_a_name_is_imported_when_it_is_used() -> None:
     program = (
-        "import sys, plink; before = 'plink.api.order' in sys.modules; plink.order;"
-        "print(before, 'plink.api.order' in sys.modules, 'click' in sys.modules)"
+        "import sys, plink; before = 'plink.verbs.order' in sys.modules; plink.order;"
+        "print(before, 'plink.verbs.order' in sys.modules, 'click' in sys.modules)"
     )
     assert run_python(program).split() == ["False", "True", "False"]
 

@@ -11,7 +11,6 @@ import pytest
 
 import plink
 from api.clusters import rack_cluster, rack_names
-from plink.api import probing
 from plink.base.progress import ProgressListener as Steps
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, Unreachable
@@ -22,6 +21,7 @@ from plink.measure.drift.judge import DistanceChange, DriftJudgement
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult
 from plink.probes.ssh.options import SshOptions
+from plink.verbs import probe as probing
 from support.lab import Lab, lab_cluster
 
 HOSTS = ["n01", "n02", "n03"]

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plink.api.cluster import Cluster as ApiCluster
 from plink.base.errors import WrongUseError
 from plink.cli import run
 from plink.files import cluster as cluster_file
@@ -21,6 +20,7 @@ from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.names import find_name_fault, is_user
 from plink.probes.ssh.config import SshConfig
 from plink.probes.ssh.options import SshOptions
+from plink.verbs.cluster import Cluster as ApiCluster
 from verify.orders import write_order
 
 LEGAL = (

@@ -10,7 +10,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.probes.errors import HostError, ProbesError
 
 if TYPE_CHECKING:
-    from plink.api.cluster import Cluster
+    from plink.verbs.cluster import Cluster
 
 
 _NAMED = 3

@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from plink.api.cluster import Cluster, checked_cluster
-from plink.api.objects import copy_as
-from plink.api.progress import CallbackProgress, OnProgress
-from plink.api.warning import warn
 from plink.base.arguments import number
 from plink.base.errors import WrongUseError
 from plink.base.text import format_count
@@ -19,6 +15,10 @@ from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
 from plink.files.comparison import Comparison
 from plink.probes.ssh.options import SshOptions
+from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.objects import copy_as
+from plink.verbs.progress import CallbackProgress, OnProgress
+from plink.verbs.warning import warn
 
 _SOURCE = "the cluster"
 _TRANSFERS_S = 60.0
@@ -92,10 +92,10 @@ def diagnose(
     asked_at = None
     if live:
         # Who asks no hosts does without connections.
-        from plink.api.errors import plinks_errors  # noqa: PLC0415
-        from plink.api.examining import examine  # noqa: PLC0415
-        from plink.api.probing import build_way  # noqa: PLC0415
         from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
+        from plink.verbs.errors import plinks_errors  # noqa: PLC0415
+        from plink.verbs.live_diagnosis import examine  # noqa: PLC0415
+        from plink.verbs.probe import build_way  # noqa: PLC0415
 
         asked_at = datetime.now(timezone.utc).replace(microsecond=0)
         with plinks_errors():

@@ -6,10 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
-from plink.api.cluster import Cluster, checked_cluster
-from plink.api.objects import PathName
-from plink.api.progress import OnProgress, stages
-from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, check_choice, number, whole
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names, probability_text
@@ -21,6 +17,10 @@ from plink.optimize.groups.finding import (
     find_groups,
     with_groups,
 )
+from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.objects import PathName
+from plink.verbs.progress import OnProgress, stages
+from plink.verbs.warning import warn
 
 Method = Literal["auto", "levels", "linkage", "kmeans"]
 

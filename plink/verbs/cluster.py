@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.api.objects import PathName, copy_as, page
 from plink.base.arguments import number, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
@@ -21,6 +20,7 @@ from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.model.outliers import Outlier, outliers
 from plink.probes.hosts.names import HINT_NAME, find_name_fault
+from plink.verbs.objects import PathName, copy_as, page
 
 _READING = 10.0
 _MAX_SLOTS = 1 << 16

@@ -6,10 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import ClassVar, Literal, get_args
 
-from plink.api.cluster import Cluster, checked_cluster
-from plink.api.objects import PathName, copy_as, page
-from plink.api.progress import OnProgress, stages
-from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
@@ -20,6 +16,10 @@ from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import ALL_REDUCE, checked_collectives
+from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.objects import PathName, copy_as, page
+from plink.verbs.progress import OnProgress, stages
+from plink.verbs.warning import warn
 
 Kind = Literal["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]
 

@@ -8,10 +8,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args, overload
 
-from plink.api.cluster import Cluster, checked_cluster
-from plink.api.objects import PathName, copy_as, page
-from plink.api.progress import OnProgress, search
-from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, check_choice, nearest, number, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.size import DEFAULT_SIZE
@@ -28,6 +24,10 @@ from plink.optimize.orders.request import DistanceSource, OrderRequest
 from plink.optimize.orders.slots import MAX_SLOTS
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from plink.solvers.limits.deadline import Deadline
+from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.objects import PathName, copy_as, page
+from plink.verbs.progress import OnProgress, search
+from plink.verbs.warning import warn
 
 Objective = Literal["latency", "contention", "bandwidth"]
 Engine = Literal["cp-sat", "z3"]

@@ -6,12 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plink.api.cluster import Cluster, checked_cluster
-from plink.api.errors import plinks_errors
-from plink.api.objects import copy_as
-from plink.api.probing import build_way, gaps, tool_options
-from plink.api.progress import CallbackProgress, OnProgress
-from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, number, whole
 from plink.base.text import format_count, format_names
 from plink.measure.drift.judge import expect
@@ -20,6 +14,12 @@ from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.measure.recorded_way import with_recorded
 from plink.model.estimating import estimate_round_trips
 from plink.probes.ssh.options import SshOptions
+from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.errors import plinks_errors
+from plink.verbs.objects import copy_as
+from plink.verbs.probe import build_way, gaps, tool_options
+from plink.verbs.progress import CallbackProgress, OnProgress
+from plink.verbs.warning import warn
 
 _SOURCE = "the cluster"
 

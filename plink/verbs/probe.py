@@ -8,11 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
-from plink.api.cluster import Cluster
-from plink.api.errors import ProbeInterrupted, plinks_errors
-from plink.api.objects import PathName, copy_as
-from plink.api.progress import CallbackProgress, OnProgress
-from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, check_choice, nearest, number, whole
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import brief, format_count
@@ -40,6 +35,11 @@ from plink.probes.inventories.source import parse_hosts
 from plink.probes.reach import Outgoing
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import SSH, ViaOptions
+from plink.verbs.cluster import Cluster
+from plink.verbs.errors import ProbeInterrupted, plinks_errors
+from plink.verbs.objects import PathName, copy_as
+from plink.verbs.progress import CallbackProgress, OnProgress
+from plink.verbs.warning import warn
 
 _SOURCE = "the cluster"
 

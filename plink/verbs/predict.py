@@ -7,11 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, get_args, overload
 
-from plink.api.cluster import Cluster, checked_cluster
-from plink.api.objects import page
-from plink.api.order import Order
-from plink.api.progress import OnProgress, stages
-from plink.api.warning import warn
 from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
@@ -24,6 +19,11 @@ from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
 from plink.optimize.prediction import Forecast, PredictionRow, forecast
 from plink.plans.names import checked_collectives
+from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.objects import page
+from plink.verbs.order import Order
+from plink.verbs.progress import OnProgress, stages
+from plink.verbs.warning import warn
 
 T = TypeVar("T")
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, TypeVar, overload
 
-from plink.api.cluster import Cluster
-from plink.api.objects import PathName, copy_as
-from plink.api.order import Order
-from plink.api.plan import Plan
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.files import cluster as cluster_file
@@ -17,6 +13,10 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.files import plan as plan_file
 from plink.files.comparison import Comparison
+from plink.verbs.cluster import Cluster
+from plink.verbs.objects import PathName, copy_as
+from plink.verbs.order import Order
+from plink.verbs.plan import Plan
 
 _Kind = TypeVar("_Kind", Cluster, Order, Plan, Comparison)
 
