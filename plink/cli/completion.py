@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from plink.base.text import json_text
-
 SHELLS = ("bash", "zsh", "fish")
 # The name that click gives it, for a program that is called plink.
 VARIABLE = "_PLINK_COMPLETE"
@@ -26,7 +24,13 @@ def command(shell: str, *, as_json: bool) -> int:
     ~/.config/fish/completions/plink.fish.
     """
     script = script_for(shell)
-    click.echo(json_text({"shell": shell, "script": script}) if as_json else script.rstrip("\n"))
+    if as_json:
+        from plink.cli.json_output import print_json_line  # noqa: PLC0415  the script is needed at once
+        from plink.files.outputs import Completion  # noqa: PLC0415
+
+        print_json_line(Completion(shell, script))
+    else:
+        click.echo(script.rstrip("\n"))
     return 0
 
 

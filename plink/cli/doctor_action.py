@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import click
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
@@ -16,14 +17,14 @@ from plink.autotune.log import records
 from plink.autotune.log.history import History, history_of
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
 from plink.base.text import format_count, printable
-from plink.cli.json_output import refuse_json_beside
+from plink.cli.json_output import print_json, refuse_json_beside
 from plink.cli.listen_options import take_any_way
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
 from plink.doctor.coverage import list_coverage
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding
+from plink.doctor.finding import Diagnosis, Finding
 from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
@@ -123,9 +124,7 @@ def run_command(
     for text in missed:
         warn(text)
     if options["as_json"]:
-        document.write_bytes(
-            document.STANDARD_STREAM, document.dump(_to_json(evidence, findings, missed))
-        )
+        print_json(_summarize(evidence, findings, missed))
     elif options["output"] != document.STANDARD_STREAM:
         _print(evidence, findings, has_asked=options["live"])
     if findings:
@@ -212,13 +211,10 @@ def _print_wrapped(console: Console, text: str, begin: str) -> None:
         console.print(Text(line), soft_wrap=True)
 
 
-def _to_json(
-    evidence: Evidence, findings: Sequence[Finding], missed: Sequence[str]
-) -> dict[str, Any]:
+def _summarize(evidence: Evidence, findings: Sequence[Finding], missed: Sequence[str]) -> Diagnosis:
     seen = list_coverage(evidence)
-    return {
-        "findings": [finding.to_json() for finding in findings],
-        "looked_at": list(seen.present),
-        "not_looked_at": list(seen.missing),
-        "not_asked": list(missed),
-    }
+    rounded = [
+        replace(each, probability=round(each.probability, 4), cost=round(each.cost, 3))
+        for each in findings
+    ]
+    return Diagnosis(rounded, seen.present, seen.missing, missed)

@@ -32,8 +32,10 @@ def command(
 
     Each server writes a file to its folder (plink hub serve --snapshots); their names are printed.
     """
+    from plink.files.outputs import SnapshotPart, Snapshots  # noqa: PLC0415  numpy
     from plink.hub.admin import checkpoint  # noqa: PLC0415  numpy
 
     saved = checkpoint(servers, read_kept_secret(secret_file), namespace, tls=tls_files(tls))
-    text = "\n".join(its.snapshot for its in saved)
-    print_done(text, {"snapshots": [vars(its) for its in saved]}, as_json=as_json)
+    text = "\n".join(part.snapshot for part in saved)
+    done = Snapshots([SnapshotPart(**vars(part)) for part in saved])
+    print_done(text, done, as_json=as_json)

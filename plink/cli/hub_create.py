@@ -160,6 +160,7 @@ def command(
     addresses, the service's name and its secret.
     """
     from plink.base.text import format_names  # noqa: PLC0415
+    from plink.files.outputs import CreatedService  # noqa: PLC0415  numpy
     from plink.hub import admin  # noqa: PLC0415  numpy
     from plink.hub.service import Quotas, ServiceOptions  # noqa: PLC0415
     from plink.transport.proofs import make_secret  # noqa: PLC0415
@@ -192,7 +193,7 @@ def command(
     except BaseException:
         admin.delete_service(servers, secret, options["namespace"], tls=files)
         raise
-    done = {"namespace": options["namespace"], "worker_secret_file": worker_secret_file}
+    done = CreatedService(options["namespace"], worker_secret_file)
     print_done(worker_secret_file, done, as_json=as_json)
     for hosts, server in zip(racks, servers, strict=False):
         note(f"workers on {format_names(list(dict.fromkeys(hosts)))} call {server}")

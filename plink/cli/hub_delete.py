@@ -33,7 +33,8 @@ def command(
     It does not wait for an iteration's end, which may never come. Its workers are told that it was
     deleted.
     """
+    from plink.files.outputs import DeletedService  # noqa: PLC0415  numpy
     from plink.hub.admin import delete_service  # noqa: PLC0415  numpy
 
     delete_service(servers, read_kept_secret(secret_file), namespace, tls=tls_files(tls))
-    print_done(f"{namespace} has ended", {"namespace": namespace}, as_json=as_json)
+    print_done(f"{namespace} has ended", DeletedService(namespace), as_json=as_json)

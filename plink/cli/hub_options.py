@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
+from plink.cli.json_output import print_json_line
 from plink.cli.stderr import note_if_others_read
 from plink.files import document
 
 if TYPE_CHECKING:
+    from plink.files.structs import Output
     from plink.hub.planned import PlannedService
     from plink.transport.tls import Tls
 
@@ -94,8 +96,9 @@ def tls_files(folder: str | None) -> Tls | None:
     return of_host
 
 
-def print_done(text: str, done: object, *, as_json: bool) -> None:
+def print_done(text: str, done: Output, *, as_json: bool) -> None:
     """Print what a verb has done, as text or JSON."""
-    from plink.base.text import json_text  # noqa: PLC0415  numpy would slow `--help`
-
-    click.echo(json_text(done) if as_json else text)
+    if as_json:
+        print_json_line(done)
+    else:
+        click.echo(text)

@@ -45,8 +45,9 @@ def command(
 
     It may have other servers, ports and cores than the one that wrote it.
     """
+    from plink.files.outputs import RestoredService  # noqa: PLC0415  numpy
     from plink.hub.admin import restore  # noqa: PLC0415  numpy
 
     restore(servers, read_kept_secret(secret_file), namespace, snapshot, tls=tls_files(tls))
-    done = {"namespace": namespace, "snapshot": snapshot}
+    done = RestoredService(namespace, snapshot)
     print_done(f"{namespace} goes on from {snapshot}", done, as_json=as_json)

@@ -72,6 +72,7 @@ def command(
     import socket  # noqa: PLC0415
 
     from plink.cli.stderr import note, note_if_others_read  # noqa: PLC0415
+    from plink.files.outputs import HubAddresses  # noqa: PLC0415  numpy: slow `--help`
     from plink.hub.serving import Server, ServerOptions  # noqa: PLC0415  numpy: slow `--help`
     from plink.transport.addresses import parse_address  # noqa: PLC0415
     from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
@@ -110,7 +111,7 @@ def command(
     )
     with awaited_interrupts() as wait, Server(options, note) as server:
         text = ",".join(server.addresses)
-        print_done(text, {"addresses": server.addresses}, as_json=as_json)
+        print_done(text, HubAddresses(server.addresses), as_json=as_json)
         if tls is None:
             note(
                 "serving without encryption: peers are authenticated, but others on the network "

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from plink.base.errors import WrongUseError
+from plink.base.text import json_text
 from plink.files import document
 
 
@@ -16,3 +19,19 @@ def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
         raise WrongUseError(
             f"--json and {what} both write to standard output", "give the file a name with -o"
         )
+
+
+def print_json(output: Any) -> None:
+    """Print an output (`plink.files.structs.Output`, or a list of them) as JSON, on many lines."""
+    from plink.files.structs import encode  # noqa: PLC0415  numpy would slow `--help`
+
+    content = document.dump(encode(output, with_arrays=True))
+    document.write_bytes(document.STANDARD_STREAM, content)
+
+
+def print_json_line(output: Any) -> None:
+    """Print an output as one line of JSON."""
+    from plink.files.structs import encode  # noqa: PLC0415  as above
+
+    line = f"{json_text(encode(output))}\n"
+    document.write_bytes(document.STANDARD_STREAM, line.encode())

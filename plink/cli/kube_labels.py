@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.next_command import next_command
-from plink.base.text import format_count, json_text
+from plink.base.text import format_count
+from plink.cli.json_output import print_json_line
 from plink.cli.stderr import note, warn
 from plink.deploy.kubernetes.access import reach
 from plink.deploy.kubernetes.api_server import ApiServer
 from plink.deploy.kubernetes.tiers import check_key
-from plink.deploy.kubernetes.writing import Outcome, Request, remove_labels, write_labels
+from plink.deploy.kubernetes.writing import NodeLabels, Request, remove_labels, write_labels
 from plink.files import cluster as cluster_file
 from plink.files import document
 
@@ -58,9 +59,9 @@ def run(file: str | None, options: LabelOptions) -> int:
         else:
             outcome = write_labels(server, cluster, request)
     if options.as_json:
-        click.echo(json_text(_data(outcome, dry_run=options.dry_run)))
+        print_json_line(outcome)
     else:
-        _print(outcome, dry_run=options.dry_run)
+        _print(outcome)
     return _warn(outcome)
 
 
@@ -76,11 +77,11 @@ def _without_groups(cluster: Cluster, options: LabelOptions) -> int:
         f"{next_command('kube', 'labels', '--remove')} removes them"
     )
     if options.as_json:
-        click.echo(json_text(_data(Outcome(), dry_run=options.dry_run)))
+        print_json_line(NodeLabels(options.dry_run))
     return 0
 
 
-def _print(outcome: Outcome, *, dry_run: bool) -> None:
+def _print(outcome: NodeLabels) -> None:
     """Print a table of the labelled nodes, and how many changed."""
     header = ["node", *(key.rpartition("/")[2] for key in outcome.keys), ""]
     rows = [
@@ -91,7 +92,7 @@ def _print(outcome: Outcome, *, dry_run: bool) -> None:
     for row in (header, *rows) if rows else ():
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         click.echo("  ".join(cells).rstrip())
-    would = "would be " if dry_run else ""
+    would = "would be " if outcome.dry_run else ""
     parts = [
         f"{format_count(len(outcome.labels), 'node')} with labels",
         f"{len(outcome.changed)} {would}changed",
@@ -103,11 +104,11 @@ def _print(outcome: Outcome, *, dry_run: bool) -> None:
     click.echo(", ".join(parts), err=True)
 
 
-def _mark(node: str, outcome: Outcome) -> str:
+def _mark(node: str, outcome: NodeLabels) -> str:
     return "changed" if node in outcome.changed else ""
 
 
-def _warn(outcome: Outcome) -> int:
+def _warn(outcome: NodeLabels) -> int:
     """Print warnings about nodes that were not labelled; return the exit code."""
     if len(outcome.keys) < outcome.tiers:
         note(
@@ -138,7 +139,3 @@ def _warn(outcome: Outcome) -> int:
 def _some(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def _data(outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:
-    return {"dry_run": dry_run, **vars(outcome)}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-import click
-
-from plink.base.text import json_text
+from plink.cli.json_output import print_json_line
 from plink.cli.stderr import note, read_kept_secret
 from plink.deploy.kubernetes.folder import SECRET, files, write
+from plink.files.outputs import Manifests
 from plink.transport.proofs import new_secret
 
 
@@ -23,6 +22,6 @@ def run(
     write(Path(output), whole)
     names = sorted(whole)
     if as_json:
-        click.echo(json_text({"output": output, "files": names}))
+        print_json_line(Manifests(output, names))
     note(f"{len(names)} files -> {output}; next: kubectl apply -k {shlex.quote(output)}")
     return 0

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from plink.base.text import json_text
-from plink.cli.json_output import refuse_json_beside
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from plink.cli.json_output import print_json_line, refuse_json_beside
 from plink.deploy.kubernetes.metrics import families, render
 from plink.files import cluster as cluster_file
 from plink.files import document
+from plink.files.outputs import HostMetric, Metric, Metrics, TierMetric
+
+# The struct of a figure, by the names of its labels.
+_METRICS: Mapping[tuple[str, ...], Callable[..., Any]] = {
+    (): Metric,
+    ("tier",): TierMetric,
+    ("host",): HostMetric,
+}
 
 
 def run(file: str, output: str | None, *, as_json: bool) -> int:
@@ -21,9 +31,9 @@ def run(file: str, output: str | None, *, as_json: bool) -> int:
     if output is not None:
         document.write_bytes(output, render(cluster).encode())
     if as_json:
-        found = {
-            name: [{**labels, "value": value} for labels, value in values]
+        metrics = {
+            name: [_METRICS[tuple(labels)](**labels, value=value) for labels, value in values]
             for name, _, values in families(cluster)
         }
-        document.write_bytes(document.STANDARD_STREAM, f"{json_text(found)}\n".encode())
+        print_json_line(Metrics(**metrics))
     return 0

@@ -18,8 +18,8 @@ def command(name: str | None, as_json: bool) -> None:
     import json  # noqa: PLC0415
 
     from plink.base.text import json_text  # noqa: PLC0415
+    from plink.cli.schemas import describe_schemas, schema  # noqa: PLC0415
     from plink.files import document  # noqa: PLC0415
-    from plink.schemas.catalogue import describe_schemas, schema  # noqa: PLC0415
 
     if name is not None:
         text = json.dumps(schema(name), indent=1)

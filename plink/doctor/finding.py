@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from plink.files.limits import Share, Text
+from plink.files.structs import Output
 
 # From these probabilities on a finding is called so. Below the last it is not told.
 _WORDS = ((0.99, "certain"), (0.9, "very likely"), (0.7, "likely"))
@@ -35,32 +39,33 @@ class FindingKind(Enum):
     WRONG_RESULTS = "wrong results"
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Output, frozen=True):
     """Cause of slowness that `plink doctor` found, with the evidence that it explains.
 
-    Args:
-        kind: kind of trouble.
-        hosts: names: one, two for a pair, or all of a group.
-        says: what is wrong, a clause that names the host, pair or group, numbers with units.
-        probability: that this is no chance, 0 to 1 (`plink.doctor.certainty`).
-        cost: how many times longer a transfer takes that needs what is slow, at least 1.
-        advice: what to try, a clause each, the likeliest first.
-        group: the group whose uplink it is; None where it is not about an uplink.
-        evidence: further facts that it explains, a clause each.
+    Attributes:
+        kind: kind of trouble
+        hosts: names of the hosts: one, two for a pair, or all of a group
+        says: what is wrong, a clause that names the host, pair or group, numbers with units
+        probability: probability that this is no chance, 0 to 1 (`plink.doctor.certainty`)
+        cost: factor by which a transfer takes longer that needs what is slow
+        advice: what to try, a clause each, the likeliest first
+        group: group whose uplink it is; null if it is not about an uplink
+        evidence: further facts that it explains, a clause each
     """
+
+    COMPUTED: ClassVar = ("certainty",)
 
     kind: FindingKind
     hosts: Sequence[str]
-    says: str
-    probability: float
-    cost: float
+    says: Text
+    probability: Share
+    cost: Annotated[float, Meta(ge=1)]
     advice: Sequence[str]
-    group: str | None = None
+    group: Text | None = None
     evidence: Sequence[str] = ()
 
     @property
-    def certainty(self) -> str:
+    def certainty(self) -> Text:
         """Probability in words."""
         return next(
             word for least, word in (*_WORDS, (0.0, "possible")) if self.probability >= least
@@ -71,16 +76,18 @@ class Finding:
         """Expected cost, by which findings are ranked."""
         return self.probability * (self.cost - 1.0)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the finding as `--json` prints it."""
-        return {
-            "kind": self.kind.value,
-            "hosts": list(self.hosts),
-            "group": self.group,
-            "says": self.says,
-            "probability": round(self.probability, 4),
-            "certainty": self.certainty,
-            "cost": round(self.cost, 3),
-            "evidence": list(self.evidence),
-            "advice": list(self.advice),
-        }
+
+class Diagnosis(Output, frozen=True):
+    """What slows a cluster or a job down.
+
+    Attributes:
+        findings: findings, the weightiest first
+        looked_at: what there was to look at
+        not_looked_at: what there was not
+        not_asked: hosts that could not be asked, and why
+    """
+
+    findings: Sequence[Finding]
+    looked_at: Sequence[str]
+    not_looked_at: Sequence[str]
+    not_asked: Sequence[str]

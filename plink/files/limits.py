@@ -78,6 +78,10 @@ RttUs = Annotated[float, Meta(ge=0, le=MAX_RTT_US)]
 CostUs = Annotated[float, Meta(ge=0, le=MAX_COST_US)]
 GbitPerSecond = Annotated[float, Meta(ge=0, le=MAX_GBIT_S)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+# Numbers that are only printed, so that nothing limits them from above.
+Whole = Annotated[int, Meta(ge=0)]
+Positive = Annotated[int, Meta(ge=1)]
+Amount = Annotated[float, Meta(ge=0)]
 
 _is_word = re.compile(_WORD).search
 # Half characters, as the command line has bytes that are no text: no file can hold them.

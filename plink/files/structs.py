@@ -12,11 +12,13 @@ import functools
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 import numpy as np
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import fields
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief, printable
@@ -30,6 +32,14 @@ _HEAD = ("format", "version")
 _PLACE = re.compile(r" - at `\$(?P<place>[^`]*)`$")
 _STEP = re.compile(r"\.([A-Za-z_][A-Za-z0-9_]*)|\[([0-9]+)\]")
 _ATTRIBUTE = re.compile(r"^    (\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILINE)
+
+
+class Output(Struct, frozen=True):
+    """Base of what a verb prints with `--json`: every member is printed, None as null.
+
+    A member that is there only sometimes has the default `UNSET`. `COMPUTED` names properties that
+    are printed, too; their types and docstrings are part of the schema.
+    """
 
 
 class FormatError(WrongUseError):
@@ -103,11 +113,13 @@ def encode(value: Any, *, with_arrays: bool = False) -> Any:
         return {name: encode(part, with_arrays=with_arrays) for name, part in named}
     if isinstance(value, (list, tuple)):
         return [encode(part, with_arrays=with_arrays) for part in value]
+    if isinstance(value, Enum):
+        return value.value
     return value.tolist() if isinstance(value, np.ndarray) and not with_arrays else value
 
 
 def _members(struct: Struct) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each member that a file has: format and version first, no None."""
+    """Yield name and value of each member that is written: format and version first."""
     config = struct.__struct_config__
     if config.tag is not None:
         yield str(config.tag_field), config.tag
@@ -116,8 +128,11 @@ def _members(struct: Struct) -> Iterator[tuple[str, Any]]:
     for name in sorted(struct.__struct_fields__, key=lambda name: name not in _HEAD):
         member = getattr(struct, name)
         is_default = name in defaults and defaults[name] == member
-        if not (member is None or name in hidden or is_default):
+        is_absent = member is (UNSET if isinstance(struct, Output) else None)
+        if not (is_absent or name in hidden or is_default):
             yield name, member
+    for name in getattr(struct, "COMPUTED", ()):
+        yield name, getattr(struct, name)
 
 
 def describe_struct(kind: Any) -> dict[str, Any]:
@@ -168,8 +183,25 @@ def _describe_members(schema: dict[str, Any], struct: type[Struct]) -> None:
     tag = struct.__struct_config__.tag_field
     if tag is not None:
         members[tag] = {"description": "which of the kinds this is", **members[tag]}
-    head = [name for name in _HEAD if name in members]
-    schema["required"] = [*head, *schema.get("required", ())]
+    always = [name for name in (tag, *_HEAD) if name in members]
+    if issubclass(struct, Output):
+        optional = {field.name for field in fields(struct) if field.default is UNSET}
+        always += [name for name in members if name not in optional]
+        schema["additionalProperties"] = False
+    for name in getattr(struct, "COMPUTED", ()):
+        members[name] = describe_property(struct, name)
+        always.append(name)
+    schema["required"] = list(dict.fromkeys([*always, *schema.get("required", ())]))
+
+
+def describe_property(struct: type[Struct], name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a property from its return type and its docstring."""
+    function = getattr(struct, name).fget
+    about = inspect.cleandoc(function.__doc__ or "").partition("\n")[0]
+    return {
+        **describe_struct(get_type_hints(function, include_extras=True)["return"]),
+        "description": about,
+    }
 
 
 def _put_in_place(schema: Any, parts: Mapping[str, Any]) -> Any:
@@ -193,7 +225,7 @@ def _defaults(struct: type[Struct]) -> dict[str, Any]:
     """Return the default of each member that has one."""
     return {
         member.name: member.default
-        for member in msgspec.structs.fields(struct)
+        for member in fields(struct)
         if member.default is not msgspec.NODEFAULT
     }
 

@@ -82,6 +82,6 @@ def reference(module: str) -> str:
 
 def schemas() -> dict[str, str]:
     """The text of every JSON Schema by its name."""
-    from plink.schemas.catalogue import makers  # noqa: PLC0415  the site needs it once
+    from plink.cli.schemas import makers  # noqa: PLC0415  the site needs it once
 
     return {name: f"{json.dumps(make(), indent=1)}\n" for name, make in makers().items()}

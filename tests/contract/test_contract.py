@@ -14,9 +14,9 @@ from cli.test_help import commands
 from contract.golden import compare, compare_json
 from hostile.valid import path_of, write_all
 from launchers.texts import HOSTS
+from plink.cli import schemas as catalogue
 from plink.deploy.launchers import FORMATS, TOPOLOGIES
 from plink.files.hosts import Group
-from plink.schemas import catalogue
 from schemas.test_outputs import LINES, Kinds
 from support.plink_command import plink_here
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import plink
-from plink.schemas import catalogue
+from plink.cli import schemas as catalogue
 
 pytest.importorskip("material", reason="the site's generator needs Python 3.11")
 

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 
 from hostile.verbs import verbs
 from plink.cli import cli
-from plink.schemas import catalogue
+from plink.cli import schemas as catalogue
 from support.plink_command import plink_here
 from support.schemas import check
 

@@ -19,9 +19,9 @@ from plink.autotune.protocol import status
 from plink.autotune.protocol.status import Event, JobStatus
 from plink.bench import order_report
 from plink.cli import probe_report, run_
+from plink.cli import schemas as catalogue
 from plink.deploy.run import EndedRank
 from plink.files import comparison as comparison_file
-from plink.schemas import catalogue
 from support.plink_command import plink_here
 from support.schemas import check, fault
 

@@ -19,12 +19,12 @@ import pytest
 
 from plink.autotune.log import records
 from plink.base.errors import WrongUseError
+from plink.cli import schemas as catalogue
 from plink.files import cluster, comparison, document, host_names, json_text, plan
 from plink.files import order as order_file
 from plink.files.fields import Fields
 from plink.hub import snapshot_file
 from plink.probes.hosts.names import find_name_fault
-from plink.schemas import catalogue
 
 # Large files say nothing more than small ones, and take long.
 MOST_BYTES = 1 << 16

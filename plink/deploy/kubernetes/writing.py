@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from msgspec import field
 
 from plink.base.errors import PlinkError
 from plink.deploy.kubernetes.api_server import ApiServer, ConflictError, NoNodeError
 from plink.deploy.kubernetes.labelling import (
     LabelChange,
-    Labels,
     Node,
     find_label_change,
     match_nodes,
@@ -17,6 +18,8 @@ from plink.deploy.kubernetes.labelling import (
 )
 from plink.deploy.kubernetes.tiers import assign_values, find_tiers, keys_of
 from plink.files.cluster import Cluster
+from plink.files.limits import Text, Whole
+from plink.files.structs import Output
 
 # A node changes when its kubelet says something new, about once in five minutes.
 _TRIES = 8
@@ -37,25 +40,26 @@ class Request:
     dry_run: bool = False
 
 
-@dataclass
-class Outcome:
-    """Result of labelling nodes, or of a dry run.
+class NodeLabels(Output, frozen=True):
+    """Labels, and what changed.
 
-    Args:
-        keys: keys of the tiers that were found, the finest first.
-        tiers: how many were found, which may be more than there are keys.
-        labels: labels of every node that is labelled: key to value.
-        changed: nodes whose labels changed, in the order of their names.
-        cleared: nodes that lost all labels of plink.
-        kept: nodes of hosts that could not be measured, which keep the labels that they have.
-        conflicts: keys of labels that something else wrote, by node.
-        not_nodes: hosts that are no node.
-        gone: nodes that went meanwhile.
+    Attributes:
+        dry_run: whether nothing was changed: then the rest would be
+        keys: keys of the labels of each tier, the nearest first
+        tiers: number of tiers that were found, which may exceed the number of keys
+        labels: labels of each node, value by key
+        changed: nodes with labels that changed, by name
+        cleared: nodes that lost all labels of plink
+        kept: nodes that were not measured and keep their labels
+        conflicts: keys of labels that something else wrote, by node
+        not_nodes: hosts that are not nodes
+        gone: nodes that disappeared meanwhile
     """
 
+    dry_run: bool
     keys: Sequence[str] = ()
-    tiers: int = 0
-    labels: dict[str, Labels] = field(default_factory=dict)
+    tiers: Whole = 0
+    labels: dict[str, Mapping[str, Text]] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     cleared: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -64,7 +68,7 @@ class Outcome:
     gone: list[str] = field(default_factory=list)
 
 
-def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> Outcome:
+def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> NodeLabels:
     """Label the nodes of a cluster's hosts with their tiers, and no other nodes.
 
     Nodes that plink labelled and that are not among the hosts lose those labels, unless they are
@@ -75,13 +79,13 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> Outco
         WrongUseError: the cluster's groups, or its hosts, do not fit nodes.
     """
     tiers = find_tiers(cluster)
-    outcome = Outcome(keys_of(request.keys, len(tiers)), len(tiers))
+    outcome = NodeLabels(request.dry_run, keys_of(request.keys, len(tiers)), len(tiers))
     nodes = sorted(server.nodes(), key=lambda node: node.name)
     node_of = match_nodes(cluster, nodes)
     unknown = not_measured(cluster)
-    outcome.not_nodes = [
+    outcome.not_nodes.extend(
         name for name in cluster.names if name not in node_of and name not in unknown
-    ]
+    )
     wanted: dict[str, dict[str, str]] = {
         node: {} for host, node in node_of.items() if host not in unknown
     }
@@ -99,26 +103,26 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> Outco
     unknown_nodes = {node_of.get(host, host) for host in unknown}
     for node in nodes:
         if node.name in unknown_nodes:
-            outcome.kept += [node.name] if node.written else []
+            outcome.kept.extend([node.name] if node.written else [])
         else:
             _bring(server, node, wanted.get(node.name, {}), request, outcome)
     return outcome
 
 
-def remove_labels(server: ApiServer, *, dry_run: bool = False) -> Outcome:
+def remove_labels(server: ApiServer, *, dry_run: bool = False) -> NodeLabels:
     """Remove the labels that plink wrote from all nodes.
 
     Raises:
         PlinkError: the API server does not answer, or refuses.
     """
-    outcome = Outcome()
+    outcome = NodeLabels(dry_run)
     for node in sorted(server.nodes(), key=lambda node: node.name):
         _bring(server, node, {}, Request((), dry_run=dry_run), outcome)
     return outcome
 
 
 def _bring(
-    server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request, outcome: Outcome
+    server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request, outcome: NodeLabels
 ) -> None:
     """Change one node's labels as wanted, and record the result."""
     try:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_origin
 
 from plink.base.errors import WrongUseError
+from plink.deploy.kubernetes.writing import NodeLabels
+from plink.doctor.finding import Diagnosis
+from plink.files import outputs
 from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
 from plink.files.order import Order
 from plink.files.plan import Plan
+from plink.files.structs import describe_struct
 from plink.schemas import (
     autotune,
     bench,
-    doctor,
     hub,
     hub_figures,
     jobs,
-    kubernetes,
     measuring,
     order,
     parts,
@@ -27,7 +30,7 @@ from plink.schemas import (
     simulation,
     timeline,
 )
-from plink.schemas.parts import Schema, closed_object, list_of
+from plink.schemas.parts import Schema
 
 Make = Callable[[], Schema]
 
@@ -59,34 +62,11 @@ def _file(kind: Any, what: str) -> Schema:
     return parts.document(name, what, schema)
 
 
-def schema_output() -> Schema:
-    """Return the schema of what `plink schema --json` prints."""
-    what = "The names of all schemas, or a schema: what `plink schema --json` prints"
-    row = closed_object(
-        "a schema",
-        {"name": parts.text("of the schema"), "of": parts.text("what it is of, in words")},
-    )
-    of_a_schema = {"description": "a schema", "type": "object", "required": ["$schema"]}
-    return parts.document(
-        "plink schema --json", what, parts.any_of(what, [list_of("all schemas", row), of_a_schema])
-    )
-
-
-def completion_output() -> Schema:
-    """Return the schema of what `plink completion --json` prints."""
-    what = "What lets a shell complete commands: what `plink completion --json` prints"
-    required = {
-        "shell": parts.one_of("that it is for", ["bash", "zsh", "fish"]),
-        "script": parts.text("that the shell is to read"),
-    }
-    return parts.document("plink completion --json", what, closed_object(what, required))
-
-
-# Of what a verb prints with `--json`.
-OUTPUTS: Mapping[str, Make] = {
+# What each verb prints with `--json`: a struct, several where it depends on the input, or a list.
+OUTPUTS: Mapping[str, Any] = {
     "probe": measuring.probe_output,
     "check": measuring.check_output,
-    "doctor": doctor.doctor_output,
+    "doctor": Diagnosis,
     "show": shown.show_output,
     "group": shown.group_output,
     "order": order.order_output,
@@ -106,21 +86,24 @@ OUTPUTS: Mapping[str, Make] = {
     "import": measuring.import_output,
     "export": measuring.export_output,
     "slurm-order": jobs.slurm_order_output,
-    "kube manifests": kubernetes.manifests_output,
-    "kube labels": kubernetes.labels_output,
-    "kube metrics": kubernetes.metrics_output,
-    "hub serve": hub.serve_output,
-    "hub create": hub.create_output,
-    "hub status": hub.status_output,
-    "hub checkpoint": hub.checkpoint_output,
-    "hub restore": hub.restore_output,
-    "hub delete": hub.delete_output,
+    "kube manifests": outputs.Manifests,
+    "kube labels": NodeLabels,
+    "kube metrics": outputs.Metrics,
+    "hub serve": outputs.HubAddresses,
+    "hub create": outputs.CreatedService,
+    "hub status": outputs.HubStatus,
+    "hub checkpoint": outputs.Snapshots,
+    "hub restore": outputs.RestoredService,
+    "hub delete": outputs.DeletedService,
     "hub bounds": hub_figures.bounds_output,
     "hub cost": hub_figures.cost_output,
     "agent": jobs.agent_output,
-    "schema": schema_output,
-    "completion": completion_output,
+    "schema": (Sequence[outputs.SchemaRow], outputs.JsonSchema),
+    "completion": outputs.Completion,
 }
+
+# What is printed, where it is not of a single struct.
+ABOUT = {"schema": "The names of all schemas, or a schema"}
 
 # Verbs that print an object a line, each of which the schema is of.
 PRINT_LINES = ("autotune serve", "autotune attach", "run", "agent")
@@ -133,7 +116,23 @@ def output_name(verb: str) -> str:
 
 def makers() -> dict[str, Make]:
     """Return the function that builds each schema, by schema name: files, then outputs."""
-    return {**FILES, **{output_name(verb): make for verb, make in OUTPUTS.items()}}
+    made = {output_name(verb): functools.partial(_describe_output, verb) for verb in OUTPUTS}
+    return {**FILES, **made}
+
+
+def _describe_output(verb: str) -> Schema:
+    """Return the schema of what a verb prints; its description is that of the first struct."""
+    kinds = OUTPUTS[verb]
+    if not isinstance(kinds, type | tuple) and callable(kinds) and get_origin(kinds) is None:
+        made: Schema = kinds()
+        return made
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    schemas = [describe_struct(kind) for kind in kinds]
+    about = (ABOUT.get(verb) or schemas[0]["description"]).removesuffix(".")
+    schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+    return parts.document(
+        f"plink {verb} --json", f"{about}: what `plink {verb} --json` prints", schema
+    )
 
 
 def schema(name: str) -> Schema:
