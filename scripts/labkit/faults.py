@@ -55,13 +55,15 @@ KINDS: dict[str, Callable[[State, Fault], Remedy]] = {
     "one-way": lambda state, fault: traffic_faults.blackhole(state, [fault.host], fault.others),
     "partition": lambda state, fault: traffic_faults.blackhole(state, [fault.host, *fault.others]),
 }
+# They are there before the round goes on, however busy the machine is. The others last for a while
+# or wait for a program.
+_AT_ONCE = ("cut", "silence", "down", "mute", "one-way", "partition")
 
 
 class Injector:
     """Brings about the faults of a script in a standing lab of root's.
 
-    A context manager: leaving it undoes them all. `reach` returns at once; what is due happens in
-    a thread of its own, as it would in the world.
+    A context manager: leaving it undoes them all.
     """
 
     def __init__(self, lab: str, script: Iterable[Fault]) -> None:
@@ -93,13 +95,15 @@ class Injector:
         return tuple(self._failed)
 
     def reach(self, host: str, number: int) -> None:
-        """Round `number` begins for a host."""
+        """Bring about what is due when round `number` begins for a host."""
         due = [fault for fault in self._waiting if fault.host == host and fault.round <= number]
         for fault in due:
             self._waiting.remove(fault)
             thread = threading.Thread(target=self._inject, args=(fault,), daemon=True)
             thread.start()
             self._running.append(thread)
+            if fault.kind in _AT_ONCE:
+                thread.join()
 
     def _inject(self, fault: Fault) -> None:
         try:

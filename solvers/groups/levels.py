@@ -39,8 +39,8 @@ _CLEARLY_CHEAPER = 0.75
 # Three distances are always two near ones, or a near one and two far ones.
 _LEAST_HOSTS = 4
 _LEAST_PAIRS = 6
-# Below this share of the median a distance's logarithm says nothing.
-_LEAST_SHARE = 1e-3
+# A distance so many times less or more than the median counts as just that.
+_MOST_TIMES_LESS, _MOST_TIMES_MORE = 1e3, 1e6
 # Levels that are less likely to be exactly right are not given. Where fewer pairs were measured, it
 # is the pairs that are too few.
 _MOST_SAMPLED, _LEAST_EXACT = 0.6, 0.35
@@ -112,7 +112,8 @@ def discover(distance: Matrix, is_measured: Mask | None = None) -> Discovery:
     known = distance[measured & (distance > 0.0)]
     if size < _LEAST_HOSTS or not known.size:
         return Discovery((), 0.0, EQUAL)
-    logs = np.log(np.maximum(distance, _LEAST_SHARE * float(np.median(known))))
+    median = float(np.clip(np.median(known), 1e-9, 1e300))
+    logs = np.log(np.clip(distance, median / _MOST_TIMES_LESS, median * _MOST_TIMES_MORE))
     logs = np.where(measured, logs, 0.0)
     found = explain_with_times(logs, measured)
     probability = found.probability

@@ -127,7 +127,7 @@ def test_a_whole_bench_as_json(lab: Lab, cluster: Path, shuffled: tuple[Path, li
         *("--orders", f"given,plink,random:1,file:{path}", "--rounds", 1, "--repetitions", 2),
         *ssh_options(lab),
     )
-    assert (done.code, done.notes) == (0, [])
+    assert (done.code, done.notes) == (0, []), done.stderr
     data = json.loads(done.stdout)
     rows = {row["order"]: row for row in data["rows"]}
     assert list(rows) == ["given", "plink", "random-1", "shuffled"]
@@ -152,7 +152,7 @@ def test_several_clients_in_one_run(lab: Lab, pair: Path, tmp_path: Path) -> Non
         *("--orders", "given", "--size", "8,1MB", "--rounds", 1, "--repetitions", 2),
         *("-o", file, "--plot", picture, *ssh_options(lab)),
     )
-    assert (done.code, done.notes) == (0, [])
+    assert (done.code, done.notes) == (0, []), done.stderr
     assert "engine flat" in done.stdout
     rows = decode_comparison(json.loads(file.read_text()), "file").rows
     assert [(row.client, row.algorithm, row.size_bytes) for row in rows] == [
@@ -193,7 +193,7 @@ def test_two_ranks_a_host_on_some_of_the_hosts(lab: Lab, cluster: Path) -> None:
         *("--ranks", 3, "--orders", "given,plink,random:1", "--rounds", 1, "--repetitions", 1),
         *ssh_options(lab),
     )
-    assert (done.code, done.notes) == (0, [])
+    assert (done.code, done.notes) == (0, []), done.stderr
     rows = {row["order"]: row for row in json.loads(done.stdout)["rows"]}
     assert rows["given"]["hosts"] == [lab.names[0], lab.names[0], lab.names[1]]
     first, second = rows["plink"]["hosts"][0], rows["plink"]["hosts"][2]
