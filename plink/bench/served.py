@@ -14,7 +14,7 @@ from plink.files.hosts import Group, Host
 from plink.files.plan import SERVER
 from plink.hub.planned import PlannedService, planned_service
 from plink.measure.probing.resume import carried_over
-from plink.plans.ports import judge_ports
+from plink.optimize.plans.ports import judge_ports
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
-from plink.base.text import json_text
+from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange, RateType, SectionedCommand, options_of
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ def command(
     from plink.hub.bounds import Training  # noqa: PLC0415  as of all verbs
     from plink.hub.racks import Racks  # noqa: PLC0415
     from plink.show.terminal.hub_bounds import (  # noqa: PLC0415
-        bounds_to_json,
         compute_bounds,
         print_bounds,
     )
@@ -130,7 +129,7 @@ def command(
         in_racks = Racks(racks, workers // racks, link_bits_s, server_bits_s, uplink_bits_s)
     found = compute_bounds(model, training, in_racks, network if iteration_s is None else None)
     if as_json:
-        click.echo(json_text(bounds_to_json(found)))
+        print_json_line(found)
     else:
         print_bounds(paper(None).console, found)
 

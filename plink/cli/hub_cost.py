@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
-from plink.base.text import json_text
+from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ def command(
     oversubscription against 25 Gbit/s with a hub in every rack. It does not reproduce the paper's
     Table 6.3, which contradicts its own prices.
     """
-    from plink.hub.cost import Deployment, contradiction, costs  # noqa: PLC0415  as of all verbs
-    from plink.show.terminal.hub_cost import costs_to_json, print_costs  # noqa: PLC0415
+    from plink.hub.cost import Costs, Deployment, contradiction, costs  # noqa: PLC0415  as of all verbs
+    from plink.show.terminal.hub_cost import print_costs  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     deployment = Deployment(gpus, switch_ports, server_ports, throughput)
@@ -92,10 +92,11 @@ def command(
         rows = costs(_prices(prices), deployment, tuple(factors))
     except ValueError as error:
         raise WrongUseError(str(error), "raise --switch-ports, or lower --server-ports") from None
+    found = Costs(rows, contradiction())
     if as_json:
-        click.echo(json_text(costs_to_json(rows, contradiction())))
+        print_json_line(found)
     else:
-        print_costs(paper(None).console, rows, contradiction())
+        print_costs(paper(None).console, found)
 
 
 def _prices(given: Sequence[str]) -> Prices:

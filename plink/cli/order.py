@@ -12,8 +12,9 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.size import DEFAULT_SIZE
-from plink.base.text import format_count, format_names, json_text, printable, rtt_text, share_text
+from plink.base.text import format_count, format_names, printable, rtt_text, share_text
 from plink.cli.format_option import CommandWithFormats, with_format_option
+from plink.cli.json_output import print_json_line
 from plink.cli.options import (
     FiniteRange,
     SizeType,
@@ -200,7 +201,8 @@ def command(
     start_s = time.monotonic()
     # numpy and rich would slow `--help`.
     from plink.files import order as order_file  # noqa: PLC0415
-    from plink.optimize.leaving_out import limiting, limiting_to_json  # noqa: PLC0415
+    from plink.files.structs import encode  # noqa: PLC0415
+    from plink.optimize.leaving_out import limiting  # noqa: PLC0415
     from plink.optimize.orders.quality import notes_on  # noqa: PLC0415
     from plink.optimize.orders.request import OrderRequest  # noqa: PLC0415
     from plink.show.terminal.limiting import limiting_lines  # noqa: PLC0415
@@ -216,9 +218,8 @@ def command(
     _write(order, output, format_name)
     found = None if cluster is None else limiting(cluster, order)
     if as_json:
-        limits = {} if found is None else limiting_to_json(found)
-        text = json_text({**order_file.summarize_order(order), **limits})
-        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
+        limits = {} if found is None else encode(found)
+        print_json_line(order_file.summarize_order(order) | limits)
     else:
         page = console() if has_data_on_stdout else paper(None).console
         print_order(page, order)

@@ -9,8 +9,8 @@ import click
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE
-from plink.base.text import json_text
 from plink.cli.collectives_option import CollectivesType
+from plink.cli.json_output import print_json_line
 from plink.cli.options import (
     SectionedCommand,
     SizeType,
@@ -115,7 +115,7 @@ def command(
     from plink.optimize.plans.planning import PlanRequest, find_plan  # noqa: PLC0415
     from plink.optimize.plans.serving import find_plan_with_servers  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.plan import planned_to_json, print_plan  # noqa: PLC0415
+    from plink.show.terminal.plan import describe_planned, print_plan  # noqa: PLC0415
 
     certificates = asked_certificates(click.get_current_context(), wanted)
     has_data_on_stdout = output == document.STANDARD_STREAM
@@ -140,8 +140,7 @@ def command(
     if output is not None:
         plan_file.write_plan(output, found.plan)
     if as_json:
-        text = json_text(planned_to_json(found))
-        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
+        print_json_line(describe_planned(found))
     else:
         print_plan(stderr if has_data_on_stdout else paper(None).console, cluster.source, found)
     if certificates is not None:

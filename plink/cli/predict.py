@@ -9,8 +9,8 @@ import click
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import json_text
 from plink.cli.collectives_option import CollectivesType
+from plink.cli.json_output import print_json_line
 from plink.cli.options import SizeType, with_distances_option, with_seed_option
 from plink.cli.stderr import console, note
 from plink.files import document
@@ -98,7 +98,7 @@ def command(
     from plink.files.order_basis import is_made_from  # noqa: PLC0415
     from plink.files.plan import Plan as AnyPlan  # noqa: PLC0415
     from plink.optimize.plans.forecasting import forecast_plan  # noqa: PLC0415
-    from plink.optimize.prediction import forecast, to_json  # noqa: PLC0415
+    from plink.optimize.prediction import forecast  # noqa: PLC0415
     from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
@@ -136,20 +136,19 @@ def command(
     for assumption in found.assumptions:
         note(assumption)
     if as_json:
-        click.echo(json_text(to_json(found)))
+        print_json_line(found)
     else:
         print_forecast(paper(None).console, found, objective)
 
 
 def _tell_of_plan(found: PlanForecast, as_json: bool) -> None:
-    from plink.optimize.plans.forecasting import to_json  # noqa: PLC0415
     from plink.show.terminal.collectives import print_plan_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     for assumption in found.assumptions:
         note(assumption)
     if as_json:
-        click.echo(json_text(to_json(found)))
+        print_json_line(found)
     else:
         print_plan_forecast(paper(None).console, found)
 

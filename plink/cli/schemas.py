@@ -16,21 +16,24 @@ from plink.files.comparison import Comparison
 from plink.files.order import Order
 from plink.files.plan import Plan
 from plink.files.structs import describe_struct
+from plink.hub.cost import Costs
+from plink.optimize.plans.forecasting import PlanForecast
+from plink.optimize.prediction import Forecast
 from plink.schemas import (
     autotune,
     bench,
     hub,
-    hub_figures,
     jobs,
     measuring,
     order,
     parts,
-    plan,
     shown,
-    simulation,
     timeline,
 )
 from plink.schemas.parts import Schema
+from plink.show.terminal.hub_bounds import FoundBounds
+from plink.show.terminal.plan import PlannedOutput
+from plink.simulate.simulation import Simulation
 
 Make = Callable[[], Schema]
 
@@ -70,13 +73,13 @@ OUTPUTS: Mapping[str, Any] = {
     "show": shown.show_output,
     "group": shown.group_output,
     "order": order.order_output,
-    "plan": plan.plan_output,
+    "plan": PlannedOutput,
     "autotune serve": autotune.serve_output,
     "autotune attach": autotune.attach_output,
     "autotune replay": autotune.replay_output,
     "timeline": timeline.timeline_output,
-    "predict": plan.predict_output,
-    "simulate": simulation.simulate_output,
+    "predict": (PlanForecast, Forecast),
+    "simulate": Simulation,
     "report": shown.report_output,
     "verify": jobs.verify_output,
     "run": jobs.run_output,
@@ -95,15 +98,18 @@ OUTPUTS: Mapping[str, Any] = {
     "hub checkpoint": outputs.Snapshots,
     "hub restore": outputs.RestoredService,
     "hub delete": outputs.DeletedService,
-    "hub bounds": hub_figures.bounds_output,
-    "hub cost": hub_figures.cost_output,
+    "hub bounds": FoundBounds,
+    "hub cost": Costs,
     "agent": jobs.agent_output,
     "schema": (Sequence[outputs.SchemaRow], outputs.JsonSchema),
     "completion": outputs.Completion,
 }
 
 # What is printed, where it is not of a single struct.
-ABOUT = {"schema": "The names of all schemas, or a schema"}
+ABOUT = {
+    "schema": "The names of all schemas, or a schema",
+    "predict": "What algorithms or collectives take",
+}
 
 # Verbs that print an object a line, each of which the schema is of.
 PRINT_LINES = ("autotune serve", "autotune attach", "run", "agent")

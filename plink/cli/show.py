@@ -9,6 +9,7 @@ import click
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
+from plink.cli.json_output import print_json
 from plink.cli.options import FiniteRange
 from plink.cli.stderr import note
 
@@ -71,8 +72,8 @@ def _show_cluster(
 ) -> None:
     from plink.files import cluster  # noqa: PLC0415
     from plink.files.measurements import readings_at  # noqa: PLC0415
+    from plink.files.structs import encode  # noqa: PLC0415
     from plink.model.outliers import outliers  # noqa: PLC0415
-    from plink.model.outliers import to_json as outliers_to_json  # noqa: PLC0415
     from plink.show.terminal.bandwidth import bandwidth_to_json  # noqa: PLC0415
     from plink.show.terminal.page import print_cluster  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
@@ -87,7 +88,7 @@ def _show_cluster(
     if as_json:
         _print_json(
             to_json(found, summary)
-            | {"outliers": outliers_to_json(outliers(found))}
+            | {"outliers": encode(outliers(found))}
             | bandwidth_to_json(found)
             | routes_to_json(found)
         )
@@ -117,11 +118,11 @@ def _show_order(data: Mapping[str, Any], source: str, width: int | None, as_json
 def _show_plan(data: Mapping[str, Any], source: str, width: int | None, as_json: bool) -> None:
     from plink.files import plan  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.plan import plan_to_json, print_plan_page  # noqa: PLC0415
+    from plink.show.terminal.plan import describe_plan, print_plan_page  # noqa: PLC0415
 
     found = plan.decode_plan(data, source, with_servers=True)
     if as_json:
-        _print_json(plan_to_json(found))
+        print_json(describe_plan(found))
     else:
         print_plan_page(paper(width).console, found)
 

@@ -9,9 +9,9 @@ import click
 
 from plink.base.errors import WrongUseError
 from plink.base.size import DEFAULT_SIZE
-from plink.base.text import json_text, printable
+from plink.base.text import printable
 from plink.cli.collectives_option import CollectivesType
-from plink.cli.json_output import refuse_json_beside
+from plink.cli.json_output import print_json_line, refuse_json_beside
 from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
 from plink.cli.simulate_options import OF_LINKS, OF_RACKS, SHAPES, with_shapes
 from plink.cli.stderr import console, note
@@ -154,7 +154,6 @@ def command(
     from plink.show.terminal.simulation import print_simulation  # noqa: PLC0415
     from plink.simulate.asked import DEFAULT_PLANS, asked_for  # noqa: PLC0415
     from plink.simulate.simulation import simulate as run  # noqa: PLC0415
-    from plink.simulate.simulation import to_json  # noqa: PLC0415
     from plink.simulate.things import Request  # noqa: PLC0415
     from plink.simulate.tuning_request import SIZE_BYTES, simulate_tuner  # noqa: PLC0415
 
@@ -217,7 +216,7 @@ def command(
     for text in found.notes:
         note(text)
     if as_json:
-        click.echo(json_text(to_json(found)))
+        print_json_line(found)
     else:
         print_simulation(paper(None).console, found)
 

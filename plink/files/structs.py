@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import fields
 
 from plink.base.errors import WrongUseError
@@ -37,8 +37,8 @@ _ATTRIBUTE = re.compile(r"^    (\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILIN
 class Output(Struct, frozen=True):
     """Base of what a verb prints with `--json`: every member is printed, None as null.
 
-    A member that is there only sometimes has the default `UNSET`. `COMPUTED` names properties that
-    are printed, too; their types and docstrings are part of the schema.
+    `OPTIONAL` names members that are left out while they are None. `COMPUTED` names properties
+    that are printed, too; their types and docstrings are part of the schema.
     """
 
 
@@ -128,7 +128,9 @@ def _members(struct: Struct) -> Iterator[tuple[str, Any]]:
     for name in sorted(struct.__struct_fields__, key=lambda name: name not in _HEAD):
         member = getattr(struct, name)
         is_default = name in defaults and defaults[name] == member
-        is_absent = member is (UNSET if isinstance(struct, Output) else None)
+        is_absent = member is None and (
+            not isinstance(struct, Output) or name in getattr(struct, "OPTIONAL", ())
+        )
         if not (is_absent or name in hidden or is_default):
             yield name, member
     for name in getattr(struct, "COMPUTED", ()):
@@ -183,15 +185,22 @@ def _describe_members(schema: dict[str, Any], struct: type[Struct]) -> None:
     tag = struct.__struct_config__.tag_field
     if tag is not None:
         members[tag] = {"description": "which of the kinds this is", **members[tag]}
+    optional = getattr(struct, "OPTIONAL", ())
     always = [name for name in (tag, *_HEAD) if name in members]
     if issubclass(struct, Output):
-        optional = {field.name for field in fields(struct) if field.default is UNSET}
+        for name in optional:
+            (members[name],) = [
+                {"description": members[name].get("description", ""), **kind}
+                for kind in members[name]["anyOf"]
+                if kind != {"type": "null"}
+            ]
         always += [name for name in members if name not in optional]
         schema["additionalProperties"] = False
     for name in getattr(struct, "COMPUTED", ()):
         members[name] = describe_property(struct, name)
         always.append(name)
-    schema["required"] = list(dict.fromkeys([*always, *schema.get("required", ())]))
+    required = dict.fromkeys([*always, *schema.get("required", ())])
+    schema["required"] = [name for name in required if name in members and name not in optional]
 
 
 def describe_property(struct: type[Struct], name: str) -> dict[str, Any]:

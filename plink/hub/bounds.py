@@ -7,46 +7,49 @@ what its columns imply. The paper's text has only the words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+from plink.files.limits import Amount, Positive, one_of
+from plink.files.structs import Output
 
 
-@dataclass(frozen=True)
-class Training:
+class Training(Output, frozen=True):
     """Training workload and its links. Rates are of one direction.
 
-    Args:
-        model_bytes: M, that every worker pushes and pulls in an iteration.
-        iteration_s: T, of computing.
-        workers: N.
-        link_bits_s: of each worker's host.
-        servers: of NCS.
-        server_bits_s: of all interfaces together of one server that has a host of its own.
+    Attributes:
+        model_bytes: bytes that every worker pushes and pulls in an iteration, M
+        iteration_s: time of an iteration's computation, T, in s
+        workers: number of workers, N
+        link_bits_s: rate of each worker's link, in bit/s
+        servers: number of servers of NCS
+        server_bits_s: rate of all interfaces of a server that has a host of its own, in bit/s
     """
 
-    model_bytes: float
-    iteration_s: float
-    workers: int
-    link_bits_s: float
-    servers: int
-    server_bits_s: float
+    model_bytes: Positive
+    iteration_s: Amount
+    workers: Annotated[int, Meta(ge=2)]
+    link_bits_s: Amount
+    servers: Positive
+    server_bits_s: Amount
 
 
-@dataclass(frozen=True)
-class Bound:
-    """Bandwidth that a placement needs to be hidden, in bit/s and both directions.
+class Bound(Output, frozen=True):
+    """Bandwidth that a placement of servers needs to be hidden, both directions together.
 
-    Args:
-        placement: `CC`, `CS`, `NCC`, `NCS` or `all-reduce`.
-        server_bits_s: at the busiest host with a server; of an all-reduce, at any host.
-        worker_bits_s: at a host that has a worker only; 0 where there is none.
-        exchange_s: what the busiest interface needs for an iteration's bytes.
-        is_hidden: whether that is not more than computing takes.
+    Attributes:
+        placement: where the servers are, or an all-reduce without servers
+        server_bits_s: rate of the busiest host with a server, or of any host, in bit/s
+        worker_bits_s: rate of a host with a worker only, in bit/s; 0 if there is none
+        exchange_s: time of an iteration's bytes at the busiest interface, in s
+        is_hidden: whether that is at most the time of computing
     """
 
-    placement: str
-    server_bits_s: float
-    worker_bits_s: float
-    exchange_s: float
+    placement: Annotated[str, one_of("CC", "CS", "NCC", "NCS", "all-reduce")]
+    server_bits_s: Amount
+    worker_bits_s: Amount
+    exchange_s: Amount
     is_hidden: bool
 
 

@@ -7,7 +7,12 @@ beside it: `contradiction` says by how much.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from plink.files.limits import Amount, Positive, one_of
+from plink.files.structs import Output
 
 # Of the table: throughput per $1000 with today's cheap GPUs and with dear ones; the same
 # throughput at two prices, whose difference gives away what costs must have been.
@@ -57,43 +62,53 @@ class Deployment:
     hub_throughput: float = 0.98
 
 
-@dataclass(frozen=True)
-class CostRow:
+class CostRow(Output, frozen=True):
     """A deployment's figures for each worker.
 
-    Args:
-        name: of the deployment.
-        oversubscription: 1 for a network without.
-        workers: that share a hub; None in the baseline.
-        network: what a worker's share of the network costs, in dollars.
-        hub: what its share of the hub costs, in dollars.
-        total: with everything, in dollars.
-        per_dollar: its throughput per dollar, over the baseline's.
+    Attributes:
+        name: name of the deployment
+        oversubscription: oversubscription of the uplinks; 1 for none
+        workers: number of workers that share a hub; null for the baseline
+        network: a worker's share of the network, in dollars
+        hub: a worker's share of the hub, in dollars
+        total: cost of a worker with everything, in dollars
+        per_dollar: a worker's throughput per dollar, over the baseline's
     """
 
-    name: str
-    oversubscription: float
-    workers: int | None
-    network: float
-    hub: float
-    total: float
-    per_dollar: float
+    name: Annotated[str, one_of("baseline", "hub")]
+    oversubscription: Amount
+    workers: Positive | None
+    network: Amount
+    hub: Amount
+    total: Amount
+    per_dollar: Amount
 
 
-@dataclass(frozen=True)
-class Contradiction:
-    """Contradiction between Table 6.3 and the text beside it.
+class Contradiction(Output, frozen=True):
+    """Contradiction between the paper's Table 6.3 and the text beside it.
 
-    Args:
-        implied: the cost of a baseline worker over one with a hub at 1:1, that its figures imply.
-        least, most: the same, by the readings of its formulas with its prices.
-        readings: how many there are.
+    Attributes:
+        implied: cost of a baseline worker over one with a hub at 1:1, as the table implies
+        least, most: the same, by the readings of the formulas with the prices beside it
+        readings: number of readings of the formulas
     """
 
-    implied: float
-    least: float
-    most: float
-    readings: int
+    implied: Amount
+    least: Amount
+    most: Amount
+    readings: Positive
+
+
+class Costs(Output, frozen=True):
+    """What a worker costs with fast links and with a hub.
+
+    Attributes:
+        rows: deployments, the baseline first
+        contradiction: what the paper's Table 6.3 contradicts
+    """
+
+    rows: Sequence[CostRow]
+    contradiction: Contradiction
 
 
 def network_cost(nic: float, port: float, cable: float, oversubscription: float) -> float:

@@ -6,54 +6,59 @@ cross-rack time with that of aggregation in the rack *plus* that between racks. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+from msgspec.structs import asdict
+
+from plink.files.limits import Amount, Positive
+from plink.files.structs import Output
 
 
-@dataclass(frozen=True)
-class Racks:
+class Racks(Output, frozen=True):
     """Equal racks, each with a server. Rates are of one direction.
 
-    Args:
-        racks: R, at least 2.
-        workers: N, of each rack.
-        worker_bits_s: B_Wkr, a worker's link.
-        server_bits_s: B_PBox, all ports of a rack's server.
-        core_bits_s: B_Core, what a rack's uplink carries.
+    Attributes:
+        racks: number of racks, R
+        workers: number of workers in each rack, N
+        worker_bits_s: rate of a worker's link, B_Wkr, in bit/s
+        server_bits_s: rate of all ports of a rack's server, B_PBox, in bit/s
+        core_bits_s: rate of a rack's uplink, B_Core, in bit/s
     """
 
-    racks: int
-    workers: int
-    worker_bits_s: float
-    server_bits_s: float
-    core_bits_s: float
+    racks: Annotated[int, Meta(ge=2)]
+    workers: Positive
+    worker_bits_s: Amount
+    server_bits_s: Amount
+    core_bits_s: Amount
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Verdict of the paper's inequality, and what links need at least, for the whole model.
+class RacksVerdict(Racks, frozen=True):
+    """Equal racks with a server in each; times are of the whole model.
 
-    Args:
-        sharded_s: the left side: workers of all racks with servers of all racks, across.
-        rack_s: of the right side: aggregation in a rack.
-        between_s: C of the right side: between racks.
-        is_better: whether the hierarchy is better by the inequality.
-        crossover_bits_s: the uplink below which it is.
-        links_sharded_s: the busiest link of sharded servers, push and pull overlapped.
-        links_hierarchy_s: that of the hierarchy, its traffic between racks included.
-        links_two_level_s: that of two-level aggregation between the workers, without servers.
+    Attributes:
+        sharded_s: time of sharded servers across racks, the inequality's left side, in s
+        rack_s: time of aggregation in a rack, of its right side, in s
+        between_s: time of aggregation between racks, C of its right side, in s
+        is_better: whether aggregation by racks is better by the inequality
+        crossover_bits_s: rate of an uplink below which it is, in bit/s
+        links_sharded_s: time of sharded servers by the busiest link, push and pull overlapped, in s
+        links_hierarchy_s: time of aggregation by racks by the busiest link, in s
+        links_two_level_s: time of two levels between the workers without servers by the busiest
+            link, in s
     """
 
-    sharded_s: float
-    rack_s: float
-    between_s: float
+    sharded_s: Amount
+    rack_s: Amount
+    between_s: Amount
     is_better: bool
-    crossover_bits_s: float
-    links_sharded_s: float
-    links_hierarchy_s: float
-    links_two_level_s: float
+    crossover_bits_s: Amount
+    links_sharded_s: Amount
+    links_hierarchy_s: Amount
+    links_two_level_s: Amount
 
 
-def judge_racks(racks: Racks, model_bytes: float) -> Verdict:
+def judge_racks(racks: Racks, model_bytes: float) -> RacksVerdict:
     """Return the inequality for a model, and the busiest links.
 
     N (R-1) / (R B_Core) > max(N / B_PBox, 1 / B_Wkr) + C, with C = (R-1) / (R min(B_PBox, B_Core)).
@@ -64,7 +69,8 @@ def judge_racks(racks: Racks, model_bytes: float) -> Verdict:
     in_rack = max(racks.workers / racks.server_bits_s, 1.0 / racks.worker_bits_s)
     between = others / min(racks.server_bits_s, racks.core_bits_s)
     all_workers = racks.racks * racks.workers
-    return Verdict(
+    return RacksVerdict(
+        **asdict(racks),
         sharded_s=bits * sharded,
         rack_s=bits * in_rack,
         between_s=bits * between,

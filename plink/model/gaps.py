@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
+from plink.files.limits import Amount
 from plink.model.distance import DistanceLimits
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.progress import SearchProgress
@@ -20,8 +21,8 @@ from plink.solvers.orders.reference import cost
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 
-# From what to what a cost is; None where it has no upper limit.
-Range = tuple[float, float | None]
+# Least and greatest cost; None without an upper limit.
+Range = tuple[Amount, Amount | None]
 
 
 def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Range:

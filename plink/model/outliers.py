@@ -10,15 +10,16 @@ differ, none stands out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import bandwidth_text, format_names, rtt_text
 from plink.files.cluster import Cluster
+from plink.files.limits import Amount, Text
 from plink.files.matrices import Matrix
+from plink.files.structs import Output
 from plink.model.distance import of_both
 
 Vector = npt.NDArray[np.float64]
@@ -43,24 +44,28 @@ _LEAST_PARTNERS = 4
 _SAMPLED = 512
 
 
-@dataclass(frozen=True)
-class Outlier:
+class Outlier(Output, frozen=True):
     """Host that differs from the others in one respect, with the size of the difference.
 
-    Args:
-        host: index in the cluster.
-        name: name of the host.
-        kind: what differs: what it sends or receives at best, or its round trips to most others.
-        value: in Gbit/s, or in µs.
-        usual: the median of the other hosts; of round trips, the longest that others have to the
-            same hosts (the median of these).
+    Attributes:
+        host: name of the host
+        kind: what differs: what it sends or receives at best, or its round trips to most others
+        value: value of the host, in `unit`
+        usual: median of the other hosts, in `unit`; of round trips, the longest that others have to
+            the same hosts (the median of these)
     """
 
-    host: int
-    name: str
+    COMPUTED: ClassVar = ("unit",)
+
+    host: Text
     kind: Kind
-    value: float
-    usual: float
+    value: Amount
+    usual: Amount
+
+    @property
+    def unit(self) -> Literal["us", "gbit_s"]:
+        """Unit of both values."""
+        return "us" if self.kind == "round trip" else "gbit_s"
 
     @property
     def factor(self) -> float:
@@ -86,7 +91,7 @@ def by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
     """Group outliers by host, in their order."""
     hosts: dict[str, list[Outlier]] = {}
     for each in found:
-        hosts.setdefault(each.name, []).append(each)
+        hosts.setdefault(each.host, []).append(each)
     return hosts
 
 
@@ -105,20 +110,6 @@ def summary(found: Sequence[Outlier]) -> str:
         if hosts
     ]
     return ", and ".join(parts)
-
-
-def to_json(found: Sequence[Outlier]) -> list[dict[str, object]]:
-    """Return the outliers as `--json` prints them."""
-    return [
-        {
-            "host": each.name,
-            "kind": each.kind,
-            "unit": "us" if each.kind == "round trip" else "gbit_s",
-            "value": each.value,
-            "usual": each.usual,
-        }
-        for each in found
-    ]
 
 
 def _how(respects: Sequence[Outlier]) -> str:
@@ -226,7 +217,7 @@ def _slow(
         return []
     is_evident, of_others = evidence(), _median(np.delete(best, hosts))
     return [
-        Outlier(host, names[host], kind, float(best[host]), of_others)
+        Outlier(names[host], kind, float(best[host]), of_others)
         for host in hosts.tolist()
         if is_evident[host]
     ]
@@ -253,9 +244,7 @@ def _far(cluster: Cluster) -> list[Outlier]:
         longest = np.where(np.isnan(others), -np.inf, others).max(axis=0)[is_compared]
         own = times[host, partners][is_compared]
         if _median(own / longest) > _FAR:
-            found.append(
-                Outlier(host, cluster.names[host], "round trip", _median(own), _median(longest))
-            )
+            found.append(Outlier(cluster.names[host], "round trip", _median(own), _median(longest)))
     return found if len(found) <= max(1, int(_MOST_SHARE * len(times))) else []
 
 

@@ -10,7 +10,6 @@ import math
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,6 +18,8 @@ from plink.base.replacing import replace
 from plink.base.text import format_count
 from plink.files.clients import ClientFit
 from plink.files.cluster import Cluster
+from plink.files.limits import Amount, Text
+from plink.files.structs import Output
 from plink.model.network import build_network
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.table import PeerTable
@@ -62,20 +63,19 @@ _SLICE_S = 3e-3
 _GBIT_BYTES_S = 1e9 / 8.0
 
 
-@dataclass(frozen=True)
-class Expected:
-    """Predicted time with its 90 % interval, or why no prediction is possible.
+class Expected(Output, frozen=True):
+    """Time of a fitted client (`plink fit`) with its 90 % interval, or why there is none.
 
-    Args:
-        seconds: the median.
-        low_s, high_s: 90 % of all times are between them; all three None where nobody can say.
-        refused: why, or None.
+    Attributes:
+        seconds: median time, in s
+        low_s, high_s: ends of the interval that 90 % of times are in, in s
+        refused: why no prediction is possible
     """
 
-    seconds: float | None
-    low_s: float | None = None
-    high_s: float | None = None
-    refused: str | None = None
+    seconds: Amount | None
+    low_s: Amount | None = None
+    high_s: Amount | None = None
+    refused: Text | None = None
 
 
 def find_client(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | None:

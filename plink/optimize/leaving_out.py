@@ -7,13 +7,16 @@ many fewer. A better order of the rest may gain more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.cluster import Cluster
+from plink.files.limits import Amount, Positive
 from plink.files.order import Order
-from plink.model.outliers import Outlier, by_host, outliers, to_json
+from plink.files.structs import Output
+from plink.model.outliers import Outlier, by_host, outliers
 from plink.optimize.orders.slots import placement_in, slots_of
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS
@@ -26,30 +29,31 @@ _MOST_MESSAGES = 1 << 20
 _LEAST_GAIN = 0.05
 
 
-@dataclass(frozen=True)
-class LeavingOutCosts:
+class LeavingOutCosts(Output, frozen=True):
     """Costs of an order with certain hosts and without them.
 
-    Args:
-        hosts: names of those that are left out.
-        ranks: how many are left.
-        is_time: the costs are times under contention; else sums of latencies.
-        with_us: the cost of the order with them, in µs.
-        without_us: without them; None where the algorithm does not take so many ranks.
-        size_bytes: size of the buffer, in bytes.
-        slots: slots of every host, where the order has other ones than the cluster; else None.
+    Attributes:
+        hosts: names of the hosts that are left out
+        ranks: number of ranks that are left
+        is_time: whether the costs are predicted times; else sums of latencies
+        with_us: cost of the order with the hosts, in µs
+        without_us: cost without them, in µs; null if the algorithm does not take so many ranks
+        size_bytes: size of the buffer, in bytes
+        slots: slots of every host, if others than the cluster's
     """
 
+    COMPUTED: ClassVar = ("gain",)
+
     hosts: Sequence[str]
-    ranks: int
+    ranks: Positive
     is_time: bool
-    with_us: float
-    without_us: float | None
-    size_bytes: int
-    slots: int | None = None
+    with_us: Amount
+    without_us: Amount | None
+    size_bytes: Positive
+    slots: Positive | None = None
 
     @property
-    def gain(self) -> float:
+    def gain(self) -> Annotated[float, Meta(le=1)]:
         """Share of the cost that is saved; 0 if unknown, negative if the cost grows."""
         if self.without_us is None or not self.with_us:
             return 0.0
@@ -61,17 +65,16 @@ class LeavingOutCosts:
         return self.gain >= _LEAST_GAIN
 
 
-@dataclass(frozen=True)
-class Limiting:
+class Limiting(Output, frozen=True):
     """Outlying hosts that limit a job, with the gain of leaving them out.
 
-    Args:
-        found: the hosts that stand out, among those that have a rank.
-        left_out: all of them left out; None where that was not predicted.
+    Attributes:
+        outliers: hosts with a rank that stand out
+        leaving_out: costs with and without all of them; null if not predicted
     """
 
-    found: Sequence[Outlier]
-    left_out: LeavingOutCosts | None
+    outliers: Sequence[Outlier]
+    leaving_out: LeavingOutCosts | None
 
 
 def limiting(cluster: Cluster, order: Order) -> Limiting:
@@ -87,7 +90,7 @@ def limiting(cluster: Cluster, order: Order) -> Limiting:
     if len(cluster.hosts) > _MOST_HOSTS:
         return Limiting((), None)
     used = set(order.names)
-    found = [each for each in outliers(cluster) if each.name in used]
+    found = [each for each in outliers(cluster) if each.host in used]
     return Limiting(found, leaving_out(cluster, order, list(by_host(found))) if found else None)
 
 
@@ -145,17 +148,6 @@ def _other_slots(cluster: Cluster, order: Order) -> int | None:
     # One host may have fewer ranks than slots, as the last one to be filled.
     is_other = any(had > own for had, own in pairs) or sum(had != own for had, own in pairs) > 1
     return max(slots) if is_other else None
-
-
-def limiting_to_json(found: Limiting) -> dict[str, Any]:
-    """Return the outlying hosts and the gain of leaving them out, as `--json` prints them."""
-    left_out = found.left_out
-    return {
-        "outliers": to_json(found.found),
-        "leaving_out": None
-        if left_out is None
-        else {**vars(left_out), "hosts": list(left_out.hosts), "gain": left_out.gain},
-    }
 
 
 def _peers(algorithm: Algorithm, placement: Sequence[int]) -> int:

@@ -6,8 +6,7 @@ By latency (Luo 2020, §5.2.1), and under contention where something is known of
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,9 @@ import numpy.typing as npt
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
+from plink.files.limits import Amount, Positive, Text, Whole, Word
 from plink.files.order import Order
+from plink.files.structs import Output
 from plink.model.distance import Distances, distances
 from plink.model.gaps import Range, latency_range_us
 from plink.model.network import KnownNetwork, build_network
@@ -44,63 +45,84 @@ RANDOM_ORDERS = 101
 _MOST_LOOKED_AT = 1 << 26
 _LEAST_RANDOM_ORDERS = 11
 
-# Members of a cost that are there only where pairs were not measured.
-_RANGES = ("_range_us", "_range_s")
 
-
-@dataclass(frozen=True)
-class OrderCost:
+class OrderCost(Output, frozen=True):
     """Cost of one order.
 
-    Args:
-        latency_us: the latency form of the algorithm's cost (Luo 2020, §5.2.1); None where no
-            round-trip time is known.
-        time_s: under contention; None where nothing is known of what links carry.
-        latency_range_us, time_range_s: from what to what these are, where pairs were not measured
-            (`plink.model.distance.DistanceLimits`); None where all were, or where nobody
-            asked.
+    Attributes:
+        latency_us: latency form of the algorithm's cost (Luo 2020, §5.2.1), in µs; null if no
+            round-trip time is known
+        time_s: predicted time under contention, in s; null if nothing is known of what links carry
+        latency_range_us, time_range_s: least and greatest value, in µs and in s, if pairs were not
+            measured (`plink.model.distance.DistanceLimits`)
     """
 
-    latency_us: float | None
-    time_s: float | None
+    OPTIONAL: ClassVar = ("latency_range_us", "time_range_s")
+
+    latency_us: Amount | None
+    time_s: Amount | None
     latency_range_us: Range | None = None
     time_range_s: Range | None = None
 
 
-@dataclass(frozen=True)
-class PredictionRow:
-    """Costs of an algorithm in the order, in the listed one, and in a random one (median).
+class PredictionRow(Output, frozen=True):
+    """Costs of an algorithm.
 
-    Where its client was fitted, `expected` is what that takes in the order, or else in the given
-    one (`plink.optimize.expected`).
+    Attributes:
+        algorithm: name of the algorithm, or a dimension: `mesh: tp`
+        order: cost in the order; null without one
+        given: cost in the order in which the hosts are listed
+        random: median cost of random orders
+        expected: time of the algorithm's client, if that was fitted, in the order or else in the
+            given one (`plink.optimize.expected`)
     """
 
-    algorithm: str
+    OPTIONAL: ClassVar = ("expected",)
+
+    algorithm: Text
     order: OrderCost | None
     given: OrderCost
     random: OrderCost
     expected: Expected | None = None
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """Predicted costs of algorithms.
+class RefusedAlgorithm(Output, frozen=True):
+    """Algorithm that does not take so many ranks.
 
-    Args:
-        source: what messages call the order, or the cluster where there is no order.
-        hosts: how many have a rank.
-        refused: algorithms that do not take so many ranks, and why.
-        assumptions: what was assumed of the network (`plink.model.network`).
-        has_times: whether anything is known of what links carry.
+    Attributes:
+        algorithm: name of the algorithm
+        reason: why, in words
     """
 
-    source: str
-    hosts: int
-    ranks: int
-    size_bytes: int
-    rows: Sequence[PredictionRow]
-    refused: Sequence[tuple[str, str]]
+    algorithm: Word
+    reason: Text
+
+
+class Forecast(Output, frozen=True):
+    """What algorithms take.
+
+    Attributes:
+        source: what messages call the order, or the cluster if there is no order
+        hosts: number of hosts with a rank
+        ranks: number of ranks
+        size_bytes: size of the buffer of each rank, in bytes
+        random_orders: number of random orders that were drawn
+        assumptions: what was assumed of the network (`plink.model.network`)
+        rows: costs, algorithm by algorithm
+        refused: algorithms that are left out
+    """
+
+    IN_MEMORY: ClassVar = frozenset({"has_times"})
+
+    source: Text
+    hosts: Positive
+    ranks: Positive
+    size_bytes: Whole
+    random_orders: Positive
     assumptions: Sequence[str]
+    rows: Sequence[PredictionRow]
+    refused: Sequence[RefusedAlgorithm]
+    # Whether anything is known of what links carry.
     has_times: bool
 
 
@@ -146,7 +168,7 @@ def forecast(
     for algorithm in chosen:
         reason = _refusal(algorithm, layout)
         if reason is not None:
-            refused.append((algorithm.name, reason))
+            refused.append(RefusedAlgorithm(algorithm.name, reason))
             continue
         ranks = build_peer_layout(algorithm, layout).ranks
         few = shuffled[: _random_orders(algorithm.messages(ranks))]
@@ -171,12 +193,13 @@ def forecast(
             )
         )
     if algorithms and not rows:
-        raise WrongUseError(refused[0][1])
+        raise WrongUseError(refused[0].reason)
     return Forecast(
         source=source or cluster.source,
         hosts=len(set(given.tolist() if placement is None else placement)),
         ranks=layout.ranks,
         size_bytes=size_bytes,
+        random_orders=RANDOM_ORDERS,
         rows=rows,
         refused=refused,
         assumptions=[*network.assumptions, *assumptions],
@@ -220,20 +243,6 @@ def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
 def _random_orders(messages: int) -> int:
     """Return how many random orders can be evaluated in bounded time."""
     return min(RANDOM_ORDERS, max(_LEAST_RANDOM_ORDERS, _MOST_LOOKED_AT // max(messages, 1)))
-
-
-def to_json(found: Forecast) -> dict[str, Any]:
-    """Return the JSON object that `--json` prints."""
-    return {
-        "source": found.source,
-        "hosts": found.hosts,
-        "ranks": found.ranks,
-        "size_bytes": found.size_bytes,
-        "random_orders": RANDOM_ORDERS,
-        "assumptions": list(found.assumptions),
-        "rows": [asdict(row, dict_factory=_without_unknown_ranges) for row in found.rows],
-        "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
-    }
 
 
 class Predictor:
@@ -298,14 +307,6 @@ def known_distances(cluster: Cluster) -> Distances | None:
         return distances(cluster)
     except WrongUseError:  # nothing was measured
         return None
-
-
-def _without_unknown_ranges(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return {
-        name: value
-        for name, value in items
-        if value is not None or not (name.endswith(_RANGES) or name == "expected")
-    }
 
 
 def _median(costs: Sequence[OrderCost]) -> OrderCost:

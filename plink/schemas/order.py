@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from plink.files.order import Order
+from plink.optimize.leaving_out import Limiting
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed_object, list_of, or_null
+from plink.schemas.parts import Schema, closed_object
 
 # Members of the order file that are printed otherwise, or not.
 _HIDDEN = ("format", "version", "hosts", "groups", "unused")
@@ -23,39 +24,6 @@ def order_output() -> Schema:
         **{name: part for name, part in members.items() if name in order["required"]},
     }
     optional = {name: part for name, part in members.items() if name not in required}
-    found = {
-        "outliers": list_of("hosts that stand out", outlier()),
-        "leaving_out": or_null(_left_out()),
-    }
+    found = parts.struct(Limiting)["properties"]
     schema = closed_object(what, required, {**optional, **found})
     return parts.document("plink order --json", what, schema)
-
-
-def outlier() -> Schema:
-    """Return the schema of an outlying host in `--json` output."""
-    return closed_object(
-        "a host that stands out",
-        {
-            "host": parts.text("its name"),
-            "kind": parts.one_of("what differs", ["send", "receive", "round trip"]),
-            "unit": parts.one_of("of both values", ["us", "gbit_s"]),
-            "value": parts.number("in `unit`"),
-            "usual": parts.number("the median of the other hosts, in `unit`"),
-        },
-    )
-
-
-def _left_out() -> Schema:
-    return closed_object(
-        "what leaving them all out would gain; null if not predicted",
-        {
-            "hosts": parts.texts("names of those that are left out"),
-            "ranks": parts.whole("how many are left", 1),
-            "is_time": parts.flag("the costs are predicted times; else sums of latencies"),
-            "with_us": parts.number("the cost with them, in µs"),
-            "without_us": or_null(parts.number("the cost without them, in µs")),
-            "size_bytes": parts.whole("of the buffer", 1),
-            "slots": or_null(parts.whole("of every host, if others than the cluster's", 1)),
-            "gain": parts.number("the share of the cost that is saved", None, 1.0),
-        },
-    )

@@ -8,19 +8,19 @@ from plink.files.groups import Grouping, Uplink
 from plink.files.hosts import Group
 from plink.files.measurements import Failure
 from plink.files.order import Order
+from plink.model.outliers import Outlier
 from plink.schemas import parts
 from plink.schemas.autotune import shown_log
-from plink.schemas.order import outlier
 from plink.schemas.parts import Schema, closed_object, list_of, or_null
-from plink.schemas.plan import shown_plan
 from plink.schemas.timeline import shown_timeline
+from plink.show.terminal.plan import ShownPlan
 
 
 def show_output() -> Schema:
     """Return the schema of what `plink show --json` prints."""
     what = "A file: what `plink show --json` prints"
     cases = [
-        (parts.says("of", "plink.plan"), shown_plan()),
+        (parts.says("of", "plink.plan"), parts.struct(ShownPlan)),
         (parts.says("of", "plink.autotune"), shown_log()),
         (parts.says("of", "plink.timeline"), shown_timeline()),
         (parts.says("format", "plink.order"), parts.struct(Order)),
@@ -37,7 +37,7 @@ def _shown_cluster() -> Schema:
             "of": {"description": "the kind of file", "const": FORMAT},
             "hosts": parts.texts("names"),
             "unreachable": list_of("hosts that were not reached", _unreachable()),
-            "outliers": list_of("hosts that stand out", outlier()),
+            "outliers": list_of("hosts that stand out", parts.struct(Outlier)),
         },
         {
             **rtt,

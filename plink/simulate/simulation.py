@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.files.cluster import Cluster
+from plink.files.limits import Amount, Positive, Text, Whole
 from plink.files.order import Order
 from plink.files.plan import Plan
+from plink.files.structs import Output
 from plink.model.network import KnownNetwork, build_network, no_rates_known
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
@@ -21,6 +22,7 @@ from plink.optimize.orders.slots import (
     layout_of,
     placement_in,
 )
+from plink.optimize.prediction import RefusedAlgorithm
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform, RowLink, Zones, platform_of
@@ -33,46 +35,46 @@ from plink.simulate.things import (
     thing_of_trace,
     things_of,
 )
-from plink.simulate.tuned import Tuned, tuned_to_json
+from plink.simulate.tuned import Tuned
 from plink.solvers.contention.time import TableTimer
 
 Placement = npt.NDArray[np.intp]
 Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Times:
-    """Times of one workload in one order (of random orders, the median), in seconds.
+class Times(Output, frozen=True):
+    """Times of one workload in one order (of random orders, the median).
 
-    Args:
-        simulated_s: on SimGrid; None where that took too long.
-        predicted_s: by plink's own model; None where it has none.
+    Attributes:
+        simulated_s: time on SimGrid, in s; null if that took too long
+        predicted_s: time by plink's own model, in s; null if it has none
     """
 
-    simulated_s: float | None
-    predicted_s: float | None
+    simulated_s: Amount | None
+    predicted_s: Amount | None
 
 
-@dataclass(frozen=True)
-class Row:
-    """Result of one algorithm, or of the trace.
+class Row(Output, frozen=True):
+    """Times of an algorithm, a collective along a plan, or a trace.
 
-    Args:
-        algorithm: its name.
-        given: in the given order; None of a plan.
-        random: median of random orders; None where none was drawn, and of a plan.
-        order: plink's, or the one of an order file, or along the plan; None without one.
-        seconds: that all simulations of it took.
+    Attributes:
+        algorithm: name of the algorithm
+        given: times in the given order; null for a plan
+        random: median times of random orders; null for a plan or if none was drawn
+        order: times in plink's order, the order file's, or along the plan; null without one
+        seconds: time that its simulations took, in s
     """
 
-    algorithm: str
+    COMPUTED: ClassVar = ("gain",)
+
+    algorithm: Text
     given: Times | None
     random: Times | None
     order: Times | None
-    seconds: float
+    seconds: Amount
 
     @property
-    def gain(self) -> float | None:
+    def gain(self) -> Amount | None:
         """Speedup over a random order: its time divided by this order's."""
         if self.order is None or self.random is None:
             return None
@@ -81,27 +83,31 @@ class Row:
         return self.random.simulated_s / self.order.simulated_s
 
 
-@dataclass(frozen=True)
-class Simulation:
-    """Result of a simulation.
+class Simulation(Output, frozen=True):
+    """What was simulated.
 
-    Args:
-        source: what messages call the network.
-        hosts, ranks: how many.
-        rows: algorithm by algorithm.
-        refused: algorithms that are left out, and why.
-        notes: what to know before trusting it.
-        tuned: what the tuner made of a job, where that was asked.
+    Attributes:
+        source: what messages call the network
+        hosts: number of hosts
+        ranks: number of ranks
+        size_bytes: size of the buffer of each rank, in bytes
+        random_orders: number of random orders that were drawn
+        rows: what was simulated
+        refused: algorithms that are left out
+        notes: what was assumed of the network
+        tuned: iterations of a tuned job, if that was asked for
     """
 
-    source: str
-    hosts: int
-    ranks: int
-    size_bytes: int
-    random_orders: int
+    OPTIONAL: ClassVar = ("tuned",)
+
+    source: Text
+    hosts: Positive
+    ranks: Positive
+    size_bytes: Whole
+    random_orders: Whole
     rows: Sequence[Row]
-    refused: Sequence[tuple[str, str]] = ()
-    notes: Sequence[str] = field(default_factory=tuple)
+    refused: Sequence[RefusedAlgorithm] = ()
+    notes: Sequence[str] = ()
     tuned: Tuned | None = None
 
 
@@ -147,7 +153,7 @@ def simulate(
         known = known or build_network(cluster)
         platform = platform_known(cluster, known)
     notes = [] if known is None else list(known.assumptions)
-    refused: list[tuple[str, str]] = []
+    refused: list[RefusedAlgorithm] = []
     if plan is not None:
         name = source or "the plan"
         things = along_plan(cluster, plan, collectives, request, source=name, platform=platform)
@@ -321,20 +327,3 @@ def _run(
         )
     except TimeoutError:
         return None
-
-
-def to_json(found: Simulation) -> dict[str, Any]:
-    """Return the JSON object that `--json` prints."""
-    printed: dict[str, Any] = {
-        "source": found.source,
-        "hosts": found.hosts,
-        "ranks": found.ranks,
-        "size_bytes": found.size_bytes,
-        "random_orders": found.random_orders,
-        "notes": list(found.notes),
-        "rows": [{**asdict(row), "gain": row.gain} for row in found.rows],
-        "refused": [{"algorithm": name, "reason": reason} for name, reason in found.refused],
-    }
-    if found.tuned is not None:
-        printed["tuned"] = tuned_to_json(found.tuned)
-    return printed

@@ -18,6 +18,7 @@ from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import PS, find_plan_with_servers
 from plink.optimize.plans.through_servers import HUB
 from plink.optimize.plans.traffic import build_traffic
+from plink.optimize.prediction import RefusedAlgorithm
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_flows, schedule_of_table, schedule_of_traffic
 from plink.simulate.negotiating import check_mode, negotiating
@@ -171,7 +172,7 @@ def along_plan(
 
 def things_of(
     cluster: Cluster, request: Request, layout: RankLayout, platform: Platform
-) -> tuple[list[Thing], list[tuple[str, str]]]:
+) -> tuple[list[Thing], list[RefusedAlgorithm]]:
     """Return the workloads to run, and those left out with the reason.
 
     Raises:
@@ -196,7 +197,7 @@ def things_of(
             refusals.append((name, error))
     if not things:
         raise refusals[0][1]
-    return things, [(name, str(error)) for name, error in refusals]
+    return things, [RefusedAlgorithm(name, str(error)) for name, error in refusals]
 
 
 def _check_name(name: str, request: Request) -> None:

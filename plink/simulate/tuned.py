@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
-from plink.simulate.jobs import CHANGE, Carry, Step, Turn, first_forest, run
+from plink.files.limits import Amount, Text, Whole
+from plink.files.structs import Output
+from plink.simulate.jobs import CHANGE, Carry, Turn, first_forest, run
 from plink.simulate.network import State
 
 LIFTED = 30
@@ -16,26 +16,41 @@ WINDOWS = 60
 _AT = 6.5
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """Iteration times without noise, in seconds.
+class TunedPlan(Output, frozen=True):
+    """A plan that the tuner handed out.
 
-    Args:
-        before_s: on the usual network, with the plan that the job came with.
-        changed_s: on the changed one with that plan: just after the change, and for ever where
-            nothing is done.
-        tuned_s: with the plan of the last window before the network recovers.
-        fresh_s: with the plan that would be made for the changed network.
-        lifted_s: at the end, on the usual network again.
-        changes: the steps that handed out a plan, by their window.
+    Attributes:
+        window: window after which it was handed out, from 0
+        action: what the tuner did
+        reason: why, in words
+        iteration_s: time of an iteration with the plan, in s
     """
 
-    before_s: float
-    changed_s: float
-    tuned_s: float
-    fresh_s: float
-    lifted_s: float
-    changes: Sequence[tuple[int, Step]]
+    window: Whole
+    action: Text
+    reason: Text
+    iteration_s: Amount
+
+
+class Tuned(Output, frozen=True):
+    """Iteration times of a tuned job without noise.
+
+    Attributes:
+        before_s: time on the usual network, with the plan that the job came with, in s
+        changed_s: time on the changed network with that plan, in s: just after the change, and for
+            ever if nothing is done
+        tuned_s: time with the plan of the last window before the network recovers, in s
+        fresh_s: time with the plan that would be made for the changed network, in s
+        recovered_s: time at the end, on the usual network again, in s
+        plans: plans that the tuner handed out
+    """
+
+    before_s: Amount
+    changed_s: Amount
+    tuned_s: Amount
+    fresh_s: Amount
+    recovered_s: Amount
+    plans: Sequence[TunedPlan]
 
 
 def simulate_tuning(
@@ -83,28 +98,8 @@ def simulate_tuning(
         done.job.iteration_s(first_forest(changed), changed),
         done.steps[-1].truth_s,
         [
-            (number, step)
+            TunedPlan(number, step.decision.action.value, step.decision.reason, step.truth_s)
             for number, step in enumerate(done.steps)
             if step.decision.forest is not None
         ],
     )
-
-
-def tuned_to_json(found: Tuned) -> dict[str, Any]:
-    """Return the object that `plink simulate` prints."""
-    return {
-        "before_s": found.before_s,
-        "changed_s": found.changed_s,
-        "tuned_s": found.tuned_s,
-        "fresh_s": found.fresh_s,
-        "recovered_s": found.lifted_s,
-        "plans": [
-            {
-                "window": number,
-                "action": step.decision.action.value,
-                "reason": step.decision.reason,
-                "iteration_s": step.truth_s,
-            }
-            for number, step in found.changes
-        ],
-    }

@@ -66,7 +66,7 @@ class Prediction(_Rows[PredictionRow]):
     @property
     def refused(self) -> dict[str, str]:
         """Algorithms that do not run with this number of ranks, with the reason."""
-        return dict(self.forecast.refused)
+        return {each.algorithm: each.reason for each in self.forecast.refused}
 
     @property
     def assumptions(self) -> list[str]:

@@ -46,7 +46,7 @@ def name_of(drawn: Drawn) -> str:
 def test_the_slow_host_and_the_gain_without_it_are_said(slow: Drawn) -> None:
     order = find_order(slow.cluster, FAST)
     found = limiting(slow.cluster, order)
-    left_out = found.left_out
+    left_out = found.leaving_out
     assert left_out is not None
     assert (list(left_out.hosts), left_out.ranks) == ([name_of(slow)], 15)
     assert left_out.is_time
@@ -109,9 +109,9 @@ def test_where_nothing_stands_out_nothing_is_said(
 def test_an_algorithm_that_does_not_run_on_fewer_is_named(slow: Drawn) -> None:
     order = find_order(slow.cluster, replace(FAST, algorithm="halving-doubling"))
     found = limiting(slow.cluster, order)
-    assert found.left_out is not None
-    assert found.left_out.without_us is None
-    assert found.left_out.gain == 0.0
+    assert found.leaving_out is not None
+    assert found.leaving_out.without_us is None
+    assert found.leaving_out.gain == 0.0
     said = limiting_lines(found, order, "c.json")[1]
     assert said == f"without {name_of(slow)}: halving-doubling does not run on 15 ranks"
 
@@ -121,9 +121,9 @@ def test_a_far_host_is_priced_by_latency_where_no_rate_is_known() -> None:
     bare = replace(drawn.cluster, bandwidth=None)
     order = find_order(bare, FAST)
     found = limiting(bare, order)
-    assert found.left_out is not None
-    assert not found.left_out.is_time
-    assert found.left_out.is_worth_it
+    assert found.leaving_out is not None
+    assert not found.leaving_out.is_time
+    assert found.leaving_out.is_worth_it
     said = limiting_lines(found, order, "c.json")[1]
     assert "instead of" in said
     assert "the sum of ring's latencies is " in said
@@ -131,11 +131,11 @@ def test_a_far_host_is_priced_by_latency_where_no_rate_is_known() -> None:
 
 def test_the_library_has_both(slow: Drawn) -> None:
     cluster = plink.read("c.json")
-    assert {each.name for each in cluster.outliers} == {name_of(slow)}
+    assert {each.host for each in cluster.outliers} == {name_of(slow)}
     order = plink.order(cluster, time_limit_s=0.3)
     assert order.limiting is not None
-    assert order.limiting.left_out is not None
-    assert order.limiting.left_out.hosts == [name_of(slow)]
+    assert order.limiting.leaving_out is not None
+    assert order.limiting.leaving_out.hosts == [name_of(slow)]
 
 
 @pytest.mark.parametrize(
@@ -174,5 +174,5 @@ def test_of_thousands_of_hosts_nothing_is_looked_for(slow: Drawn) -> None:
     assert slow.cluster.bandwidth is not None
     bandwidth = replace(slow.cluster.bandwidth, retransmits=gbit_s)
     large = Cluster(hosts, bandwidth=replace(bandwidth, gbit_s=gbit_s))
-    assert {each.name for each in outliers(large)} == {"h7"}
-    assert limiting(large, order).found == ()
+    assert {each.host for each in outliers(large)} == {"h7"}
+    assert limiting(large, order).outliers == ()

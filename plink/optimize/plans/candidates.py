@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.text import join_texts, rtt_text
+from plink.files.limits import Amount, Text, Whole, Word
+from plink.files.structs import Output
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.traffic import build_traffic, measure_traffic, traffic_time_s
 from plink.plans.check_servers import Ports
@@ -27,20 +29,19 @@ _ORDER_TIME_LIMIT_S = 1.0
 _EQUAL = 0.01
 
 
-@dataclass(frozen=True)
-class PortUse:
+class PortUse(Output, frozen=True):
     """Traffic through one port of a parameter server.
 
-    Args:
-        host: host of the server.
-        port: counted from 0.
-        sent_bytes, received_bytes: of all demands.
+    Attributes:
+        host: name of the server
+        port: number of the port, from 0
+        sent_bytes, received_bytes: bytes of all demands
     """
 
-    host: str
-    port: int
-    sent_bytes: float
-    received_bytes: float
+    host: Word
+    port: Whole
+    sent_bytes: Amount
+    received_bytes: Amount
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,16 @@ class Candidate:
     ports: Sequence[PortUse] = ()
 
 
-@dataclass(frozen=True)
-class Refused:
-    """Kind of plan that a network does not admit, with the reason."""
+class Refused(Output, frozen=True):
+    """Kind of plan that a network does not admit.
 
-    kind: str
-    reason: str
+    Attributes:
+        kind: kind of the plan
+        reason: why, in words
+    """
+
+    kind: Word
+    reason: Text
 
 
 @dataclass(frozen=True)

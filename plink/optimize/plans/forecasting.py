@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
 from plink.files.cluster import Cluster
+from plink.files.limits import Amount, Collective, Positive, Text, Whole, Word
 from plink.files.plan import Plan, refuse_servers
+from plink.files.structs import Output
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.plans.demand import Demand, compute_least_exchange
@@ -21,47 +22,48 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
 from plink.solvers.forests.lower_bound import lower_bound_s
 
 
-@dataclass(frozen=True)
-class CollectiveRow:
+class CollectiveRow(Output, frozen=True):
     """Predicted figures of one collective along the plan.
 
-    Args:
-        collective: one of `plink.plans.names.COLLECTIVES`.
-        time_s: predicted.
-        bound_s: no way of doing it takes less, latency left out.
-        rounds: messages that the longest way takes.
-        wire_bytes: what hosts send to each other.
-        cross_group_bytes: of those, what goes from a group to another.
-        expected: what the engine takes on these hosts, where it was fitted.
+    Attributes:
+        collective: name of the collective
+        time_s: predicted time, in s
+        bound_s: no way of doing it takes less, latency left out, in s
+        rounds: messages that the longest way takes
+        wire_bytes: bytes that hosts send to each other
+        cross_group_bytes: bytes that go from one group to another
+        expected: time of the engine on these hosts, if it was fitted
     """
 
-    collective: str
-    time_s: float
-    bound_s: float
-    rounds: int
-    wire_bytes: float
-    cross_group_bytes: float
+    OPTIONAL: ClassVar = ("expected",)
+
+    collective: Collective
+    time_s: Amount
+    bound_s: Amount
+    rounds: Whole
+    wire_bytes: Amount
+    cross_group_bytes: Amount
     expected: Expected | None = None
 
 
-@dataclass(frozen=True)
-class PlanForecast:
+class PlanForecast(Output, frozen=True):
     """Predicted times of collectives along a plan.
 
-    Args:
-        source: what messages call the plan.
-        kind: kind of the plan.
-        hosts, ranks: how many.
-        size_bytes: size of the whole buffer of each, in bytes.
-        rows: in the order asked for.
-        assumptions: what was assumed of the network (`plink.model.network`).
+    Attributes:
+        source: what messages call the plan
+        kind: kind of the plan
+        hosts: number of hosts
+        ranks: number of ranks
+        size_bytes: size of the whole buffer of each rank, in bytes
+        rows: figures, collective by collective
+        assumptions: what was assumed of the network (`plink.model.network`)
     """
 
-    source: str
-    kind: str
-    hosts: int
-    ranks: int
-    size_bytes: int
+    source: Text
+    kind: Word
+    hosts: Positive
+    ranks: Positive
+    size_bytes: Whole
     rows: Sequence[CollectiveRow]
     assumptions: Sequence[str]
 
@@ -114,12 +116,3 @@ def forecast_plan(
             )
         )
     return PlanForecast(source, plan.kind, len(used), len(hosts), size, rows, known.assumptions)
-
-
-def to_json(found: PlanForecast) -> dict[str, Any]:
-    """Return the JSON object that `--json` prints."""
-    return asdict(found, dict_factory=_without_unknown)
-
-
-def _without_unknown(items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in items if value is not None or name != "expected"}

@@ -28,8 +28,8 @@ from plink.optimize.plans.candidates import (
     refusal,
 )
 from plink.optimize.plans.demand import Demand, compute_least_exchange
+from plink.optimize.plans.ports import PortsVerdict
 from plink.plans.names import ALL_REDUCE
-from plink.plans.ports import PortsVerdict
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import lower_bound_s
 

@@ -17,10 +17,10 @@ from plink.optimize.plans.planning import (
     PlanRequest,
     with_known_groups,
 )
+from plink.optimize.plans.ports import judge_ports
 from plink.optimize.plans.servers import describe_port_assumptions, parse_servers, server_ranks
 from plink.optimize.plans.through_servers import HUB, ServerPlanInput, ServerPlanSearch
 from plink.plans.names import ALL_REDUCE
-from plink.plans.ports import judge_ports
 
 # Stars at servers' ports, of one server or of several.
 PS = "ps"

@@ -43,13 +43,11 @@ def _hosts(subject: Subject, known: Capacity, hosts: Sequence[int], caption: str
     most = max(float(np.nanmax(known.send_gbit_s)), float(np.nanmax(known.receive_gbit_s)))
     slow = {(each.host, each.kind) for each in subject.outliers}
     sides = (("send", known.send_gbit_s), ("receive", known.receive_gbit_s))
-    rows = [
-        (
-            subject.names[host],
-            [_bar(float(rates[host]), most, is_low=(host, kind) in slow) for kind, rates in sides],
-        )
-        for host in hosts
-    ]
+    rows = []
+    for host in hosts:
+        name = subject.names[host]
+        bars = [_bar(float(rate[host]), most, is_low=(name, kind) in slow) for kind, rate in sides]
+        rows.append((name, bars))
     return Bars(caption, ("host", "sends", "receives"), rows)
 
 

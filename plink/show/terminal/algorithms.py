@@ -52,7 +52,7 @@ def print_forecast(console: Console, found: Forecast, objective: str | None) -> 
     reasons = [f"{name}: {reason}" for name, reason in unsure if reason is not None]
     if found.refused or reasons:
         console.print()
-    for reason in [*reasons, *(reason for _, reason in found.refused)]:
+    for reason in [*reasons, *(each.reason for each in found.refused)]:
         console.print(Text(printable(reason), style="dim"))
 
 

@@ -3,43 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import ClassVar
 
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from plink.base.text import bandwidth_text, bytes_text, printable, rtt_text
+from plink.files.limits import Amount
 from plink.hub.bounds import Bound, Training, bounds
 from plink.hub.networks import PRINTED_WORKERS, TrainedNetwork
-from plink.hub.racks import Racks, Verdict, judge_racks
-from plink.plans.ports import PortsVerdict, judge_ports
+from plink.hub.racks import Racks, RacksVerdict, judge_racks
+from plink.optimize.plans.ports import PortsVerdict, judge_ports
 
 _TITLES = ("at a server", "at a worker", "exchange", "behind computing")
 
 
-@dataclass(frozen=True)
-class FoundBounds:
-    """Bandwidth bounds for a training job, by placement of servers.
+class FoundBounds(Training, frozen=True):
+    """What bandwidth hides a model's exchange.
 
-    Args:
-        model: as it was asked for.
-        training: what is trained.
-        rows: a placement each.
-        ports: what a central server's ports bring at most.
-        racks: None where none were asked for.
-        verdict: verdict of the racks.
-        printed_ncc_gbit_s: what the paper prints for the same; None where it does not.
+    Attributes:
+        placements: placements of servers, then an all-reduce
+        ports: what a central server's ports bring at most
+        printed_ncc_gbit_s: what the paper prints for NCC, in Gbit/s; null if it prints nothing
+        racks: verdict on a server in each rack; null if none was asked for
     """
 
-    model: str
-    training: Training
-    rows: Sequence[Bound]
+    IN_MEMORY: ClassVar = frozenset({"model"})
+
+    placements: Sequence[Bound]
     ports: PortsVerdict
-    racks: Racks | None
-    verdict: Verdict | None
-    printed_ncc_gbit_s: float | None
+    printed_ncc_gbit_s: Amount | None
+    racks: RacksVerdict | None
+    # The model as it was named.
+    model: str
 
 
 def compute_bounds(
@@ -48,45 +46,29 @@ def compute_bounds(
     """Return all bounds of a training job; `network` is the named model, if any."""
     is_printed = network is not None and training.workers == PRINTED_WORKERS
     return FoundBounds(
-        model,
-        training,
-        bounds(training),
-        judge_ports(training.workers, training.server_bits_s / training.link_bits_s),
-        racks,
-        None if racks is None else judge_racks(racks, training.model_bytes),
-        network.printed_ncc_gbit_s if network is not None and is_printed else None,
+        **asdict(training),
+        placements=bounds(training),
+        ports=judge_ports(training.workers, training.server_bits_s / training.link_bits_s),
+        printed_ncc_gbit_s=network.printed_ncc_gbit_s if network and is_printed else None,
+        racks=None if racks is None else judge_racks(racks, training.model_bytes),
+        model=model,
     )
-
-
-def bounds_to_json(found: FoundBounds) -> dict[str, Any]:
-    """Return the bounds as `--json` prints them."""
-    in_racks = None
-    if found.racks is not None and found.verdict is not None:
-        in_racks = {**asdict(found.racks), **asdict(found.verdict)}
-    return {
-        **asdict(found.training),
-        "placements": [asdict(row) for row in found.rows],
-        "ports": {**asdict(found.ports), "sentence": found.ports.sentence},
-        "printed_ncc_gbit_s": found.printed_ncc_gbit_s,
-        "racks": in_racks,
-    }
 
 
 def print_bounds(console: Console, found: FoundBounds) -> None:
     """Print the table of bounds, the row on ports, and remarks on racks."""
-    training = found.training
     heading = (
-        f"{printable(found.model)}: {bytes_text(training.model_bytes)} in every iteration of "
-        f"{rtt_text(training.iteration_s * 1e6)}, {training.workers} workers with "
-        f"{_rate(training.link_bits_s)}, servers with {_rate(training.server_bits_s)}"
+        f"{printable(found.model)}: {bytes_text(found.model_bytes)} in every iteration of "
+        f"{rtt_text(found.iteration_s * 1e6)}, {found.workers} workers with "
+        f"{_rate(found.link_bits_s)}, servers with {_rate(found.server_bits_s)}"
     )
     console.print(Text(heading, style="bold"))
     console.print()
-    console.print(_table(found.rows))
+    console.print(_table(found.placements))
     console.print()
     console.print(Text("rates are of both directions of a host together, as in Table 2.1"))
     if found.printed_ncc_gbit_s is not None:
-        ncc = next(row for row in found.rows if row.placement == "NCC")
+        ncc = next(row for row in found.placements if row.placement == "NCC")
         console.print(
             Text(
                 f"the paper prints {found.printed_ncc_gbit_s:g} Gbit/s for NCC, where its own "
@@ -94,9 +76,9 @@ def print_bounds(console: Console, found: FoundBounds) -> None:
             )
         )
     console.print(Text(found.ports.sentence))
-    if found.racks is not None and found.verdict is not None:
+    if found.racks is not None:
         console.print()
-        for line in _of_racks(found.racks, found.verdict):
+        for line in _rack_lines(found.racks):
             console.print(Text(line))
 
 
@@ -116,12 +98,13 @@ def _table(rows: Sequence[Bound]) -> Table:
     return table
 
 
-def _of_racks(racks: Racks, verdict: Verdict) -> list[str]:
+def _rack_lines(verdict: RacksVerdict) -> list[str]:
     sign = ">" if verdict.is_better else "<="
     better = "helps" if verdict.is_better else "does not help"
     what = (
-        f"{racks.racks} racks of {racks.workers} workers, uplinks of {_rate(racks.core_bits_s)}, "
-        f"a server of {_rate(racks.server_bits_s)} in each:"
+        f"{verdict.racks} racks of {verdict.workers} workers, "
+        f"uplinks of {_rate(verdict.core_bits_s)}, "
+        f"a server of {_rate(verdict.server_bits_s)} in each:"
     )
     inequality = (
         f"by the paper's inequality (§2.3), which adds up stages, aggregation by racks {better}: "

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
-
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from plink.hub.cost import Contradiction, CostRow
+from plink.hub.cost import Costs
 
 _TITLES = ("uplinks", "workers", "network", "hub", "in all", "work per dollar")
 
 
-def costs_to_json(rows: Sequence[CostRow], contradiction: Contradiction) -> dict[str, Any]:
-    """Return the costs as `--json` prints them."""
-    return {"rows": [asdict(row) for row in rows], "contradiction": asdict(contradiction)}
-
-
-def print_costs(console: Console, rows: Sequence[CostRow], contradiction: Contradiction) -> None:
+def print_costs(console: Console, costs: Costs) -> None:
     """Print the table of costs, and where it differs from the paper's."""
+    contradiction = costs.contradiction
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     table.add_column("a worker", no_wrap=True)
     for title in _TITLES:
         table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
+    for row in costs.rows:
         table.add_row(
             row.name,
             f"{row.oversubscription:g}:1",

@@ -18,12 +18,12 @@ def limiting_lines(found: Limiting, order: Order, source: str) -> list[str]:
         order: that it is on.
         source: the cluster's file as a command names it.
     """
-    return [*sentences(found.found), *gain_lines(found, order, source)]
+    return [*sentences(found.outliers), *gain_lines(found, order, source)]
 
 
 def gain_lines(found: Limiting, order: Order, source: str) -> list[str]:
     """Return the predicted gain without these hosts, and the commands to get it."""
-    left_out = found.left_out
+    left_out = found.leaving_out
     if left_out is None:
         return []
     without = f"without {format_names(left_out.hosts)}"

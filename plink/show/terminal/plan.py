@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from msgspec import Meta
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from plink.base.size import format_size
 from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
-from plink.files.plan import SERVER, Plan
-from plink.files.structs import encode
-from plink.optimize.plans.candidates import Candidate
+from plink.files.limits import Amount, Collective, Positive, Whole, Word
+from plink.files.limits import Text as NonEmptyText
+from plink.files.plan import SERVER, Plan, Predicted
+from plink.files.structs import Output
+from plink.optimize.plans.candidates import Candidate, PortUse, Refused
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
+from plink.optimize.plans.ports import PortsVerdict
 from plink.optimize.plans.traffic import build_traffic, measure_traffic
 from plink.plans.by_port import bytes_by_port
 from plink.plans.forest import NO_PARENT
@@ -25,6 +29,106 @@ from plink.plans.names import ALL_REDUCE, counted_collectives
 from plink.show.terminal import facts
 
 _TITLES = ("predicted", "of the bound", "between groups", "on the wire", "rounds")
+
+
+class PlanFigures(Output, frozen=True):
+    """Figures of a plan.
+
+    Attributes:
+        kind: how the routes were built
+        size_bytes: size of the buffer, in bytes
+        collectives: collectives that the plan was made for
+        ranks: number of ranks
+        hosts: number of hosts
+        groups: number of groups
+        routes: number of routes
+        bound_s: no plan takes less on this network, in s
+        assumptions: what was assumed of the network
+        balance: what the busiest rank sends and receives, over the mean of all ranks
+    """
+
+    kind: Word
+    size_bytes: Positive
+    collectives: Annotated[Sequence[Collective], Meta(min_length=1)]
+    ranks: Positive
+    hosts: Positive
+    groups: Whole
+    routes: Positive
+    bound_s: Amount | None
+    assumptions: Sequence[str]
+    balance: Amount
+
+
+class PlanCandidate(Output, frozen=True):
+    """A kind of plan that fits.
+
+    Attributes:
+        kind: kind of the plan
+        time_s: predicted time of all collectives together, in s
+        routes: number of routes
+        rounds: messages that the longest way takes
+        wire_bytes: bytes that hosts send to each other
+        cross_group_bytes: bytes that go from one group to another
+        balance: what the busiest rank sends and receives, over the mean of all ranks
+        ports: ports of servers, if it uses any
+    """
+
+    OPTIONAL: ClassVar = ("ports",)
+
+    kind: Word
+    time_s: Amount
+    routes: Positive
+    rounds: Whole
+    wire_bytes: Amount
+    cross_group_bytes: Amount
+    balance: Amount
+    ports: Sequence[PortUse] | None
+
+
+class PlannedOutput(PlanFigures, frozen=True):
+    """The plan that was chosen, beside the others.
+
+    Attributes:
+        reason: why this kind was chosen
+        candidates: kinds that fit, with what they take
+        refused: kinds that do not fit
+        seed: seed of the random choices
+        made_from: SHA-256 (`sha256:...`) of the file that this was made from
+        servers: number of ranks that are servers
+        ports: what the servers' ports bring at most
+    """
+
+    OPTIONAL: ClassVar = ("servers", "ports")
+
+    reason: NonEmptyText
+    candidates: Sequence[PlanCandidate]
+    refused: Sequence[Refused]
+    seed: Whole
+    made_from: NonEmptyText | None
+    servers: Whole | None
+    ports: PortsVerdict | None
+
+
+class ShownPlan(PlanFigures, frozen=True, tag_field="of", tag="plink.plan"):
+    """What a plan does.
+
+    Attributes:
+        rounds: messages that the longest way takes
+        wire_bytes: bytes that hosts send to each other
+        cross_group_bytes: bytes that go from one group to another
+        root_shares: for every rank the share of the buffer that it is the root of, 0 to 1
+        predicted: times of the kinds of plan that were compared
+        ports: ports of servers, if there are any
+    """
+
+    OPTIONAL: ClassVar = ("ports",)
+
+    rounds: Whole
+    wire_bytes: Amount
+    cross_group_bytes: Amount
+    root_shares: Sequence[Amount]
+    predicted: Sequence[Predicted]
+    ports: Sequence[PortUse] | None
 
 
 def print_plan(console: Console, source: str, found: Planned) -> None:
@@ -46,50 +150,46 @@ def print_plan(console: Console, source: str, found: Planned) -> None:
         console.print(Text(f"no {refused.kind}: {refused.reason}", style="dim"))
 
 
-def planned_to_json(found: Planned) -> dict[str, Any]:
-    """Return the plan as `--json` prints it, without its routes."""
+def describe_planned(found: Planned) -> PlannedOutput:
+    """Return what `plink plan --json` prints: the plan without its routes."""
     plan = found.plan
+    return PlannedOutput(
+        **_figures(plan),
+        balance=found.chosen.measures.balance,
+        reason=found.reason,
+        candidates=[
+            PlanCandidate(
+                kind=candidate.kind,
+                time_s=candidate.time_s,
+                routes=candidate.forest.routes,
+                rounds=candidate.measures.rounds,
+                wire_bytes=candidate.measures.wire_bytes,
+                cross_group_bytes=candidate.measures.cross_group_bytes,
+                balance=candidate.measures.balance,
+                ports=candidate.ports or None,
+            )
+            for candidate in found.candidates
+        ],
+        refused=found.refused,
+        seed=plan.seed,
+        made_from=plan.made_from,
+        servers=None if found.ports is None else len(plan.ranks) - plan.contributors,
+        ports=found.ports,
+    )
+
+
+def _figures(plan: Plan) -> dict[str, Any]:
+    """Return the members of `PlanFigures`, except the balance."""
     return {
         "kind": plan.kind,
-        "reason": found.reason,
         "size_bytes": plan.size_bytes,
-        "collectives": list(plan.collectives),
+        "collectives": plan.collectives,
         "ranks": len(plan.ranks),
         "hosts": max(plan.host_of) + 1,
         "groups": len(plan.groups),
         "routes": plan.forest.routes,
         "bound_s": plan.bound_s,
-        "balance": found.chosen.measures.balance,
-        "candidates": [_candidate(each) for each in found.candidates],
-        "refused": [vars(refused) for refused in found.refused],
-        "assumptions": list(plan.assumptions),
-        "seed": plan.seed,
-        "made_from": plan.made_from,
-        **_of_servers(found),
-    }
-
-
-def _of_servers(found: Planned) -> dict[str, Any]:
-    """Return the JSON members that only plans with servers have."""
-    if found.ports is None:
-        return {}
-    return {
-        "servers": len(found.plan.ranks) - found.plan.contributors,
-        "ports": {**vars(found.ports), "sentence": found.ports.sentence},
-    }
-
-
-def _candidate(candidate: Candidate) -> dict[str, Any]:
-    measures = candidate.measures
-    return {
-        "kind": candidate.kind,
-        "time_s": candidate.time_s,
-        "routes": candidate.forest.routes,
-        "rounds": measures.rounds,
-        "wire_bytes": measures.wire_bytes,
-        "cross_group_bytes": measures.cross_group_bytes,
-        "balance": measures.balance,
-        **({"ports": [vars(port) for port in candidate.ports]} if candidate.ports else {}),
+        "assumptions": plan.assumptions,
     }
 
 
@@ -153,28 +253,19 @@ def print_plan_page(console: Console, plan: Plan) -> None:
     console.print(facts.table(rows))
 
 
-def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """Return the plan as `plink show --json` prints it."""
+def describe_plan(plan: Plan) -> ShownPlan:
+    """Return a plan as `plink show --json` prints it."""
     found = _measure_plan(plan)
-    return {
-        "of": "plink.plan",
-        "kind": plan.kind,
-        "size_bytes": plan.size_bytes,
-        "collectives": list(plan.collectives),
-        "hosts": max(plan.host_of) + 1,
-        "ranks": len(plan.ranks),
-        "groups": len(plan.groups),
-        "routes": plan.forest.routes,
-        "rounds": found.rounds,
-        "wire_bytes": found.wire_bytes,
-        "cross_group_bytes": found.cross_group_bytes,
-        "balance": found.balance,
-        "root_shares": _root_shares(plan),
-        **({"ports": _ports(plan)} if plan.has_servers else {}),
-        "predicted": encode(plan.predicted),
-        "bound_s": plan.bound_s,
-        "assumptions": list(plan.assumptions),
-    }
+    return ShownPlan(
+        **_figures(plan),
+        balance=found.balance,
+        rounds=found.rounds,
+        wire_bytes=found.wire_bytes,
+        cross_group_bytes=found.cross_group_bytes,
+        root_shares=_root_shares(plan),
+        predicted=plan.predicted,
+        ports=_ports(plan) if plan.has_servers else None,
+    )
 
 
 def _measure_plan(plan: Plan) -> Measures:
@@ -190,12 +281,12 @@ def _measured_in(plan: Plan, collective: str) -> Measures:
     return measure_traffic(traffic, plan.group_of, plan.host_of)
 
 
-def _ports(plan: Plan) -> list[dict[str, Any]]:
+def _ports(plan: Plan) -> list[PortUse]:
     """Return the bytes of an all-reduce through each port of the servers."""
     counts = [len(rank.ports) for rank in plan.ranks]
     carried = bytes_by_port(plan.forest, plan.route_ports, counts, plan.size_bytes)
     return [
-        {"host": rank.host, "port": port, "sent_bytes": sent, "received_bytes": received}
+        PortUse(rank.host, port, sent, received)
         for rank, own in zip(plan.ranks, carried, strict=True)
         if rank.role == SERVER
         for port, (sent, received) in enumerate(own)
@@ -206,7 +297,7 @@ def _servers(plan: Plan) -> list[str]:
     """Return a line for each server with its traffic."""
     lines = [f"{format_count(plan.contributors, 'worker')}, by whose number a mean is divided"]
     for host in dict.fromkeys(rank.host for rank in plan.ranks if rank.role == SERVER):
-        received = [port["received_bytes"] for port in _ports(plan) if port["host"] == host]
+        received = [port.received_bytes for port in _ports(plan) if port.host == host]
         least, most = bytes_text(min(received)), bytes_text(max(received))
         each = most if least == most else f"{least} to {most}"
         ports = format_count(len(received), "port")

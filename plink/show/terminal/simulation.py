@@ -42,8 +42,8 @@ def print_simulation(console: Console, found: Simulation) -> None:
     print_table(console, table)
     if found.refused:
         console.print()
-    for _, reason in found.refused:
-        console.print(Text(printable(reason), style="dim"))
+    for refused in found.refused:
+        console.print(Text(printable(refused.reason), style="dim"))
 
 
 def _print_tuned(console: Console, found: Tuned) -> None:
@@ -53,7 +53,7 @@ def _print_tuned(console: Console, found: Tuned) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
     for title in ("before", "changed", "tuned", "fresh plan", "recovered", "gain", "of fresh"):
         table.add_column(title, justify="right", no_wrap=True)
-    times = (found.before_s, found.changed_s, found.tuned_s, found.fresh_s, found.lifted_s)
+    times = (found.before_s, found.changed_s, found.tuned_s, found.fresh_s, found.recovered_s)
     table.add_row(
         *(rtt_text(time_s * _US) for time_s in times),
         f"{found.changed_s / found.tuned_s:.2f} x",
@@ -61,11 +61,9 @@ def _print_tuned(console: Console, found: Tuned) -> None:
     )
     console.print(table)
     console.print()
-    for number, step in found.changes:
-        decision = step.decision
-        text = f"window {number + 1}: {decision.action.value}: {decision.reason}"
-        console.print(Text(printable(text)))
-    if not found.changes:
+    for plan in found.plans:
+        console.print(Text(printable(f"window {plan.window + 1}: {plan.action}: {plan.reason}")))
+    if not found.plans:
         console.print(Text("no new plans"))
 
 

@@ -9,34 +9,37 @@ bandwidth, since the same added to the workers' own interfaces wins more.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import ClassVar
+
+from plink.files.limits import Amount, Positive, Text
+from plink.files.structs import Output
 
 # Rates are compared with this much room for rounding.
 _EVEN = 1e-9
 
 
-@dataclass(frozen=True)
-class PortsVerdict:
+class PortsVerdict(Output, frozen=True):
     """Greatest possible speed-up from the ports of servers.
 
-    Args:
-        workers: N.
-        ports: k, of all servers together, each as quick as a worker's link.
-        needed_ports: more than so many ports are needed to beat an all-reduce: N²/(2(N-1)); None of
-            one worker, which needs neither.
-        gain: the time of an all-reduce over that through the servers.
-        equal_bandwidth: the time of an all-reduce over that through the servers, had the workers
-            the servers' interfaces as well as their own.
+    Attributes:
+        workers: number of workers, N
+        ports: number of ports of all servers together, k, each as fast as a worker's link
+        needed_ports: number of ports above which servers beat an all-reduce, N²/(2(N-1)); null for
+            one worker, which needs neither
+        gain: time of an all-reduce over the time through the servers
+        equal_bandwidth: the same, if the workers had the servers' interfaces beside their own
     """
 
-    workers: int
-    ports: float
-    needed_ports: float | None
-    gain: float
-    equal_bandwidth: float
+    COMPUTED: ClassVar = ("sentence",)
+
+    workers: Positive
+    ports: Amount
+    needed_ports: Amount | None
+    gain: Amount
+    equal_bandwidth: Amount
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Text:
         """The verdict as a sentence for the user."""
         if self.needed_ports is None:
             return "a single worker has nothing to aggregate"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.plans.ports import judge_ports
+from plink.optimize.plans.ports import judge_ports
 
 
 def test_eight_workers_and_eight_ports() -> None:
