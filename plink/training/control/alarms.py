@@ -36,6 +36,11 @@ class Alarms:
         warned = 0 if now_s is None else math.floor((now_s - since_s) / self._warning_s + 1e-6)
         self._plan(name, since_s, since_s + warned * self._warning_s)
 
+    def restart(self, name: str) -> None:
+        """Give the alarms of a name that waits again, from the first on."""
+        since_s = self._since_s[name]
+        self._plan(name, since_s, since_s)
+
     def remove(self, name: str) -> None:
         """Remove a name."""
         del self._since_s[name]

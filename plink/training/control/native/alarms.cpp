@@ -31,6 +31,11 @@ void Alarms::add(const std::string& name, double since_s, std::optional<double> 
     plan(name, since_s, since_s + warned * warning_s_);
 }
 
+void Alarms::restart(const std::string& name) {
+    const double since_s = since_s_.at(name);
+    plan(name, since_s, since_s);
+}
+
 void Alarms::remove(const std::string& name) {
     since_s_.erase(name);
     if (since_s_.empty()) due_ = {};

@@ -25,6 +25,8 @@ class Alarms {
     std::optional<double> since_s(const std::string& name) const;
     /// It waits since then; a warning that was due before `now_s` is not given.
     void add(const std::string& name, double since_s, std::optional<double> now_s = {});
+    /// Its alarms are given again, from the first on.
+    void restart(const std::string& name);
     /// It waits no more.
     void remove(const std::string& name);
     void clear();

@@ -180,7 +180,12 @@ void Readiness::say_again(const Pending& pending, const std::unordered_set<std::
         say_unless(gone, {source, versions, pending.first_s});
     }
     for (const std::string& name : left) {
-        if (pending_.count(name) == 0) alarms_.remove(name);
+        // What was told of its waiting was told of all that it shared tensors with.
+        if (pending_.count(name) == 0) {
+            alarms_.remove(name);
+        } else {
+            alarms_.restart(name);
+        }
     }
 }
 
