@@ -15,9 +15,9 @@ import numpy.typing as npt
 from plink.base.replacing import replace
 from plink.files.limits import Amount
 from plink.model.distance import DistanceLimits
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.orders.reference import cost
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 
@@ -29,14 +29,14 @@ def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Ra
     """Return the range in µs of an algorithm's latency cost for a placement of ranks."""
     hosts = _hosts(form, placement)
     return (
-        cost(form, limits.lowest_us, hosts),
-        _finite(cost(form, limits.highest_us, hosts)),
+        latency_cost(form, limits.lowest_us, hosts),
+        _finite(latency_cost(form, limits.highest_us, hosts)),
     )
 
 
 def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) -> float:
     """Return an order's latency cost in µs, infinite if it uses an unmeasured pair."""
-    return cost(form, limits.measured_us, _hosts(form, placement))
+    return latency_cost(form, limits.measured_us, _hosts(form, placement))
 
 
 def without_bound(

@@ -33,9 +33,9 @@ from plink.optimize.orders.slots import (
 )
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import ALGORITHMS, find, find_by_collective
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.orders.reference import cost as latency_cost
 from plink.solvers.slots.layout import RankLayout
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]

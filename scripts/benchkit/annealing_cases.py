@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchkit import ring_instances
+from benchkit import datacenters, ring_instances
 from plink.files.document import read_bytes
 from plink.measure.importing.matrices import import_matrix
 from plink.model.distance import distances
-from plink.solvers import datacenters
 from plink.solvers.collectives.form import RoundsForm, TreesForm
 from plink.solvers.collectives.registry import find
 

@@ -10,19 +10,19 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from benchkit.datacenters import FAMILIES, DataCenter, uniform
 from benchkit.peers import adam
 from benchkit.readings import cluster_of
 from plink.model.denoising import denoise
 from plink.model.distance import distances
 from plink.solvers.affinity import affinity
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import RingForm
-from plink.solvers.datacenters import FAMILIES, DataCenter, uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.embedding.objective import Objective
 from plink.solvers.embedding.observations import observe
 from plink.solvers.embedding.start import classical
 from plink.solvers.orders.latency_search import search_by_latency
-from plink.solvers.orders.reference import cost
 
 Matrix = npt.NDArray[np.float64]
 Table = tuple[Sequence[str], list[list[object]]]
@@ -131,11 +131,12 @@ def _ratios(share: float, seed: int) -> list[float]:
         order = search_by_latency(
             RingForm(_RING_HOSTS), matrix, given, seed=0, time_limit_s=_RING_S
         ).order
-        return cost(RingForm(_RING_HOSTS), whole, order)
+        return latency_cost(RingForm(_RING_HOSTS), whole, order)
 
     best = found_on(whole)
     orders = [rng.permutation(_RING_HOSTS).tolist() for _ in range(101)]
-    random = float(np.median([cost(RingForm(_RING_HOSTS), whole, order) for order in orders]))
+    costs = [latency_cost(RingForm(_RING_HOSTS), whole, order) for order in orders]
+    random = float(np.median(costs))
     searched = [found_on(distances(cluster).matrix_us), found_on(embedding.distance)]
     return [value / best for value in (*searched, random)]
 

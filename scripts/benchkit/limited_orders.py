@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from benchkit import datacenters
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
@@ -17,7 +18,6 @@ from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.files.order import Order
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.solvers import datacenters
 
 OBJECTIVES = ("latency", "contention", "bandwidth")
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from benchkit.datacenters import FAMILIES
 from benchkit.readings import cluster_of, edges_leaving
 from plink.model.distance import distances
 from plink.probes.rounds import sampled_rounds
-from plink.solvers.datacenters import FAMILIES
-from plink.solvers.ring.reference import ring_cost
+from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.sampling.sampler import next_rounds
 
@@ -77,7 +77,7 @@ def plane(hosts: int, seed: int) -> Network:
 
 
 def data_center(family: str, hosts: int, seed: int) -> Network:
-    """One of `plink.solvers.datacenters`, with noise of 15 % on every pair, and detours."""
+    """One of `benchkit.datacenters`, with noise of 15 % on every pair, and detours."""
     center = FAMILIES[family](hosts, seed)
     steps = (center.rack_of[:, None] != center.rack_of).astype(np.intp)
     steps += center.row_of[:, None] != center.row_of

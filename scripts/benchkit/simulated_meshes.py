@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from benchkit.datacenters import FAMILIES
 from plink.base.replacing import replace
 from plink.files.mesh import Mesh, parse_mesh
 from plink.optimize.orders.mesh import mesh_algorithm
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find
-from plink.solvers.datacenters import FAMILIES
-from plink.solvers.orders import reference
 from plink.solvers.orders.latency_search import search_by_latency
 
 HEADER = (
@@ -62,10 +62,10 @@ def _shares(mesh: Mesh, family: str, seed: int) -> list[float]:
     )
     rng = np.random.default_rng(seed)
     orders = (rng.permutation(mesh.ranks).tolist() for _ in range(_RANDOM_ORDERS))
-    random = float(np.median([reference.cost(form, distance, order) for order in orders]))
+    random = float(np.median([latency_cost(form, distance, order) for order in orders]))
     ring = search_by_latency(find("ring").form(mesh.ranks), distance, seed=seed).order
     costs = [
-        reference.cost(form, distance, order)
+        latency_cost(form, distance, order)
         for order in (range(mesh.ranks), ring, of_one.order, whole.order)
     ]
     return [cost / random for cost in (*costs, whole.lower_bound)]

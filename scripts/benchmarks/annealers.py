@@ -17,7 +17,7 @@ from benchkit.annealing_cases import Case, cases
 from benchkit.arguments import add_seeds, numbers, words
 from benchkit.plain_annealing import PlainAnnealer, plain_annealer
 from benchkit.report import Report
-from plink.solvers.orders import reference
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--algorithms tree --ranks 64 --seeds 7"
@@ -76,8 +76,8 @@ def _costs(case: Case, peer: PlainAnnealer, limit_s: float, runs: int) -> tuple[
     taken_s = time.process_time() - begin
     plain = peer.find(case.form, case.distance, seed=case.seed, runs=runs, seconds=taken_s / runs)
     return (
-        reference.cost(case.form, case.distance, found.order),
-        reference.cost(case.form, case.distance, plain.order),
+        latency_cost(case.form, case.distance, found.order),
+        latency_cost(case.form, case.distance, plain.order),
     )
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchkit.arguments import add_seed_count
+from benchkit.datacenters import FAMILIES
 from benchkit.report import Report
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.registry import find
-from plink.solvers.datacenters import FAMILIES
 from plink.solvers.exact.prove import Engine, ProofResult, prove
 from plink.solvers.orders.latency_search import search_by_latency
 

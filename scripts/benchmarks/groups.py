@@ -24,6 +24,7 @@ import numpy as np
 
 from benchkit import drawn_groups, known_groups, ring_crossings
 from benchkit.arguments import add_seed_count
+from benchkit.datacenters import FAMILIES
 from benchkit.embedding_figures import (
     Matrix,
     Table,
@@ -38,7 +39,6 @@ from benchkit.peers import two_level_table
 from benchkit.report import Report
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.time import time_s
-from plink.solvers.datacenters import FAMILIES
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import Labels, choose_group_count, separate_alone

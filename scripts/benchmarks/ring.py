@@ -26,7 +26,7 @@ from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.show.terminal.order import unproven_reason
-from plink.solvers.ring import reference
+from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.ring.solution import RingSolution
 
@@ -188,7 +188,7 @@ def _data_centres(seed: int, known_seconds: float, report: Report) -> Iterator[S
 
 def _data_centre(size: int, limit_s: float, seed: int) -> _DataCentre:
     matrix = _distances_of_data_centre(size, seed)
-    given_us = reference.ring_cost(matrix, range(size))
+    given_us = ring_cost(matrix, range(size))
     found, _ = _time_search(matrix, seed, limit_s)
     return _DataCentre(size, limit_s, given_us, found, _peer(matrix, limit_s))
 
@@ -233,7 +233,7 @@ def _latencies(folder: Path, seed: int) -> Iterator[Sequence[str]]:
 def _check(cluster: Cluster, names: Sequence[str], cost_us: float) -> None:
     """The cost that a search claims is the cost of the order it gives."""
     order = [cluster.names.index(name) for name in names]
-    real = reference.ring_cost(distances(cluster).matrix_us, order)
+    real = ring_cost(distances(cluster).matrix_us, order)
     if abs(real - cost_us) > 1e-9 * real:
         raise SystemExit(f"claimed {cost_us}, but the order costs {real}")
 
@@ -252,7 +252,7 @@ def _peer(matrix: Matrix, limit_s: float) -> float:
     whole = matrix.max() <= _MOST_OF_PEER and (matrix == np.rint(matrix)).all()
     scaled = matrix if whole else np.rint(matrix * (_MOST_OF_PEER / matrix.max()))
     found = fast_tsp.find_tour(scaled.astype(np.uint16), duration_seconds=limit_s)
-    return reference.ring_cost(matrix, found)
+    return ring_cost(matrix, found)
 
 
 def _percent(share: float) -> str:

@@ -18,13 +18,13 @@ from typing import TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from benchkit import datacenters
 from benchkit.arguments import add_seeds
 from benchkit.peers import paper_annealing
 from benchkit.report import Report
-from plink.solvers import datacenters
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.collectives.registry import find
-from plink.solvers.orders import reference
 from plink.solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--only orders --seeds 1"
@@ -93,8 +93,7 @@ def _share(form: Form, distance: Matrix, seed: int) -> float:
     rng = np.random.default_rng(seed)
     hosts = form.ranks
     random = [
-        reference.cost(form, distance, rng.permutation(hosts).tolist())
-        for _ in range(_RANDOM_ORDERS)
+        latency_cost(form, distance, rng.permutation(hosts).tolist()) for _ in range(_RANDOM_ORDERS)
     ]
     found = search_by_latency(form, distance, seed=seed, time_limit_s=_ORDER_SECONDS)
     return found.cost / statistics.median(random)

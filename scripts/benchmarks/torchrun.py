@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 import plink
 from benchkit.agents import Agents, agents
+from benchkit.datacenters import unequal
 from benchkit.report import Report
 from plink.renumber.assignment import inserted, kept_and_new
-from plink.solvers.datacenters import unequal
 
 EXAMPLE = "--changes 20"
 QUICK = "--changes 2 --hosts 4 --rounds 1 --agents 2"

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchkit.arguments import add_seed, numbers
+from benchkit.datacenters import FAMILIES
 from benchkit.report import Report
 from plink.measure.importing.source import import_measurement
 from plink.model.distance import distances
@@ -21,7 +22,6 @@ from plink.solvers.bounds.lower_bound import lower_bound_of_checked
 from plink.solvers.bounds.trees import trees_bound
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.papers import double_tree
-from plink.solvers.datacenters import FAMILIES
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
 

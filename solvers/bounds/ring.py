@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from plink.solvers import _native
+from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.distances import Matrix
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.ring.bound import rising_bounds, two_nearest_bound
-from plink.solvers.ring.reference import ring_cost
 
 # Nearest hosts and a ring to aim at are found in any case: thousands of hosts take no longer.
 _LEAST_S = 0.3

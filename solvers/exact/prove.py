@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.bounds.lower_bound import lower_bound
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RoundsForm, merge_rounds
 from plink.solvers.exact.whole import WholeTerms, whole_terms
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.brute_force import brute_force
-from plink.solvers.orders.reference import cost as latency_cost
 from plink.solvers.orders.solution import Stage
 
 Engine = Literal["brute-force", "cp-sat", "z3"]

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.annealing.courses import Course, course, spread
+from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import MeshForm, RoundsForm, TreesForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.orders.clusters import order_by_clusters
-from plink.solvers.orders.pricing import Prices
 from plink.solvers.orders.solution import EndedBy
 
 Matrix = npt.NDArray[np.float64]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
-from plink.solvers.orders.reference import cost as latency_cost
 from plink.solvers.orders.solution import Stage
 
 Matrix = npt.NDArray[np.float64]

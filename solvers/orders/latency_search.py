@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from plink.solvers.bounds.lower_bound import lower_bound_of_checked
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
 from plink.solvers.orders.brute_force import brute_force
 from plink.solvers.orders.solution import EndedBy, OrderSolution
@@ -82,13 +82,13 @@ def search_by_latency(
             threads=threads,
             on_progress=on_progress,
         )
-    given_cost = reference.cost(form, matrix, order)
+    given_cost = latency_cost(form, matrix, order)
     if given_cost == 0.0:
         return OrderSolution(order, given_cost, given_cost, "exact", 0)
     if form.ranks <= _MAX_TRIED_RANKS:
         stage = brute_force(form, matrix, order, max(deadline.left_s, _LEAST_TRIED_S))
         cheapest = stage.order or order
-        cost = reference.cost(form, matrix, cheapest)
+        cost = latency_cost(form, matrix, cheapest)
         if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
             cheapest, cost = order, given_cost
         bound = cost if stage.is_final else _prove_bound(form, matrix, proof)
@@ -103,7 +103,7 @@ def search_by_latency(
         steps=steps,
         on_progress=on_progress,
     )
-    cost = reference.cost(form, matrix, found)
+    cost = latency_cost(form, matrix, found)
     if given_cost <= cost:
         found, cost = order, given_cost
     if ended_by == "interrupt":

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers import _native
+from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.ring import reference
 from plink.solvers.ring.bound import rising_bounds, two_nearest_bound
 from plink.solvers.ring.merging import merge_ring_edges
 from plink.solvers.ring.solution import EndedBy, RingSolution
@@ -131,8 +131,8 @@ def search_checked_ring(
 
 def _exact(matrix: Matrix, given: list[int]) -> RingSolution:
     found = _native.cheapest_ring(matrix)
-    cost = reference.ring_cost(matrix, found)
-    given_cost = reference.ring_cost(matrix, given)
+    cost = ring_cost(matrix, found)
+    given_cost = ring_cost(matrix, given)
     if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
         found, cost = given, given_cost
     return RingSolution(_from_first(found, given[0]), cost, cost, "exact", 0)
@@ -161,7 +161,7 @@ class _RingSearch:
         self._on_progress = on_progress
         self._deadline = deadline
         self._limit_s = deadline.left_s
-        self._best = (reference.ring_cost(matrix, given), given)
+        self._best = (ring_cost(matrix, given), given)
         self._hosts = list(range(len(matrix)))
         self._bound = 0.0
         self._kicks = 0
@@ -279,7 +279,7 @@ class _RingSearch:
         return self._best[0] <= self._bound * (1.0 + _RELATIVE_TOLERANCE)
 
     def _cost(self, ring: list[int]) -> float:
-        return reference.ring_cost(self._matrix, ring)
+        return ring_cost(self._matrix, ring)
 
     def _keep(self, ring: list[int]) -> None:
         cost = self._cost(ring)

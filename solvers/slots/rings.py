@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.annealing.courses import spread
+from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.limits.progress import SearchProgress
 from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.solution import EndedBy, OrderSolution
-from plink.solvers.ring.reference import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.slots.bound import subset_ring_bound
 from plink.solvers.slots.layout import RankLayout

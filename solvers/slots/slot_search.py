@@ -11,14 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.bounds.lower_bound import lower_bound
+from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.orders import reference
 from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.latency_search import require_order, search_by_latency
-from plink.solvers.orders.pricing import Prices
 from plink.solvers.orders.solution import OrderSolution
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.bound import slots_bound
@@ -48,8 +47,8 @@ def cost_with_slots(
 ) -> float:
     """Return the latency cost of an order of all hosts; ranks on one host are free."""
     if isinstance(form, RingForm):
-        return reference.cost(RingForm(layout.hosts), distance, order[: layout.count_used(order)])
-    return reference.cost(form, distance, layout.placement(order).tolist())
+        return latency_cost(RingForm(layout.hosts), distance, order[: layout.count_used(order)])
+    return latency_cost(form, distance, layout.placement(order).tolist())
 
 
 def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Prices:

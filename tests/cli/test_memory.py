@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchkit import datacenters
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.measurements import RttMeasurement
-from plink.solvers import datacenters
 
 HOSTS, FEW = 1536, 16
 

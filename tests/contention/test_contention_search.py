@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contention import reference
 from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
 from plink.solvers import _native
 from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention import reference
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.network import make_network

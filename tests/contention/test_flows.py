@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contention.flows_reference import run_time_s
 from contention.instances import networks, racks_network, tables
 from plink.base.replacing import replace
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.table import PeerTable, Round
 from plink.solvers.contention.flows import EAGER_BYTES, FlowClock, Manner
-from plink.solvers.contention.flows_reference import run_time_s
 from plink.solvers.contention.network import Network, make_network
 from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
 from plink.solvers.contention.time import TableTimer

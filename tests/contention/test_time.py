@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contention import reference
 from contention.instances import (
     flows,
     halving_doubling_table,
@@ -16,7 +17,6 @@ from contention.instances import (
     tables,
 )
 from plink.solvers.collectives.table import PeerTable, Round
-from plink.solvers.contention import reference
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.rounds import distinct_rounds
 from plink.solvers.contention.time import TableTimer, time_s

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import check_grad
 
+from benchkit.datacenters import uniform
 from plink.solvers.affinity import affinity
-from plink.solvers.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.embedding.objective import Objective, squared_distances
 from plink.solvers.embedding.observations import observe

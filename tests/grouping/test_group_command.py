@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchkit.datacenters import uniform
 from ordering.clusters import cluster_of
 from plink.base.replacing import replace
 from plink.cli import run
@@ -16,7 +17,6 @@ from plink.files.groups import Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.files.measurements import BandwidthMeasurement
 from plink.optimize.groups import finding
-from plink.solvers.datacenters import uniform
 
 CENTRE = uniform(64, 1)
 

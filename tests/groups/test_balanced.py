@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plink.solvers.datacenters import uniform
+from benchkit.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import choose_group_count, compute_least_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.solvers.datacenters import unequal, uniform
+from benchkit.datacenters import unequal, uniform
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import ALONE
 from plink.solvers.groups.levels import choose_level, count_messages, discover

@@ -13,6 +13,7 @@ from mesh.meshes import dimensions, racks
 from plink.solvers import _native
 from plink.solvers.annealing.courses import course, spread
 from plink.solvers.bounds.lower_bound import lower_bound
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.mesh import (
     CHAIN,
     Dimension,
@@ -23,7 +24,6 @@ from plink.solvers.collectives.mesh import (
 )
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders import reference
 from plink.solvers.orders.brute_force import brute_force
 from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.slots.layout import RankLayout, condense_form, pad_form
@@ -44,7 +44,7 @@ def cost_by_groups(dims, distance, order):
         for group in groups_of([each.size for each in dims], number):
             hosts = np.asarray(order)[group]
             own = distance[np.ix_(hosts, hosts)]
-            total += one.size_bytes / total_bytes * reference.cost(form, own, range(one.size))
+            total += one.size_bytes / total_bytes * latency_cost(form, own, range(one.size))
     return total
 
 
@@ -55,7 +55,7 @@ def test_a_mesh_costs_what_its_groups_do(dims, data):
     distance = data.draw(distance_matrices(form.ranks, form.ranks))
     order = data.draw(st.permutations(range(form.ranks)))
     expected = cost_by_groups(dims, distance, order)
-    assert reference.cost(form, distance, order) == pytest.approx(expected, abs=1e-9)
+    assert latency_cost(form, distance, order) == pytest.approx(expected, abs=1e-9)
 
 
 @settings(max_examples=25)
@@ -74,8 +74,8 @@ def test_a_mesh_sends_what_its_groups_send(dims):
 def test_a_ring_of_all_ranks_is_a_mesh_of_one_dimension():
     distance = racks([5, 4], 1)
     form = mesh_form([Dimension(9, RING, 7)])
-    assert reference.cost(form, distance, range(9)) == pytest.approx(
-        reference.cost(RING.form(9), distance, range(9))
+    assert latency_cost(form, distance, range(9)) == pytest.approx(
+        latency_cost(RING.form(9), distance, range(9))
     )
 
 
@@ -101,7 +101,7 @@ def test_nor_where_hosts_have_slots_or_are_left_out(dims, slots, spare, seed):
     layout = RankLayout([slots] * hosts, form.ranks)
     found = search_with_slots(form, distance, layout, range(hosts), time_limit_s=0.05)
     cheapest = min(
-        reference.cost(form, distance, layout.placement(order).tolist())
+        latency_cost(form, distance, layout.placement(order).tolist())
         for order in itertools.islice(itertools.permutations(range(hosts)), 5040)
     )
     over_hosts = condense_form(form, layout.position_of, hosts)
@@ -140,11 +140,11 @@ def test_the_native_cost_equals_its_twin(dims, seed, heat, data):
     search = native(form, distance, data.draw(st.permutations(range(form.ranks))), seed)
     before = search.best_cost
     search.run(500, heat)
-    now = reference.cost(form, distance, search.current)
+    now = latency_cost(form, distance, search.current)
     assert search.current_cost == pytest.approx(now, abs=1e-9)
     assert sorted(search.current) == list(range(form.ranks))
     assert search.best_cost <= before
-    assert search.best_cost == pytest.approx(reference.cost(form, distance, search.best))
+    assert search.best_cost == pytest.approx(latency_cost(form, distance, search.best))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -166,8 +166,8 @@ def test_a_mesh_leaves_both_the_given_order_and_one_dimension_behind():
     assert found.cost >= found.lower_bound > 0.5 * found.cost
     alone = mesh_form([both[0], Dimension(4, None, 0), Dimension(2, None, 0)])
     one = search_by_latency(alone, distance, steps=200_000, time_limit_s=60.0)
-    assert found.cost < 0.95 * reference.cost(form, distance, one.order)
-    assert found.cost < 0.6 * reference.cost(form, distance, range(64))
+    assert found.cost < 0.95 * latency_cost(form, distance, one.order)
+    assert found.cost < 0.6 * latency_cost(form, distance, range(64))
 
 
 def test_a_mesh_takes_no_trees_and_nothing_unknown():

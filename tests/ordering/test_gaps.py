@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import astuple
 
 from benchkit import ring_instances
+from benchkit.datacenters import FAMILIES
 from ordering.clusters import cluster_of
 from ordering.gaps import SHARES, hidden, least_cost_us, lognormal, metric
 from plink.base.replacing import replace
@@ -21,11 +22,10 @@ from plink.model.network import build_network
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.datacenters import FAMILIES
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.reference import cost
 from plink.solvers.slots.layout import RankLayout
 from prediction.clusters import rack_cluster
 from support.seeds import with_seeds
@@ -167,7 +167,7 @@ def test_a_range_holds_the_true_cost_where_ways_round_are_no_shorter(algorithm, 
             cluster_of(hidden(whole, share, seed)), OrderRequest(algorithm, time_limit_s=QUICK_S)
         )
         hosts = [int(name[1:]) for name in order.names]
-        true_us = cost(find(algorithm).form(16), whole, hosts)
+        true_us = latency_cost(find(algorithm).form(16), whole, hosts)
         low_us, high_us = astuple(order.cost.range_us)
         assert low_us <= true_us * SLACK
         assert high_us is None or true_us <= high_us * SLACK
@@ -189,7 +189,7 @@ def test_a_range_holds_the_true_cost_of_hosts_that_were_chosen(seed):
             if order.host_of_rank is None
             else np.take(hosts, order.host_of_rank)
         )
-        true_us = cost(find(request.algorithm).form(order.ranks), whole, of_rank.tolist())
+        true_us = latency_cost(find(request.algorithm).form(order.ranks), whole, of_rank.tolist())
         low_us, high_us = astuple(order.cost.range_us)
         assert low_us <= true_us * SLACK
         assert high_us is None or true_us <= high_us * SLACK

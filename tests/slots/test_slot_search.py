@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from benchkit import ring_instances
 from forms import form_of
 from plink.solvers import _native
+from plink.solvers.collectives.cost import latency_cost, ring_cost
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.registry import find
-from plink.solvers.orders import reference
-from plink.solvers.ring.reference import ring_cost
 from plink.solvers.slots.bound import by_slot, slots_bound, subset_ring_bound
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import (
@@ -71,15 +70,15 @@ def test_hosts_and_slots_price_alike(distance, data):
     name = data.draw(st.sampled_from(["folded", "uneven", "all pairs", "tree"]))
     form = form_of(name, layout.ranks)
     order = data.draw(st.permutations(range(len(distance))))
-    expected = reference.cost(form, distance, layout.placement(order).tolist())
+    expected = latency_cost(form, distance, layout.placement(order).tolist())
     simpler = over_hosts(form, layout)
     if simpler is None:
         assert (name, per_host > 1) == ("tree", True)
     else:
-        assert reference.cost(simpler, distance, order) == pytest.approx(expected, rel=1e-9)
+        assert latency_cost(simpler, distance, order) == pytest.approx(expected, rel=1e-9)
     slots = [host * per_host + local for host in order for local in range(per_host)]
     apart = by_slot(distance, layout)
-    priced = reference.cost(form, apart, slots[: layout.ranks])
+    priced = latency_cost(form, apart, slots[: layout.ranks])
     assert priced == pytest.approx(expected, rel=1e-9)
 
 

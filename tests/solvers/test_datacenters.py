@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.solvers import datacenters
+from benchkit import datacenters
 
 
 @pytest.mark.parametrize("family", datacenters.FAMILIES)

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 import forms
 from benchkit import ring_instances
 from plink.base.interrupts import interrupt_again
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import RoundsForm, merge_rounds
 from plink.solvers.collectives.registry import find
 from plink.solvers.exact.prove import EngineMissingError, prove
 from plink.solvers.exact.whole import whole_terms
 from plink.solvers.orders.brute_force import costs_of
-from plink.solvers.orders.reference import cost as latency_cost
 from ring_strategies import distance_matrices
 
 
@@ -184,7 +184,7 @@ def test_ctrl_c_means_what_it_did_after_a_proof(engine):
     code = f"""
 import os, signal
 from plink.solvers.collectives.registry import find
-from plink.solvers.datacenters import uniform
+from benchkit.datacenters import uniform
 from plink.solvers.exact.prove import prove
 prove(find("tree").form(6), uniform(6, 1).distance, range(6), 10.0, "{engine}")
 try:

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import linkage as scipy_linkage
 from scipy.spatial.distance import squareform
 
+from benchkit import datacenters
 from order_strategies import rounds_forms, trees_forms
-from plink.solvers import _native, datacenters
+from plink.solvers import _native
+from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.components import component_sizes, components
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import linkage
-from plink.solvers.orders import reference
-from plink.solvers.orders.pricing import Prices
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import cost_with_slots
 from ring_strategies import distance_matrices
@@ -77,7 +77,7 @@ def test_prices_equal_the_plain_evaluators(distance, data):
     orders = data.draw(st.lists(st.permutations(range(size)), min_size=1, max_size=4))
     prices = Prices(form, distance)
     found = prices.price_first(np.array(orders, dtype=np.int64), Deadline(60.0), least=1)
-    assert found == pytest.approx([reference.cost(form, distance, order) for order in orders])
+    assert found == pytest.approx([latency_cost(form, distance, order) for order in orders])
 
 
 @given(distance_matrices(3, 5), st.data())

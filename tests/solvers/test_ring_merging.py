@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.solvers import _native
-from plink.solvers.ring import reference
+from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.ring.merging import merge_ring_edges
 from ring_strategies import distance_matrices
 
@@ -39,8 +39,8 @@ def test_what_is_merged_is_cheaper_than_each_of_its_rings(seed):
         search = _native.Search(distance, near, rng.permutation(200).tolist(), start, 0.0, 3, 0.3)
         search.run(0, 60.0)
         rings.append(search.best)
-    best = min(rings, key=lambda ring: reference.ring_cost(distance, ring))
+    best = min(rings, key=lambda ring: ring_cost(distance, ring))
     edges = merge_ring_edges(distance, rings)
     merged = _native.Search(distance, edges, best, 1, 0.0, 10, 0.1)
     merged.run(400, 60.0)
-    assert merged.best_cost < 0.995 * reference.ring_cost(distance, best)
+    assert merged.best_cost < 0.995 * ring_cost(distance, best)

@@ -11,7 +11,8 @@ from scipy.sparse.csgraph import connected_components
 
 from benchkit import ring_instances
 from plink.solvers import _native
-from plink.solvers.ring import reference
+from plink.solvers.collectives.cost import ring_cost
+from ring_reference import cheapest_ring, one_tree_length, reversal_gain
 from ring_strategies import distance_matrices
 
 
@@ -22,31 +23,29 @@ def test_the_one_tree_equals_its_twin(distance, data):
         st.lists(st.floats(-500, 500, width=32), min_size=size, max_size=size), label="penalty"
     )
     native = _native.one_tree_length(distance, penalty)
-    plain = reference.one_tree_length(distance, penalty)
+    plain = one_tree_length(distance, penalty)
     assert native == pytest.approx(plain, rel=1e-9, abs=1e-6)
     assert native <= plain
 
 
 @given(distance_matrices(3, 8))
 def test_the_ascent_never_passes_the_optimum(distance):
-    optimum = reference.ring_cost(distance, reference.cheapest_ring(distance))
+    optimum = ring_cost(distance, cheapest_ring(distance))
     ascent = _native.Ascent(distance, optimum)
     for _ in range(100):
         if ascent.run(10):
             break
     assert ascent.run(1)
     assert ascent.bound <= optimum
-    assert ascent.bound >= reference.one_tree_length(distance, [0.0] * len(distance)) - 1e-6
+    assert ascent.bound >= one_tree_length(distance, [0.0] * len(distance)) - 1e-6
 
 
 @given(distance_matrices(1, 7))
 def test_dynamic_programming_equals_brute_force(distance):
     found = _native.cheapest_ring(distance)
     assert sorted(found) == list(range(len(distance)))
-    cost = reference.ring_cost(distance, found)
-    assert cost == pytest.approx(
-        reference.ring_cost(distance, reference.cheapest_ring(distance)), abs=1e-9
-    )
+    cost = ring_cost(distance, found)
+    assert cost == pytest.approx(ring_cost(distance, cheapest_ring(distance)), abs=1e-9)
 
 
 @given(distance_matrices(8, 20), st.integers(0, (1 << 63) - 1), st.integers(1, 6))
@@ -59,11 +58,11 @@ def test_a_local_optimum_has_no_better_reversal_or_segment_move(distance, seed, 
     search.run(0, 60.0)
     assert search.is_settled
     best = search.best
-    assert search.best_cost == pytest.approx(reference.ring_cost(distance, best), abs=1e-9)
+    assert search.best_cost == pytest.approx(ring_cost(distance, best), abs=1e-9)
     tolerance = 1e-6 + 1e-6 * search.best_cost
     for first in range(size):
         for last in range(first, size):
-            assert reference.reversal_gain(distance, best, first, last) <= tolerance
+            assert reversal_gain(distance, best, first, last) <= tolerance
     for length in range(1, size - 2):
         for first in range(size):
             turned = best[first:] + best[:first]
@@ -71,7 +70,7 @@ def test_a_local_optimum_has_no_better_reversal_or_segment_move(distance, seed, 
             for place in range(1, len(rest)):
                 for way in (segment, segment[::-1]):
                     moved = [*rest[:place], *way, *rest[place:]]
-                    assert reference.ring_cost(distance, moved) >= search.best_cost - tolerance
+                    assert ring_cost(distance, moved) >= search.best_cost - tolerance
 
 
 @given(
@@ -91,7 +90,7 @@ def test_what_kicks_and_repairs_claim_to_change_is_what_they_change(
     search.run(kicks, 60.0)
     assert search.kicks == kicks
     assert sorted(search.current) == list(range(size))
-    real = reference.ring_cost(distance, search.current)
+    real = ring_cost(distance, search.current)
     assert search.current_cost == pytest.approx(real, rel=1e-9, abs=1e-6)
     assert search.best_cost <= real * (1 + 1e-9) + 1e-6
 

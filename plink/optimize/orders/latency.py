@@ -17,9 +17,9 @@ from plink.files.order import Proof
 from plink.model.distance import DistanceLimits
 from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound
 from plink.optimize.orders.request import OnProgress
+from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.pricing import Prices
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import (
     cost_with_slots,

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchkit import datacenters
 from order_strategies import PAPER_FORMS, forms
-from plink.solvers import datacenters
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
 from plink.solvers.orders.clusters import order_by_clusters
 from plink.solvers.orders.latency_search import search_by_latency
@@ -35,7 +35,7 @@ def test_few_ranks_equal_brute_force(name, ranks, data):
     distance = data.draw(distance_matrices(ranks, ranks))
     form = PAPER_FORMS[name](ranks)
     least = min(
-        reference.cost(form, distance, order) for order in itertools.permutations(range(ranks))
+        latency_cost(form, distance, order) for order in itertools.permutations(range(ranks))
     )
     solution = search_by_latency(form, distance)
     assert solution.cost == pytest.approx(least)
@@ -48,7 +48,7 @@ def test_eight_ranks_equal_brute_force(name):
     distance = datacenters.unequal(8, 3).distance
     form = PAPER_FORMS[name](8)
     least = min(
-        reference.cost(form, distance, [0, *order]) for order in itertools.permutations(range(1, 8))
+        latency_cost(form, distance, [0, *order]) for order in itertools.permutations(range(1, 8))
     )
     # Every rank may be the first, but for a ring, halving-doubling and BCube, where all are alike.
     if name == "tree":
@@ -71,7 +71,7 @@ def test_annealing_finds_what_brute_force_does(name, draw):
     )  # fmt: skip
     assert tried >= 40_000
     assert ended_by == "steps"
-    assert reference.cost(form, distance, found) == pytest.approx(
+    assert latency_cost(form, distance, found) == pytest.approx(
         search_by_latency(form, distance, time_limit_s=60.0).cost
     )
 
@@ -86,8 +86,8 @@ def test_any_matrix_gets_an_order_no_dearer_than_given(distance, data):
         form, distance, order, steps=5_000, threads=threads, proof_limit_s=0.01
     )
     assert sorted(solution.order) == list(range(size))
-    assert solution.cost == reference.cost(form, distance, solution.order)
-    assert solution.cost <= reference.cost(form, distance, order)
+    assert solution.cost == latency_cost(form, distance, solution.order)
+    assert solution.cost <= latency_cost(form, distance, order)
     assert 0.0 <= solution.lower_bound <= solution.cost
 
 
@@ -101,7 +101,7 @@ def test_racks_that_fit_are_found(name):
     form = PAPER_FORMS[name](64)
     truth = np.argsort(place).tolist()
     solution = search_by_latency(form, distance, steps=400_000, time_limit_s=60.0)
-    assert solution.cost <= reference.cost(form, distance, truth)
+    assert solution.cost <= latency_cost(form, distance, truth)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_data_centre_orders_cost_a_fraction_of_random_ones(name, family, share):
     distance = datacenters.FAMILIES[family](64, 7).distance
     form = PAPER_FORMS[name](64)
     rng = np.random.default_rng(1)
-    random = np.median([reference.cost(form, distance, rng.permutation(64)) for _ in range(51)])
+    random = np.median([latency_cost(form, distance, rng.permutation(64)) for _ in range(51)])
     solution = search_by_latency(form, distance, steps=1_500_000, time_limit_s=60.0)
     assert solution.ended_by == "steps"
     assert solution.cost <= share * random
@@ -151,7 +151,7 @@ def test_an_interrupt_keeps_the_best_so_far(name, threads):
     )
     assert solution.ended_by == "interrupt"
     assert sorted(solution.order) == list(range(64))
-    assert solution.cost == reference.cost(form, distance, solution.order)
+    assert solution.cost == latency_cost(form, distance, solution.order)
     assert solution.cost <= min(told) * (1 + 1e-9)
 
 
@@ -244,4 +244,4 @@ def test_distances_that_are_nearly_nothing_are_ordered_too(algorithm):
     distance = 1e-320 * datacenters.uniform(64, 3).distance
     found = search_by_latency(form, distance, seed=1, steps=20_000, time_limit_s=30.0)
     assert sorted(found.order) == list(range(64))
-    assert found.lower_bound <= found.cost == reference.cost(form, distance, found.order)
+    assert found.lower_bound <= found.cost == latency_cost(form, distance, found.order)

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchkit import datacenters
 from order_strategies import rounds_forms, trees_forms
-from plink.solvers import _native, datacenters
+from plink.solvers import _native
 from plink.solvers.collectives import papers
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import distinct_pairs
-from plink.solvers.orders import reference
 from ring_strategies import distance_matrices
 
 _SEEDS = st.integers(0, (1 << 63) - 1)
@@ -38,15 +39,15 @@ def test_the_cost_of_rounds_equals_its_twin(distance, seed, heat, data):
     form = data.draw(rounds_forms(size))
     search = _rounds(form, distance, data.draw(st.permutations(range(size))), seed)
     before = search.best_cost
-    assert before == pytest.approx(reference.cost(form, distance, search.best))
+    assert before == pytest.approx(latency_cost(form, distance, search.best))
     for softness in (heat, heat / 10.0):
         search.run(500, softness, heat / 20.0)
         # So few hosts have a level for every distance.
-        now = reference.cost(form, distance, search.current)
+        now = latency_cost(form, distance, search.current)
         assert search.current_cost == pytest.approx(now)
         assert sorted(search.current) == list(range(size))
     assert search.best_cost <= before
-    assert search.best_cost == pytest.approx(reference.cost(form, distance, search.best))
+    assert search.best_cost == pytest.approx(latency_cost(form, distance, search.best))
 
 
 @given(distance_matrices(3, 20), _SEEDS, st.floats(0.01, 100.0), st.data())
@@ -55,14 +56,14 @@ def test_the_cost_of_trees_equals_its_twin(distance, seed, heat, data):
     form = data.draw(trees_forms(size))
     search = _trees(form, distance, data.draw(st.permutations(range(size))), seed)
     before = search.best_cost
-    assert before == pytest.approx(reference.cost(form, distance, search.best))
+    assert before == pytest.approx(latency_cost(form, distance, search.best))
     for softness in (heat, heat / 10.0):
         search.run(500, softness, heat / 20.0)
-        now = reference.cost(form, distance, search.current)
+        now = latency_cost(form, distance, search.current)
         assert search.current_cost == pytest.approx(now)
         assert sorted(search.current) == list(range(size))
     assert search.best_cost <= before
-    assert search.best_cost == pytest.approx(reference.cost(form, distance, search.best))
+    assert search.best_cost == pytest.approx(latency_cost(form, distance, search.best))
 
 
 def _hard_rounds(form, distance, order, seed):
@@ -84,15 +85,15 @@ def test_what_is_annealed_without_smoothing_is_the_cost(kind, distance, seed, he
     form = data.draw(forms(size))
     search = make(form, distance, data.draw(st.permutations(range(size))), seed)
     before = search.best_cost
-    assert before == pytest.approx(reference.cost(form, distance, search.best))
+    assert before == pytest.approx(latency_cost(form, distance, search.best))
     assert search.mean_change(20) >= 0.0
     for temperature in (heat, heat / 10.0, heat / 1000.0):
         search.run(300, temperature)
-        now = reference.cost(form, distance, search.current)
+        now = latency_cost(form, distance, search.current)
         assert search.current_cost == pytest.approx(now, abs=1e-9 * float(distance.max()))
         assert sorted(search.current) == list(range(size))
     assert search.best_cost <= before
-    assert search.best_cost == pytest.approx(reference.cost(form, distance, search.best))
+    assert search.best_cost == pytest.approx(latency_cost(form, distance, search.best))
 
 
 def test_levels_of_many_hosts_differ_little_from_their_distances():
@@ -100,9 +101,9 @@ def test_levels_of_many_hosts_differ_little_from_their_distances():
     form = papers.HALVING_DOUBLING.form(128)
     search = _rounds(form, distance, range(128), 1)
     search.run(20_000, 5.0, 0.5)
-    plain = reference.cost(form, distance, search.current)
+    plain = latency_cost(form, distance, search.current)
     assert search.current_cost == pytest.approx(plain, rel=0.005)
-    assert search.best_cost == pytest.approx(reference.cost(form, distance, search.best), rel=1e-12)
+    assert search.best_cost == pytest.approx(latency_cost(form, distance, search.best), rel=1e-12)
 
 
 @pytest.mark.parametrize("family", ["rounds", "trees"])

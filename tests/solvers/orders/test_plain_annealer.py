@@ -7,11 +7,11 @@ import shutil
 import numpy as np
 import pytest
 
+from benchkit import datacenters
 from benchkit.plain_annealing import plain_annealer
-from plink.solvers import datacenters
+from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders import reference
 from plink.solvers.orders.anneal import anneal
 from plink.solvers.orders.latency_search import search_by_latency
 
@@ -44,7 +44,7 @@ def test_the_peer_finds_what_brute_force_does(peer, name):
     form = find(name).form(8)
     distance = _noise(8, 3)
     found = peer.find(form, distance, seed=1, runs=4, moves=40_000)
-    assert found.cost == pytest.approx(reference.cost(form, distance, found.order))
+    assert found.cost == pytest.approx(latency_cost(form, distance, found.order))
     assert found.cost == pytest.approx(search_by_latency(form, distance).cost)
     assert found.moves == 160_000
 
@@ -64,4 +64,4 @@ def test_no_order_is_dearer_than_the_peers_with_as_many_moves(peer, name, draw):
         form, distance, range(64), seed=5, deadline=Deadline(60.0), threads=1,
         steps=2 * _MOVES, on_progress=None,
     )  # fmt: skip
-    assert reference.cost(form, distance, order) <= plain.cost * (1.0 + 1e-9)
+    assert latency_cost(form, distance, order) <= plain.cost * (1.0 + 1e-9)

@@ -1,24 +1,16 @@
-"""Reference ring solvers in plain Python, which the native ones must equal."""
+"""Rings and 1-trees by definition, for tests of the native solvers."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-Matrix = npt.NDArray[np.float64]
-
-
-def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
-    """Return the sum of hops around the ring, wrap-around included (Luo 2020, §5.2.1)."""
-    hops = zip(order, [*order[1:], *order[:1]], strict=True)
-    return math.fsum(float(distance[i, j]) for i, j in hops)
+from plink.solvers.collectives.cost import ring_cost
 
 
-def reversal_gain(distance: Matrix, order: Sequence[int], first: int, last: int) -> float:
+def reversal_gain(distance, order, first, last):
     """Return the gain of a 2-opt move that reverses positions `first` to `last`.
 
     Reversing the whole ring, or all but one of it, saves nothing.
@@ -30,29 +22,14 @@ def reversal_gain(distance: Matrix, order: Sequence[int], first: int, last: int)
     return float(removed - distance[before, order[last]] - distance[order[first], after])
 
 
-def move_gain(distance: Matrix, order: Sequence[int], first: int, last: int, to: int) -> float:
-    """Return the gain of an Or-opt move of positions `first` to `last` behind `to`.
-
-    Needs 0 <= first <= last < N and `to` outside of them (Or 1976).
-    """
-    before, after = order[first - 1], order[(last + 1) % len(order)]
-    left, right = order[to], order[(to + 1) % len(order)]
-    if left == before:
-        return 0.0
-    head, tail = order[first], order[last]
-    removed = distance[before, head] + distance[tail, after] + distance[left, right]
-    added = distance[before, after] + distance[left, head] + distance[tail, right]
-    return float(removed - added)
-
-
-def cheapest_ring(distance: Matrix) -> list[int]:
+def cheapest_ring(distance):
     """Return a cheapest ring by trying all, for up to 9 hosts."""
     rest = range(1, len(distance))
     best = min(itertools.permutations(rest), key=lambda tail: ring_cost(distance, [0, *tail]))
     return [0, *best]
 
 
-def one_tree_length(distance: Matrix, penalty: Sequence[float]) -> float:
+def one_tree_length(distance, penalty):
     """Return the 1-tree bound under penalties on any ring (Held and Karp 1970).
 
     A minimum spanning tree of the cities 1 to N-1, by Prim, and the two shortest edges of city 0,

@@ -1,0 +1,127 @@
+"""Costs of orders under a latency form (Luo 2020, §5.2.1): of one exactly, of many quickly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.solvers import _native
+from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
+from plink.solvers.limits.deadline import Deadline
+
+Matrix = npt.NDArray[np.float64]
+
+
+def latency_cost(form: Form, distance: Matrix, order: Sequence[int]) -> float:
+    """Return the cost of an order, its sums rounded once.
+
+    Args:
+        form: what is summed, over N ranks.
+        distance: (N, N), symmetric, zero diagonal.
+        order: a permutation of the N hosts, `order[rank]` = host.
+
+    Returns:
+        A sum of distances, in the matrix's unit.
+    """
+    if isinstance(form, RingForm):
+        return ring_cost(distance, order)
+    if isinstance(form, RoundsForm):
+        return _rounds_cost(form, distance, order)
+    return _trees_cost(form, distance, order)
+
+
+def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
+    """Return the sum of hops around the ring, wrap-around included (Luo 2020, §5.2.1)."""
+    hops = zip(order, [*order[1:], *order[:1]], strict=True)
+    return math.fsum(float(distance[i, j]) for i, j in hops)
+
+
+def _rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> float:
+    joined = form.joined
+    if not len(joined.weights):
+        return 0.0
+    hosts = np.asarray(order, dtype=np.intp)
+    hops = distance[hosts[joined.edges[:, 0]], hosts[joined.edges[:, 1]]]
+    return math.fsum((np.maximum.reduceat(hops, joined.starts) * joined.weights).tolist())
+
+
+def _trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float:
+    """Return the greatest sum of distances from a root to a leaf over all trees."""
+    return max((_tree_cost(parents, distance, order) for parents in form.parents), default=0.0)
+
+
+def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[int]) -> float:
+    hosts = np.asarray(order, dtype=np.intp)
+    hops = distance[hosts[np.maximum(parents, 0)], hosts[: len(parents)]].tolist()
+    children: list[list[int]] = [[] for _ in parents]
+    waiting = []
+    for rank, parent in enumerate(parents.tolist()):
+        if parent >= 0:
+            children[parent].append(rank)
+        elif parent == -1:
+            waiting.append((rank, 0.0))
+    greatest = 0.0
+    while waiting:
+        rank, above = waiting.pop()
+        greatest = max(greatest, above)
+        for child in children[rank]:
+            waiting.append((child, above + hops[child]))
+    return greatest
+
+
+class Prices:
+    """Native evaluator of a latency form's cost for hosts with slots.
+
+    Equal to `latency_cost` but for last digits of sums.
+
+    Args:
+        form: what is summed, over all ranks.
+        distance: (H, H), symmetric, zero diagonal.
+        slots: (H,) how many ranks each host takes; None for one.
+        ranks: how many there are, which fill an order from its front; None for the form's.
+    """
+
+    def __init__(
+        self,
+        form: Form,
+        distance: Matrix,
+        slots: Sequence[int] | None = None,
+        ranks: int | None = None,
+    ) -> None:
+        self._distance = np.ascontiguousarray(distance, dtype=np.float64)
+        self._slots = [1] * len(distance) if slots is None else list(slots)
+        self._ranks = form.ranks if ranks is None else ranks
+        self._form = form
+        self._native = _native_of(form)
+
+    def of(self, order: Sequence[int]) -> float:
+        """Return the cost of a permutation of the hosts."""
+        only = np.asarray(order, dtype=np.int64)[None, :]
+        return float(self.price_first(only, Deadline(0.0), least=1)[0])
+
+    def price_first(
+        self, orders: npt.NDArray[np.int64], deadline: Deadline, *, least: int
+    ) -> Matrix:
+        """Return costs of the first K of (M, H) orders, (K,), as many as the time allows.
+
+        Args:
+            orders: permutations of the hosts.
+            deadline: when to stop.
+            least: so many are priced in any case.
+        """
+        priced = _native.ring_prices if self._native is None else self._native.prices
+        return np.asarray(
+            priced(self._distance, orders, self._slots, self._ranks, least, deadline.native)
+        )
+
+
+def _native_of(form: Form) -> _native.RoundsPrice | _native.TreesPrice | None:
+    if isinstance(form, RingForm):
+        return None
+    if isinstance(form, RoundsForm):
+        edges = [np.ascontiguousarray(step.edges, dtype=np.int64) for step in form.rounds]
+        return _native.RoundsPrice(edges, [step.weight for step in form.rounds])
+    return _native.TreesPrice([np.ascontiguousarray(tree, np.int64) for tree in form.parents])
