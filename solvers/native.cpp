@@ -1,11 +1,23 @@
 #include <nanobind/nanobind.h>
 
-#include "annealing/bindings.hpp"
-#include "bounds/bindings.hpp"
-#include "contention/bindings.hpp"
-#include "limits/bindings.hpp"
-#include "orders/bindings.hpp"
-#include "ring/bindings.hpp"
+namespace plink::annealing {
+void register_annealing(nanobind::module_& module);
+}
+namespace plink::bounds {
+void register_bounds(nanobind::module_& module);
+}
+namespace plink::contention {
+void register_contention(nanobind::module_& module);
+}
+namespace plink::limits {
+void register_limits(nanobind::module_& module);
+}
+namespace plink::orders {
+void register_orders(nanobind::module_& module);
+}
+namespace plink::ring {
+void register_ring(nanobind::module_& module);
+}
 
 NB_MODULE(_native, module) {
     module.doc() = "Native solvers; use them through their Python modules.";

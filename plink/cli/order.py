@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from plink.files.measurements import Failure
     from plink.files.order import Order
     from plink.optimize.orders.request import OrderRequest
-    from plink.solvers.limits.progress import SearchProgress
+    from plink.solvers.search import SearchProgress
 
 
 def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool) -> None:

@@ -17,7 +17,7 @@ from plink.files.limits import Amount
 from plink.model.distance import DistanceLimits
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RingForm
-from plink.solvers.limits.progress import SearchProgress
+from plink.solvers.search import SearchProgress
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plink.base.text import rtt_text, share_text
-from plink.solvers.limits.progress import SearchProgress
+from plink.solvers.search import SearchProgress
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from plink.optimize.orders.request import OrderRequest
 from plink.show.terminal.order import unproven_reason
 from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.ring.ring_search import search_ring
-from plink.solvers.ring.solution import RingSolution
+from plink.solvers.search import Solution
 
 try:
     import fast_tsp  # type: ignore[import-not-found]
@@ -117,7 +117,7 @@ def _planes(seed: int, report: Report) -> Iterator[Sequence[str]]:
         for _ in range(_PLANES_PER_KIND):
             size = int(rng.integers(500, 1001))
             matrix = ring_instances.plane(kind, size, int(rng.integers(1 << 32)))
-            found: list[RingSolution] = []
+            found: list[Solution] = []
             peers: list[float] = []
             processor_s: list[float] = []
             for limit_s in _PLANE_SECONDS:
@@ -157,7 +157,7 @@ class _DataCentre:
     size: int
     limit_s: float
     given_us: float
-    found: RingSolution
+    found: Solution
     peer_us: float
 
 
@@ -238,7 +238,7 @@ def _check(cluster: Cluster, names: Sequence[str], cost_us: float) -> None:
         raise SystemExit(f"claimed {cost_us}, but the order costs {real}")
 
 
-def _time_search(matrix: Matrix, seed: int, limit_s: float) -> tuple[RingSolution, float]:
+def _time_search(matrix: Matrix, seed: int, limit_s: float) -> tuple[Solution, float]:
     start = time.monotonic()
     found = search_ring(matrix, seed=seed, time_limit_s=limit_s)
     return found, time.monotonic() - start

@@ -71,23 +71,6 @@ class Annealing {
         return moves;
     }
 
-    /// By how much a swap of two random ranks changes the cost, in the mean of so many. The heat is
-    /// one at which none is hopeless.
-    double mean_change(long swaps, const Heat& heat) {
-        cost_.heat(heat);
-        double sum = 0.0;
-        const auto refuses = [&sum](double change) {
-            sum += std::abs(change);
-            return false;
-        };
-        for (long swap = 0; swap < swaps; ++swap) {
-            const int a = random_.below(placement_.ranks());
-            const int b = random_.below(placement_.ranks());
-            if (a != b) cost_.attempt({a, b}, placement_, refuses);
-        }
-        return sum / static_cast<double>(swaps);
-    }
-
     const std::vector<int>& best() const { return best_; }
     double best_cost() const { return best_cost_; }
     const std::vector<int>& current() const { return placement_.order(); }

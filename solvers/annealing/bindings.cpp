@@ -1,18 +1,14 @@
-#include "annealing/bindings.hpp"
-
+#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "annealing/annealing.hpp"
-#include "annealing/hard_rounds_cost.hpp"
-#include "annealing/hard_trees_cost.hpp"
 #include "annealing/local_rounds_cost.hpp"
 #include "annealing/rounds_cost.hpp"
 #include "annealing/trees_cost.hpp"
@@ -111,24 +107,6 @@ nb::class_<Annealing<Cost>> register_of(nb::module_& module, const char* name) {
 }
 
 template <class Cost>
-void make_of_rounds(nb::class_<Annealing<Cost>> annealing) {
-    annealing.def(
-        "__init__",
-        [](Annealing<Cost>* self, const orders::Array& distance,
-           const std::vector<EdgeArray>& rounds, std::vector<double> weights,
-           std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
-            ring::Matrix values = orders::matrix(distance);
-            orders::require_order(order, values.size());
-            RoundsForm form = checked_rounds(values.size(), edges_of(rounds), std::move(weights));
-            const nb::gil_scoped_release release;
-            limits::Watch watch(deadline);
-            new (self) Annealing<Cost>(Cost(std::move(values), std::move(form), watch),
-                                       std::move(order), seed, watch);
-        },
-        "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
-}
-
-template <class Cost>
 void run_by_softness(nb::class_<Annealing<Cost>> annealing) {
     annealing.def(
         "run",
@@ -142,34 +120,23 @@ void run_by_softness(nb::class_<Annealing<Cost>> annealing) {
         "moves"_a, "softness"_a, "temperature"_a, "deadline"_a = nb::none());
 }
 
-template <class Cost>
-void run_by_temperature(nb::class_<Annealing<Cost>> annealing) {
+void register_rounds(nb::module_& module) {
+    using Self = Annealing<RoundsCost>;
+    auto annealing = register_of<RoundsCost>(module, "RoundsAnnealing");
     annealing.def(
-        "run",
-        [](Annealing<Cost>& self, long moves, double temperature,
+        "__init__",
+        [](Self* self, const orders::Array& distance, const std::vector<EdgeArray>& rounds,
+           std::vector<double> weights, std::vector<int> order, std::uint64_t seed,
            const limits::Deadline* deadline) {
-            require(temperature > 0.0, "the temperature must be above 0");
+            ring::Matrix values = orders::matrix(distance);
+            orders::require_order(order, values.size());
+            RoundsForm form = checked_rounds(values.size(), edges_of(rounds), std::move(weights));
             const nb::gil_scoped_release release;
             limits::Watch watch(deadline);
-            return self.run(moves, {temperature}, watch);
+            new (self) Self(RoundsCost(std::move(values), std::move(form), watch), std::move(order),
+                            seed, watch);
         },
-        "moves"_a, "temperature"_a, "deadline"_a = nb::none());
-}
-
-template <class Cost>
-void tell_mean_change(nb::class_<Annealing<Cost>> annealing) {
-    annealing.def(
-        "mean_change",
-        [](Annealing<Cost>& self, long swaps) {
-            require(swaps > 0, "there are no swaps");
-            return self.mean_change(swaps, {std::numeric_limits<double>::infinity()});
-        },
-        "swaps"_a);
-}
-
-void register_rounds(nb::module_& module) {
-    auto annealing = register_of<RoundsCost>(module, "RoundsAnnealing");
-    make_of_rounds<RoundsCost>(annealing);
+        "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
     run_by_softness<RoundsCost>(annealing);
 }
 
@@ -192,7 +159,15 @@ void register_local_rounds(nb::module_& module) {
         },
         "distance"_a, "rounds"_a, "weights"_a, "levels"_a, "order"_a, "seed"_a,
         "deadline"_a = nb::none());
-    run_by_temperature<LocalRoundsCost>(annealing);
+    annealing.def(
+        "run",
+        [](Self& self, long moves, double temperature, const limits::Deadline* deadline) {
+            require(temperature > 0.0, "the temperature must be above 0");
+            const nb::gil_scoped_release release;
+            limits::Watch watch(deadline);
+            return self.run(moves, {temperature}, watch);
+        },
+        "moves"_a, "temperature"_a, "deadline"_a = nb::none());
 }
 
 void register_trees(nb::module_& module) {
@@ -214,41 +189,12 @@ void register_trees(nb::module_& module) {
     run_by_softness<TreesCost>(annealing);
 }
 
-void register_hard_rounds(nb::module_& module) {
-    auto annealing = register_of<HardRoundsCost>(module, "HardRoundsAnnealing");
-    make_of_rounds<HardRoundsCost>(annealing);
-    run_by_temperature<HardRoundsCost>(annealing);
-    tell_mean_change<HardRoundsCost>(annealing);
-}
-
-void register_hard_trees(nb::module_& module) {
-    using Self = Annealing<HardTreesCost>;
-    auto annealing = register_of<HardTreesCost>(module, "HardTreesAnnealing");
-    annealing.def(
-        "__init__",
-        [](Self* self, const orders::Array& distance, const std::vector<std::vector<int>>& parents,
-           std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
-            ring::Matrix values = orders::matrix(distance);
-            orders::require_order(order, values.size());
-            std::vector<Tree> trees = checked_trees(values.size(), parents);
-            const nb::gil_scoped_release release;
-            limits::Watch watch(deadline);
-            new (self) Self(HardTreesCost(std::move(values), std::move(trees)), std::move(order),
-                            seed, watch);
-        },
-        "distance"_a, "parents"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
-    run_by_temperature<HardTreesCost>(annealing);
-    tell_mean_change<HardTreesCost>(annealing);
-}
-
 }  // namespace
 
 void register_annealing(nb::module_& module) {
     register_rounds(module);
     register_local_rounds(module);
     register_trees(module);
-    register_hard_rounds(module);
-    register_hard_trees(module);
 }
 
 }  // namespace plink::annealing

@@ -1,16 +1,15 @@
-"""Annealing courses for forms of rounds and of trees, with their temperature schedules."""
+"""Annealing courses for forms of rounds, of trees and of meshes, and their temperatures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from plink.solvers import _native
-from plink.solvers.annealing.raced_course import HardCourse, RacedCourse
-from plink.solvers.annealing.races import LEAST_HEAT, ROUNDS, TREES, TREES_OF_FEW, between, leg_at
 from plink.solvers.collectives.form import (
     MeshForm,
     RoundsForm,
@@ -22,6 +21,9 @@ from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
 
+# A spread of less is 0.
+_LEAST_HEAT = 1e-290
+
 # Of more hosts, the spread of distances is told from so many pairs of each.
 _MOST_WITH_ALL_PAIRS = 1024
 _PAIRS_A_HOST = 64
@@ -30,9 +32,6 @@ _PAIRS_A_HOST = 64
 _ROUNDS_MOVES_PER_RANK, _ROUNDS_MOST_MOVES = 128, 8192
 _TREES_MOVES_PER_RANK, _TREES_MOST_MOVES = 64, 4096
 
-# Among more ranks a hard course finds nothing that others do not.
-_MOST_HARD = 512
-
 # The same for a mesh: temperatures, from the mean weight of all that a rank exchanges, and to the
 # weight of the round that has least, in spreads of the distances.
 _MESH_MOVES_PER_RANK, _MESH_MOST_MOVES = 128, 16384
@@ -40,6 +39,85 @@ _MESH_COURSE = ((0.5, 0.1, 1 / 3), (0.5, 0.3, 1 / 4))
 
 # Temperatures are higher at first among few ranks, where there is no way around a dear order.
 _FEW_RANKS = 32
+
+
+@dataclass(frozen=True)
+class Falling:
+    """Parameters that fall geometrically, first and last value, in spreads of the distances."""
+
+    softness: tuple[float, float]
+    temperature: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Race:
+    """Race of annealing courses from one start at several temperatures.
+
+    Where hosts stand in racks, a cold course polishes those that the start has; where few outliers
+    make the cost, all but a hot one is stuck. The heat that found the cheapest order goes on, some
+    times, from the start again: what one course ends in is much by chance. The rest of the time
+    polishes the best order.
+
+    Args:
+        heats: factors of the temperatures, one for each trial.
+        trial: share of the time for each trial.
+        courses: shares of the time for the courses at the best heat.
+        falling: softness and temperature of trials and courses.
+        polish: softness and temperature of the polish.
+    """
+
+    heats: tuple[float, ...]
+    trial: float
+    courses: tuple[float, ...]
+    falling: Falling
+    polish: Falling
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Shares of the time in sequence: trials, courses, final polish."""
+        before = (*(self.trial for _ in self.heats), *self.courses)
+        return (*before, 1.0 - sum(before))
+
+
+# A temperature of rounds begins in spreads over a round's edges: a maximum that is as soft as the
+# distances spread weighs every edge with one over their number.
+ROUNDS = Race(
+    heats=(0.5, 1.0, 2.0, 6.0),
+    trial=0.08,
+    courses=(0.36, 0.22),
+    falling=Falling((1.5, 1 / 30), (1.6, 1 / 400)),
+    polish=Falling((1 / 30, 1 / 1000), (1 / 200, 1 / 10000)),
+)
+TREES = Race(
+    heats=(1.0, 3.0),
+    trial=0.12,
+    courses=(0.41, 0.25),
+    falling=Falling((0.5, 1 / 50), (0.3, 1 / 400)),
+    polish=Falling((1 / 50, 1 / 200), (1 / 400, 1 / 4000)),
+)
+# Few ranks have few good orders, each hard to leave: nothing falls as far.
+TREES_OF_FEW = replace(
+    TREES,
+    heats=(1.0,),
+    trial=0.225,
+    courses=(0.225, 0.225, 0.225),
+    falling=Falling((1 / 2, 1 / 10), (0.3, 1 / 20)),
+)
+
+
+def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
+    """Return which share of the time a moment falls in, and the progress within it."""
+    before = 0.0
+    for number, share in enumerate(shares):
+        if progress < before + share:
+            return number, (progress - before) / share
+        before += share
+    return len(shares) - 1, 1.0
+
+
+def _between(first: float, last: float, share: float) -> float:
+    """Interpolate geometrically from `first` to `last`."""
+    return float(first * (last / first) ** share)
 
 
 class Course(Protocol):
@@ -77,7 +155,7 @@ def course(
         form: at least one tree, or a round with an edge, over at least 3 ranks.
         distance: (N, N), C-contiguous.
         order: where it starts.
-        spread: the distances', the unit of heat.
+        spread: spread of the distances, the unit of heat.
         seed: decides every choice by chance.
         deadline: for making it ready.
 
@@ -89,6 +167,78 @@ def course(
     if isinstance(form, RoundsForm):
         return _rounds_course(form, distance, order, spread, seed=seed, deadline=deadline)
     return _trees_course(form, distance, order, spread, seed=seed, deadline=deadline)
+
+
+class RacedCourse:
+    """Race of annealing courses at several temperatures; the best one continues.
+
+    Args:
+        native: annealing of a smoothed cost.
+        race: the heats, and what falls.
+        start: order to begin with.
+        spread: spread of the distances, the unit of heat.
+        hotter: factor of the first temperatures.
+        moves: moves of one step.
+    """
+
+    def __init__(
+        self,
+        native: _native.RoundsAnnealing | _native.TreesAnnealing,
+        race: Race,
+        start: Sequence[int],
+        spread: float,
+        *,
+        hotter: float,
+        moves: int,
+    ) -> None:
+        self._native = native
+        self._race = race
+        self._start = list(start)
+        self._spread = spread
+        first, last = race.falling.temperature
+        self._falling = Falling(race.falling.softness, (hotter * first, last))
+        self._moves = moves
+        self._leg = 0
+        # The cost that each heat ended with.
+        self._tried: list[tuple[float, float]] = []
+
+    @property
+    def best(self) -> list[int]:
+        """Cheapest order so far."""
+        return self._native.best
+
+    @property
+    def best_cost(self) -> float:
+        """Cost of the best order."""
+        return self._native.best_cost
+
+    def step(self, progress: float, deadline: Deadline) -> int:
+        """Try some moves; return how many.
+
+        Args:
+            progress: progress of all courses, from 0 to 1.
+            deadline: none is tried beyond it.
+        """
+        race = self._race
+        leg, within = leg_at(progress, race.shares)
+        is_polish = leg == len(race.shares) - 1
+        if leg != self._leg:
+            if self._leg < len(race.heats):
+                self._tried.append((self._native.current_cost, race.heats[self._leg]))
+            self._leg = leg
+            self._native.restart(self.best if is_polish else self._start)
+        falling, heat = self._falling, 1.0
+        if is_polish:
+            falling = race.polish
+        else:
+            heat = race.heats[leg] if leg < len(race.heats) else min(self._tried)[1]
+        tried: int = self._native.run(
+            self._moves,
+            _between(*falling.softness, within) * heat * self._spread,
+            _between(*falling.temperature, within) * heat * self._spread,
+            deadline.native,
+        )
+        return tried
 
 
 def _rounds_course(
@@ -103,17 +253,9 @@ def _rounds_course(
     rounds = [step for step in form.rounds if len(step.edges) > 0 and step.weight > 0.0]
     edges = [_distinct(step.edges) for step in rounds]
     weights = [step.weight for step in rounds]
-    native = _native.RoundsAnnealing(distance, edges, weights, list(order), seed, deadline.native)
     per_round = sum(map(len, edges)) / len(edges)
-    hard = None
-    if form.ranks <= _MOST_HARD:
-        annealing = _native.HardRoundsAnnealing(
-            distance, edges, weights, list(order), seed, deadline.native
-        )
-        hard = HardCourse(annealing, spread, seed=seed)
     return RacedCourse(
-        native,
-        hard,
+        _native.RoundsAnnealing(distance, edges, weights, list(order), seed, deadline.native),
         ROUNDS,
         order,
         spread,
@@ -132,18 +274,9 @@ def _trees_course(
     deadline: Deadline,
 ) -> RacedCourse:
     parents = [tree.tolist() for tree in form.parents]
-    native = _native.TreesAnnealing(distance, parents, list(order), seed, deadline.native)
-    hard = None
-    is_few = form.ranks <= _FEW_RANKS
-    if not is_few and form.ranks <= _MOST_HARD:
-        annealing = _native.HardTreesAnnealing(
-            distance, parents, list(order), seed, deadline.native
-        )
-        hard = HardCourse(annealing, spread, seed=seed)
     return RacedCourse(
-        native,
-        hard,
-        TREES_OF_FEW if is_few else TREES,
+        _native.TreesAnnealing(distance, parents, list(order), seed, deadline.native),
+        TREES_OF_FEW if form.ranks <= _FEW_RANKS else TREES,
         order,
         spread,
         hotter=max(1.0, _FEW_RANKS / form.ranks),
@@ -194,7 +327,7 @@ class _MeshCourse:
             self._native.restart(self.best)
         _, first, last = _MESH_COURSE[number]
         hot = max(first * self._hot, last * self._cold)
-        temperature = between(hot, last * self._cold, within)
+        temperature = _between(hot, last * self._cold, within)
         tried: int = self._native.run(self._moves, temperature, deadline.native)
         return tried
 
@@ -216,7 +349,7 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
     if high <= low:
         low, high = values.min(), values.max()
     half = float(high - low) / 2.0
-    return half if half > LEAST_HEAT else 1.0
+    return half if half > _LEAST_HEAT else 1.0
 
 
 def _sample_distances(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -26,6 +26,25 @@ constexpr double kLeast = 1e-300;
 constexpr int kFactors = 8;
 constexpr double kLeastFactor = 1e-9;
 
+/// The levels at a placement.
+EdgeLevels edge_levels(const RoundsForm& form, const Levels& levels, const Placement& placement) {
+    EdgeLevels found(form.size());
+    for (int round = 0; round < form.size(); ++round) {
+        found[round].reserve(form.edges(round).size());
+        for (const auto& [a, b] : form.edges(round)) {
+            found[round].push_back(levels.row(placement.host(a))[placement.host(b)]);
+        }
+    }
+    return found;
+}
+
+/// The highest of some levels. A compiler makes this fast, as it does not with max_element.
+std::uint16_t highest(const std::vector<std::uint16_t>& levels) {
+    std::uint16_t found = 0;
+    for (const std::uint16_t level : levels) found = std::max(found, level);
+    return found;
+}
+
 int worst_among(const std::vector<std::uint16_t>& levels, ring::Random& random) {
     if (random.next() & 1) {
         const auto worst = std::find(levels.begin(), levels.end(), highest(levels));

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "annealing/annealing.hpp"
-#include "annealing/edge_levels.hpp"
 #include "annealing/levels.hpp"
 #include "annealing/placement.hpp"
 #include "annealing/rounds_form.hpp"
@@ -13,6 +12,9 @@
 #include "ring/random.hpp"
 
 namespace plink::annealing {
+
+/// By round and edge, the level of the edge's distance.
+using EdgeLevels = std::vector<std::vector<std::uint16_t>>;
 
 /// The cost of rounds as a smoothed maximum: sum over rounds of weight times
 /// s log sum exp(distance / s), with a softness s that the caller lowers. At least one round, no

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +14,9 @@ from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.orders.latency_search import require_order
-from plink.solvers.orders.solution import EndedBy, OrderSolution
+from plink.solvers.search import LEAST_S, EndedBy, OnProgress, Search, Solution, check_options
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import prices_with_slots, search_with_slots
-
-OnProgress = Callable[[SearchProgress], None]
 
 # The share of the time for the farthest neighbours; what remains is for the cost.
 _FARTHEST_SHARE = 0.5
@@ -46,26 +42,19 @@ _ONE_BEYOND = 1e-6
 
 
 @dataclass(frozen=True)
-class BottleneckSolution:
-    """Order with its bottleneck, cost and bound.
+class BottleneckSolution(Solution):
+    """Order with its bottleneck.
+
+    `lower_bound` is proven of all orders whose farthest pairs are as near; `ended_by` is `exact` or
+    `bound` only where `farthest` is proven, too.
 
     Args:
-        order: a permutation of all hosts.
         farthest: the greatest distance of two hosts that exchange data.
-        farthest_bound: proven: in no order that is less.
-        cost: the form's.
-        cost_bound: proven: no order whose farthest are as near costs less; 0 where unknown.
-        ended_by: as `OrderSolution`; `exact` and `bound` only where `farthest` is proven, too.
-        steps: moves tried.
+        farthest_bound: no order has a smaller one.
     """
 
-    order: Sequence[int]
-    farthest: float
-    farthest_bound: float
-    cost: float
-    cost_bound: float
-    ended_by: EndedBy
-    steps: int
+    farthest: float = 0.0
+    farthest_bound: float = 0.0
 
 
 def search_by_bottleneck(
@@ -107,184 +96,171 @@ def search_by_bottleneck(
     """
     deadline = Deadline(time_limit_s)
     matrix = check_distances(distance, layout.hosts)
-    require_order(given, layout.hosts)
+    order = check_options(given, layout.hosts, seed=seed, time_limit_s=time_limit_s)
     known = matrix
     if is_guess is not None and is_guess.any():
         known = np.where(is_guess, 0.0, matrix)
-    search = _BottleneckSearch(
-        form,
-        matrix,
-        layout,
-        seed=seed,
-        threads=threads,
-        is_all_known=known is matrix,
-        on_progress=on_progress,
-        deadline=deadline,
-    )
-    search.begin(list(given), known)
-    if not search.is_interrupted:
-        search.bisect()
-    if search.is_interrupted:
-        return search.solution(search.order, 0.0, "interrupt")
-    return search.cheapest(slack, deadline)
+    climb = _BottleneckSearch(form, matrix, layout, known, seed=seed, threads=threads)
+    climb.search = Search(climb.reach, order, deadline, on_progress=on_progress)
+    return climb.solution(climb.search.run(lambda: climb.run(order, slack), "threshold"))
 
 
 class _BottleneckSearch:
-    """Search state: the order with the least greatest distance so far, and the bound."""
+    """Search for the least greatest distance, by searches with other distances."""
+
+    # Its cost is the greatest distance that an order uses.
+    search: Search
 
     def __init__(
         self,
         form: Form,
         matrix: Matrix,
         layout: RankLayout,
+        known: Matrix,
         *,
         seed: int,
         threads: int,
-        is_all_known: bool,
-        on_progress: OnProgress | None,
-        deadline: Deadline,
     ) -> None:
-        self._limit_s = deadline.left_s
-        self._whole = deadline
-        self._deadline = deadline.part(_FARTHEST_SHARE)
-        self.is_interrupted = False
         self._form = form
         self._matrix = matrix
         self._layout = layout
+        self._known = known
+        self._is_all_known = known is matrix
         self._seed = seed
         self._threads = threads
-        self._is_all_known = is_all_known
-        self._on_progress = on_progress
         self._used = Used(form, layout)
         self._prices = prices_with_slots(form, matrix, layout)
-        self._steps = 0
+        self._cost_bound = 0.0
 
-    def begin(self, given: list[int], known: Matrix) -> None:
-        """Begin with the given order, or with a quick search's if that is better."""
-        self.order, self._farthest = given, self._reach(given)
-        self._cheap = [given]
-        self._bound = self._proven_at_once(known)
-        if self._farthest > self._bound:
-            # What is cheap in all has near neighbours mostly. Where no time is left for more than
-            # that, it has all of it.
-            has_more = self._suffices_for_others()
-            if not has_more:
-                self._deadline = self._whole
-            self._cheap.append(
-                list(self._run(self._matrix, _START_SHARE if has_more else 1.0).order)
-            )
-            self._keep(self._cheap[-1])
+    def run(self, given: list[int], slack: float) -> EndedBy:
+        """Search for the nearest farthest pair, then for the cheapest order that keeps to it."""
+        whole = self.search.deadline
+        self.search.deadline = whole.part(_FARTHEST_SHARE)
+        cheap = self._begin(given)
+        self._bisect()
+        self.search.deadline = whole
+        return self._cheapest([given, *cheap], slack)
 
-    def _proven_at_once(self, known: Matrix) -> float:
+    def _begin(self, given: list[int]) -> list[list[int]]:
+        """Prove what is known at once; return the order of a quick search, if one is needed."""
+        search = self.search
+        search.bound = self._proven_at_once()
+        if search.cost <= search.bound:
+            return []
+        # What is cheap in all has near neighbours mostly. Where no time is left for more than
+        # that, it has all of it.
+        share = _START_SHARE if self._suffices_for_others() else 1.0 / _FARTHEST_SHARE
+        found = self._run(self._matrix, share, given)
+        self._keep(found.order)
+        if found.is_interrupted:
+            raise KeyboardInterrupt
+        return [list(found.order)]
+
+    def _proven_at_once(self) -> float:
         """Return the bound by graphs of near hosts and by nearest neighbours."""
+        search, known = self.search, self._known
         at_once = self._used.nearest_needed(known)
         levels = _levels(known)
-        place = farthest_bound(self._used, known, levels, self._deadline.part(_BOUND_SHARE))
+        place = farthest_bound(self._used, known, levels, search.deadline.part(_BOUND_SHARE))
         if place == 0:
-            return min(max(at_once, float(levels[0])), self._farthest)
+            return min(max(at_once, float(levels[0])), search.cost)
         # Some distance beyond the last level that is too near, which may lie between two levels.
-        return min(max(at_once, _least_beyond(known, levels[place - 1])), self._farthest)
+        return min(max(at_once, _least_beyond(known, levels[place - 1])), search.cost)
 
-    def bisect(self) -> None:
+    def _bisect(self) -> None:
         """Bisect the distance levels between bound and best order until time is over."""
-        levels = _levels(self._matrix)
+        search, levels = self.search, _levels(self._matrix)
         # An order keeps to the level `high`; no order was found at `low` or below it.
-        high = int(np.searchsorted(levels, self._farthest))
-        low = begun = int(np.searchsorted(levels, self._bound)) - 1
+        high = int(np.searchsorted(levels, search.cost))
+        low = begun = int(np.searchsorted(levels, search.bound)) - 1
         proven = low
         least = _ONE_BEYOND * _least_weight(self._form)
         # The bound is met more often than not.
         middle = low + 1
-        while high - low > 1 and self._suffices_for_others() and not self.is_interrupted:
+        while high - low > 1 and self._suffices_for_others():
             beyond = (self._matrix > levels[middle]).astype(np.float64)
-            found = self._run(beyond, 1.0 / (1.0 + math.log2(high - low)))
+            found = self._run(beyond, 1.0 / (1.0 + math.log2(high - low)), search.order)
             self._keep(found.order)
+            if found.is_interrupted:
+                raise KeyboardInterrupt
             if found.cost == 0.0:
-                high = int(np.searchsorted(levels, self._farthest))
+                high = int(np.searchsorted(levels, search.cost))
             else:
                 low = middle
                 if found.lower_bound > least and self._is_all_known:
                     proven = middle
             middle = (low + high) // 2
         if begun < proven < len(levels) - 1:
-            beyond = _least_beyond(self._matrix, levels[proven])
-            self._bound = min(max(self._bound, beyond), self._farthest)
+            beyond_s = _least_beyond(self._matrix, levels[proven])
+            search.bound = min(max(search.bound, beyond_s), search.cost)
 
-    def cheapest(self, slack: float, deadline: Deadline) -> BottleneckSolution:
-        """Return the cheapest order found with about the least greatest distance."""
-        limit = self._farthest * (1.0 + slack)
-        near = [one for one in (*self._cheap, self.order) if self._reach(one) <= limit]
+    def _cheapest(self, orders: list[list[int]], slack: float) -> EndedBy:
+        """Search for the cheapest order with about the least greatest distance."""
+        search = self.search
+        limit = search.cost * (1.0 + slack)
+        near = [one for one in (*orders, search.order) if self.reach(one) <= limit]
         # The first of several that cost the same: the given one.
-        self.order = min(near, key=self._cost)
-        cost = self._cost(self.order)
-        self._deadline = deadline
+        search.order = min(near, key=self._prices.of)
+        cost = self._prices.of(search.order)
         if not self._suffices_for_others():
-            return self.solution(self.order, 0.0, "time")
+            return "time"
         # One step beyond makes any order dearer than the one there is.
         dear = cost / _least_weight(self._form)
-        found = self._run(np.where(self._matrix > limit, self._matrix + dear, self._matrix), 1.0)
-        is_better = self._reach(found.order) <= limit and self._cost(found.order) < cost
-        order = found.order if is_better else self.order
-        bound = min(found.lower_bound, self._cost(order)) if self._is_all_known else 0.0
-        return self.solution(order, bound, found.ended_by)
+        priced = np.where(self._matrix > limit, self._matrix + dear, self._matrix)
+        found = self._run(priced, 1.0, search.order)
+        if self.reach(found.order) <= limit and self._prices.of(found.order) < cost:
+            search.order = list(found.order)
+        if self._is_all_known:
+            self._cost_bound = found.lower_bound
+        if found.ended_by in ("exact", "bound") and search.cost > search.bound:
+            return "time" if search.deadline.is_over else "steps"
+        return found.ended_by
 
-    def solution(
-        self, order: Sequence[int], cost_bound: float, ended_by: EndedBy
-    ) -> BottleneckSolution:
-        """Return the result of the search."""
-        if ended_by in ("exact", "bound") and self._farthest > self._bound:
-            ended_by = "time" if self._left_s() <= 0.0 else "steps"
+    def solution(self, found: Solution) -> BottleneckSolution:
+        """Return what was found with the costs of its order."""
+        cost = self._prices.of(found.order)
         return BottleneckSolution(
-            list(order),
-            self._reach(order),
-            self._bound,
-            self._cost(order),
-            cost_bound,
-            ended_by,
-            self._steps,
+            found.order,
+            cost,
+            min(self._cost_bound, cost),
+            found.ended_by,
+            found.steps,
+            found.solver,
+            farthest=self.reach(found.order),
+            farthest_bound=found.lower_bound,
         )
 
-    def _cost(self, order: Sequence[int]) -> float:
-        return self._prices.of(order)
-
-    def _reach(self, order: Sequence[int]) -> float:
+    def reach(self, order: Sequence[int]) -> float:
+        """Return the greatest distance that an order uses."""
         return self._used.farthest(self._matrix, order)
 
-    def _run(self, matrix: Matrix, share: float) -> OrderSolution:
-        limit_s = max(1e-3, share * self._left_s())
+    def _run(self, matrix: Matrix, share: float, start: Sequence[int]) -> Solution:
+        search = self.search
+        limit_s = max(LEAST_S, share * search.deadline.left_s)
         proof_s = _PROOF_SHARE * limit_s
         found = search_with_slots(
             self._form,
             matrix,
             self._layout,
-            self.order,
+            start,
             seed=self._seed,
             time_limit_s=limit_s - proof_s,
             threads=self._threads,
             proof_limit_s=proof_s,
-            on_progress=None if self._on_progress is None else self._tell,
+            on_progress=lambda _: search.tell(),
         )
-        self._steps += found.steps
-        self.is_interrupted = self.is_interrupted or found.ended_by == "interrupt"
+        search.steps += found.steps
         return found
 
     def _keep(self, order: Sequence[int]) -> None:
         """Keep an order if its greatest distance is at most the best one's."""
-        farthest = self._reach(order)
-        if farthest <= self._farthest:
-            self.order, self._farthest = list(order), farthest
-
-    def _tell(self, _: SearchProgress) -> None:
-        if self._on_progress is not None:
-            seconds = self._limit_s - self._whole.left_s
-            self._on_progress(SearchProgress(seconds, self._farthest, self._bound))
-
-    def _left_s(self) -> float:
-        return self._deadline.left_s
+        farthest = self.reach(order)
+        if farthest <= self.search.cost:
+            self.search.order, self.search.cost = list(order), farthest
 
     def _suffices_for_others(self) -> bool:
         """Return whether time is left to search with other distances."""
-        return self._left_s() > _S_PER_PAIR * len(self._matrix) ** 2
+        return self.search.deadline.left_s > _S_PER_PAIR * len(self._matrix) ** 2
 
 
 def _least_weight(form: Form) -> float:

@@ -1,5 +1,4 @@
-#include "bounds/bindings.hpp"
-
+#include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>

@@ -7,13 +7,13 @@ from typing import Literal
 
 from plink.solvers.bounds.mesh import mesh_bound
 from plink.solvers.bounds.nearest import nearest_distances, quick_rounds_bound, quick_trees_bound
-from plink.solvers.bounds.ring import ring_bound
 from plink.solvers.bounds.rounds import rounds_bound
 from plink.solvers.bounds.tree_budgets import budget_bound, has_time
 from plink.solvers.bounds.trees import trees_bound
 from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.ring.ring_search import ring_bound
 
 Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]
 

@@ -99,8 +99,11 @@ class Prices:
 
     def of(self, order: Sequence[int]) -> float:
         """Return the cost of a permutation of the hosts."""
-        only = np.asarray(order, dtype=np.int64)[None, :]
-        return float(self.price_first(only, Deadline(0.0), least=1)[0])
+        return float(self.price_all(np.asarray(order, dtype=np.int64)[None, :])[0])
+
+    def price_all(self, orders: npt.NDArray[np.int64]) -> Matrix:
+        """Return the costs of (M, H) permutations of the hosts, (M,)."""
+        return self.price_first(orders, Deadline(0.0), least=len(orders))
 
     def price_first(
         self, orders: npt.NDArray[np.int64], deadline: Deadline, *, least: int

@@ -1,5 +1,4 @@
-#include "contention/bindings.hpp"
-
+#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
@@ -253,8 +252,7 @@ void register_contention(nb::module_& module) {
         .def_prop_ro("steps", &Search::steps)
         .def_prop_ro("order", &Search::order)
         .def_prop_ro("current", &Search::current)
-        .def_prop_ro("current_time_s", [](const Search& self) { return self.cost().time_s; })
-        .def_prop_ro("current_tie", [](const Search& self) { return self.cost().tie; });
+        .def_prop_ro("current_time_s", [](const Search& self) { return self.cost().time_s; });
 }
 
 }  // namespace plink::contention

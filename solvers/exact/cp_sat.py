@@ -16,9 +16,8 @@ from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.exact.cp_places import add_places, read_places
 from plink.solvers.exact.cp_rounds import add_rounds
 from plink.solvers.exact.cp_trees import add_trees
-from plink.solvers.exact.whole import Whole, WholeTerms
+from plink.solvers.exact.whole import Stage, Whole, WholeTerms
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import Stage
 
 # Writing down a model of more takes minutes, and no proof comes of it.
 _MOST_RANKS_OF_RING = 200

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RoundsForm, merge_rounds
-from plink.solvers.exact.whole import WholeTerms, whole_terms
+from plink.solvers.exact.whole import Stage, WholeTerms, whole_terms
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.brute_force import brute_force
-from plink.solvers.orders.solution import Stage
+from plink.solvers.orders.latency_search import brute_force
 
 Engine = Literal["brute-force", "cp-sat", "z3"]
 Outcome = Literal["improved", "optimal", "gave-up"]
@@ -27,6 +26,9 @@ _LookBelow = Callable[[Form, WholeTerms, int, int, Deadline], Stage]
 
 # Engines have nothing to do where all orders are soon tried.
 _FEW_RANKS = 3
+
+# All 362,880 orders of so many ranks are tried.
+_MOST_TRIED = 9
 
 # For the bound that comes first. Engines know better bounds for few hosts soon.
 _BOUND_SHARE = 0.1
@@ -110,7 +112,11 @@ def prove(
         if cost <= known:
             stage = Stage(given, known, is_final=True)
         elif engine == "brute-force" or form.ranks <= _FEW_RANKS:
-            stage = brute_force(simple, matrix, given, deadline.left_s)
+            tried = Stage(given, 0.0, is_final=False)
+            if form.ranks <= _MOST_TRIED:
+                best = brute_force(simple, matrix, given, deadline)
+                tried = Stage(best.order, best.lower_bound, best.ended_by == "exact")
+            stage = tried
         else:
             stage = _by_engine(_Task(simple, matrix, given, known, deadline), engine)
     except KeyboardInterrupt:

@@ -14,9 +14,8 @@ import numpy as np
 import z3
 
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
-from plink.solvers.exact.whole import Whole, WholeTerms
+from plink.solvers.exact.whole import Stage, Whole, WholeTerms
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.solution import Stage
 
 _MOST_RANKS = 24
 

@@ -20,6 +20,21 @@ _UNITS = 1_000_000
 
 
 @dataclass(frozen=True)
+class Stage:
+    """Result of an exact engine's search for a cheaper order.
+
+    Args:
+        order: the cheapest that was found, or None.
+        bound: every order costs at least so much; in whole units if the engine counts in them.
+        is_final: no order is cheaper than `order`; than what was asked for, where that is None.
+    """
+
+    order: Sequence[int] | None
+    bound: float
+    is_final: bool
+
+
+@dataclass(frozen=True)
 class WholeTerms:
     """Terms of a form (a hop; weight x distance of a round) in integer units, rounded down.
 

@@ -1,4 +1,4 @@
-#include "limits/bindings.hpp"
+#include <nanobind/nanobind.h>
 
 #include "limits/deadline.hpp"
 

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from plink.solvers.annealing.courses import course, spread
 from plink.solvers.bounds.lower_bound import lower_bound_of_checked
-from plink.solvers.collectives.cost import latency_cost
-from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.collectives.cost import Prices, latency_cost
+from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.orders.anneal import anneal
-from plink.solvers.orders.brute_force import brute_force
-from plink.solvers.orders.solution import EndedBy, OrderSolution
+from plink.solvers.linkages import order_by_clusters
 from plink.solvers.ring.ring_search import search_checked_ring
-from plink.solvers.ring.solution import RingSolution
+from plink.solvers.search import (
+    TOLERANCE,
+    EndedBy,
+    OnProgress,
+    Search,
+    Solution,
+    check_options,
+    search_in_threads,
+)
 
 # All 40,320 orders of so many ranks are tried.
 _MAX_TRIED_RANKS = 8
-
-# Two costs that differ by less than this share are equal for every purpose.
-_RELATIVE_TOLERANCE = 1e-9
 
 _PROOF_SHARE = 0.2
 
 # Orders of so few ranks are tried for so long in any case, which is mostly enough.
 _LEAST_TRIED_S = 0.1
+
+# The share of the time for an order to begin with.
+_START_SHARE = 0.25
 
 _SEEDS = 1 << 63
 
@@ -41,8 +49,8 @@ def search_by_latency(
     threads: int = 1,
     steps: int | None = None,
     proof_limit_s: float | None = None,
-    on_progress: Callable[[SearchProgress], None] | None = None,
-) -> OrderSolution:
+    on_progress: OnProgress | None = None,
+) -> Solution:
     """Return the cheapest order found in the time limit, never dearer than the given one.
 
     Args:
@@ -69,9 +77,13 @@ def search_by_latency(
     given_s = deadline.left_s
     proof = Deadline(time_limit_s + (proof_limit_s or _PROOF_SHARE * time_limit_s))
     matrix = check_distances(distance, form.ranks)
-    order = list(range(form.ranks)) if given is None else [int(host) for host in given]
-    _require_options(
-        order, form.ranks, seed=seed, time_limit_s=time_limit_s, threads=threads, steps=steps
+    order = check_options(
+        range(form.ranks) if given is None else given,
+        form.ranks,
+        seed=seed,
+        time_limit_s=time_limit_s,
+        threads=threads,
+        steps=steps,
     )
     if isinstance(form, RingForm):
         return _search_rings(
@@ -84,16 +96,13 @@ def search_by_latency(
         )
     given_cost = latency_cost(form, matrix, order)
     if given_cost == 0.0:
-        return OrderSolution(order, given_cost, given_cost, "exact", 0)
+        return Solution(order, given_cost, given_cost, "exact")
     if form.ranks <= _MAX_TRIED_RANKS:
-        stage = brute_force(form, matrix, order, max(deadline.left_s, _LEAST_TRIED_S))
-        cheapest = stage.order or order
-        cost = latency_cost(form, matrix, cheapest)
-        if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
-            cheapest, cost = order, given_cost
-        bound = cost if stage.is_final else _prove_bound(form, matrix, proof)
-        return OrderSolution(cheapest, cost, bound, "exact" if stage.is_final else "time", 0)
-    found, tried, ended_by = anneal(
+        best = brute_force(form, matrix, order, deadline.at_least(_LEAST_TRIED_S))
+        if best.ended_by == "exact":
+            return replace(best, steps=0)
+        return replace(best, lower_bound=_prove_bound(form, matrix, proof), steps=0)
+    best = anneal(
         form,
         matrix,
         order,
@@ -103,19 +112,92 @@ def search_by_latency(
         steps=steps,
         on_progress=on_progress,
     )
-    cost = latency_cost(form, matrix, found)
+    cost = latency_cost(form, matrix, best.order)
+    best = replace(best, cost=cost)
     if given_cost <= cost:
-        found, cost = order, given_cost
-    if ended_by == "interrupt":
-        return OrderSolution(found, cost, 0.0, ended_by, tried)
+        best = replace(best, order=order, cost=given_cost)
+    if best.is_interrupted:
+        return replace(best, lower_bound=0.0)
     if proof_limit_s is None:
         proof_limit_s = _PROOF_SHARE * (given_s - deadline.left_s)
     bound = 0.0
     if proof_limit_s > 0.0:
-        bound = min(cost, _prove_bound(form, matrix, proof.within(proof_limit_s)))
-    if cost <= bound * (1.0 + _RELATIVE_TOLERANCE):
-        ended_by = "bound"
-    return OrderSolution(found, cost, bound, ended_by, tried)
+        bound = min(best.cost, _prove_bound(form, matrix, proof.within(proof_limit_s)))
+    is_optimal = best.cost <= bound * (1.0 + TOLERANCE)
+    return replace(best, lower_bound=bound, ended_by="bound" if is_optimal else best.ended_by)
+
+
+def brute_force(form: Form, distance: Matrix, given: Sequence[int], deadline: Deadline) -> Solution:
+    """Return the cheapest of all orders; the given one if none is cheaper."""
+    search = Search(lambda order: latency_cost(form, distance, order), given, deadline)
+    prices = Prices(form, distance)
+    # A ring costs the same from whichever host it begins.
+    fixed = 1 if isinstance(form, RingForm) else 0
+    return search.run(lambda: search.try_all(prices.price_all, fixed))
+
+
+def anneal(
+    form: RoundsForm | TreesForm,
+    distance: Matrix,
+    given: Sequence[int],
+    *,
+    seed: int,
+    deadline: Deadline,
+    threads: int = 1,
+    steps: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> Solution:
+    """Return the cheapest order of annealing in several threads, without a bound.
+
+    Arguments as those of `search_by_latency`, checked.
+    """
+    # An interrupt stops the threads, but not what comes after them.
+    shared = Deadline(deadline.left_s)
+    price = Prices(form, distance).of
+    try:
+        leaves = order_by_clusters(distance, shared.part(_START_SHARE))
+        start = min([*_near_together(form, leaves), list(given)], key=price)
+        unit = spread(distance)
+    except KeyboardInterrupt:
+        return Solution(list(given), price(given), 0.0, "interrupt")
+    seeds = np.random.SeedSequence(seed).generate_state(threads, np.uint64)
+
+    def run(number: int) -> Solution:
+        told = on_progress if number == 0 else None
+        search = Search(price, start, shared, most_steps=steps, on_progress=told)
+
+        def climb() -> EndedBy:
+            try:
+                annealing = course(
+                    form, distance, start, unit, seed=int(seeds[number]), deadline=shared
+                )
+            except TimeoutError:
+                return "time"
+            try:
+                while True:
+                    search.steps += annealing.step(search.progress, shared)
+                    if annealing.best_cost < search.cost:
+                        search.offer(annealing.best)
+                    search.tell()
+                    if search.ended_by is not None:
+                        return search.ended_by
+            finally:
+                search.offer(annealing.best)
+
+        return search.run(climb, "annealing")
+
+    return search_in_threads(run, threads, shared, ends_together=steps is None)
+
+
+def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
+    """Return starting orders in which near hosts are adjacent.
+
+    Elsewhere than in a mesh, these have numbers that are near.
+    """
+    if not isinstance(form, MeshForm):
+        return [hosts]
+    inverse = (np.argsort(sequence) for sequence in form.sequences)
+    return [np.array(hosts)[places].tolist() for places in inverse]
 
 
 def _search_rings(
@@ -125,13 +207,12 @@ def _search_rings(
     seed: int,
     deadline: Deadline,
     threads: int,
-    on_progress: Callable[[SearchProgress], None] | None,
-) -> OrderSolution:
+    on_progress: OnProgress | None,
+) -> Solution:
     """Return the cheapest ring of searches in several threads with different seeds."""
-    # What ends the first search ends the others.
     shared = Deadline(deadline.left_s)
 
-    def run(number: int) -> RingSolution:
+    def run(number: int) -> Solution:
         return search_checked_ring(
             matrix,
             given,
@@ -140,17 +221,7 @@ def _search_rings(
             on_progress=on_progress if number == 0 else None,
         )
 
-    with ThreadPoolExecutor(max(1, threads - 1)) as pool:
-        others = [pool.submit(run, number) for number in range(1, threads)]
-        try:
-            first = run(0)
-        finally:
-            shared.stop()
-        found = [first, *(other.result() for other in others)]
-    best = min(found, key=lambda one: one.cost)
-    bound = min(best.cost, max(one.lower_bound for one in found))
-    ended_by: EndedBy = "steps" if first.ended_by == "kicks" else first.ended_by
-    return OrderSolution(best.order, best.cost, bound, ended_by, sum(one.kicks for one in found))
+    return search_in_threads(run, threads, shared, ends_together=True)
 
 
 def _prove_bound(form: Form, matrix: Matrix, deadline: Deadline) -> float:
@@ -159,23 +230,3 @@ def _prove_bound(form: Form, matrix: Matrix, deadline: Deadline) -> float:
     except KeyboardInterrupt:
         # The order is there; only how good it is remains unknown.
         return 0.0
-
-
-def require_order(order: Sequence[int], hosts: int) -> None:
-    """Raise ValueError unless the order is a permutation of the hosts."""
-    if sorted(order) != list(range(hosts)):
-        raise ValueError(f"given is not a permutation of 0 to {hosts - 1}")
-
-
-def _require_options(
-    order: list[int], ranks: int, *, seed: int, time_limit_s: float, threads: int, steps: int | None
-) -> None:
-    require_order(order, ranks)
-    if not 0 <= seed < 1 << 63:
-        raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
-    if not time_limit_s > 0.0:
-        raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
-    if threads < 1:
-        raise ValueError(f"threads is {threads}, expected at least 1")
-    if steps is not None and steps < 1:
-        raise ValueError(f"steps is {steps}, expected at least 1")

@@ -21,7 +21,6 @@ class Ascent {
 
     double bound() const { return bound_; }
     /// Those that the bound is proven with.
-    const std::vector<double>& penalty() const { return proven_; }
 
     /// By city, the `by_alpha` cities of least alpha-nearness (Helsgaun 2000, §4.1: by how much
     /// the 1-tree grows when it must hold the edge) and the `by_distance` nearest, nearest first;

@@ -1,5 +1,4 @@
-#include "ring/bindings.hpp"
-
+#include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,7 +11,6 @@
 #include "ring/exact.hpp"
 #include "ring/matrix.hpp"
 #include "ring/nearest.hpp"
-#include "ring/one_tree.hpp"
 #include "ring/search.hpp"
 #include "ring/subset.hpp"
 
@@ -120,19 +118,6 @@ void register_ring(nb::module_& module) {
         .def_prop_ro("ring", &SubsetAnnealing::ring)
         .def_prop_ro("cost", &SubsetAnnealing::cost);
 
-    module.def(
-        "one_tree_length",
-        [](const Array& distance, const std::vector<double>& penalty) {
-            const Matrix values = matrix(distance);
-            require(values.size() >= 3, "too few cities");
-            require(static_cast<int>(penalty.size()) == values.size(),
-                    "the penalties do not fit the matrix");
-            const nb::gil_scoped_release release;
-            limits::Watch watch(nullptr);
-            return minimum_one_tree(values, penalty, watch).length;
-        },
-        "distance"_a, "penalty"_a);
-
     nb::class_<Ascent>(module, "Ascent")
         .def(
             "__init__",
@@ -157,8 +142,7 @@ void register_ring(nb::module_& module) {
                 return self.candidates(by_alpha, by_distance, watch);
             },
             "by_alpha"_a, "by_distance"_a, "deadline"_a = nb::none(), unlocked)
-        .def_prop_ro("bound", &Ascent::bound)
-        .def_prop_ro("penalty", &Ascent::penalty);
+        .def_prop_ro("bound", &Ascent::bound);
 
     nb::class_<Search>(module, "Search")
         .def(
@@ -184,8 +168,7 @@ void register_ring(nb::module_& module) {
         .def_prop_ro("best_cost", &Search::best_cost)
         .def_prop_ro("current", &Search::current)
         .def_prop_ro("current_cost", &Search::current_cost)
-        .def_prop_ro("kicks", &Search::kicks)
-        .def_prop_ro("idle_kicks", &Search::idle_kicks);
+        .def_prop_ro("kicks", &Search::kicks);
 }
 
 }  // namespace plink::ring

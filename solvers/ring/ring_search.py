@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +13,14 @@ from plink.solvers import _native
 from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.ring.bound import rising_bounds, two_nearest_bound
-from plink.solvers.ring.merging import merge_ring_edges
-from plink.solvers.ring.solution import EndedBy, RingSolution
+from plink.solvers.search import (
+    TOLERANCE,
+    EndedBy,
+    OnProgress,
+    Search,
+    Solution,
+    check_options,
+)
 
 Matrix = npt.NDArray[np.float64]
 
@@ -69,8 +75,14 @@ _IDLE_ROUNDS = 3
 # search gains.
 _MOST_RENUMBERED = 2048
 
-# Rings within this share of the bound are optimal for every purpose.
-_RELATIVE_TOLERANCE = 1e-9
+# Steps of the ascent between two proofs, one for each host and iteration: some 0.05 s.
+_SLICE_STEPS = 100_000
+
+# Nearest hosts and a ring to aim at are found in any case: thousands of hosts take no longer.
+_LEAST_BOUND_S = 0.3
+
+# Sums of floats may differ in their last digits from one order of adding to another.
+_ROUNDING = 1e-12
 
 
 def search_ring(
@@ -79,8 +91,8 @@ def search_ring(
     *,
     seed: int = 0,
     time_limit_s: float = 2.0,
-    on_progress: Callable[[SearchProgress], None] | None = None,
-) -> RingSolution:
+    on_progress: OnProgress | None = None,
+) -> Solution:
     """Return the cheapest ring found in the time limit, never dearer than the given one.
 
     Args:
@@ -99,14 +111,12 @@ def search_ring(
     matrix = check_distances(distance, len(distance))
     if len(matrix) == 0:
         raise ValueError(f"distance has shape {matrix.shape}, expected (N, N), N at least 1")
-    size = len(matrix)
-    order = list(range(size)) if given is None else [int(city) for city in given]
-    if sorted(order) != list(range(size)):
-        raise ValueError(f"given is not a permutation of 0 to {size - 1}")
-    if not 0 <= seed < 1 << 63:
-        raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
-    if not time_limit_s > 0.0:
-        raise ValueError(f"time_limit_s is {time_limit_s}, expected more than 0")
+    order = check_options(
+        range(len(matrix)) if given is None else given,
+        len(matrix),
+        seed=seed,
+        time_limit_s=time_limit_s,
+    )
     return search_checked_ring(matrix, order, seed=seed, deadline=deadline, on_progress=on_progress)
 
 
@@ -116,26 +126,17 @@ def search_checked_ring(
     *,
     seed: int,
     deadline: Deadline,
-    on_progress: Callable[[SearchProgress], None] | None,
-) -> RingSolution:
+    on_progress: OnProgress | None,
+) -> Solution:
     """Run `search_ring` with checked arguments until a deadline."""
     if len(matrix) <= MAX_EXACT_SIZE:
-        return _exact(matrix, given)
+        exact = Search(lambda ring: ring_cost(matrix, ring), given, deadline)
+        if exact.offer(_native.cheapest_ring(matrix)):
+            exact.order = _from_first(exact.order, given[0])
+        return Solution(exact.order, exact.cost, exact.cost, "exact", 0, "dynamic-programming")
     climb = _RingSearch(matrix, given, seed, deadline, on_progress)
-    try:
-        ended_by = climb.run()
-    except KeyboardInterrupt:
-        ended_by = "interrupt"
-    return climb.solution(ended_by)
-
-
-def _exact(matrix: Matrix, given: list[int]) -> RingSolution:
-    found = _native.cheapest_ring(matrix)
-    cost = ring_cost(matrix, found)
-    given_cost = ring_cost(matrix, given)
-    if given_cost <= cost * (1.0 + _RELATIVE_TOLERANCE):
-        found, cost = given, given_cost
-    return RingSolution(_from_first(found, given[0]), cost, cost, "exact", 0)
+    found = climb.search.run(climb.run, "lin-kernighan")
+    return replace(found, order=climb.unnumbered(found.order))
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
@@ -145,7 +146,7 @@ def _from_first(order: Sequence[int], first: int) -> list[int]:
 
 
 class _RingSearch:
-    """State of a ring search: quick ring, bound and candidate edges, then kicks."""
+    """Ring search: quick ring, bound and candidate edges, then rounds of kicks."""
 
     def __init__(
         self,
@@ -153,140 +154,155 @@ class _RingSearch:
         given: list[int],
         seed: int,
         deadline: Deadline,
-        on_progress: Callable[[SearchProgress], None] | None,
+        on_progress: OnProgress | None,
     ) -> None:
         self._matrix = matrix
         self._given = given
         self._rng = np.random.default_rng(seed)
-        self._on_progress = on_progress
         self._deadline = deadline
-        self._limit_s = deadline.left_s
-        self._best = (ring_cost(matrix, given), given)
         self._hosts = list(range(len(matrix)))
-        self._bound = 0.0
-        self._kicks = 0
+        self._kicks = max(_LEAST_KICKS, len(matrix) // _HOSTS_PER_KICK)
+        self._candidates: list[list[int]] = []
+        self.search = Search(self._cost, given, deadline, on_progress=on_progress)
+
+    def unnumbered(self, ring: Sequence[int]) -> list[int]:
+        """Return a ring in the hosts' own numbers, from the given order's first host."""
+        return _from_first([self._hosts[number] for number in ring], self._given[0])
 
     def run(self) -> EndedBy:
         """Search until something ends it; return what did."""
-        first = min(self._given, self._quick_ring(self._given[0]), key=self._cost)
-        self._keep(first)
-        if len(first) <= _MOST_RENUMBERED:
-            self._renumber(first)
-            first = self._best[1]
+        search = self.search
+        quick = self._deadline.at_least(_LEAST_S)
+        search.offer(_native.nearest_neighbour_ring(self._matrix, self._given[0], quick.native))
+        if len(search.order) <= _MOST_RENUMBERED:
+            self._renumber(search.order)
         deadline = self._deadline.part(_NEAR_SHARE).at_least(_LEAST_S)
         near: list[list[int]] = _native.nearest_lists(
             self._matrix, _BY_ALPHA + _BY_DISTANCE, deadline.native
         )
-        self._bound = two_nearest_bound(self._matrix, near)
-        self._improve(first, near, self._part(_QUICK_SHARE))
-        candidates = self._prove(near)
-        kicks = max(_LEAST_KICKS, len(self._matrix) // _HOSTS_PER_KICK)
-        idle_rounds = 0
-        while idle_rounds < _IDLE_ROUNDS:
-            before = self._best[0]
-            self._round(candidates, kicks)
-            if self._is_optimal():
-                return "bound"
-            if self._deadline.is_over:
-                return "time"
-            if self._best[0] < before:
-                idle_rounds = 0
-            else:
-                idle_rounds += 1
-                kicks *= 2
-        return "kicks"
+        search.bound = two_nearest_bound(self._matrix, near)
+        climb = self._climb(search.order, near, _DEPTH, _TEMPERATURE)
+        self._run(climb, 0, self._part(_QUICK_SHARE))
+        self._candidates = self._prove(near)
+        return search.chains(self._round, _IDLE_ROUNDS)
 
     def _renumber(self, ring: list[int]) -> None:
         """Number the hosts along a ring, so that near ones share cache lines."""
         renumbered = np.ascontiguousarray(self._matrix[np.ix_(ring, ring)])
-        best = (self._cost(ring), list(range(len(ring))))
+        numbers = list(range(len(ring)))
         # At once, so that an interrupt finds all three or none.
-        self._matrix, self._hosts, self._best = renumbered, ring, best
+        self._matrix, self._hosts, self.search.order = renumbered, ring, numbers
 
-    def _round(self, candidates: list[list[int]], kicks: int) -> None:
+    def _round(self, number: int) -> None:  # noqa: ARG002
         """Run chains of kicks and merge their rings."""
         size = len(self._matrix)
+        search, candidates, before = self.search, self._candidates, self.search.cost
         deadline = self._deadline.part(1.0 - _MERGING_SHARE)
-        rings = [self._best[1]]
+        rings = [search.order]
         for chain in range(_CHAINS):
-            search = self._search(self._best[1], candidates, _DEPTH, _TEMPERATURE)
+            climb = self._climb(search.order, candidates, _DEPTH, _TEMPERATURE)
             if chain > 0:
-                search.shake(size // _HOSTS_PER_SHAKE)
-            self._run(search, kicks, deadline)
-            rings.append(search.best)
-            if self._is_optimal() or deadline.is_over:
+                climb.shake(size // _HOSTS_PER_SHAKE)
+            self._run(climb, self._kicks, deadline)
+            rings.append(climb.best)
+            if search.is_optimal or deadline.is_over:
                 break
         if len(rings) >= _LEAST_MERGED:
             candidates = merge_ring_edges(self._matrix, rings)
-        merging = self._search(self._best[1], candidates, _MERGING_DEPTH, _MERGING_TEMPERATURE)
-        self._run(merging, _MERGING_FACTOR * kicks, self._deadline)
-
-    def solution(self, ended_by: EndedBy) -> RingSolution:
-        """Return the best ring so far as a solution."""
-        cost, order = self._best
-        return RingSolution(
-            order=_from_first([self._hosts[number] for number in order], self._given[0]),
-            cost=cost,
-            lower_bound=min(self._bound, cost),
-            ended_by=ended_by,
-            kicks=self._kicks,
-        )
-
-    def _quick_ring(self, first: int) -> list[int]:
-        """Return the nearest-neighbour ring, whatever the time."""
-        deadline = self._deadline.at_least(_LEAST_S)
-        ring: list[int] = _native.nearest_neighbour_ring(self._matrix, first, deadline.native)
-        return ring
+        merging = self._climb(search.order, candidates, _MERGING_DEPTH, _MERGING_TEMPERATURE)
+        self._run(merging, _MERGING_FACTOR * self._kicks, self._deadline)
+        if search.cost >= before:
+            self._kicks *= 2
 
     def _prove(self, near: list[list[int]]) -> list[list[int]]:
         """Raise the lower bound; return candidate edges from its 1-tree, else near ones."""
-        ascent = _native.Ascent(self._matrix, self._best[0])
+        ascent = _native.Ascent(self._matrix, self.search.cost)
         for bound in rising_bounds(ascent, len(self._matrix), self._part(_BOUND_SHARE)):
-            self._bound = max(self._bound, bound)
-            self._tell()
+            self.search.bound = max(self.search.bound, bound)
+            self.search.tell()
         deadline = self._deadline.part(_CANDIDATES_SHARE)
         found = ascent.candidates(_BY_ALPHA, _BY_DISTANCE, deadline.native)
         return [own or others for own, others in zip(found, near, strict=True)]
 
-    def _improve(self, ring: list[int], candidates: list[list[int]], deadline: Deadline) -> None:
-        """Improve a ring to a local optimum, without kicks."""
-        self._run(self._search(ring, candidates, _DEPTH, _TEMPERATURE), 0, deadline)
-
-    def _search(
+    def _climb(
         self, ring: list[int], candidates: list[list[int]], depth: int, temperature: float
     ) -> _native.Search:
         seed = int(self._rng.integers(1 << 63))
-        enough = self._bound * (1.0 + _RELATIVE_TOLERANCE)
+        enough = self.search.bound * (1.0 + TOLERANCE)
         return _native.Search(self._matrix, candidates, ring, seed, enough, depth, temperature)
 
-    def _run(self, search: _native.Search, kicks: int, deadline: Deadline) -> None:
+    def _run(self, climb: _native.Search, kicks: int, deadline: Deadline) -> None:
         """Improve a ring, then kick it several times; keep the best."""
-        before = self._kicks
+        search = self.search
+        before = search.steps
         while True:
-            search.run(kicks - search.kicks, min(_SLICE_S, deadline.left_s))
-            self._kicks = before + search.kicks
-            if search.best_cost < self._best[0] * (1.0 - _RELATIVE_TOLERANCE):
-                self._keep(search.best)
-            self._tell()
-            is_done = search.is_settled and (search.is_enough or search.kicks >= kicks)
+            climb.run(kicks - climb.kicks, min(_SLICE_S, deadline.left_s))
+            search.steps = before + climb.kicks
+            if climb.best_cost < search.cost:
+                search.offer(climb.best)
+            search.tell()
+            is_done = climb.is_settled and (climb.is_enough or climb.kicks >= kicks)
             if is_done or deadline.is_over:
                 return
 
     def _part(self, share: float) -> Deadline:
         return self._deadline.part(share).at_least(_LEAST_PART_S)
 
-    def _is_optimal(self) -> bool:
-        return self._best[0] <= self._bound * (1.0 + _RELATIVE_TOLERANCE)
-
-    def _cost(self, ring: list[int]) -> float:
+    def _cost(self, ring: Sequence[int]) -> float:
         return ring_cost(self._matrix, ring)
 
-    def _keep(self, ring: list[int]) -> None:
-        cost = self._cost(ring)
-        if cost < self._best[0]:
-            self._best = (cost, ring)
 
-    def _tell(self) -> None:
-        if self._on_progress is not None:
-            seconds = self._limit_s - self._deadline.left_s
-            self._on_progress(SearchProgress(seconds, self._best[0], self._bound))
+def merge_ring_edges(distance: Matrix, rings: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return each host's neighbours in any of the rings, nearest first.
+
+    A search among these edges alone merges the rings (Cook and Seymour 2003): few hosts have more
+    than three, so that most of the rings stands firm and what differs is soon tried.
+    """
+    size = len(distance)
+    ends = np.asarray(rings, dtype=np.int64)
+    after = np.roll(ends, -1, axis=1)
+    keys = np.unique(np.concatenate([(ends * size + after).ravel(), (after * size + ends).ravel()]))
+    host, other = np.divmod(keys, size)
+    nearest_first = np.lexsort((distance[host, other], host))
+    bounds = np.cumsum(np.bincount(host, minlength=size))[:-1]
+    return [part.tolist() for part in np.split(other[nearest_first], bounds)]
+
+
+def two_nearest_bound(matrix: Matrix, near: Sequence[Sequence[int]]) -> float:
+    """Return half the sum of every host's distances to its two nearest others.
+
+    Args:
+        matrix: (N, N), N at least 3.
+        near: by host, the nearest others, nearest first; none where they are not known.
+    """
+    ends = [(host, *others[:2]) for host, others in enumerate(near) if others]
+    hosts = np.array(ends, dtype=np.intp).reshape(-1, 3)
+    sums = matrix[hosts[:, 0], hosts[:, 1]] + matrix[hosts[:, 0], hosts[:, 2]]
+    return math.fsum(sums.tolist()) / 2.0 * (1.0 - _ROUNDING)
+
+
+def rising_bounds(ascent: _native.Ascent, hosts: int, deadline: Deadline) -> Iterator[float]:
+    """Yield ever higher bounds by 1-trees under penalties (Held and Karp 1970)."""
+    iterations = max(1, _SLICE_STEPS // hosts)
+    is_final = False
+    while not is_final and not deadline.is_over:
+        is_final = ascent.run(iterations, deadline.native)
+        yield ascent.bound
+
+
+def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
+    """Return the bound by 1-trees under penalties (Held and Karp 1970), or by nearest hosts.
+
+    Args:
+        matrix: (N, N), checked, N at least 2.
+        deadline: what was proven until then is returned.
+    """
+    size = len(matrix)
+    if size == 2:
+        return 2.0 * float(matrix[0, 1])
+    near = _native.nearest_lists(matrix, 2, deadline.at_least(_LEAST_BOUND_S).native)
+    known = two_nearest_bound(matrix, near)
+    # The ascent aims at the cost of a ring; it need not be a cheap one.
+    some = _native.nearest_neighbour_ring(matrix, 0, deadline.at_least(_LEAST_BOUND_S).native)
+    ascent = _native.Ascent(matrix, ring_cost(matrix, some))
+    return max([known, *rising_bounds(ascent, size, deadline)])

@@ -77,7 +77,6 @@ void Search::settle() {
     if (cost < best_cost_) {
         best_cost_ = cost;
         best_ = tour_.order();
-        best_kick_ = kicks_;
     }
 }
 

@@ -40,7 +40,6 @@ class Search {
     /// Whether the best ring costs no more than `enough`, which ends the kicking.
     bool is_enough() const { return best_cost_ <= enough_; }
     /// Kicks since the best ring was found.
-    long idle_kicks() const { return kicks_ - best_kick_; }
 
   private:
     void kick();
@@ -59,7 +58,6 @@ class Search {
     double kick_cost_ = 0.0;
     bool is_settled_ = false;
     long kicks_ = 0;
-    long best_kick_ = 0;
 };
 
 }  // namespace plink::ring

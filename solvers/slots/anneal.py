@@ -1,4 +1,4 @@
-"""Annealing of any cost function of whole orders, where no faster search applies."""
+"""Searches for whole orders under any cost, where no faster search applies."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.orders.solution import EndedBy
+from plink.solvers.search import EndedBy, OnProgress, Search, Solution
+from plink.solvers.slots.layout import RankLayout
 
-Order = list[int]
+Order = Sequence[int]
 
 # So many random moves tell how much one changes.
 _SAMPLES = 30
@@ -19,19 +20,21 @@ _SAMPLES = 30
 _HOT, _COLD = 0.5, 1e-3
 # The share of the time for moves that help alone, from the best order.
 _DESCENT_SHARE = 0.2
-_TELL_S = 0.05
+
+# So often the places get the numbers of ranks of the best order so far.
+TURNS = 3
 
 
 def anneal_order(
     cost: Callable[[Order], float],
-    start: Sequence[int],
+    start: Order,
     used: Callable[[Order], int],
     *,
     seed: int,
     deadline: Deadline,
-    on_progress: Callable[[SearchProgress], None] | None = None,
-) -> tuple[Order, int, EndedBy]:
-    """Return the cheapest order found, the number of orders tried, and what ended the search.
+    on_progress: OnProgress | None = None,
+) -> Solution:
+    """Return the cheapest order found.
 
     Moves exchange two places, put one elsewhere, or turn a stretch around (Kirkpatrick, Gelatt,
     Vecchi 1983).
@@ -44,73 +47,78 @@ def anneal_order(
         deadline: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
         on_progress: called some twenty times a second.
     """
-    run = _OrderAnnealing(cost, list(start), used, np.random.default_rng(seed), on_progress)
-    try:
-        ended_by = run.until(deadline)
-    except KeyboardInterrupt:
-        ended_by = "interrupt"
-    return run.best, run.tried, ended_by
+    search = Search(cost, start, deadline, on_progress=on_progress)
+    rng = np.random.default_rng(seed)
 
-
-class _OrderAnnealing:
-    def __init__(
-        self,
-        cost: Callable[[Order], float],
-        start: Order,
-        used: Callable[[Order], int],
-        rng: np.random.Generator,
-        on_progress: Callable[[SearchProgress], None] | None,
-    ) -> None:
-        self._price = cost
-        self._used = used
-        self._rng = rng
-        self._on_progress = on_progress
-        self._order, self._cost = start, cost(start)
-        self.best, self._best_cost = start, self._cost
-        self.tried = 0
-
-    def until(self, deadline: Deadline) -> EndedBy:
-        time_limit_s = deadline.left_s
+    def climb() -> EndedBy:
+        order, now = search.order, search.cost
         changes: list[float] = []
         while len(changes) < _SAMPLES and not deadline.is_over:
-            changes.append(abs(self._price(self._propose()) - self._cost))
+            changes.append(abs(cost(_neighbour(order, used, rng)) - now))
         unit = float(np.mean(changes)) if changes else 0.0
-        told_s, is_descending = 0.0, False
+        is_descending = False
         while not deadline.is_over:
-            seconds = time_limit_s - deadline.left_s
-            progress = seconds / time_limit_s / (1.0 - _DESCENT_SHARE)
+            progress = search.progress / (1.0 - _DESCENT_SHARE)
             if progress >= 1.0 and not is_descending:
                 is_descending = True
-                self._order, self._cost = self.best, self._best_cost
+                order, now = search.order, search.cost
             temperature = 0.0 if is_descending else unit * _HOT * (_COLD / _HOT) ** progress
-            self._step(temperature)
-            if self._on_progress is not None and seconds >= told_s + _TELL_S:
-                told_s = seconds
-                self._on_progress(SearchProgress(seconds, self._best_cost, 0.0))
+            proposed = _neighbour(order, used, rng)
+            price = cost(proposed)
+            search.steps += 1
+            allowed = -temperature * math.log(1.0 - rng.random()) if temperature else 0.0
+            if price - now <= allowed:
+                order, now = proposed, price
+                search.offer(order, price)
+            search.tell()
         return "time"
 
-    def _step(self, temperature: float) -> None:
-        order = self._propose()
-        cost = self._price(order)
-        self.tried += 1
-        allowed = -temperature * math.log(1.0 - self._rng.random()) if temperature else 0.0
-        if cost - self._cost > allowed:
-            return
-        self._order, self._cost = order, cost
-        if cost < self._best_cost:
-            self.best, self._best_cost = order, cost
+    return search.run(climb, "annealing")
 
-    def _propose(self) -> Order:
-        """Return a random neighbouring order that differs where ranks are placed."""
-        order = list(self._order)
-        first = int(self._rng.integers(self._used(order)))
-        second = int(self._rng.integers(len(order)))
-        kind = int(self._rng.integers(4))
-        if kind == 0:
-            order.insert(second, order.pop(first))
-        elif kind == 1:
-            low, high = sorted((first, second))
-            order[low : high + 1] = order[low : high + 1][::-1]
-        else:
-            order[first], order[second] = order[second], order[first]
-        return order
+
+def _neighbour(given: Order, used: Callable[[Order], int], rng: np.random.Generator) -> list[int]:
+    """Return a random neighbouring order that differs where ranks are placed."""
+    order = list(given)
+    first = int(rng.integers(used(order)))
+    second = int(rng.integers(len(order)))
+    kind = int(rng.integers(4))
+    if kind == 0:
+        order.insert(second, order.pop(first))
+    elif kind == 1:
+        low, high = sorted((first, second))
+        order[low : high + 1] = order[low : high + 1][::-1]
+    else:
+        order[first], order[second] = order[second], order[first]
+    return order
+
+
+def search_by_places(
+    layout: RankLayout,
+    starts: Sequence[Order],
+    price: Callable[[Order], float],
+    search: Callable[[npt.NDArray[np.intp], Order], Order],
+    deadline: Deadline,
+) -> list[int]:
+    """Return the cheapest of some starting orders and of searches from the cheapest one.
+
+    A search takes the places of an order to have as many ranks as they have in its start, whichever
+    hosts come there. That is true of hosts with as many slots; what others change is seen when the
+    order is priced, and the next turn begins with what it has become.
+
+    Args:
+        layout: how ranks fill hosts.
+        starts: permutations of all hosts.
+        price: of an order.
+        search: of the place of every rank in a start, and that start: a permutation.
+        deadline: no search begins after it.
+    """
+    best = min([list(start) for start in starts], key=price)
+    for _ in range(TURNS):
+        if deadline.is_over:
+            break
+        place_of_rank = np.repeat(np.arange(layout.hosts), [layout.slots[host] for host in best])
+        found = list(search(place_of_rank[: layout.ranks], best))
+        if price(found) >= price(best):
+            break
+        best = found
+    return best

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,15 +14,13 @@ from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.orders.clusters import order_by_clusters
-from plink.solvers.orders.latency_search import require_order, search_by_latency
-from plink.solvers.orders.solution import OrderSolution
-from plink.solvers.slots.anneal import anneal_order
+from plink.solvers.linkages import order_by_clusters
+from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.search import LEAST_S, OnProgress, Search, Solution, check_options
+from plink.solvers.slots.anneal import TURNS, anneal_order, search_by_places
 from plink.solvers.slots.bound import slots_bound
 from plink.solvers.slots.layout import RankLayout, condense_form, pad_form
 from plink.solvers.slots.rings import solve_subset_ring
-from plink.solvers.slots.uneven import TURNS, by_places
 
 Matrix = npt.NDArray[np.float64]
 
@@ -37,9 +34,6 @@ _START_SHARE = 0.25
 _MOST_SEARCHED_HOSTS = 16
 
 _SEARCH_SHARE = 0.5
-
-# A search has some time at least, in which it looks at the given order and a quick one.
-_LEAST_S = 1e-3
 
 
 def cost_with_slots(
@@ -71,8 +65,8 @@ def search_with_slots(
     threads: int = 1,
     steps: int | None = None,
     proof_limit_s: float = 0.0,
-    on_progress: Callable[[SearchProgress], None] | None = None,
-) -> OrderSolution:
+    on_progress: OnProgress | None = None,
+) -> Solution:
     """Return the cheapest order found in the time limit, never dearer than the given one.
 
     Where the ranks' places say on which host of the order they are, this is a search over hosts, of
@@ -109,18 +103,18 @@ def search_with_slots(
             matrix,
             given,
             seed=seed,
-            time_limit_s=max(deadline.left_s - proof_limit_s, _LEAST_S),
+            time_limit_s=max(deadline.left_s - proof_limit_s, LEAST_S),
             threads=threads,
             steps=steps,
             proof_limit_s=proof_limit_s,
             on_progress=on_progress,
         )
-    require_order(given, layout.hosts)
+    order = check_options(given, layout.hosts, seed=seed, time_limit_s=time_limit_s)
     if isinstance(form, RingForm) and layout.is_even:
         return solve_subset_ring(
-            matrix, layout, given, seed=seed, deadline=deadline, on_progress=on_progress
+            matrix, layout, order, seed=seed, deadline=deadline, on_progress=on_progress
         )
-    whole = _WholeOrderSearch(form, matrix, layout, list(given))
+    whole = _WholeOrderSearch(form, matrix, layout, order)
     return whole.solve(seed, deadline, proof_limit_s, on_progress)
 
 
@@ -156,21 +150,20 @@ class _WholeOrderSearch:
         seed: int,
         deadline: Deadline,
         proof_limit_s: float,
-        on_progress: Callable[[SearchProgress], None] | None,
-    ) -> OrderSolution:
+        on_progress: OnProgress | None,
+    ) -> Solution:
         given_cost = self.price(self.given)
         if given_cost == 0.0:
-            return OrderSolution(self.given, 0.0, 0.0, "exact", 0)
-        hosts = self.layout.hosts
-        if hosts <= _MOST_TRIED_HOSTS:
-            # The given order comes first, and stays where another costs as much.
-            return self._cheapest_of_all(given_cost, deadline)
+            return Solution(self.given, 0.0, 0.0, "exact", 0, "annealing")
+        if self.layout.hosts <= _MOST_TRIED_HOSTS:
+            every = Search(self.price, self.given, deadline)
+            return every.run(lambda: every.try_all(self._prices.price_all), "annealing")
         search = deadline.within(deadline.left_s - proof_limit_s)
         try:
             start = self._start(seed, search.part(_START_SHARE))
         except KeyboardInterrupt:
-            return OrderSolution(self.given, given_cost, 0.0, "interrupt", 0)
-        found, steps, ended_by = anneal_order(
+            return Solution(self.given, given_cost, 0.0, "interrupt", 0, "annealing")
+        found = anneal_order(
             self.price,
             start,
             self.layout.count_used,
@@ -178,26 +171,13 @@ class _WholeOrderSearch:
             deadline=search,
             on_progress=on_progress,
         )
-        best = self.price(found)
-        if given_cost <= best:
-            found, best = self.given, given_cost
-        if ended_by == "interrupt":
-            return OrderSolution(found, best, 0.0, ended_by, steps)
+        if given_cost <= found.cost:
+            found = replace(found, order=self.given, cost=given_cost)
+        if found.is_interrupted:
+            return found
         proof_s = min(proof_limit_s, deadline.left_s)
-        bound = min(best, slots_bound(self.form, self.matrix, self.layout, proof_s))
-        return OrderSolution(found, best, bound, ended_by, steps)
-
-    def _cheapest_of_all(self, given_cost: float, deadline: Deadline) -> OrderSolution:
-        """Try all orders of few hosts; prefer the given order among equals."""
-        best, cheapest, tried = given_cost, self.given, 1
-        for order in itertools.permutations(range(self.layout.hosts)):
-            if deadline.is_over:
-                return OrderSolution(cheapest, best, 0.0, "time", tried)
-            cost = self.price(order)
-            tried += 1
-            if cost < best:
-                best, cheapest = cost, list(order)
-        return OrderSolution(cheapest, best, best, "exact", tried)
+        bound = slots_bound(self.form, self.matrix, self.layout, proof_s)
+        return replace(found, lower_bound=min(found.cost, bound))
 
     def _start(self, seed: int, deadline: Deadline) -> list[int]:
         """Return a cheap starting order."""
@@ -207,20 +187,20 @@ class _WholeOrderSearch:
             return min(starts, key=self.price)
         hosts = self.layout.hosts
 
-        def search(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
+        def search(place_of: npt.NDArray[np.intp], start: Sequence[int]) -> Sequence[int]:
             found = search_by_latency(
                 condense_form(form, place_of, hosts),
                 self.matrix,
                 start,
                 seed=seed,
-                time_limit_s=max(deadline.left_s / TURNS, _LEAST_S),
+                time_limit_s=max(deadline.left_s / TURNS, LEAST_S),
                 proof_limit_s=0.0,
             )
             if found.ended_by == "interrupt":
                 raise KeyboardInterrupt
             return found.order
 
-        return by_places(self.layout, starts, self.price, search, deadline)
+        return search_by_places(self.layout, starts, self.price, search, deadline)
 
 
 def least_cost(

@@ -98,7 +98,7 @@ def test_a_slow_host_does_not_cost_the_others() -> None:
     assert found.farthest == found.farthest_bound == 40.0
     free = search_with_slots(form, distance, layout, list(range(hosts)), time_limit_s=20.0)
     assert found.cost == pytest.approx(free.cost)
-    assert 0.99 * found.cost <= found.cost_bound <= found.cost
+    assert 0.99 * found.cost <= found.lower_bound <= found.cost
 
 
 def test_what_is_not_known_proves_nothing() -> None:
@@ -127,7 +127,7 @@ def test_what_is_not_known_proves_nothing() -> None:
         time_limit_s=10.0,
     )
     assert found.farthest_bound == 0.0
-    assert found.cost_bound == 0.0
+    assert found.lower_bound == 0.0
 
 
 def test_the_given_order_stays_where_nothing_is_better() -> None:

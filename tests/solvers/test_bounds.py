@@ -14,17 +14,17 @@ from benchkit import ring_instances
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.bounds.patterns import Pattern, adjacency, find_digit
 from plink.solvers.bounds.short_pairs import ShortPairs
+from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.brute_force import costs_of
 from ring_strategies import distance_matrices
 
 EVERY = {size: np.array(list(itertools.permutations(range(size)))) for size in range(2, 8)}
 
 
 def cheapest(form, distance):
-    return costs_of(form, distance, EVERY[form.ranks]).min()
+    return Prices(form, distance).price_all(EVERY[form.ranks]).min()
 
 
 @given(distance_matrices(2, 6), st.sampled_from(forms.ANY))
@@ -40,7 +40,7 @@ def test_bound_of_eight_ranks_is_never_above_an_order(distance, name, data):
     form = forms.form_of(name, 8)
     order = np.array([data.draw(st.permutations(range(8)))])
     heads = np.array(list(itertools.islice(itertools.permutations(range(8)), 0, None, 17)))
-    cost = costs_of(form, distance, np.concatenate([order, heads])).min()
+    cost = Prices(form, distance).price_all(np.concatenate([order, heads])).min()
     assert lower_bound(form, distance, 0.05).value <= cost * (1 + 1e-12)
 
 
@@ -55,7 +55,7 @@ def planted(name, size, seed):
     order = rng.permutation(size)
     shuffled = np.zeros((size, size))
     shuffled[np.ix_(order, order)] = distance + distance.T
-    return form, shuffled, costs_of(form, shuffled, order[None, :])[0]
+    return form, shuffled, Prices(form, shuffled).price_all(order[None, :])[0]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_every_leaf_pays_for_the_way_between_two_racks():
     form = forms.form_of("single tree", 32)
     bound = lower_bound(form, distance, 3.0)
     cheap = np.concatenate([np.flatnonzero(distance[0] <= 1.0), np.flatnonzero(distance[0] > 1.0)])
-    cost = costs_of(form, distance, cheap[None, :])[0]
+    cost = Prices(form, distance).price_all(cheap[None, :])[0]
     assert 50.0 <= bound.value <= cost
 
 

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 import forms
 from benchkit import ring_instances
 from plink.base.interrupts import interrupt_again
-from plink.solvers.collectives.cost import latency_cost
+from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import RoundsForm, merge_rounds
 from plink.solvers.collectives.registry import find
 from plink.solvers.exact.prove import EngineMissingError, prove
 from plink.solvers.exact.whole import whole_terms
-from plink.solvers.orders.brute_force import costs_of
 from ring_strategies import distance_matrices
 
 
@@ -38,7 +37,7 @@ def data_centre(size, seed):
 def worst_of_some(form, distance):
     rng = np.random.default_rng(1)
     orders = np.array([rng.permutation(form.ranks) for _ in range(100)])
-    return orders[int(costs_of(form, distance, orders).argmax())].tolist()
+    return orders[int(Prices(form, distance).price_all(orders).argmax())].tolist()
 
 
 @pytest.mark.parametrize("engine", ["cp-sat", "z3"])
@@ -57,7 +56,7 @@ def test_engines_equal_brute_force(name, size, engine):
     given_order = worst_of_some(form, distance)
     expected = prove(form, distance, given_order, 60.0, "brute-force")
     every = np.array(list(itertools.permutations(range(size))))
-    assert expected.cost == pytest.approx(costs_of(form, distance, every).min(), rel=1e-12)
+    assert expected.cost == pytest.approx(Prices(form, distance).price_all(every).min(), rel=1e-12)
     verdict = prove(form, distance, given_order, 60.0, engine)
     assert verdict.outcome == expected.outcome == "optimal"
     assert verdict.cost == pytest.approx(expected.cost, rel=1e-5)

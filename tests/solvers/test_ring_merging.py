@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from plink.solvers import _native
 from plink.solvers.collectives.cost import ring_cost
-from plink.solvers.ring.merging import merge_ring_edges
+from plink.solvers.ring.ring_search import merge_ring_edges
 from ring_strategies import distance_matrices
 
 

@@ -16,18 +16,6 @@ from ring_reference import cheapest_ring, one_tree_length, reversal_gain
 from ring_strategies import distance_matrices
 
 
-@given(distance_matrices(3, 16), st.data())
-def test_the_one_tree_equals_its_twin(distance, data):
-    size = len(distance)
-    penalty = data.draw(
-        st.lists(st.floats(-500, 500, width=32), min_size=size, max_size=size), label="penalty"
-    )
-    native = _native.one_tree_length(distance, penalty)
-    plain = one_tree_length(distance, penalty)
-    assert native == pytest.approx(plain, rel=1e-9, abs=1e-6)
-    assert native <= plain
-
-
 @given(distance_matrices(3, 8))
 def test_the_ascent_never_passes_the_optimum(distance):
     optimum = ring_cost(distance, cheapest_ring(distance))

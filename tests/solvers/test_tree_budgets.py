@@ -17,10 +17,10 @@ from plink.solvers.bounds.far_hosts import root_bounds
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.bounds.tree_budgets import budget_bound
 from plink.solvers.bounds.trees import trees_bound
+from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.brute_force import costs_of
 from plink.solvers.slots.layout import pad_form
 from ring_strategies import distance_matrices
 from support.cpu_time import least_cpu_s
@@ -29,7 +29,7 @@ EVERY = {size: np.array(list(itertools.permutations(range(size)))) for size in r
 
 
 def is_below(bound, form, distance, orders):
-    return bound <= costs_of(form, distance, orders).min() * (1 + 1e-12)
+    return bound <= Prices(form, distance).price_all(orders).min() * (1 + 1e-12)
 
 
 @given(distance_matrices(2, 7), st.data())
@@ -58,7 +58,7 @@ def test_trees_of_different_ranks_cost_no_less(distance, data):
         moved[order] = np.where(tree >= 0, order[tree], tree)
         trees.append(moved)
     form = TreesForm(hosts, trees)
-    costs = costs_of(form, distance, EVERY[hosts])
+    costs = Prices(form, distance).price_all(EVERY[hosts])
     assert budget_bound(form, distance, 0.0, Deadline(0.05)) <= costs.min() * (1 + 1e-12)
     by_root = root_bounds(form, distance, Deadline(1.0))
     for tree in trees:

@@ -15,38 +15,32 @@ from plink.files.hosts import Host
 from plink.files.limits import MAX_GBIT_S
 from plink.files.matrices import Matrix
 from plink.files.order import BandwidthCost, Order, Solver
-from plink.files.order_basis import order_basis
 from plink.model.distance import filled_bandwidth_distances
 from plink.optimize.orders.domains import Domains, given_order
 from plink.optimize.orders.mesh import algorithm_asked
-from plink.optimize.orders.random_orders import Orders, median_random_cost
-from plink.optimize.orders.request import (
-    AFTER_INTERRUPT_S,
-    LEAST_RANDOM_S,
-    RANDOM_SHARE,
-    OnProgress,
-    OrderRequest,
-)
-from plink.optimize.orders.slots import build_peer_layout, place_ranks, refuse_too_many
+from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
+from plink.optimize.orders.slots import build_peer_layout, compose_order, refuse_too_many
 from plink.solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
 from plink.solvers.bottleneck.used import Used
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.limits.progress import SearchProgress
+from plink.solvers.search import (
+    LEAST_S,
+    OnProgress,
+    Orders,
+    SearchProgress,
+    median_random_cost,
+)
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import cost_with_slots, prices_with_slots
 
 NAME = "bandwidth"
-_SOLVER = "threshold"
 
 # Rounds and trees use so many pairs that their bottleneck is the noise of the slowest links: the
 # last percents of it would cost the sum more than they are worth. A ring has room for both.
 _SLACK = 0.1
 
 _US_PER_S = 1e6
-
-# A search has some time at least, in which it looks at the given order.
-_LEAST_S = 1e-3
 
 
 def order_by_bandwidth(
@@ -89,7 +83,7 @@ def order_by_bandwidth(
         is_guess=found.is_filled,
         slack=0.0 if isinstance(form, RingForm) else _SLACK,
         seed=request.seed,
-        time_limit_s=max(deadline.left_s * (1.0 - RANDOM_SHARE), _LEAST_S),
+        time_limit_s=max(deadline.left_s * (1.0 - RANDOM_SHARE), LEAST_S),
         threads=request.threads,
         on_progress=None if on_progress is None else _in_us(on_progress),
     )
@@ -100,34 +94,28 @@ def order_by_bandwidth(
         ]
         best = min(joined, key=lambda each: (each.farthest, each.cost))
     placement = layout.placement(best.order).tolist()
-    placed = place_ranks(hosts, placement)
     used = list(dict.fromkeys(placement))
     figures, random_orders = _figures(
         found.s_per_gbit, form, peers, best, given, seed=request.seed, deadline=deadline
     )
-    bandwidth = BandwidthCost(
-        hops_gbit_s=[_gbit_s(hop) for hop in found.s_per_gbit[used, np.roll(used, -1)].tolist()],
-        **figures,
-    )
-    names = {host.name for host in placed.hosts}
-    return Order(
-        algorithm=request.algorithm,
-        hosts=placed.hosts,
-        unused=placed.unused,
-        host_of_rank=placed.host_of_rank,
-        listed=cluster.names,
+    hops_s = found.s_per_gbit[used, np.roll(used, -1)].tolist()
+    return compose_order(
+        cluster,
+        hosts,
+        request,
+        placement,
+        found,
+        began_s=start,
+        objective=NAME,
+        cost=BandwidthCost(hops_gbit_s=[_gbit_s(hop) for hop in hops_s], **figures),
         random_orders=random_orders,
         solver=Solver(
-            _SOLVER, {"time_limit_s": request.time_limit_s}, request.seed, best.steps, best.ended_by
+            best.solver,
+            {"time_limit_s": request.time_limit_s},
+            request.seed,
+            best.steps,
+            best.ended_by,
         ),
-        seconds=time.monotonic() - start,
-        filled_pairs=found.filled_pairs,
-        unmeasured_hosts=[name for name in found.unmeasured_hosts if name in names],
-        groups=tuple(cluster.groups),
-        cost=bandwidth,
-        mesh=request.mesh,
-        way=cluster.way,
-        made_from=order_basis(cluster, NAME),
     )
 
 
@@ -140,8 +128,8 @@ def _with_order(
         order=order,
         farthest=Used(form, peers).farthest(matrix, order),
         cost=cost_with_slots(form, matrix, peers, order),
-        cost_bound=0.0,
-        ended_by="interrupt" if _is_cut(best) else "time",
+        lower_bound=0.0,
+        ended_by="interrupt" if best.is_interrupted else "time",
     )
 
 
@@ -171,8 +159,7 @@ def _figures(
             farthest.append(used.farthest(matrix, order))
         return np.stack([farthest, sums[: len(farthest)]], axis=1)
 
-    left_s = min(deadline.left_s, AFTER_INTERRUPT_S) if _is_cut(best) else deadline.left_s
-    deadline = Deadline(max(LEAST_RANDOM_S, left_s))
+    deadline = random_deadline(deadline.left_s, best)
     (random_farthest, random_sum), count = median_random_cost(figures, len(matrix), seed, deadline)
     given_farthest, given_sum = figures(np.array([given]), deadline)[0]
     return {
@@ -183,12 +170,8 @@ def _figures(
         "sum_s_per_gbit": best.cost,
         "listed_s_per_gbit": float(given_sum),
         "random_s_per_gbit": float(random_sum),
-        "bound_s_per_gbit": best.cost_bound or None,
+        "bound_s_per_gbit": best.lower_bound or None,
     }, count
-
-
-def _is_cut(best: BottleneckSolution) -> bool:
-    return best.ended_by == "interrupt"
 
 
 def _refuse(request: OrderRequest) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,24 +14,18 @@ from plink.files.matrices import Matrix
 from plink.model.distance import DistanceLimits
 from plink.model.gaps import Range, without_bound
 from plink.model.time_gaps import time_bound_us, time_range_s, with_latency
-from plink.optimize.orders.latency import FOREVER_S, FoundOrder, LatencyObjective
-from plink.optimize.orders.request import OnProgress
+from plink.optimize.orders.latency import LatencyObjective
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention.contention_search import (
-    ContentionProgress,
-    ContentionSolution,
-    search_by_contention,
-)
+from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.starts import in_sequence
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.contention.unequal_bound import unequal_bound_s
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.limits.progress import SearchProgress
-from plink.solvers.slots.anneal import anneal_order
+from plink.solvers.search import FOREVER_S, LEAST_S, OnProgress, SearchProgress, Solution
+from plink.solvers.slots.anneal import TURNS, anneal_order, search_by_places
 from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.uneven import TURNS, by_places
 
 # The share of the time for the search by latency that gives this one a start.
 _LATENCY_SHARE = 0.3
@@ -42,11 +36,7 @@ _PLACES_SHARE = 0.5
 # The share of what then is left for a bound.
 _PROOF_SHARE = 0.2
 
-# A search has some time at least, in which it looks at its starts.
-_LEAST_S = 1e-3
-
-# The name of that search in an order file.
-_SEARCH = "contention-annealing"
+_US_PER_S = 1e6
 
 
 @dataclass(frozen=True)
@@ -84,13 +74,13 @@ class ContentionObjective:
         clock = self._clock_of_positions
         if clock is None:
             return self.time_us(self.layout.placement(order))
-        return clock.time_s(order[: clock.ranks]) * 1e6
+        return clock.time_s(order[: clock.ranks]) * _US_PER_S
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
         """Return times of the first K of (M, H) orders, as many as the limit allows."""
         clock = self._clock_of_positions
         if clock is not None:
-            return clock.times_s(orders[:, : clock.ranks], deadline) * 1e6
+            return clock.times_s(orders[:, : clock.ranks], deadline) * _US_PER_S
         costs: list[float] = []
         for order in orders:
             if costs and deadline.is_over:
@@ -100,14 +90,14 @@ class ContentionObjective:
 
     def time_us(self, placement: npt.NDArray[np.intp]) -> float:
         """Return the time in µs with rank r on host `placement[r]`."""
-        return self._clock.time_s(placement) * 1e6
+        return self._clock.time_s(placement) * _US_PER_S
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
         """Return the range of a placement's time over unmeasured latencies."""
         if self.limits is None:
             return None
         low_s, high_s = time_range_s(self.table, self.network, self.limits, placement)
-        return low_s * 1e6, None if high_s is None else high_s * 1e6
+        return low_s * _US_PER_S, None if high_s is None else high_s * _US_PER_S
 
     def solve(
         self,
@@ -116,35 +106,19 @@ class ContentionObjective:
         seed: int,
         deadline: Deadline,
         on_progress: OnProgress | None = None,
-    ) -> FoundOrder:
+    ) -> Solution:
         """Return the fastest order found; among equals, the least sum of latencies."""
         near = self.by_latency.solve(given, seed=seed, deadline=deadline.part(_LATENCY_SHARE))
-        if near.ended_by == "interrupt":
-            order = min(given, near.order, key=self.cost_us)
-            return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, near.steps, near.ended_by)
+        if near.is_interrupted:
+            return self._of_best([given, near.order], near)
         starts = [list(given), list(near.order)]
-        position_of = self._position_of
-        if position_of is None:
+        if self._position_of is None:
             return self._by_whole_orders(starts, seed, deadline, on_progress)
-        found = search_by_contention(
-            self.table,
-            self.network,
-            starts,
-            position_of=position_of,
-            seed=seed,
-            time_limit_s=max(deadline.left_s, _LEAST_S),
-            tie_break_distance=self.by_latency.matrix_us,
-            clock=self._clock_of_positions,
-            on_progress=None if on_progress is None else _in_us(self._telling(on_progress)),
+        told = None if on_progress is None else _in_us(self._telling(on_progress))
+        found = self._search(
+            starts, seed, max(deadline.left_s, LEAST_S), clock=self._clock_of_positions, told=told
         )
-        return FoundOrder(
-            found.order,
-            self.cost_us(found.order),
-            self._bound_us(found, position_of, deadline),
-            _SEARCH,
-            found.steps,
-            found.ended_by,
-        )
+        return self._with_costs(found, deadline)
 
     @property
     def goes_by_steps(self) -> bool:
@@ -155,42 +129,63 @@ class ContentionObjective:
         """Return the objective with a single-threaded search."""
         return replace(self, by_latency=self.by_latency.in_one_thread())
 
-    def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
+    def restart(self, given: Sequence[int], *, seed: int, steps: int) -> Solution:
         """Return the fastest order found within a number of steps."""
         near = self.by_latency.restart(given, seed=seed, steps=steps)
-        position_of = self._position_of
-        found = search_by_contention(
+        found = self._search([list(given), list(near.order)], seed, FOREVER_S, steps=steps)
+        if found.is_interrupted:
+            raise KeyboardInterrupt
+        found = self._with_costs(found, Deadline(FOREVER_S))
+        return replace(found, steps=near.steps + found.steps)
+
+    def _search(
+        self,
+        starts: Sequence[Sequence[int]],
+        seed: int,
+        time_limit_s: float,
+        *,
+        position_of: npt.NDArray[np.intp] | None = None,
+        clock: TableTimer | None = None,
+        steps: int | None = None,
+        told: OnProgress | None = None,
+    ) -> Solution:
+        """Search for the quickest order, with costs in seconds."""
+        return search_by_contention(
             self.table,
             self.network,
-            [list(given), list(near.order)],
-            position_of=position_of,
+            starts,
+            position_of=self._position_of if position_of is None else position_of,
             seed=seed,
-            time_limit_s=FOREVER_S,
+            time_limit_s=time_limit_s,
             tie_break_distance=self.by_latency.matrix_us,
+            clock=clock,
             steps=steps,
+            on_progress=told,
         )
-        if found.ended_by == "interrupt" or position_of is None:
-            raise KeyboardInterrupt
-        return FoundOrder(
-            found.order,
-            self.cost_us(found.order),
-            self._bound_us(found, position_of, Deadline(FOREVER_S)),
-            _SEARCH,
-            near.steps + found.steps,
-            found.ended_by,
+
+    def _with_costs(self, found: Solution, deadline: Deadline) -> Solution:
+        """Return a solution with its cost and bound in µs."""
+        cost_us = self.cost_us(found.order)
+        bound_us = self._bound_us(found, deadline)
+        return replace(found, cost=cost_us, lower_bound=bound_us)
+
+    def _of_best(self, orders: Sequence[Sequence[int]], found: Solution) -> Solution:
+        """Return the quickest of some orders as the result of an interrupted search."""
+        order = min(orders, key=self.cost_us)
+        return Solution(
+            order, self.cost_us(order), 0.0, "interrupt", found.steps, "contention-annealing"
         )
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:  # noqa: ARG002
         """Return 0: each search proves its own bound already."""
         return 0.0
 
-    def _bound_us(
-        self, found: ContentionSolution, position_of: npt.NDArray[np.intp], deadline: Deadline
-    ) -> float:
+    def _bound_us(self, found: Solution, deadline: Deadline) -> float:
         """Return the proven bound in µs, valid for any values of unmeasured pairs."""
-        if self.limits is None:
-            return found.lower_bound_s * 1e6
-        if found.ended_by == "interrupt":
+        position_of = self._position_of
+        if self.limits is None or position_of is None:
+            return found.lower_bound * _US_PER_S
+        if found.is_interrupted:
             return 0.0
         return time_bound_us(self.table, self.network, self.limits, position_of, deadline)
 
@@ -215,33 +210,24 @@ class ContentionObjective:
         seed: int,
         deadline: Deadline,
         on_progress: OnProgress | None,
-    ) -> FoundOrder:
+    ) -> Solution:
         """Anneal orders, predicting the time of each candidate from scratch."""
-
         places = deadline.part(_PLACES_SHARE)
 
-        def search_places(place_of: npt.NDArray[np.intp], start: list[int]) -> Sequence[int]:
-            found = search_by_contention(
-                self.table,
-                self.network,
-                [start],
-                position_of=place_of,
-                seed=seed,
-                time_limit_s=max(places.left_s / TURNS, _LEAST_S),
-                tie_break_distance=self.by_latency.matrix_us,
-            )
-            if found.ended_by == "interrupt":
+        def search_places(place_of: npt.NDArray[np.intp], start: Sequence[int]) -> Sequence[int]:
+            limit_s = max(places.left_s / TURNS, LEAST_S)
+            found = self._search([start], seed, limit_s, position_of=place_of)
+            if found.is_interrupted:
                 raise KeyboardInterrupt
             return found.order
 
         begins = [*starts, *(in_sequence(start, self.network.group_of) for start in starts)]
         try:
-            start = by_places(self.layout, begins, self.cost_us, search_places, places)
+            start = search_by_places(self.layout, begins, self.cost_us, search_places, places)
             bound_us = self._bound_of_any_slots_us(deadline.part(_PROOF_SHARE))
         except KeyboardInterrupt:
-            order = min(begins, key=self.cost_us)
-            return FoundOrder(order, self.cost_us(order), 0.0, _SEARCH, 0, "interrupt")
-        order, steps, ended_by = anneal_order(
+            return self._of_best(begins, Solution(begins[0], 0.0, 0.0, "interrupt"))
+        found = anneal_order(
             self.cost_us,
             start,
             self.layout.count_used,
@@ -249,23 +235,22 @@ class ContentionObjective:
             deadline=deadline,
             on_progress=on_progress,
         )
-        cost_us = self.cost_us(order)
-        return FoundOrder(order, cost_us, min(cost_us, bound_us), _SEARCH, steps, ended_by)
+        bound_us = min(found.cost, bound_us)
+        return replace(found, lower_bound=bound_us, solver="contention-annealing")
 
     def _bound_of_any_slots_us(self, deadline: Deadline) -> float:
         """Return a bound that holds for any slots and any unmeasured distances."""
         network = self.network
         if self.limits is not None:
             network = with_latency(network, self.limits.lowest_us)
-        return unequal_bound_s(self.table, network, self.layout.slots, deadline) * 1e6
+        return unequal_bound_s(self.table, network, self.layout.slots, deadline) * _US_PER_S
 
 
-def _in_us(on_progress: OnProgress) -> Callable[[ContentionProgress], None]:
+def _in_us(on_progress: OnProgress) -> OnProgress:
     """Return a progress callback that converts costs from seconds to µs."""
 
-    def tell(progress: ContentionProgress) -> None:
-        on_progress(
-            SearchProgress(progress.seconds, progress.time_s * 1e6, progress.lower_bound_s * 1e6)
-        )
+    def tell(progress: SearchProgress) -> None:
+        cost_us, bound_us = progress.cost * _US_PER_S, progress.lower_bound * _US_PER_S
+        on_progress(SearchProgress(progress.seconds, cost_us, bound_us))
 
     return tell

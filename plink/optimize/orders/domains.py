@@ -16,9 +16,10 @@ import numpy.typing as npt
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.files.hosts import Host, places_by_domain
-from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
 from plink.solvers.collectives.form import RingForm
+from plink.solvers.search import Solution
 
 if TYPE_CHECKING:
     from plink.optimize.orders.contention import ContentionObjective
@@ -71,7 +72,7 @@ class Domains:
             objective, matrix_us=objective.matrix_us + self._crossing_us(objective) * apart
         )
 
-    def settle(self, found: FoundOrder, objective: Objective) -> FoundOrder:
+    def settle(self, found: Solution, objective: Objective) -> Solution:
         """Return the order of hosts for an order of domains, with its true cost and bound.
 
         Args:
@@ -85,7 +86,7 @@ class Domains:
         order = self.join(self._turn(found.order) if is_ring else found.order)
         given = given_order(self, len(order))
         order = min(order, given, key=objective.cost_us)
-        cost_us, bound_us = objective.cost_us(order), found.lower_bound_us
+        cost_us, bound_us = objective.cost_us(order), found.lower_bound
         if is_by_latency and objective.limits is None:
             # A ring leaves every domain once at least.
             count = len(set(self.codes.tolist()))
@@ -96,9 +97,7 @@ class Domains:
             # Proven of another cost, or of another order.
             ended_by = "time"
         bound_us = max(0.0, min(bound_us, cost_us))
-        return replace(
-            found, order=order, cost_us=cost_us, lower_bound_us=bound_us, ended_by=ended_by
-        )
+        return replace(found, order=order, cost=cost_us, lower_bound=bound_us, ended_by=ended_by)
 
     def _turn(self, ring: Sequence[int]) -> list[int]:
         """Return a ring rotated so that it does not split a domain at its ends."""

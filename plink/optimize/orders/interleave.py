@@ -10,10 +10,11 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.optimize.orders.contention import ContentionObjective
-from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.latency import LatencyObjective
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.search import LEAST_S, Solution
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.bound import by_slot, slots_bound
 from plink.solvers.slots.layout import RankLayout, pad_form
@@ -22,9 +23,6 @@ from plink.solvers.slots.layout import RankLayout, pad_form
 _MOST_SLOTS = 4096
 
 _PROOF_SHARE = 0.2
-
-# A search has some time at least, in which it looks at the given order.
-_LEAST_S = 1e-3
 
 # A placement that saves less than this share is not worth to be apart for.
 _LEAST_GAIN = 1e-6
@@ -46,11 +44,11 @@ def check_size(layout: RankLayout) -> None:
 
 def apart(
     objective: LatencyObjective | ContentionObjective,
-    adjacent: FoundOrder,
+    adjacent: Solution,
     *,
     seed: int,
     deadline: Deadline,
-) -> tuple[FoundOrder, list[int]]:
+) -> tuple[Solution, list[int]]:
     """Return the cheaper of adjacent and interleaved placements, with a bound over all placements.
 
     Args:
@@ -73,10 +71,10 @@ def apart(
         return adjacent, placement
     found = search(adjacent.order, seed, deadline)
     host_of = _host_of_slot(layout)
-    if found.cost_us < adjacent.cost_us * (1.0 - _LEAST_GAIN):
+    if found.cost < adjacent.cost * (1.0 - _LEAST_GAIN):
         return found, host_of[found.order[: layout.ranks]].tolist()
-    bound_us = min(found.lower_bound_us, adjacent.cost_us)
-    kept = replace(adjacent, lower_bound_us=bound_us)
+    bound_us = min(found.lower_bound, adjacent.cost)
+    kept = replace(adjacent, lower_bound=bound_us)
     # What proved the order of hosts proves nothing of other placements.
     return replace(kept, ended_by=found.ended_by), placement
 
@@ -96,11 +94,11 @@ def _slots_in_order(layout: RankLayout, order: Sequence[int]) -> list[int]:
 
 def _by_latency(
     objective: LatencyObjective, order: Sequence[int], seed: int, deadline: Deadline
-) -> FoundOrder:
+) -> Solution:
     layout = objective.layout
     if isinstance(objective.form, RingForm):
         raise TypeError("a ring's ranks are adjacent")
-    left_s = max(deadline.left_s, _LEAST_S)
+    left_s = max(deadline.left_s, LEAST_S)
     proof_s = _PROOF_SHARE * left_s
     limits = objective.limits
     found = search_by_latency(
@@ -116,23 +114,23 @@ def _by_latency(
     if limits is not None:
         # What the search proves is of distances that were filled in.
         bound = slots_bound(objective.form, limits.lowest_us, layout, min(proof_s, deadline.left_s))
-    return FoundOrder(found.order, found.cost, bound, "annealing", found.steps, found.ended_by)
+    return replace(found, lower_bound=bound)
 
 
 def _by_time(
     objective: ContentionObjective, order: Sequence[int], seed: int, deadline: Deadline
-) -> FoundOrder:
+) -> Solution:
     layout = objective.layout
     host_of = _host_of_slot(layout)
 
-    def price(slots: list[int]) -> float:
-        return objective.time_us(host_of[slots[: layout.ranks]])
+    def price(slots: Sequence[int]) -> float:
+        return objective.time_us(host_of[list(slots[: layout.ranks])])
 
-    slots, steps, ended_by = anneal_order(
+    found = anneal_order(
         price,
         _slots_in_order(layout, order),
         lambda _: layout.ranks,
         seed=seed,
         deadline=deadline,
     )
-    return FoundOrder(slots, price(slots), 0.0, "contention-annealing", steps, ended_by)
+    return replace(found, solver="contention-annealing")

@@ -16,10 +16,10 @@ from plink.files.matrices import Matrix
 from plink.files.order import Proof
 from plink.model.distance import DistanceLimits
 from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound
-from plink.optimize.orders.request import OnProgress
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.search import FOREVER_S, LEAST_S, TOLERANCE, OnProgress, Solution
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import (
     cost_with_slots,
@@ -34,30 +34,6 @@ if TYPE_CHECKING:
 
 # The share of the time for the proof of a bound.
 _PROOF_SHARE = 0.2
-
-# A search has some time at least, in which it looks at the given order and a quick one.
-_LEAST_S = 1e-3
-# Searches that are counted in steps end long before.
-FOREVER_S = 1e9
-
-# Costs that differ by no more than this share are equal for every purpose.
-_RELATIVE_TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class FoundOrder:
-    """Order with its cost, bound and search statistics (`plink.files.order`).
-
-    Args:
-        order: a permutation of all hosts, which ranks fill from the front.
-    """
-
-    order: Sequence[int]
-    cost_us: float
-    lower_bound_us: float
-    solver: str
-    steps: int
-    ended_by: str
 
 
 @dataclass(frozen=True)
@@ -105,14 +81,14 @@ class LatencyObjective:
         seed: int,
         deadline: Deadline,
         on_progress: OnProgress | None = None,
-    ) -> FoundOrder:
+    ) -> Solution:
         """Return the cheapest order found."""
         if self.limits is not None:
             return self._solve_with_gaps(given, self.limits, seed, deadline, on_progress)
-        time_limit_s = max(deadline.left_s, _LEAST_S)
+        time_limit_s = max(deadline.left_s, LEAST_S)
         # The search for a ring proves its bound itself.
         proof_s = 0.0 if isinstance(self.form, RingForm) else _PROOF_SHARE * time_limit_s
-        found = search_with_slots(
+        return search_with_slots(
             self.form,
             self.matrix_us,
             self.layout,
@@ -122,14 +98,6 @@ class LatencyObjective:
             threads=self.threads,
             proof_limit_s=proof_s,
             on_progress=on_progress,
-        )
-        return FoundOrder(
-            found.order,
-            found.cost,
-            found.lower_bound,
-            self._solver(found.ended_by),
-            found.steps,
-            found.ended_by,
         )
 
     @property
@@ -142,7 +110,7 @@ class LatencyObjective:
         """Return the objective with a single-threaded search."""
         return replace(self, threads=1)
 
-    def restart(self, given: Sequence[int], *, seed: int, steps: int) -> FoundOrder:
+    def restart(self, given: Sequence[int], *, seed: int, steps: int) -> Solution:
         """Return the cheapest order found within a number of steps."""
         found = search_with_slots(
             self.form,
@@ -153,11 +121,9 @@ class LatencyObjective:
             time_limit_s=FOREVER_S,
             steps=steps,
         )
-        if found.ended_by == "interrupt":
+        if found.is_interrupted:
             raise KeyboardInterrupt
-        bound = found.lower_bound if self.limits is None else 0.0
-        solver = self._solver(found.ended_by)
-        return FoundOrder(found.order, found.cost, bound, solver, found.steps, found.ended_by)
+        return found if self.limits is None else replace(found, lower_bound=0.0)
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:
         """Return a lower bound on the cost of every order; the search starts from `order`."""
@@ -171,7 +137,7 @@ class LatencyObjective:
         seed: int,
         deadline: Deadline,
         on_progress: OnProgress | None,
-    ) -> FoundOrder:
+    ) -> Solution:
         """Return the cheapest order on filled-in distances, with a valid bound."""
         proof_s = _PROOF_SHARE * deadline.left_s
         as_filled = replace(self, limits=None)
@@ -181,22 +147,13 @@ class LatencyObjective:
             deadline=deadline.within(deadline.left_s - proof_s),
             on_progress=None if on_progress is None else without_bound(on_progress),
         )
-        if found.ended_by == "interrupt":
-            return replace(found, lower_bound_us=0.0)
-        proof_s = max(deadline.left_s, _LEAST_S)
+        if found.is_interrupted:
+            return replace(found, lower_bound=0.0)
+        proof_s = max(deadline.left_s, LEAST_S)
         bound_us = least_cost(self.form, limits.lowest_us, self.layout, found.order, proof_s)
-        return replace(found, lower_bound_us=bound_us)
+        return replace(found, lower_bound=bound_us)
 
-    def _solver(self, ended_by: str) -> str:
-        if not isinstance(self.form, RingForm) or not (
-            self.layout.is_even or self.layout.takes_all_hosts
-        ):
-            return "annealing"
-        return "dynamic-programming" if ended_by == "exact" else "lin-kernighan"
-
-    def prove(
-        self, found: FoundOrder, time_limit_s: float, engine: Engine
-    ) -> tuple[FoundOrder, Proof]:
+    def prove(self, found: Solution, time_limit_s: float, engine: Engine) -> tuple[Solution, Proof]:
         """Run an exact engine for a cheaper order, or a proof that there is none.
 
         Where pairs were not measured, half of the time goes into that, on distances as they were
@@ -232,19 +189,19 @@ class LatencyObjective:
         better = replace(
             found,
             order=verdict.order,
-            cost_us=verdict.cost,
-            lower_bound_us=min(max(found.lower_bound_us, verdict.lower_bound), verdict.cost),
+            cost=verdict.cost,
+            lower_bound=min(max(found.lower_bound, verdict.lower_bound), verdict.cost),
         )
         return better, Proof(engine, verdict.outcome, round(verdict.seconds, 3))
 
     def _told_of_gaps(
-        self, limits: DistanceLimits, found: FoundOrder, as_filled: ProofResult, below: ProofResult
+        self, limits: DistanceLimits, found: Solution, as_filled: ProofResult, below: ProofResult
     ) -> ProofResult:
         """Combine an engine's verdicts on filled-in distances and on lower limits."""
         placement = self.layout.placement(as_filled.order)
         cost_us = measured_latency_us(self.form, limits, placement)
-        proven_us = max(found.lower_bound_us, below.lower_bound)
-        is_optimal = cost_us <= proven_us * (1.0 + _RELATIVE_TOLERANCE)
+        proven_us = max(found.lower_bound, below.lower_bound)
+        is_optimal = cost_us <= proven_us * (1.0 + TOLERANCE)
         is_better = list(as_filled.order) != list(found.order)
         return replace(
             as_filled,

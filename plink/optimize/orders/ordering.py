@@ -19,28 +19,26 @@ from plink.files.order_basis import order_basis
 from plink.model.distance import Distances, both_directions, distances, has_only_bandwidth
 from plink.model.estimating import MOST_UNGROUPED
 from plink.optimize.orders.domains import Domains, given_order
-from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
-from plink.optimize.orders.random_orders import median_random_cost
-from plink.optimize.orders.request import (
-    AFTER_INTERRUPT_S,
-    LEAST_RANDOM_S,
-    RANDOM_ORDERS,
-    RANDOM_SHARE,
-    OnProgress,
-    OrderRequest,
-)
+from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
 from plink.optimize.orders.slots import (
     build_peer_layout,
+    compose_order,
     layout_of,
-    place_ranks,
     refuse_too_many,
     with_slots,
 )
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.search import RANDOM_ORDERS, OnProgress, Solution, median_random_cost
 from plink.solvers.slots.layout import RankLayout
+
+if TYPE_CHECKING:
+    from plink.optimize.orders.contention import ContentionObjective
+
+    Objective = LatencyObjective | ContentionObjective
 
 # The most that the shortest ways may take, where pairs were not measured.
 _WAYS_SHARE = 0.1
@@ -55,11 +53,6 @@ _CHECK_SHARE = 0.1
 # each pair of hosts.
 _FIND_SHARE = 0.8
 _S_PER_PAIR = 1e-7
-
-if TYPE_CHECKING:
-    from plink.optimize.orders.contention import ContentionObjective
-
-    Objective = LatencyObjective | ContentionObjective
 
 DEFAULT_REQUEST = OrderRequest()
 
@@ -88,13 +81,13 @@ def find_order(
         WrongUseError: nothing was measured, there are not enough slots, or the algorithm does not
             take so many ranks.
     """
-    start = time.monotonic()
+    began_s = time.monotonic()
     deadline = deadline or Deadline(request.time_limit_s)
     request = for_mesh(request)
     hosts = with_slots(cluster.hosts, request.slots)
     layout = layout_of(hosts, request.ranks)
     if len(hosts) == 1:
-        return _of_one_host(replace(hosts[0], slots=layout.ranks), cluster, request)
+        return _order_one_host(replace(hosts[0], slots=layout.ranks), cluster, request)
     if _is_by_bandwidth(cluster, request.objective):
         # What not every order needs is imported for those that do, here and below: it takes longer
         # than an order of few hosts.
@@ -103,6 +96,88 @@ def find_order(
         return order_by_bandwidth(
             cluster, hosts, layout, request, deadline, on_progress=on_progress
         )
+    problem, deadline = _state_problem(cluster, hosts, layout, request, deadline)
+    search_limit_s = (1.0 - RANDOM_SHARE) * deadline.left_s
+    answer = _search(problem, request, on_progress, deadline.within(search_limit_s))
+    random_until = random_deadline(deadline.left_s, answer.best)
+    random_us, random_orders = median_random_cost(
+        problem.objective.costs_us, len(hosts), request.seed, random_until
+    )
+    return compose_order(
+        problem.cluster,
+        hosts,
+        request,
+        answer.placement,
+        problem.known,
+        began_s=began_s,
+        objective=problem.objective.name,
+        cost=_describe_cost(problem, answer, float(random_us)),
+        random_orders=random_orders,
+        solver=_describe_solver(problem.cluster, request, answer.best),
+        filled_hops=_filled_hops(problem.known, answer.placement),
+        confirmed_gain=answer.confirmed_gain,
+        proof=answer.proof,
+    )
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """Search for the cheapest order of a cluster's hosts under an objective.
+
+    Args:
+        cluster: with the readings that count.
+        hosts: its hosts, with the slots that count.
+        layout: how the ranks lie on them.
+        algorithm: what the order is for.
+        known: distances of the hosts.
+        objective: what is minimised, over the algorithm's peers: ranks or hosts.
+        domains: NVLink domains that stay together, if there are any.
+    """
+
+    cluster: Cluster
+    hosts: Sequence[Host]
+    layout: RankLayout
+    algorithm: Algorithm
+    known: Distances
+    objective: Objective
+    domains: Domains | None
+
+    @property
+    def given(self) -> list[int]:
+        """The listed order."""
+        return given_order(self.domains, len(self.hosts))
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """Result of a search for an order.
+
+    Args:
+        best: the order of hosts, or where ranks are apart, of their slots.
+        placement: the host of every rank.
+        peers: the host of every peer of the algorithm, which are ranks or hosts.
+        confirmed_gain, proof: as an order has them.
+    """
+
+    best: Solution
+    placement: list[int]
+    peers: Sequence[int]
+    confirmed_gain: float | None = None
+    proof: Proof | None = None
+
+
+def _state_problem(
+    cluster: Cluster,
+    hosts: Sequence[Host],
+    layout: RankLayout,
+    request: OrderRequest,
+    deadline: Deadline,
+) -> tuple[_Problem, Deadline]:
+    """Return what to search for, and the deadline of the search.
+
+    Raises:
+        WrongUseError: the request asks for what does not go together.
+    """
     cluster = _at_percentile(cluster, request.percentile)
     if request.distances == "readings":
         cluster = replace(cluster, uses_readings=True)
@@ -113,8 +188,7 @@ def find_order(
         deadline = Deadline(left_s)
     algorithm = algorithm_asked(request, layout)
     limits = known.limits_until(deadline.part(_WAYS_SHARE).at_least(_LEAST_WAYS_S))
-    objective = _objective(cluster, request, algorithm, known, layout)
-    objective = replace(objective, limits=limits)
+    objective = replace(_objective(cluster, request, algorithm, known, layout), limits=limits)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
             "an exact engine cannot prove a time under contention",
@@ -125,137 +199,7 @@ def find_order(
 
         check_size(layout)
     domains = Domains.of(hosts, request)
-    random_s = RANDOM_SHARE * deadline.left_s
-    answer = _search(
-        cluster,
-        request,
-        algorithm,
-        objective,
-        layout,
-        domains=domains,
-        on_progress=on_progress,
-        deadline=deadline.within(deadline.left_s - random_s),
-    )
-    best, placement = answer.found, answer.placement
-    if best.ended_by == "interrupt":
-        random_s = AFTER_INTERRUPT_S
-    random_s = max(LEAST_RANDOM_S, min(random_s, deadline.left_s))
-    random_us, random_orders = median_random_cost(
-        objective.costs_us, len(hosts), request.seed, Deadline(random_s)
-    )
-    placed = place_ranks(hosts, placement)
-    names = {host.name for host in placed.hosts}
-    used = list(dict.fromkeys(placement))
-    following = np.roll(used, -1)
-    limits_us = objective.range_us(np.asarray(answer.peers, dtype=np.intp))
-    return Order(
-        algorithm=request.algorithm,
-        hosts=placed.hosts,
-        unused=placed.unused,
-        host_of_rank=placed.host_of_rank,
-        listed=cluster.names,
-        filled_hops=np.flatnonzero(known.is_filled[used, following]).tolist(),
-        cost=TimeCost(
-            objective=objective.name,
-            cost_us=best.cost_us,
-            listed_us=objective.cost_us(given_order(domains, len(hosts))),
-            random_us=float(random_us),
-            hops_us=known.matrix_us[used, following].tolist(),
-            lower_bound_us=best.lower_bound_us,
-            range_us=None if limits_us is None else CostRange(*limits_us),
-            size_bytes=objective.size_bytes,
-        ),
-        random_orders=random_orders,
-        solver=Solver(
-            name=best.solver,
-            options={**_effort(request), **_reading(cluster)},
-            seed=request.seed,
-            steps=best.steps,
-            ended_by=best.ended_by,
-        ),
-        seconds=time.monotonic() - start,
-        filled_pairs=known.filled_pairs,
-        unmeasured_hosts=[name for name in known.unmeasured_hosts if name in names],
-        confirmed_gain=answer.confirmed_gain,
-        proof=answer.proof,
-        groups=tuple(cluster.groups),
-        mesh=request.mesh,
-        way=cluster.way,
-        made_from=order_basis(cluster, objective.name),
-    )
-
-
-@dataclass(frozen=True)
-class _SearchResult:
-    """Result of a search for an order.
-
-    Args:
-        found: the order of hosts, or where ranks are apart, of their slots.
-        placement: the host of every rank.
-        peers: of every peer of the algorithm, which are ranks or hosts.
-        confirmed_gain, proof: as an order has them.
-    """
-
-    found: FoundOrder
-    placement: list[int]
-    peers: Sequence[int]
-    confirmed_gain: float | None
-    proof: Proof | None
-
-
-def _search(
-    cluster: Cluster,
-    request: OrderRequest,
-    algorithm: Algorithm,
-    objective: Objective,
-    layout: RankLayout,
-    *,
-    domains: Domains | None,
-    on_progress: OnProgress | None,
-    deadline: Deadline,
-) -> _SearchResult:
-    """Run the search and its follow-ups: exact engine, interleaving, check of the gain."""
-    search = deadline.part(1.0 - _CHECK_SHARE)
-    # Where an algorithm's peers are hosts, its ranks are adjacent.
-    is_interleaved = request.is_interleaved and objective.layout is layout
-    searched = objective if domains is None else domains.search(objective)
-    if request.executor is not None:
-        from plink.optimize.orders.restarts import by_restarts  # noqa: PLC0415
-
-        left_s = deadline.left_s
-        best = by_restarts(searched, request)
-        # Restarts have as many steps as they were given, whatever time that takes.
-        deadline = Deadline(left_s)
-    else:
-        best = searched.solve(
-            given_order(domains, layout.hosts),
-            seed=request.seed,
-            deadline=search.part(0.5) if is_interleaved else search,
-            on_progress=on_progress,
-        )
-    if domains is not None:
-        best = domains.settle(best, objective)
-    confirmed, proof = None, None
-    placement: list[int] = layout.placement(best.order).tolist()
-    rest = deadline
-    if best.ended_by != "interrupt":
-        try:
-            if isinstance(objective, LatencyObjective) and request.prove_s > 0.0:
-                left_s = deadline.left_s
-                best, proof = objective.prove(best, request.prove_s, request.engine)
-                # An engine has its own time.
-                rest = Deadline(left_s)
-                placement = layout.placement(best.order).tolist()
-            if is_interleaved:
-                from plink.optimize.orders.interleave import apart  # noqa: PLC0415
-
-                best, placement = apart(objective, best, seed=request.seed, deadline=rest)
-            else:
-                confirmed = _confirmed_gain(cluster, algorithm, objective, request, rest)
-        except KeyboardInterrupt:
-            best = replace(best, ended_by="interrupt")
-    peers = placement if is_interleaved else objective.layout.placement(best.order).tolist()
-    return _SearchResult(best, placement, peers, confirmed, proof)
+    return _Problem(cluster, hosts, layout, algorithm, known, objective, domains), deadline
 
 
 def _objective(
@@ -286,31 +230,110 @@ def _objective(
     )
 
 
-def _confirmed_gain(
-    cluster: Cluster,
-    algorithm: Algorithm,
-    objective: Objective,
+def _search(
+    problem: _Problem,
     request: OrderRequest,
+    on_progress: OnProgress | None,
     deadline: Deadline,
-) -> float | None:
+) -> _Answer:
+    """Run the search and its follow-ups: exact engine, interleaving, check of the gain."""
+    objective, domains = problem.objective, problem.domains
+    search = deadline.part(1.0 - _CHECK_SHARE)
+    # Where an algorithm's peers are hosts, its ranks are adjacent.
+    is_interleaved = request.is_interleaved and objective.layout is problem.layout
+    searched = objective if domains is None else domains.search(objective)
+    if request.executor is not None:
+        from plink.optimize.orders.restarts import by_restarts  # noqa: PLC0415
+
+        left_s = deadline.left_s
+        best = by_restarts(searched, request)
+        # Restarts have as many steps as they were given, whatever time that takes.
+        deadline = Deadline(left_s)
+    else:
+        best = searched.solve(
+            problem.given,
+            seed=request.seed,
+            deadline=search.part(0.5) if is_interleaved else search,
+            on_progress=on_progress,
+        )
+    if domains is not None:
+        best = domains.settle(best, objective)
+    confirmed, proof, placement = None, None, None
+    if not best.is_interrupted:
+        try:
+            if isinstance(objective, LatencyObjective) and request.prove_s > 0.0:
+                left_s = deadline.left_s
+                best, proof = objective.prove(best, request.prove_s, request.engine)
+                # An engine has its own time.
+                deadline = Deadline(left_s)
+            if is_interleaved:
+                from plink.optimize.orders.interleave import apart  # noqa: PLC0415
+
+                best, placement = apart(objective, best, seed=request.seed, deadline=deadline)
+            else:
+                confirmed = _confirmed_gain(problem, request, deadline)
+        except KeyboardInterrupt:
+            best = replace(best, ended_by="interrupt")
+    if placement is None:
+        placement = problem.layout.placement(best.order).tolist()
+    peers = placement if is_interleaved else objective.layout.placement(best.order).tolist()
+    return _Answer(best, placement, peers, confirmed, proof)
+
+
+def _confirmed_gain(problem: _Problem, request: OrderRequest, deadline: Deadline) -> float | None:
     """Return the gain of an order from one direction's readings on the other's, if known."""
+    objective, cluster = problem.objective, problem.cluster
     if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
         return None
     readings = both_directions(cluster) if objective.name == "latency" else None
     if readings is None:
         return None
     peers = objective.layout
-    form = algorithm.form(peers.ranks)
+    form = problem.algorithm.form(peers.ranks)
     first = LatencyObjective(form, next(readings), peers, request.threads)
     found = first.solve(range(peers.hosts), seed=request.seed, deadline=deadline.part(_FIND_SHARE))
-    if found.ended_by == "interrupt":
+    if found.is_interrupted:
         raise KeyboardInterrupt
     second = LatencyObjective(form, next(readings), peers, request.threads)
     random_us, _ = median_random_cost(second.costs_us, peers.hosts, request.seed, deadline)
     return 1.0 - second.cost_us(found.order) / float(random_us) if random_us else None
 
 
-def _of_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
+def _describe_cost(problem: _Problem, answer: _Answer, random_us: float) -> TimeCost:
+    objective, best = problem.objective, answer.best
+    limits_us = objective.range_us(np.asarray(answer.peers, dtype=np.intp))
+    used = list(dict.fromkeys(answer.placement))
+    return TimeCost(
+        objective=objective.name,
+        cost_us=best.cost,
+        listed_us=objective.cost_us(problem.given),
+        random_us=random_us,
+        hops_us=problem.known.matrix_us[used, np.roll(used, -1)].tolist(),
+        lower_bound_us=best.lower_bound,
+        range_us=None if limits_us is None else CostRange(*limits_us),
+        size_bytes=objective.size_bytes,
+    )
+
+
+def _filled_hops(known: Distances, placement: Sequence[int]) -> list[int]:
+    """Return which hops between neighbouring hosts of a placement were not measured."""
+    used = list(dict.fromkeys(placement))
+    return np.flatnonzero(known.is_filled[used, np.roll(used, -1)]).tolist()
+
+
+def _describe_solver(cluster: Cluster, request: OrderRequest, best: Solution) -> Solver:
+    """Return how the order was found, with what is needed to repeat the search."""
+    options: dict[str, float | str] = {"time_limit_s": request.time_limit_s}
+    if request.executor is not None:
+        options = {"restarts": request.restarts, "steps": request.steps}
+    if cluster.rtt is not None:
+        options["reading"] = percentile_name(cluster.rtt.reading)
+        if cluster.uses_readings:
+            options["distances"] = "readings"
+    return Solver(best.solver, options, request.seed, best.steps, best.ended_by)
+
+
+def _order_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Order:
     return Order(
         algorithm=request.algorithm,
         hosts=[host],
@@ -341,18 +364,3 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
         return cluster
     # Halves are known of one percentile only.
     return replace(cluster, rtt=replace(rtt, reading=chosen, passes=None, halves_us=None))
-
-
-def _effort(request: OrderRequest) -> dict[str, float]:
-    """Return how long, or how many steps, the search ran."""
-    if request.executor is None:
-        return {"time_limit_s": request.time_limit_s}
-    return {"restarts": request.restarts, "steps": request.steps}
-
-
-def _reading(cluster: Cluster) -> dict[str, str]:
-    """Return the percentile that stood for a pair, and whether readings were used unsmoothed."""
-    if cluster.rtt is None:
-        return {}
-    as_they_are = {"distances": "readings"} if cluster.uses_readings else {}
-    return {"reading": percentile_name(cluster.rtt.reading), **as_they_are}

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.mesh import Mesh
 from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.limits.progress import SearchProgress
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.search import Solution
 
 if TYPE_CHECKING:
     from plink.solvers.exact.prove import Engine
 
-OnProgress = Callable[[SearchProgress], None]
 DistanceSource = Literal["estimate", "readings"]
 
-
-# What stands beside an order's cost, to say how good it is.
-RANDOM_ORDERS = 1001
-
-# The share of the time limit for pricing these; and what that may take after an interrupt.
+# The share of the time limit for pricing random orders; and what that may take after an interrupt.
 RANDOM_SHARE = 0.05
-AFTER_INTERRUPT_S = 0.1
+_AFTER_INTERRUPT_S = 0.1
 
 # What pricing them may take where no time is left: a single one says little.
-LEAST_RANDOM_S = 0.05
+_LEAST_RANDOM_S = 0.05
+
+
+def random_deadline(limit_s: float, found: Solution) -> Deadline:
+    """Return the deadline for pricing random orders after a search."""
+    limit_s = min(limit_s, _AFTER_INTERRUPT_S) if found.is_interrupted else limit_s
+    return Deadline(max(_LEAST_RANDOM_S, limit_s))
 
 
 @dataclass(frozen=True)

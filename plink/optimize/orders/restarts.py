@@ -11,8 +11,9 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.optimize.executors.executor import executor_at
 from plink.optimize.orders.contention import ContentionObjective
-from plink.optimize.orders.latency import FoundOrder, LatencyObjective
+from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
+from plink.solvers.search import Solution
 
 # As many seeds are drawn as there are restarts, in a range that every search takes.
 _SEEDS = 1 << 63
@@ -29,7 +30,7 @@ class _Problem:
 
 def by_restarts(
     objective: LatencyObjective | ContentionObjective, request: OrderRequest
-) -> FoundOrder:
+) -> Solution:
     """Return the cheapest order of all restarts; of equals, the first one's.
 
     Raises:
@@ -48,16 +49,16 @@ def by_restarts(
     alone = objective.in_one_thread()
     problem = _Problem(alone, list(hosts), request.steps)
     found = engine.map(_restart, problem, [int(seed) % _SEEDS for seed in seeds])
-    best = min(found, key=lambda one: one.cost_us)
-    bound_us = max([one.lower_bound_us for one in found])
+    best = min(found, key=lambda one: one.cost)
+    bound_us = max([one.lower_bound for one in found])
     bound_us = max(bound_us, alone.bound_us(best.order, request.time_limit_s))
     return replace(
         best,
-        lower_bound_us=min(best.cost_us, bound_us),
+        lower_bound=min(best.cost, bound_us),
         steps=sum(one.steps for one in found),
     )
 
 
-def _restart(problem: _Problem, seed: int) -> FoundOrder:
+def _restart(problem: _Problem, seed: int) -> Solution:
     """Run one search with its own seed, on any machine."""
     return problem.objective.restart(problem.given, seed=seed, steps=problem.steps)

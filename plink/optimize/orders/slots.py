@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
@@ -12,6 +14,8 @@ from plink.base.text import format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.order import Order
+from plink.files.order_basis import order_basis
+from plink.optimize.orders.request import OrderRequest
 from plink.solvers.collectives.algorithm import MOST_MESSAGES, Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS, find
 from plink.solvers.slots.layout import RankLayout
@@ -123,6 +127,18 @@ def build_peer_layout(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
     return RankLayout([1] * layout.hosts, hosts)
 
 
+class Gaps(Protocol):
+    """Which distances were not measured."""
+
+    @property
+    def filled_pairs(self) -> int:
+        """Number of pairs whose distances were filled in."""
+
+    @property
+    def unmeasured_hosts(self) -> Sequence[str]:
+        """Names of the hosts without a reading."""
+
+
 @dataclass(frozen=True)
 class Placed:
     """Hosts with ranks, hosts without, and which rank is where.
@@ -148,6 +164,48 @@ def place_ranks(hosts: Sequence[Host], placement: Sequence[int]) -> Placed:
         hosts=[_with_slots(hosts[host], ranks_on[host]) for host in used],
         unused=tuple(given for host, given in enumerate(hosts) if host not in ranks_on),
         host_of_rank=None if in_blocks == placement else [place[host] for host in placement],
+    )
+
+
+def compose_order(
+    cluster: Cluster,
+    hosts: Sequence[Host],
+    request: OrderRequest,
+    placement: Sequence[int],
+    gaps: Gaps,
+    *,
+    began_s: float,
+    objective: str,
+    **figures: Any,
+) -> Order:
+    """Return the order of a placement with what was searched and found.
+
+    Args:
+        cluster: hosts and what was measured.
+        hosts: its hosts, with the slots that count.
+        request: what the order is for.
+        placement: the host of every rank.
+        gaps: which distances were not measured.
+        began_s: when the search began, by the monotonic clock.
+        objective: name of what was minimised.
+        figures: the other members of the order.
+    """
+    placed = place_ranks(hosts, placement)
+    names = {host.name for host in placed.hosts}
+    return Order(
+        algorithm=request.algorithm,
+        hosts=placed.hosts,
+        unused=placed.unused,
+        host_of_rank=placed.host_of_rank,
+        listed=cluster.names,
+        seconds=time.monotonic() - began_s,
+        filled_pairs=gaps.filled_pairs,
+        unmeasured_hosts=[name for name in gaps.unmeasured_hosts if name in names],
+        groups=tuple(cluster.groups),
+        mesh=request.mesh,
+        way=cluster.way,
+        made_from=order_basis(cluster, objective),
+        **figures,
     )
 
 

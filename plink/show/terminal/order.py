@@ -20,8 +20,8 @@ from plink.base.text import (
 from plink.files.hosts import Host
 from plink.files.order import BandwidthCost, Order
 from plink.optimize.orders.quality import confirmation
-from plink.optimize.orders.request import RANDOM_ORDERS
 from plink.show.terminal import facts
+from plink.solvers.search import RANDOM_ORDERS
 
 _SHOWN_HOSTS = 64
 # Columns that the whole table of costs takes.

@@ -15,9 +15,8 @@ from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.anneal import anneal
-from plink.solvers.orders.clusters import order_by_clusters
-from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.linkages import order_by_clusters
+from plink.solvers.orders.latency_search import anneal, search_by_latency
 from ring_strategies import distance_matrices
 
 _SMALL = [
@@ -65,13 +64,10 @@ def test_annealing_finds_what_brute_force_does(name, draw):
     distance = np.random.default_rng(draw).uniform(1.0, 100.0, (8, 8))
     distance = np.triu(distance, 1) + np.triu(distance, 1).T
     form = PAPER_FORMS[name](8)
-    found, tried, ended_by = anneal(
-        form, distance, range(8), seed=1, deadline=Deadline(60.0), threads=1, steps=40_000,
-        on_progress=None,
-    )  # fmt: skip
-    assert tried >= 40_000
-    assert ended_by == "steps"
-    assert latency_cost(form, distance, found) == pytest.approx(
+    found = anneal(form, distance, range(8), seed=1, deadline=Deadline(60.0), steps=40_000)
+    assert found.steps >= 40_000
+    assert found.ended_by == "steps"
+    assert latency_cost(form, distance, found.order) == pytest.approx(
         search_by_latency(form, distance, time_limit_s=60.0).cost
     )
 

@@ -12,8 +12,7 @@ from benchkit.plain_annealing import plain_annealer
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.orders.anneal import anneal
-from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.orders.latency_search import anneal, search_by_latency
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -60,8 +59,5 @@ def test_the_peer_finds_what_brute_force_does(peer, name):
 def test_no_order_is_dearer_than_the_peers_with_as_many_moves(peer, name, draw):
     form, distance = find(name).form(64), draw(64)
     plain = peer.find(form, distance, seed=5, runs=2, moves=_MOVES)
-    order, _, _ = anneal(
-        form, distance, range(64), seed=5, deadline=Deadline(60.0), threads=1,
-        steps=2 * _MOVES, on_progress=None,
-    )  # fmt: skip
-    assert latency_cost(form, distance, order) <= plain.cost * (1.0 + 1e-9)
+    found = anneal(form, distance, range(64), seed=5, deadline=Deadline(60.0), steps=2 * _MOVES)
+    assert latency_cost(form, distance, found.order) <= plain.cost * (1.0 + 1e-9)
