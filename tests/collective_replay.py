@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 
 
 def heard(table: PeerTable) -> np.ndarray:

@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from plink.model.network import KnownNetwork
 from plink.optimize.prediction import OrderCost, Predictor
-from plink.solvers.contention.contention_search import search_by_contention
-from plink.solvers.contention.starts import in_sequence
+from plink.solvers.contention.contention_search import in_sequence, search_by_contention
 
 Order = tuple[int, ...]
 

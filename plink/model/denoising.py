@@ -16,8 +16,8 @@ from plink.model.distance import (
     both_directions,
     has_only_bandwidth,
 )
+from plink.solvers.distances import fill_gaps
 from plink.solvers.embedding.embed import Embedding, embed
-from plink.solvers.gaps import fill_gaps
 
 Mask = npt.NDArray[np.bool_]
 

@@ -13,7 +13,7 @@ from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
 from plink.files.limits import LEAST_MEASURED_GBIT_S
 from plink.files.matrices import Matrix
 from plink.model.estimating import estimate_round_trips
-from plink.solvers.gaps import fill_gaps
+from plink.solvers.distances import fill_gaps
 from plink.solvers.limits.deadline import Deadline
 
 Mask = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from plink.base.replacing import replace
 from plink.files.matrices import Matrix
 from plink.model.distance import DistanceLimits
 from plink.model.gaps import Hosts, Range
-from plink.solvers.collectives.table import PeerTable
+from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer

@@ -22,10 +22,9 @@ from plink.files.limits import Amount, Text
 from plink.files.structs import Output
 from plink.model.network import build_network
 from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention.flows import FlowClock, Manner
+from plink.solvers.collectives.steps import PeerTable
+from plink.solvers.contention.flows import FlowClock, Manner, SharedLinks, Trunk, shared_links
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
 from plink.solvers.contention.time import TableTimer
 
 # Of a normal distribution, to either side.

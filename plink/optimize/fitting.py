@@ -25,19 +25,26 @@ from plink.files.clients import (
     zero_cost_client,
 )
 from plink.files.cluster import Cluster
-from plink.optimize.cpu_sharing import fit_time_slice
 from plink.optimize.expected import ExpectedTimes
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.expecting import plan_s
+from plink.optimize.plans.forecasting import plan_s
 from plink.optimize.plans.traffic import Traffic, build_traffic
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
-from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention.flows import FlowClock
+from plink.solvers.collectives.steps import PeerTable
+from plink.solvers.contention.flows import FlowClock, Manner
 
-# What a model of a few numbers leaves, whatever the readings' own spread.
+# What Linux gives at 250 ticks a second; assumed where nothing small was measured.
+USUAL_TURN_US = 4000.0
+_USUAL_RANGE = 1.35
+
+# What the model misses of one algorithm on so many ranks, and at least of all together (standard
+# deviations of logarithms).
+_MODEL_SPREAD = 0.12
 _LEAST_SPREAD = 0.05
+_SLICE_RUNS = 41
+_Z_OF_90_PERCENT = 1.645
 
 # How far small messages are from any model where ranks wait for a core that they share.
 _SHARED_SPREAD = 0.5
@@ -47,7 +54,33 @@ _SMALL_BYTES = 1 << 18
 _RUNS = 7
 _ROUNDS_OF_SEARCH = 250
 
-_Z_OF_90_PERCENT = 1.645
+
+def fit_time_slice(
+    clocks: Sequence[FlowClock], times_s: Sequence[Sequence[float]], cores: int
+) -> Estimate:
+    """Return the time slice in µs that fits the measured times best.
+
+    Args:
+        clocks: of each all-reduce, all of small buffers.
+        times_s: of each all-reduce, its repetitions.
+        cores: that all ranks share; fewer than ranks.
+    """
+    misses, weights = [], []
+    manner = Manner(slice_s=USUAL_TURN_US * 1e-6, cores=cores)
+    for clock, times in zip(clocks, times_s, strict=True):
+        expected_s = statistics.median(clock.time_s(manner, seed) for seed in range(_SLICE_RUNS))
+        logs = np.log(times)
+        misses.append(float(np.median(logs)) - math.log(expected_s))
+        # Fewer ranks of a core tell less of many: their turns are more often cut short.
+        crowd = clock.ranks / cores
+        weights.append(crowd / (_MODEL_SPREAD**2 + float(logs.var()) / len(times)))
+    if not misses:
+        return Estimate(USUAL_TURN_US, USUAL_TURN_US / _USUAL_RANGE, USUAL_TURN_US * _USUAL_RANGE)
+    miss = float(np.average(misses, weights=weights))
+    spread = max(_LEAST_SPREAD, _MODEL_SPREAD / math.sqrt(len(misses)))
+    reach = math.exp(_Z_OF_90_PERCENT * spread)
+    value = USUAL_TURN_US * math.exp(miss)
+    return Estimate(value, value / reach, value * reach)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from plink.optimize.orders.slots import (
     placement_in,
 )
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.on_cluster import hosts_of
+from plink.optimize.plans.forecasting import hosts_of
 from plink.optimize.plans.traffic import build_traffic
 from plink.plans.names import ALL_REDUCE
 from plink.simulate import datacentres

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from plink.optimize.plans.traffic import Traffic, traffic_bytes
 from plink.plans.forest import Parents
 from plink.simulate.schedule import RECEIVE, SEND, Numbers, Schedule
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 
 # Into so many parts, each through all rounds, a buffer that flows through a pipelined table is cut:
 # fewer where they would be smaller than this. A ring's parts are its messages already.

@@ -12,7 +12,7 @@ import numpy as np
 
 from plink.simulate.making import parts_of, schedule_of_table
 from plink.simulate.schedule import Schedule
-from plink.solvers.collectives.table import PeerTable
+from plink.solvers.collectives.steps import PeerTable
 
 # Sizes of parts differ by their rounding.
 _ALIKE_BYTES = 64.0

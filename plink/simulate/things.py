@@ -12,8 +12,7 @@ from plink.files.plan import Plan
 from plink.optimize.orders.slots import build_peer_layout, refuse_too_many
 from plink.optimize.plans.candidates import KINDS
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.forecasting import forecast_plan
-from plink.optimize.plans.on_cluster import hosts_of
+from plink.optimize.plans.forecasting import forecast_plan, hosts_of
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import PS, find_plan_with_servers
 from plink.optimize.plans.through_servers import HUB

@@ -13,7 +13,7 @@ from plink.files.cluster import Cluster
 from plink.files.plan import SERVER, Plan, PlanRank
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.on_cluster import grouped_as, hosts_of
+from plink.optimize.plans.forecasting import grouped_as, hosts_of
 from plink.optimize.plans.servers import ServerHost, members_network, parse_servers, port_rates
 from plink.optimize.plans.through_servers import traffic_through_servers
 from plink.optimize.plans.traffic import Traffic, traffic_time_s

@@ -8,7 +8,7 @@ from plink.base.errors import WrongUseError
 from plink.simulate.schedule import Schedule, check, steps_of
 from plink.solvers.collectives.algorithm import Algorithm, define
 from plink.solvers.collectives.form import RoundsForm, WeightedRound
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 
 # With more, steps are taken together: searches look at every round.
 MOST_STEPS = 256

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from benchkit.drawn_networks import GROUPED, UNGROUPED, DrawnNetwork, Matrix, draw
 from benchkit.peers import textbook_groups
 from benchkit.report import Report
-from plink.solvers.gaps import fill_gaps
+from plink.solvers.distances import fill_gaps
 from plink.solvers.groups.grouping import separate_alone
 from plink.solvers.groups.levels import SURE, Discovery, choose_level, discover
 

@@ -15,13 +15,12 @@ from benchkit.peers import adam
 from benchkit.readings import cluster_of
 from plink.model.denoising import denoise
 from plink.model.distance import distances
-from plink.solvers.affinity import affinity
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.embedding.embed import embed
-from plink.solvers.embedding.objective import Objective
+from plink.solvers.embedding.fit import Objective, classical
 from plink.solvers.embedding.observations import observe
-from plink.solvers.embedding.start import classical
+from plink.solvers.groups.agreement import affinity
 from plink.solvers.orders.latency_search import search_by_latency
 
 Matrix = npt.NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.collectives.form import RoundsForm
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.groups.grouping import Labels, list_members
 
 Vector = npt.NDArray[np.float64]

@@ -21,7 +21,7 @@ from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Network, make_network
 from plink.solvers.forests.kinds import flat
 from plink.solvers.forests.lower_bound import allreduce_bound_s
-from plink.solvers.forests.routes import Indices, Routes
+from plink.solvers.forests.trees import Indices, Routes
 
 # TCP over IPv4 with timestamps has 1448 bytes of a frame of 1514 to itself.
 TCP_SHARE = 1448 / 1514

@@ -35,7 +35,7 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.measurements import RttMeasurement
 from plink.model.denoising import min_over_directions
-from plink.solvers.affinity import affinity
+from plink.solvers.groups.agreement import affinity
 
 EXAMPLE = "--labs 40 --without-racks 40 --first-seed 5000"
 QUICK = "--labs 1 --without-racks 1"

@@ -41,10 +41,9 @@ from plink.solvers.contention.network import make_network
 from plink.solvers.contention.time import time_s
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.balanced import balanced_linkage, balanced_random, constrained_kmeans
 from plink.solvers.groups.grouping import Labels, choose_group_count, separate_alone
-from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
 from plink.solvers.groups.levels import choose_level, discover
-from plink.solvers.groups.linkage import balanced_linkage
 
 EXAMPLE = "--only 2lha --seeds 1"
 QUICK = "--only rings --seeds 1"

@@ -16,25 +16,25 @@ Toth 1981) of a tree. Three things narrow what such trees can be:
   rounding to few cells takes little off it.
 
 Prices are the point of least norm in the hull of what trees that were found use beyond what orders
-use (`plink.solvers.bounds.least_norm`), for two hosts as the roots until they are ruled out; every
-other two that their prices rule out are, too. Hosts that are too far from others
-(`plink.solvers.bounds.far_hosts`) are no roots in any case.
+use, for two hosts as the roots until they are ruled out; every other two that their prices rule out
+are, too. Hosts that are too far from others (`root_bounds`) are no roots in any case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.solvers import _native
-from plink.solvers.bounds.far_hosts import root_bounds
 from plink.solvers.bounds.least_norm import LeastNorm
-from plink.solvers.bounds.small_groups import small_groups
-from plink.solvers.bounds.tree_pairs import PairOfTrees, pair_trees
+from plink.solvers.bounds.trees import EMPHASIS, SubtreeShape, list_shapes
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.linkages import linkage
 
 # The cells of a limit, round by round: few cells are quicker, many round less.
 _CELLS = (16, 32, 64, 128, 128)
@@ -71,6 +71,17 @@ _S_PER_TRIPLE = 1.5e-9
 
 # Sums of distances in another order may differ in the last digits.
 _ROUNDING = 1e-9
+
+_MOST_MEMBERS = 16
+
+# How much farther the next cluster is, at least, than the members of one are.
+_LEAST_RATIO = 1.5
+
+# Members of a cluster count as this share of the middle distance apart at least.
+_LEAST_INSIDE = 0.01
+
+Subtrees = list[list[tuple[int, int]]]
+Flags = npt.NDArray[np.bool_]
 
 
 def has_time(hosts: int, deadline: Deadline) -> bool:
@@ -210,3 +221,197 @@ class _TriedLimits:
 def _values_per_cell(group: Sequence[int]) -> int:
     """Return the number of values in a cell: each group's size, summed over its hosts."""
     return int((np.bincount(group) ** 2).sum())
+
+
+def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
+    """Return the group number of each host; in most matrices most hosts are alone.
+
+    Groups are clusters of the average-linkage dendrogram, of few hosts. Where one is in another,
+    that counts whose hosts are nearer, compared with the cluster that it is merged with.
+
+    Args:
+        distance: (N, N), symmetric.
+        deadline: when to stop.
+
+    Raises:
+        TimeoutError: the time did not suffice.
+    """
+    size = len(distance)
+    least = _LEAST_INSIDE * float(np.median(distance))
+    members = [[host] for host in range(size)]
+    heights = [0.0] * size
+    ratios: list[tuple[float, int]] = []
+    for left, right, height, _ in linkage(distance, "average", deadline):
+        members.append([*members[int(left)], *members[int(right)]])
+        heights.append(float(height))
+        for part in (int(left), int(right)):
+            if 2 <= len(members[part]) <= _MOST_MEMBERS:
+                ratios.append((float(height) / max(heights[part], least, 1e-300), part))
+    group = np.arange(size)
+    is_free = np.ones(size, dtype=np.bool_)
+    for ratio, cluster in sorted(ratios, reverse=True):
+        if ratio >= _LEAST_RATIO and is_free[members[cluster]].all():
+            is_free[members[cluster]] = False
+            group[members[cluster]] = members[cluster][0]
+    found: list[int] = np.unique(group, return_inverse=True)[1].tolist()
+    return found
+
+
+def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix:
+    """Return, for each host, a lower bound of any order with a tree's root there, (N,).
+
+    Args:
+        form: with at least two ranks, any of which may be idle.
+        distance: (N, N).
+        deadline: hosts for which it does not suffice have the length of paths alone.
+
+    Raises:
+        TimeoutError: it did not suffice for the shortest paths.
+    """
+    paths = _paths(distance, deadline)
+    used = min(int((tree != -2).sum()) for tree in form.parents)
+    farthest: Matrix = np.partition(paths, used - 1, axis=1)[:, used - 1]
+    bounds = farthest.copy()
+    if len(form.parents) <= 2:
+        below = _Below(form, distance)
+        is_double = len(form.parents) == 2
+        best = np.inf
+        for root in np.argsort(farthest):
+            if deadline.is_over or farthest[root] >= best:
+                break
+            # A host's rank may have its children in either tree; the other's root may be any host.
+            reached = np.minimum(paths[root], paths) if is_double else paths[root, None]
+            others = farthest if is_double else farthest[root]
+            least = np.maximum(others, below.least(reached)).min()
+            bounds[root] = max(float(farthest[root]), float(least))
+            best = min(best, bounds[root])
+    return bounds * (1.0 - _ROUNDING)
+
+
+class _Below:
+    """Lower bounds of path lengths from a host down its subtree."""
+
+    def __init__(self, form: TreesForm, distance: Matrix) -> None:
+        hosts = len(distance)
+        children = np.max(
+            [np.bincount(tree[tree >= 0], minlength=hosts) for tree in form.parents], axis=0
+        )
+        others = np.sort(distance + np.diag(np.full(hosts, np.inf)), axis=1)
+        # So many ranks have fewer children in every tree, and may be on any hosts.
+        self._kinds = [
+            (int((children < count).sum()), others[:, count - 1])
+            for count in (1, 2)
+            if count < hosts and (children >= count).any()
+        ]
+
+    def least(self, reached: Matrix) -> Matrix:
+        """Return lower bounds of the longest path, (K,), from (K, N) path lengths to each host."""
+        last = reached.shape[1] - 1
+        found = [
+            np.partition(reached + onwards, last - exempt, axis=1)[:, last - exempt]
+            for exempt, onwards in self._kinds
+        ]
+        # Nothing where no rank has children.
+        longest: Matrix = np.max([np.zeros(len(reached)), *found], axis=0)
+        return longest
+
+
+def _paths(distance: Matrix, deadline: Deadline) -> Matrix:
+    """Return the lengths of the shortest paths between all hosts, (N, N) (Floyd 1962)."""
+    paths = distance.copy()
+    for host in range(len(paths)):
+        if deadline.is_over:
+            raise TimeoutError
+        np.minimum(paths, paths[:, host, None] + paths[None, host], out=paths)
+    return paths
+
+
+@dataclass(frozen=True)
+class PairOfTrees:
+    """Pair of trees of the same shape, or the same tree twice.
+
+    Args:
+        subtrees: the different ones, the whole tree last.
+        shares: by subtree, what its leaves have of the weight of all leaves in a mean way.
+        depth: edges from the root down to the farthest leaf.
+        ranks: ranks of each tree.
+        is_one_root: whether the same rank is the root of both.
+        twice_inner: ranks that have children in both.
+        twice_leaf: ranks that have children in neither.
+    """
+
+    subtrees: Subtrees
+    shares: list[float]
+    depth: int
+    ranks: int
+    is_one_root: bool
+    twice_inner: int
+    twice_leaf: int
+
+    def roots(self, may_be_root: Flags) -> Flags:
+        """Return which hosts may be the roots of both trees, (N, N), from the candidates (N,)."""
+        both = may_be_root[:, None] & may_be_root
+        diagonal = np.eye(len(both), dtype=np.bool_)
+        return both & (diagonal if self.is_one_root else ~diagonal)
+
+    def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
+        """Return counts (2, N) of leaf and inner prices whose total both trees never exceed.
+
+        The sum of prices times this is no less than what both trees pay in any order. A host pays
+        both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,
+        `twice_leaf` hosts the other way round. Each of these three sums is at most that of as many
+        greatest terms.
+
+        Args:
+            prices: (2, N) of hosts that are leaves, and of those that have children.
+        """
+        leaf, inner = prices
+        uses = np.zeros_like(prices)
+        uses[:, _greatest(leaf + inner, self.ranks)] += 1.0
+        instead = inner - leaf
+        for own, other, count in ((1, 0, self.twice_inner), (0, 1, self.twice_leaf)):
+            hosts = _greatest(instead if own else -instead, count)
+            uses[own, hosts] += 1.0
+            uses[other, hosts] -= 1.0
+        return uses
+
+
+def pair_trees(form: TreesForm) -> list[PairOfTrees]:
+    """Return a form's two trees as a pair if they are alike, else each paired with itself.
+
+    Others are each paired with themselves, those of one shape once.
+    """
+    shapes = [tuple(list_shapes(tree.tolist(), EMPHASIS)) for tree in form.parents]
+    is_idle = [tree == -2 for tree in form.parents]
+    if len(shapes) == 2 and shapes[0] == shapes[1] and np.array_equal(*is_idle):
+        return [_pair(shapes[0], form.parents)]
+    different = {one: place for place, one in enumerate(shapes)}
+    return [
+        _pair(one, [form.parents[place], form.parents[place]]) for one, place in different.items()
+    ]
+
+
+def _pair(shapes: Sequence[SubtreeShape], trees: Sequence[npt.NDArray[np.intp]]) -> PairOfTrees:
+    is_inner = [np.isin(np.arange(len(tree)), tree[tree >= 0]) for tree in trees]
+    is_leaf = [(tree != -2) & ~inner for tree, inner in zip(trees, is_inner, strict=True)]
+    roots = [int((tree == -1).argmax()) for tree in trees]
+    depth: list[int] = []
+    for shape in shapes:
+        depth.append(max((depth[child] + 1 for child, _ in shape.children), default=0))
+    return PairOfTrees(
+        [list(shape.children) for shape in shapes],
+        [shape.share for shape in shapes],
+        depth[-1],
+        int((trees[0] != -2).sum()),
+        roots[0] == roots[1],
+        int((is_inner[0] & is_inner[1]).sum()),
+        int((is_leaf[0] & is_leaf[1]).sum()),
+    )
+
+
+def _greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
+    """Return the indices of the greatest values."""
+    first = len(values) - count
+    if first <= 0 or count == 0:
+        return np.arange(count)
+    return np.argpartition(values, first)[first:]

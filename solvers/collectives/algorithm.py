@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plink.solvers.collectives.form import Form
-from plink.solvers.collectives.table import PeerTable
+from plink.solvers.collectives.steps import PeerTable
 
 # Rounds that name every pair of ranks take as long to look at as there are pairs.
 MOST_MESSAGES = 1 << 22

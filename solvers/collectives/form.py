@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.collectives.table import Round
+from plink.solvers.collectives.steps import Round
 
 
 @dataclass(frozen=True)

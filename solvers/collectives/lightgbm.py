@@ -13,10 +13,16 @@ from collections.abc import Callable
 import numpy as np
 
 from plink.solvers.collectives.algorithm import Algorithm, define, few_messages, ring_messages
-from plink.solvers.collectives.exchanges import group_pairs
 from plink.solvers.collectives.form import Form, RingForm, rounds_form
-from plink.solvers.collectives.steps import exchange, power_below, ring_round, send
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import (
+    PeerTable,
+    Round,
+    exchange,
+    group_pairs,
+    power_below,
+    ring_round,
+    send,
+)
 
 # `kRingNodeThreshold`.
 RING_RANKS = 64

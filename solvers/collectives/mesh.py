@@ -21,8 +21,7 @@ from plink.solvers.collectives.form import (
     rounds_form,
 )
 from plink.solvers.collectives.registry import find
-from plink.solvers.collectives.steps import send, together
-from plink.solvers.collectives.table import PeerTable, Ranks, Round
+from plink.solvers.collectives.steps import PeerTable, Ranks, Round, send, together
 
 # Of a line with more ranks, not every set of ranks is looked at.
 _MOST_SETS_OF = 10

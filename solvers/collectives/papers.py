@@ -9,11 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from plink.solvers.collectives.algorithm import Algorithm, define, ring_messages
-from plink.solvers.collectives.exchanges import messages_in_groups, scatter_in_groups
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, rounds_form
-from plink.solvers.collectives.steps import backwards, power_below, ring_table
-from plink.solvers.collectives.table import PeerTable, Ranks
-from plink.solvers.collectives.trees import tree_table
+from plink.solvers.collectives.nccl import tree_table
+from plink.solvers.collectives.steps import (
+    PeerTable,
+    Ranks,
+    backwards,
+    messages_in_groups,
+    power_below,
+    ring_round,
+    ring_table,
+    scatter_in_groups,
+)
 
 DEFAULT_BCUBE_BASE = 4
 
@@ -110,3 +117,21 @@ TREE = define(
 BCUBE = bcube(DEFAULT_BCUBE_BASE)
 
 ALL = (RING, HALVING_DOUBLING, TREE, BCUBE)
+
+
+def _pairwise(ranks: int, size_bytes: int) -> PeerTable:
+    """Return rounds in which rank r sends its part to rank r + k, for k = 1, 2, ..."""
+    rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
+    return PeerTable(ranks, rounds)
+
+
+ALL_TO_ALL = (
+    define(
+        "all-to-all",
+        "pairwise all-to-all: in round k every rank sends a part of its own to the k-th after it",
+        _pairwise,
+        lambda ranks: rounds_form(ranks, _pairwise(ranks, ranks).rounds),
+        messages=lambda ranks: ranks * (ranks - 1),
+        collective="all-to-all",
+    ),
+)

@@ -5,26 +5,24 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 
-from plink.solvers.collectives import (
-    all_to_all,
-    gloo,
-    gloo_others,
-    lightgbm,
-    mpich,
-    nccl,
-    openmpi,
-    papers,
-)
+from plink.solvers.collectives import gloo, lightgbm, mpi, nccl, papers
 from plink.solvers.collectives.algorithm import Algorithm
 
-_SOURCES = (papers, gloo, openmpi, mpich, nccl, lightgbm, all_to_all)
-
 ALGORITHMS: Mapping[str, Algorithm] = {
-    algorithm.name: algorithm for source in _SOURCES for algorithm in source.ALL
+    algorithm.name: algorithm
+    for algorithm in (
+        *papers.ALL,
+        *gloo.ALL,
+        *mpi.OPEN_MPI,
+        *mpi.MPICH,
+        *nccl.ALL,
+        *lightgbm.ALL,
+        *papers.ALL_TO_ALL,
+    )
 }
 
 # What carries out other collectives in a library.
-OTHERS: Mapping[str, Algorithm] = {algorithm.name: algorithm for algorithm in gloo_others.ALL}
+OTHERS: Mapping[str, Algorithm] = {algorithm.name: algorithm for algorithm in gloo.OTHERS}
 
 # Those of which a name may choose a variant, as in `bcube:2`.
 _VARIANTS: Mapping[str, Callable[[int, str], Algorithm]] = {

@@ -5,7 +5,7 @@ round once its own messages of the last one have arrived, so that flows of sever
 links. Rates are max-min fair (`plink.solvers.contention.fair`). What the software does is a
 `Manner`: what it takes to begin a message, to add what arrived, whether two ranks that exchange do
 so at the same time or, as some libraries do with one connection for both, one after the other, and
-whether ranks that share cores spin on them (`plink.solvers.contention.turns`).
+whether ranks that share cores spin on them (`plink.solvers.contention.flows`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,22 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from plink.solvers import _native
-from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention.rounds import distinct_rounds
-from plink.solvers.contention.shared_links import EMPTY, PEAK_BYTES_S, SharedLinks
-from plink.solvers.contention.turns import KEPT_S, CoreTurns, Paths, draw_turns, socket_paths
+from plink.solvers.collectives.steps import PeerTable
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.stages import Floats, distinct_rounds, split
+
+# What a link with something in its bucket carries: more than a host sends.
+PEAK_BYTES_S = 1.25e9
+
+# A bucket with less than this share is empty.
+EMPTY = 0.02
+
+# For how long a socket's buffer feeds the host's own link, once it is full: TCP lets it grow with
+# what the link carries.
+KEPT_S = 0.018
 
 # Of many rounds of one ring, so many are followed; the rest take as long each.
 _MOST_OF_A_RING = 24
@@ -29,6 +40,206 @@ _MOST_DRAWN = 16
 
 # What libraries send at once, without asking whether the receiver is there.
 EAGER_BYTES = 65536
+
+
+@dataclass(frozen=True)
+class Trunk:
+    """Link that several groups share towards all groups outside.
+
+    Args:
+        groups: indices.
+        send_bytes_s, receive_bytes_s: infinite where unlimited.
+    """
+
+    groups: tuple[int, ...]
+    send_bytes_s: float
+    receive_bytes_s: float
+
+
+@dataclass(frozen=True)
+class SharedLinks:
+    """Links of a network, by number.
+
+    Args:
+        rate_bytes_s: (L,) that each carries.
+        burst_bytes: (L,) that it lets pass at once after a pause (a token bucket).
+        group_of: (N,) the group of each host, -1 for none.
+        trunk_of: (G,) the trunk of each group, -1 for none.
+    """
+
+    rate_bytes_s: Sequence[float]
+    burst_bytes: Sequence[float]
+    group_of: Sequence[int]
+    trunk_of: Sequence[int]
+
+    def path(self, source: int, destination: int) -> tuple[int, ...]:
+        """Return the rate-limited links from host to host; none from a host to itself."""
+        if source == destination:
+            return ()
+        hosts, groups = len(self.group_of), len(self.trunk_of)
+        crossed = [source, hosts + destination]
+        one, other = self.group_of[source], self.group_of[destination]
+        if one != other:
+            ends = ((one, 2 * hosts, 0), (other, 2 * hosts + groups, 1))
+            above = [-1 if group < 0 else self.trunk_of[group] for group in (one, other)]
+            base = 2 * hosts + 2 * groups
+            trunks = (len(self.rate_bytes_s) - base) // 2
+            for group, first, side in ends:
+                if group >= 0:
+                    crossed.append(first + group)
+                    if above[side] >= 0 and above[0] != above[1]:
+                        crossed.append(base + side * trunks + above[side])
+        return tuple(link for link in crossed if self.rate_bytes_s[link] < float("inf"))
+
+    def carried_s(self, table: PeerTable, order: Sequence[int]) -> float:
+        """Return the busiest link's time for all bytes of a table at once."""
+        loads, _ = split(table)
+        total: dict[int, float] = {}
+        for stage, count in enumerate(loads.counts.tolist()):
+            flows = slice(int(loads.starts[stage]), int(loads.starts[stage + 1]))
+            for source, destination, size in zip(
+                loads.sources[flows].tolist(),
+                loads.destinations[flows].tolist(),
+                loads.sizes_bytes[flows].tolist(),
+                strict=True,
+            ):
+                for link in self.path(order[source], order[destination]):
+                    total[link] = total.get(link, 0.0) + size * count
+        return max(
+            (
+                max(
+                    (size - self.burst_bytes[link]) / self.rate_bytes_s[link],
+                    size / max(PEAK_BYTES_S, self.rate_bytes_s[link]),
+                )
+                for link, size in total.items()
+            ),
+            default=0.0,
+        )
+
+
+def shared_links(
+    network: Network,
+    trunks: Sequence[Trunk] = (),
+    *,
+    burst_bytes: float = 0.0,
+    flow_share: float = 1.0,
+) -> SharedLinks:
+    """Return the links of a network.
+
+    Args:
+        network: hosts and groups.
+        trunks: that groups share.
+        burst_bytes: what every limited link lets pass at once.
+        flow_share: what flows get together of a link's rate.
+
+    Raises:
+        ValueError: a group that is not there, or in two trunks.
+    """
+    trunk_of = [-1] * network.groups
+    for number, trunk in enumerate(trunks):
+        for group in trunk.groups:
+            if not 0 <= group < network.groups or trunk_of[group] >= 0:
+                raise ValueError(f"group {group} does not exist, or is in two trunks")
+            trunk_of[group] = number
+    rates: Floats = np.concatenate(
+        [
+            network.send_bytes_s,
+            network.receive_bytes_s,
+            network.uplink_send_bytes_s,
+            network.uplink_receive_bytes_s,
+            np.array([trunk.send_bytes_s for trunk in trunks]),
+            np.array([trunk.receive_bytes_s for trunk in trunks]),
+        ]
+    )
+    return SharedLinks(
+        (rates * flow_share).tolist(),
+        [burst_bytes if rate < np.inf else 0.0 for rate in rates.tolist()],
+        network.group_of.tolist(),
+        trunk_of,
+    )
+
+
+@dataclass(frozen=True)
+class CoreTurns:
+    """Time slices of ranks on the cores that they share.
+
+    Where ranks take turns, a message begins when its sender has its turn, whether the receiver is
+    there or not: libraries are told not to ask first.
+
+    Args:
+        cycle_s: from one turn of a rank to its next; 0 where ranks have cores of their own.
+        slice_s: how long a turn is.
+        begins_s: (R,) of each rank's first turn.
+    """
+
+    cycle_s: float = 0.0
+    slice_s: float = 0.0
+    begins_s: Sequence[float] = ()
+
+
+ALWAYS = CoreTurns()
+
+
+def draw_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
+    """Return time slices in random order; none if every rank has its own core.
+
+    Args:
+        ranks: how many there are.
+        cores: that they share; 0 where each has its own.
+        slice_s: how long a turn is; 0 where ranks give way as soon as they wait.
+        seed: who shares a core with whom, in which sequence.
+    """
+    if not 0 < cores < ranks or slice_s <= 0.0:
+        return ALWAYS
+    places = random.Random(~seed).sample(range(ranks), ranks)
+    begins_s = [slice_s * (place // cores) for place in places]
+    return CoreTurns(slice_s * ranks / cores, slice_s, begins_s)
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Links that messages cross, including each sender's socket buffer.
+
+    Args:
+        paths: paths of each message.
+        rate_bytes_s, burst_bytes: of every link, those of senders at the end.
+    """
+
+    paths: Sequence[tuple[int, ...]]
+    rate_bytes_s: Sequence[float]
+    burst_bytes: Sequence[float]
+
+
+def socket_paths(
+    paths: Sequence[tuple[int, ...]],
+    senders: Sequence[int],
+    links: SharedLinks,
+    turns: CoreTurns,
+    kept_s: float,
+) -> Paths:
+    """Return paths extended by each sender's socket: a link with a bucket, refilled each turn.
+
+    Args:
+        paths: paths of each message; the first link is the sender's own.
+        senders: senders of each message.
+        links: that are crossed.
+        turns: turns of the ranks.
+        kept_s: for how long a full buffer feeds the sender's own link.
+    """
+    share = (kept_s + turns.slice_s) / turns.cycle_s
+    if share >= 1.0:
+        return Paths(paths, links.rate_bytes_s, links.burst_bytes)
+    rates, bursts = list(links.rate_bytes_s), list(links.burst_bytes)
+    socket_of: dict[int, int] = {}
+    found: list[tuple[int, ...]] = []
+    for path, sender in zip(paths, senders, strict=True):
+        if path and sender not in socket_of:
+            socket_of[sender] = len(rates)
+            own = links.rate_bytes_s[path[0]]
+            rates.append(own * share)
+            bursts.append(own * kept_s)
+        found.append((*path, socket_of[sender]) if path else path)
+    return Paths(found, rates, bursts)
 
 
 @dataclass(frozen=True)

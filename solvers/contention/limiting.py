@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.collectives.table import PeerTable
+from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.stages import Loads, Waits, split
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers import _native
-from plink.solvers.collectives.table import PeerTable
+from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
 from plink.solvers.limits.deadline import Deadline

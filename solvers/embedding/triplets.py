@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.embedding.fit import Fit
-from plink.solvers.embedding.neighbours import by_likeness
-from plink.solvers.embedding.observations import Matrix, Observations
+from plink.solvers.embedding.observations import Matrix, Observations, by_likeness
 
 # So many triplets tell an order's accuracy to a tenth of a per cent.
 _MOST_TRIPLETS = 100_000

@@ -1,23 +1,34 @@
-"""Proofs by OR-Tools' constraint solver CP-SAT."""
+"""Proofs by OR-Tools' constraint solver CP-SAT: models of rings, rounds and trees.
+
+Distances of rounds enter only by their rank among all distances. A round has a ladder of
+variables, one for each distance: whether the round costs at least so much.
+"""
 
 from __future__ import annotations
 
+import itertools
 import math
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 from ortools.sat.python import cp_model
 
-from plink.solvers.collectives.form import Form, RingForm, RoundsForm
-from plink.solvers.exact.cp_places import add_places, read_places
-from plink.solvers.exact.cp_rounds import add_rounds
-from plink.solvers.exact.cp_trees import add_trees
+from plink.solvers.bounds.rounds import adjacency, find_digit
+from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
 from plink.solvers.exact.whole import Stage, Whole, WholeTerms
 from plink.solvers.limits.deadline import Deadline
+
+# `places[rank][host]`: whether the rank is on the host.
+Places: TypeAlias = Sequence[Sequence[cp_model.IntVar]]
+
+# `pairs[i, j]`: whether two ranks that are joined are on the hosts i and j.
+Pairs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
 
 # Writing down a model of more takes minutes, and no proof comes of it.
 _MOST_RANKS_OF_RING = 200
@@ -30,6 +41,239 @@ _Reader = Callable[[Callable[[cp_model.IntVar], bool]], list[int]]
 
 # `arcs[i, j]`: whether host j comes after host i.
 Arcs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
+
+
+def add_places(model: cp_model.CpModel, ranks: int) -> Places:
+    """Add variables that place every rank on one host and every host under one rank."""
+    everyone = range(ranks)
+    places = [[model.new_bool_var(f"rank {p} on {i}") for i in everyone] for p in everyone]
+    for rank in everyone:
+        model.add_exactly_one(places[rank])
+    for host in everyone:
+        model.add_exactly_one(places[rank][host] for rank in everyone)
+    return places
+
+
+def join(
+    model: cp_model.CpModel,
+    places: Places,
+    pairs: Pairs,
+    peers: Mapping[int, Sequence[int]],
+    deadline: Deadline,
+) -> None:
+    """Constrain the ranks of two hosts by whether the hosts are adjacent in the form.
+
+    Args:
+        model: to add to.
+        places: places of the ranks.
+        pairs: whether two hosts are joined, from the first to the second.
+        peers: of every rank, those to which it is joined.
+        deadline: when to stop.
+
+    Raises:
+        TimeoutError: the time did not suffice.
+    """
+    for (i, j), is_joined in pairs.items():
+        deadline.require()
+        for rank, others in peers.items():
+            for other in others:
+                model.add_bool_or(~places[rank][i], ~places[other][j], is_joined)
+            model.add_bool_or(~places[rank][i], ~is_joined, *(places[q][j] for q in others))
+
+
+def read_places(places: Places, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
+    """Return the order in a solution."""
+    return [next(i for i, here in enumerate(row) if is_true(here)) for row in places]
+
+
+def add_rounds(
+    model: cp_model.CpModel,
+    form: RoundsForm,
+    whole: WholeTerms,
+    places: Places,
+    deadline: Deadline,
+) -> cp_model.LinearExprT:
+    """Add the rounds to a model; return their cost.
+
+    Raises:
+        TimeoutError: the time did not suffice.
+    """
+    costs = [
+        _add_round(model, adjacency(step.edges, form.ranks), terms, places, deadline)
+        for step, terms in zip(form.rounds, whole.terms_of, strict=True)
+    ]
+    _break_symmetry(model, form, places, costs)
+    return sum(costs)
+
+
+def _add_round(
+    model: cp_model.CpModel,
+    peers: npt.NDArray[np.bool_],
+    terms: Whole,
+    places: Places,
+    deadline: Deadline,
+) -> cp_model.IntVar:
+    hosts = range(len(peers))
+    levels = np.unique(terms[np.triu_indices(len(terms), 1)])
+    at_least = [model.new_bool_var("") for _ in levels]
+    model.add_bool_and(at_least[0])
+    for lower, higher in itertools.pairwise(at_least):
+        model.add_implication(higher, lower)
+    cost = model.new_int_var(int(levels[0]), int(levels[-1]), "round")
+    steps = zip(np.diff(levels).tolist(), at_least[1:], strict=True)
+    model.add(cost == int(levels[0]) + sum(step * is_taken for step, is_taken in steps))
+    level_of = np.searchsorted(levels, terms)
+    pairs: dict[tuple[int, int], cp_model.IntVar] = {}
+    for i in hosts:
+        for j in range(i):
+            pairs[i, j] = pairs[j, i] = model.new_bool_var("")
+            model.add_implication(pairs[i, j], at_least[int(level_of[i, j])])
+    degrees = peers.sum(axis=1).tolist()
+    for i in hosts:
+        around = [pairs[i, j] for j in hosts if j != i]
+        if set(degrees) == {1}:
+            model.add_exactly_one(around)
+        else:
+            model.add(sum(around) == sum(degrees[p] * places[p][i] for p in hosts))
+    near = {p: np.flatnonzero(peers[p]).tolist() for p in hosts}
+    join(model, places, pairs, near, deadline)
+    return cost
+
+
+def _break_symmetry(
+    model: cp_model.CpModel, form: RoundsForm, places: Places, costs: Sequence[cp_model.IntVar]
+) -> None:
+    """Exclude orders that differ only by a symmetry of the ranks' digits.
+
+    Where every round is a digit of the ranks' numbers, adding a number to a digit of every rank
+    changes no round, so rank 0 can be on host 0. Nor does exchanging values of a digit other than
+    0; and where all rounds weigh the same, nor does exchanging digits.
+    """
+    found = [find_digit(adjacency(step.edges, form.ranks)) for step in form.rounds]
+    digits = [digit for digit in found if digit is not None and len(digit.members) == form.ranks]
+    bases = {digit.base for digit in digits}
+    if len(digits) < len(found) or len(bases) != 1:
+        return
+    base = bases.pop()
+    if not _is_power(form.ranks, base):
+        return
+    model.add_bool_and(places[0][0])
+    for digit in digits:
+        hosts = [
+            sum(host * here for host, here in enumerate(places[value * digit.place]))
+            for value in range(1, base)
+        ]
+        for lower, higher in itertools.pairwise(hosts):
+            model.add(lower <= higher)
+    if len({step.weight for step in form.rounds}) == 1:
+        for cheaper, dearer in itertools.pairwise(costs):
+            model.add(cheaper <= dearer)
+
+
+def _is_power(number: int, base: int) -> bool:
+    while number % base == 0:
+        number //= base
+    return number == 1
+
+
+def add_trees(
+    model: cp_model.CpModel,
+    form: TreesForm,
+    whole: WholeTerms,
+    places: Places,
+    *,
+    most: int,
+    deadline: Deadline,
+) -> cp_model.LinearExprT:
+    """Add the trees to a model; return their cost.
+
+    Args:
+        model: to add to.
+        form: the trees.
+        whole: their hops.
+        places: places of the ranks.
+        most: what they may cost, in units.
+        deadline: when to stop.
+
+    Raises:
+        TimeoutError: the time did not suffice.
+    """
+    cost = model.new_int_var(0, most, "cost")
+    for parents in form.parents:
+        tree = _Tree(parents.tolist(), whole.terms_of[0], most)
+        _add_tree(model, tree, places, cost, deadline)
+    return cost
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """Variables of one tree: the parent of every rank, hops and cost in units."""
+
+    parents: Sequence[int]
+    hops: Whole
+    most: int
+
+    @property
+    def children(self) -> Mapping[int, Sequence[int]]:
+        """Children of every rank."""
+        below: dict[int, list[int]] = {rank: [] for rank in range(len(self.parents))}
+        for rank, parent in enumerate(self.parents):
+            if parent >= 0:
+                below[parent].append(rank)
+        return below
+
+
+def _add_tree(
+    model: cp_model.CpModel,
+    tree: _Tree,
+    places: Places,
+    cost: cp_model.IntVar,
+    deadline: Deadline,
+) -> None:
+    hosts = range(len(tree.parents))
+    root = tree.parents.index(-1)
+    children = tree.children
+    walks = _shortest_walks(tree.hops)
+    from_root = [model.new_int_var(0, tree.most, "") for _ in hosts]
+    to_leaf = [model.new_int_var(0, tree.most, "") for _ in hosts]
+    is_parent = {(i, j): model.new_bool_var("") for i in hosts for j in hosts if i != j}
+    for i in hosts:
+        above = [is_parent[j, i] for j in hosts if j != i]
+        below = [is_parent[i, j] for j in hosts if j != i]
+        model.add_exactly_one(*above, places[root][i])
+        model.add(sum(below) == sum(len(children[rank]) * places[rank][i] for rank in hosts))
+        model.add(from_root[i] + to_leaf[i] <= cost)
+    for (i, j), holds in is_parent.items():
+        hop = int(tree.hops[i, j])
+        model.add(from_root[j] >= from_root[i] + hop).only_enforce_if(holds)
+        model.add(to_leaf[i] >= to_leaf[j] + hop).only_enforce_if(holds)
+    for rank in hosts:
+        up, down = _edges_above(tree.parents, rank), _edges_below(children, rank)
+        for host in hosts:
+            here = places[rank][host]
+            model.add(from_root[host] >= int(walks[up][host])).only_enforce_if(here)
+            model.add(to_leaf[host] >= int(walks[down][host])).only_enforce_if(here)
+    join(model, places, is_parent, children, deadline)
+    is_child = {(j, i): holds for (i, j), holds in is_parent.items()}
+    above_of = {q: [p] if p >= 0 else [] for q, p in enumerate(tree.parents)}
+    join(model, places, is_child, above_of, deadline)
+
+
+def _shortest_walks(hops: Whole) -> list[Whole]:
+    """Return the least sums of each number of hops up to N from every host, (N,) each."""
+    apart = hops + np.diag(np.full(len(hops), hops.max() * len(hops)))
+    walks = [np.zeros(len(hops), dtype=np.int64)]
+    for _ in hops:
+        walks.append((apart + walks[-1]).min(axis=1))
+    return walks
+
+
+def _edges_above(parents: Sequence[int], rank: int) -> int:
+    return 0 if parents[rank] < 0 else 1 + _edges_above(parents, parents[rank])
+
+
+def _edges_below(children: Mapping[int, Sequence[int]], rank: int) -> int:
+    return max((1 + _edges_below(children, child) for child in children[rank]), default=0)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.solvers.contention.network import Network, with_every_host_grouped
-from plink.solvers.forests.routes import Floats, Indices
+from plink.solvers.forests.trees import Floats, Indices
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.forests.kinds import flat
-from plink.solvers.forests.routes import Floats, Indices, Parents, Routes, make_routes
+from plink.solvers.forests.trees import Floats, Indices, Parents, Routes, make_routes
 
 ABSENT = -2
 

@@ -8,12 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.contention.fair import ends_s
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.forests.routes import Floats, ForestLike, Indices, Routes, make_routes
-from plink.solvers.forests.trees import depths, heights, messages_on_the_way, seconds_on_the_way
+from plink.solvers.forests.trees import (
+    Floats,
+    ForestLike,
+    Indices,
+    Routes,
+    depths,
+    heights,
+    make_routes,
+    messages_on_the_way,
+    seconds_on_the_way,
+)
 
 # How the engine cuts a buffer. Never into smaller pieces than this: messages would take the time
 # then, not bytes.

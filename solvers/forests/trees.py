@@ -1,12 +1,61 @@
-"""Batch operations on many trees over the same members."""
+"""Trees of a plan: routes with their weights, messages on the way, trees inside hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from plink.solvers.forests.routes import Floats, Indices
+Parents = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
+
+
+class ForestLike(Protocol):
+    """Forest of R routes over P members: `Routes`, or a plan's forest."""
+
+    @property
+    def weights(self) -> Floats:
+        """Weights of the routes, (R,), not negative, with a positive sum."""
+
+    @property
+    def reduce_parents(self) -> Parents:
+        """Parent of every member in each reduction tree, (R, P); -1 at the root."""
+
+    @property
+    def broadcast_parents(self) -> Parents:
+        """Parent of every member in each broadcast tree, (R, P); -1 at the root."""
+
+
+class Routes(NamedTuple):
+    """Arrays of a forest, in the order of a plan's constructor.
+
+    Args:
+        weights: (R,) positive, with the sum 1: the share of the buffer that each route carries.
+        reduce_parents, broadcast_parents: (R, P) of every member, -1 at the root, -2 at members
+            that a route does without (`plink.solvers.forests.servers`).
+    """
+
+    weights: Floats
+    reduce_parents: Parents
+    broadcast_parents: Parents
+
+    @property
+    def members(self) -> int:
+        """Number of members."""
+        return int(self.reduce_parents.shape[1])
+
+
+def make_routes(
+    weights: npt.ArrayLike, up: npt.ArrayLike, down: npt.ArrayLike | None = None
+) -> Routes:
+    """Return routes with weights that sum to 1; broadcast trees default to the reduction trees."""
+    shares = np.array(weights, dtype=np.float64)
+    reduction = np.array(up, dtype=np.int32)
+    broadcast = reduction.copy() if down is None else np.array(down, dtype=np.int32)
+    return Routes(shares / shares.sum(), reduction, broadcast)
 
 
 def depths(parents: Indices) -> Indices:
@@ -106,3 +155,71 @@ def _of_children(parents: Indices, edge_s: Floats) -> Floats:
     route, member = np.nonzero(parents >= 0)
     np.add.at(total, (route, parents[route, member]), edge_s[route, member])
     return total
+
+
+def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
+    """Return routes over ranks from routes over hosts; one rank acts for its host.
+
+    They send to it, and it takes the host's place in the route. Every route is split into as many
+    as the fullest host has ranks, and the ranks of a host take turns so that each has about as many
+    bytes to add up (`partition`).
+
+    Args:
+        routes: over hosts.
+        host_of: (P,) the host of each rank.
+
+    Raises:
+        ValueError: a host without ranks, or ranks of other hosts.
+    """
+    hosts = np.asarray(host_of, dtype=np.intp)
+    counts = np.bincount(hosts, minlength=routes.members)
+    if len(counts) != routes.members or not counts.all():
+        raise ValueError("not every host has ranks, or a rank is on none of the hosts")
+    ranks_of = [np.flatnonzero(hosts == host) for host in range(routes.members)]
+    parts = int(counts.max())
+    weights = np.repeat(routes.weights / parts, parts)
+    up = np.repeat(routes.reduce_parents, parts, axis=0)
+    down = np.repeat(routes.broadcast_parents, parts, axis=0)
+    heads = np.empty(up.shape, dtype=np.intp)
+    for host, ranks in enumerate(ranks_of):
+        work = weights * (_degrees(up, host) + _degrees(down, host) + 2 * (len(ranks) - 1))
+        heads[:, host] = ranks[partition(work.tolist(), len(ranks))]
+    return make_routes(weights, _with_ranks(up, heads, hosts), _with_ranks(down, heads, hosts))
+
+
+def _degrees(parents: Parents, host: int) -> Floats:
+    """Return the number of neighbours of a host in every tree, (R,)."""
+    neighbours: Floats = (parents == host).sum(axis=1) + (parents[:, host] >= 0).astype(np.float64)
+    return neighbours
+
+
+def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
+    """Return (R, P) trees over ranks."""
+    every = np.arange(len(parents))[:, None]
+    trees = heads[:, host_of].astype(np.int32)
+    above = np.where(
+        parents >= 0, np.take_along_axis(heads, np.maximum(parents, 0), axis=1), parents
+    )
+    trees[every, heads] = above
+    return trees
+
+
+def partition(work: Sequence[float], workers: int) -> list[int]:
+    """Assign pieces of work to workers, largest first, each to the least loaded.
+
+    Each goes to the worker that has least so far; all work alike. The busiest has at most
+    4/3 - 1/(3 m) times what is best with m workers (Graham 1969, as in Luo 2020, §3.2.4 and
+    §4.2.2).
+
+    Raises:
+        ValueError: no workers.
+    """
+    if workers < 1:
+        raise ValueError(f"workers is {workers}, expected at least 1")
+    load = [0.0] * workers
+    worker_of = [0] * len(work)
+    for piece in sorted(range(len(work)), key=lambda piece: (-work[piece], piece)):
+        worker = min(range(workers), key=load.__getitem__)
+        worker_of[piece] = worker
+        load[worker] += work[piece]
+    return worker_of

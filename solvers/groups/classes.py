@@ -11,8 +11,13 @@ and readings between groups must be farther than those within, on average and at
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
+
+_WEIGHTS = (0.5, 4.0)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -31,6 +36,45 @@ _LEAST_STEP = np.log(1.06)
 # The density of a class has one pseudo-reading with the density of all readings, and that one with
 # a kernel of this width.
 _WIDE = 0.3
+
+
+def price_partition(labels: Ints, parents: Ints | None = None) -> tuple[float, float]:
+    """Return the nats that it takes to say which units are together, and the weight of a group.
+
+    Args:
+        labels: (U,) the group of each unit.
+        parents: (U,) the group that each unit is known to stay within; None for no limits.
+    """
+    units = [len(labels)] if parents is None else np.bincount(parents).tolist()
+    counts = np.bincount(labels)
+    used = counts[counts > 0]
+    prices = {
+        weight: sum(_log_sum_of_weights(count, weight) for count in units)
+        - float(log_weights(used, weight).sum())
+        for weight in _WEIGHTS
+    }
+    likeliest = min(_WEIGHTS, key=lambda weight: prices[weight])
+    return prices[likeliest] + float(np.log(len(_WEIGHTS))), likeliest
+
+
+def log_weights(counts: Ints, weight: float) -> Floats:
+    """Return log(a c!), by which groups of c units make a partition likelier."""
+    weights: Floats = gammaln(counts + 1.0) + np.log(weight)
+    return weights
+
+
+@cache
+def _log_sum_of_weights(units: int, weight: float) -> float:
+    """Return the logarithm of the weights of all partitions of so many units.
+
+    The sums s_n have the generating function exp(a x / (1 - x)), so that
+    s_n = (2 n - 2 + a) s_(n-1) - (n - 1) (n - 2) s_(n-2).
+    """
+    total, ratio = 0.0, 1.0
+    for number in range(1, units + 1):
+        ratio = 2 * number - 2 + weight - (number - 1) * (number - 2) / ratio
+        total += float(np.log(ratio))
+    return total
 
 
 class Classes:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from plink.solvers.gaps import fill_gaps
-from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
-from plink.solvers.groups.prior import price_partition
+from plink.solvers.distances import fill_gaps
+from plink.solvers.groups.classes import Classes, Floats, Ints, Mask, price_partition
 
 # Log odds that keep units of different parents apart.
 _NEVER = -1e3

@@ -9,13 +9,36 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.sampling.found import Found, found_in
-from plink.solvers.sampling.matching import Pairs, match_pairs
-from plink.solvers.sampling.third_hosts import two_steps
-from plink.solvers.sampling.wanted import Wanted
+from plink.solvers.sampling.fragments import Found, found_in, sum_by_cluster, two_steps
 
 Matrix = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
+Pairs = list[tuple[int, int]]
+
 Mask = npt.NDArray[np.bool_]
+Counts = npt.NDArray[np.int64]
+
+# Partners in its own fragment that a host needs, and the least sum of their votes, to be sure.
+_NEEDED_PARTNERS = 3
+_LEAST_VOTES = 1.5
+_MOST_PARTNERS = 8
+_ASSUMED_VOTE = 0.8
+# Two fragments are apart where the log likelihood ratio of their being one is as low.
+_APART = -4.5
+# What third ones say for two that they are one counts up to here: they may be of one row only.
+_MOST_FOR = 6.0
+# A fragment looks again at those that are the least unlike it.
+_LOOKS = 3
+_APART_FOR_SURE = -9.5
+# Fragments of so many hosts look again at all, and those of so many times fewer than usual.
+_LOST = 2
+_FEWER = 3.0
+# Pairs of two fragments that are tried before giving up on them.
+_TRIES = 16
+# A host needs confirmation more than any search.
+_CONFIRM = 100.0
+_JITTER = 0.5
+
 Phase = Literal["chance", "search", "near", "done", "budget"]
 
 # Meetings of every host by chance, before it is asked what is near.
@@ -35,6 +58,137 @@ _FEW_NEAR = 0.02
 _PARTNERS = 5.0
 # The rounding error of a share that is meant to be a whole number of pairs.
 _ROUNDING = 1e-6
+
+
+def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
+    """Return mutually best pairs, repeatedly among the remaining hosts.
+
+    Args:
+        weight: (N, N), symmetric; -inf for pairs that must not meet. Ties should be broken.
+        labels: (N,) cluster of each host: at most one pair is taken of any two clusters, any
+            number within one. None for no such limit.
+
+    Returns:
+        disjoint pairs (i, j), i < j.
+    """
+    left = weight.copy()
+    free = np.arange(len(left))
+    pairs: Pairs = []
+    while len(free) > 1:
+        here = np.arange(len(free))
+        best = left.argmax(axis=1)
+        is_possible = left[here, best] > -np.inf
+        mutual = here[(best[best] == here) & (here < best) & is_possible]
+        if not len(mutual):
+            break
+        if labels is not None:
+            mutual = _one_each(mutual, best, labels[free], left)
+        pairs += zip(free[mutual].tolist(), free[best[mutual]].tolist(), strict=True)
+        is_left = is_possible
+        is_left[mutual] = is_left[best[mutual]] = False
+        left = left[is_left][:, is_left]
+        free = free[is_left]
+    return pairs
+
+
+def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Labels:
+    """Return one pair for each two clusters, and bar the others between them."""
+    low = np.minimum(labels[mutual], labels[best[mutual]])
+    high = np.maximum(labels[mutual], labels[best[mutual]])
+    is_within = low == high
+    _, first = np.unique(low * (labels.max() + 1) + high, return_index=True)
+    is_kept = is_within.copy()
+    is_kept[first] = True
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(labels.max() + 2))
+    for a, b in zip(low[is_kept & ~is_within], high[is_kept & ~is_within], strict=True):
+        block = np.ix_(order[bounds[a] : bounds[a + 1]], order[bounds[b] : bounds[b + 1]])
+        left[block] = -np.inf
+        left[block[1].T, block[0].T] = -np.inf
+    kept: Labels = mutual[is_kept]
+    return kept
+
+
+class Wanted:
+    """Pairs worth measuring, updated while rounds are chosen.
+
+    Args:
+        found: the fragments.
+        known: (N, N) pairs with a reading.
+        met: (N, N) pairs that met, with or without a reading.
+    """
+
+    def __init__(self, found: Found, known: Mask, met: Mask) -> None:
+        labels = self._labels = found.labels
+        sizes = found.sizes
+        self._same: Mask = labels[:, None] == labels[None, :]
+        inside = known & self._same
+        self._partners: Counts = inside.sum(axis=1)
+        self._votes = np.where(inside, found.votes, 0.0).sum(axis=1)
+        self._most = sizes[labels] - 1
+        thirds = found.thirds
+        is_other = ~np.eye(len(sizes), dtype=bool)
+        best = np.minimum(thirds.max(axis=1, where=is_other, initial=-np.inf), 0.0)
+        # Where all speak against a host, some of its own readings are wrong.
+        against = np.minimum(thirds - np.minimum(best[:, None], best[None, :]), 0.0)
+        ratio = against + found.direct
+        one, other = np.nonzero(met)
+        tried = sum_by_cluster(labels, labels, one, other, np.ones(len(one)))
+        # By what a reading says on average, so that looking again does not change which it is.
+        likeness = thirds + found.direct / np.maximum(tried, 1.0)
+        np.fill_diagonal(likeness, -np.inf)
+        # Hosts that found few others where most found many were misled somewhere.
+        few = max(_LOST, float(np.median(sizes[labels])) / _FEWER)
+        is_lost = (sizes[:, None] <= few) | (sizes <= few)
+        least = np.where(is_lost & (against > _APART), _APART_FOR_SURE, _APART)
+        is_open = (ratio > least) | _second_looks(ratio, likeness)
+        product = sizes[:, None] * sizes[None, :]
+        is_open &= tried < np.minimum(product, _TRIES)
+        is_open &= is_other
+        # A pair of two large fragments says as much of every host in them.
+        rank = np.minimum(thirds, _MOST_FOR) + found.direct + np.log(product)
+        self._rank: Matrix = np.where(is_open, rank, -np.inf)
+
+    def weight(self, rng: np.random.Generator) -> Matrix:
+        """Return weights of pairs for a round, (N, N), confirmations first; -inf if unwanted."""
+        weight = self._rank[self._labels][:, self._labels]
+        need = np.maximum(_NEEDED_PARTNERS - self._partners, 0)
+        is_unsure = (self._votes < _LEAST_VOTES) & (self._partners < _MOST_PARTNERS)
+        need = np.where(is_unsure, np.maximum(need, 1), need)
+        need[self._partners >= self._most] = 0
+        one, other = np.nonzero(self._same & (need[:, None] + need[None, :] > 0))
+        weight[one, other] = _CONFIRM + need[one] + need[other]
+        jitter = rng.random(weight.shape, dtype=np.float32)
+        return weight + _JITTER * (jitter + jitter.T)
+
+    @property
+    def open_searches(self) -> int:
+        """Approximate number of meetings that the search still needs."""
+        lone = int((self._most == 0).sum())
+        return int((self._rank > -np.inf).sum()) // 2 + _LOOKS * lone
+
+    def meet(self, one: int, other: int) -> None:
+        """Record that two hosts meet."""
+        if self._same[one, other]:
+            self._partners[[one, other]] += 1
+            self._votes[[one, other]] += _ASSUMED_VOTE
+        else:
+            a, b = self._labels[one], self._labels[other]
+            self._rank[a, b] = self._rank[b, a] = -np.inf
+
+    def near(self, rng: np.random.Generator) -> Matrix:
+        """Return weights of pairs within one fragment, (N, N), in random order."""
+        jitter = rng.random(self._same.shape)
+        return np.where(self._same, jitter + jitter.T, -np.inf)
+
+
+def _second_looks(ratio: Matrix, likeness: Matrix) -> Mask:
+    """Return a mask of fragments to compare once more, (G, G): the least dissimilar ones."""
+    looks: Mask = np.zeros(ratio.shape, dtype=bool)
+    rows = np.arange(len(ratio))[:, None]
+    best = np.argsort(-likeness, axis=1)[:, :_LOOKS]
+    looks[rows, best] = ratio[rows, best] > _APART_FOR_SURE
+    return looks | looks.T
 
 
 @dataclass(frozen=True)
@@ -72,7 +226,7 @@ def next_rounds(
     All that it knows is in its arguments, so that it goes on with what another run measured.
     After a few rounds by chance, hosts whose readings are near make fragments of groups. A
     fragment then meets those that it may be one with: those that third hosts are as far from
-    (`plink.solvers.sampling.third_hosts`), and of two fragments one pair at a time, so that N hosts
+    (`plink.solvers.sampling.fragments`), and of two fragments one pair at a time, so that N hosts
     in k groups take N k / 2 meetings at most. This is equivalence class sorting where each host is
     in one comparison at a time (Devanny, Goodrich and Jetviroj, "Parallel equivalence class
     sorting", SPAA 2016), with an oracle that may be wrong.

@@ -6,9 +6,14 @@ import heapq
 import math
 from collections.abc import Sequence
 
-from plink.solvers.contention.flows import Messages
-from plink.solvers.contention.shared_links import EMPTY, PEAK_BYTES_S, SharedLinks
-from plink.solvers.contention.turns import ALWAYS, CoreTurns
+from plink.solvers.contention.flows import (
+    ALWAYS,
+    EMPTY,
+    PEAK_BYTES_S,
+    CoreTurns,
+    Messages,
+    SharedLinks,
+)
 
 # A flow with less than this share of its bytes left has arrived.
 _REST = 1e-3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.contention.network import Network, make_network
 
 

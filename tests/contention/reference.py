@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.contention.network import Network
 
 # Its kind, and the index of the host or group.

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from contention import reference
 from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
 from plink.solvers import _native
-from plink.solvers.collectives.table import PeerTable
+from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.bound import lower_bound_s
-from plink.solvers.contention.contention_search import search_by_contention
+from plink.solvers.contention.contention_search import in_sequence, search_by_contention
 from plink.solvers.contention.network import make_network
-from plink.solvers.contention.starts import in_sequence
 from plink.solvers.contention.time import TableTimer, native_problem, time_s
 
 

@@ -13,12 +13,20 @@ from contention.flows_reference import run_time_s
 from contention.instances import networks, racks_network, tables
 from plink.base.replacing import replace
 from plink.solvers.collectives.registry import find
-from plink.solvers.collectives.table import PeerTable, Round
-from plink.solvers.contention.flows import EAGER_BYTES, FlowClock, Manner
+from plink.solvers.collectives.steps import PeerTable, Round
+from plink.solvers.contention.flows import (
+    ALWAYS,
+    EAGER_BYTES,
+    KEPT_S,
+    FlowClock,
+    Manner,
+    SharedLinks,
+    Trunk,
+    draw_turns,
+    shared_links,
+)
 from plink.solvers.contention.network import Network, make_network
-from plink.solvers.contention.shared_links import SharedLinks, Trunk, shared_links
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.contention.turns import ALWAYS, KEPT_S, draw_turns
 
 NOTHING = Manner()
 RATE = 50e6

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contention import reference
 from contention.instances import networks, racks_network, ring_table, tables
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.contention.limiting import HOSTS, UPLINKS, limits
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.time import time_s

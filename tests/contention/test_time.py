@@ -16,9 +16,9 @@ from contention.instances import (
     ring_table,
     tables,
 )
-from plink.solvers.collectives.table import PeerTable, Round
+from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.contention.network import make_network
-from plink.solvers.contention.rounds import distinct_rounds
+from plink.solvers.contention.stages import distinct_rounds
 from plink.solvers.contention.time import TableTimer, time_s
 from plink.solvers.limits.deadline import Deadline
 

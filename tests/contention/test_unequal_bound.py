@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
+from plink.solvers.contention.bound import unequal_bound_s
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.contention.unequal_bound import unequal_bound_s
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.slots.layout import RankLayout
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.solvers.affinity import affinity, common_prefixes
+from plink.solvers.groups.agreement import affinity, common_prefixes
 
 
 def by_definition(distance, positions):

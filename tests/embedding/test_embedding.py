@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import check_grad
 
 from benchkit.datacenters import uniform
-from plink.solvers.affinity import affinity
 from plink.solvers.embedding.embed import embed
-from plink.solvers.embedding.objective import Objective, squared_distances
+from plink.solvers.embedding.fit import Objective, squared_distances
 from plink.solvers.embedding.observations import observe
+from plink.solvers.groups.agreement import affinity
 
 TWO_PARTS = np.where(np.kron(np.eye(2), np.ones((9, 9))) > 0.0, 1.0, np.nan)
 

@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
-from plink.solvers.affinity import affinity
 from plink.solvers.embedding.embed import embed
 from plink.solvers.embedding.fit import EmbeddingShape
 from plink.solvers.embedding.held_out import mean, simplest, split_halves, split_pairs
 from plink.solvers.embedding.observations import observe
 from plink.solvers.embedding.triplets import clear_triplets, without_detours
+from plink.solvers.groups.agreement import affinity
 
 
 def racks_of(sizes, near=20.0, far=32.0):

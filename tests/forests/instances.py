@@ -7,7 +7,7 @@ import numpy as np
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from plink.solvers.contention.network import Network, make_network
-from plink.solvers.forests.routes import Routes
+from plink.solvers.forests.trees import Routes
 
 
 def racks(sizes: list[int], *, host: float = 1.0, uplink: float = 1.0, latency: float = 0.0):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from plink.solvers.forests.balance import master_shares
+from plink.solvers.forests.kinds import master_shares
 
 # Far enough apart not to be taken for equal.
 RATES = st.sampled_from([1.0, 1.5, 4.0, 10.0])

@@ -11,8 +11,7 @@ from forests.instances import busiest_link, forest_of, racks
 from plink.plans.check import check
 from plink.plans.measures import measure
 from plink.solvers.contention.network import make_network
-from plink.solvers.forests.balance import master_shares
-from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
+from plink.solvers.forests.kinds import double_tree, flat, master_shares, ring, two_level
 
 RATES = st.sampled_from([1.0, 1.5, 4.0, 10.0])
 

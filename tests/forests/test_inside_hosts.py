@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from forests.instances import forest_of
 from plink.plans.check import check
 from plink.plans.measures import measure
-from plink.solvers.forests.inside_hosts import inside_hosts, partition
 from plink.solvers.forests.kinds import flat, ring, two_level
+from plink.solvers.forests.trees import inside_hosts, partition
 
 
 def test_two_hosts_of_two_ranks_literally():

@@ -11,13 +11,12 @@ from contention.instances import networks
 from forests.instances import busiest_link, forest_of, racks
 from plans.strategies import forests
 from plink.plans.measures import bytes_between
-from plink.solvers.collectives import trees as one_tree
+from plink.solvers.collectives import nccl as one_tree
 from plink.solvers.collectives.steps import ring_table
 from plink.solvers.contention.network import make_network, with_every_host_grouped
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
 from plink.solvers.forests.lower_bound import allreduce_bound_s
-from plink.solvers.forests.routes import Routes, make_routes
 from plink.solvers.forests.time import (
     LEAST_CHUNK_BYTES,
     MESSAGE_S,
@@ -28,7 +27,7 @@ from plink.solvers.forests.time import (
     sharing_s,
     time_s,
 )
-from plink.solvers.forests.trees import depths, heights, messages_on_the_way
+from plink.solvers.forests.trees import Routes, depths, heights, make_routes, messages_on_the_way
 
 S = 20e6
 B = 50e6

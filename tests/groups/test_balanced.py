@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from benchkit.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.balanced import _assign_points as assign_points
+from plink.solvers.groups.balanced import balanced_linkage, balanced_random, constrained_kmeans
 from plink.solvers.groups.grouping import choose_group_count, compute_least_size
-from plink.solvers.groups.kmeans import _assign_points as assign_points
-from plink.solvers.groups.kmeans import balanced_random, constrained_kmeans
-from plink.solvers.groups.linkage import balanced_linkage
 
 
 def between(points):

@@ -7,10 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from plink.solvers.groups.classes import Classes
+from plink.solvers.groups.classes import Classes, price_partition
 from plink.solvers.groups.pairs import Pairs
 from plink.solvers.groups.partitions import find_partition
-from plink.solvers.groups.prior import price_partition
 
 
 def far_apart(rack, within=0.0, between=0.5, noise=0.02, seed=1):

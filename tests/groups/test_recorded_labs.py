@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from benchkit.drawn_labs import RecordedLab, read_labs, write_labs
-from plink.solvers.affinity import affinity
-from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.agreement import adjusted_mutual_information, affinity
 from plink.solvers.groups.grouping import separate_alone
 from plink.solvers.groups.levels import choose_level, discover
 

@@ -15,7 +15,8 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import doubt
-from plink.optimize.orders.request import RANDOM_ORDERS, OrderRequest
+from plink.optimize.orders.request import OrderRequest
+from plink.solvers.search import RANDOM_ORDERS
 
 
 def test_racks_are_put_in_sequence_and_all_costs_are_told():

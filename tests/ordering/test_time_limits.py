@@ -15,8 +15,9 @@ import pytest
 
 from benchkit.limited_orders import OBJECTIVES, Case, cluster_of, run
 from plink.optimize.orders.ordering import find_order
-from plink.optimize.orders.request import RANDOM_ORDERS, OrderRequest
+from plink.optimize.orders.request import OrderRequest
 from plink.solvers.collectives.registry import ALGORITHMS
+from plink.solvers.search import RANDOM_ORDERS
 from support.seeds import with_seeds
 
 LIMIT_S = 0.02

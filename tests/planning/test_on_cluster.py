@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from plink.files.plan import Plan
-from plink.optimize.plans.forecasting import forecast_plan
-from plink.optimize.plans.on_cluster import grouped_as
+from plink.optimize.plans.forecasting import forecast_plan, grouped_as
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import COLLECTIVES

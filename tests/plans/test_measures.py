@@ -11,7 +11,7 @@ from plans.strategies import forests, two_by_two
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between, measure
 from plink.solvers.forests.kinds import flat, ring, two_level
-from plink.solvers.forests.routes import Routes
+from plink.solvers.forests.trees import Routes
 
 S = 960.0
 

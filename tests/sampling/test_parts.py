@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.solvers.sampling.linkage import link_hosts
-from plink.solvers.sampling.matching import match_pairs
-from plink.solvers.sampling.scales import limits
-from plink.solvers.sampling.third_hosts import kinship, two_steps
+from plink.solvers.sampling.fragments import kinship, limits, link_hosts, two_steps
+from plink.solvers.sampling.sampler import match_pairs
 
 
 def symmetric(values: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from plink.simulate.simgrid import program
 from plink.simulate.simulation import simulate
 from plink.simulate.things import Request
 from plink.solvers.collectives.registry import find
-from plink.solvers.collectives.table import Round
+from plink.solvers.collectives.steps import Round
 
 SIZE = 20_000_000
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import forms
 from benchkit import ring_instances
 from plink.solvers.bounds.lower_bound import lower_bound
-from plink.solvers.bounds.patterns import Pattern, adjacency, find_digit
-from plink.solvers.bounds.short_pairs import ShortPairs
+from plink.solvers.bounds.rounds import Pattern, ShortPairs, adjacency, find_digit
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.collectives.registry import find

@@ -182,10 +182,11 @@ def test_ctrl_c_means_what_it_did_after_a_proof(engine):
     # In a process of its own: a signal that nobody handles would end this one.
     code = f"""
 import os, signal
+import numpy as np
 from plink.solvers.collectives.registry import find
-from benchkit.datacenters import uniform
 from plink.solvers.exact.prove import prove
-prove(find("tree").form(6), uniform(6, 1).distance, range(6), 10.0, "{engine}")
+above = np.triu(np.random.default_rng(1).uniform(20.0, 140.0, (6, 6)), 1)
+prove(find("tree").form(6), above + above.T, range(6), 10.0, "{engine}")
 try:
     os.kill(os.getpid(), signal.SIGINT)
     signal.pause()

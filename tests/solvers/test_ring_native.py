@@ -127,8 +127,6 @@ def test_candidates_join_racks_that_distance_alone_would_keep_apart():
     [
         lambda: _native.cheapest_ring(np.zeros((2, 3))),
         lambda: _native.cheapest_ring(np.zeros((13, 13))),
-        lambda: _native.one_tree_length(np.zeros((2, 2)), [0.0, 0.0]),
-        lambda: _native.one_tree_length(np.zeros((3, 3)), [0.0]),
         lambda: _native.Ascent(np.zeros((2, 2)), 1.0),
         lambda: _native.Search(np.zeros((4, 4)), [[]] * 4, [0, 1, 2, 3], 0, 0.0, 5, 0.3),
         lambda: _native.Search(np.zeros((9, 9)), [[]] * 9, [0] * 9, 0, 0.0, 5, 0.3),

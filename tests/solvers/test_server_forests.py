@@ -14,9 +14,9 @@ from plink.plans.forest import Forest
 from plink.plans.measures import measure
 from plink.solvers.contention.network import make_network
 from plink.solvers.forests.kinds import flat, ring, two_level
-from plink.solvers.forests.routes import Routes
 from plink.solvers.forests.servers import BETWEEN, by_racks, central, stars
 from plink.solvers.forests.time import time_s
+from plink.solvers.forests.trees import Routes
 
 WORKERS = 8
 LINK_BYTES_S = 50e6

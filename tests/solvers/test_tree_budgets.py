@@ -13,9 +13,8 @@ import forms
 from benchkit import ring_instances
 from order_strategies import trees_forms
 from plink.solvers import _native
-from plink.solvers.bounds.far_hosts import root_bounds
 from plink.solvers.bounds.lower_bound import lower_bound
-from plink.solvers.bounds.tree_budgets import budget_bound
+from plink.solvers.bounds.tree_budgets import budget_bound, root_bounds
 from plink.solvers.bounds.trees import trees_bound
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import TreesForm

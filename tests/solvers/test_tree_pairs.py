@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from order_strategies import trees_forms
 from plink.solvers.bounds.least_norm import LeastNorm
-from plink.solvers.bounds.small_groups import small_groups
-from plink.solvers.bounds.tree_budgets import budget_bound
-from plink.solvers.bounds.tree_pairs import pair_trees
+from plink.solvers.bounds.tree_budgets import budget_bound, pair_trees, small_groups
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.papers import double_tree
 from plink.solvers.collectives.registry import find

@@ -15,10 +15,8 @@ import numpy.typing as npt
 
 from plink.plans.check import check
 from plink.plans.forest import NO_PARENT, Forest, make_forest
-from plink.solvers.forests.balance import MasterShares
-from plink.solvers.forests.inside_hosts import inside_hosts
-from plink.solvers.forests.kinds import with_masters
-from plink.solvers.forests.routes import Floats, Indices, Parents
+from plink.solvers.forests.kinds import MasterShares, with_masters
+from plink.solvers.forests.trees import Floats, Indices, Parents, inside_hosts
 
 # Shares are told apart from there on; below is what rounding left over.
 _NOTHING = 1e-9
@@ -136,7 +134,7 @@ def forest_of(masters: Masters, layout: Layout) -> Forest:
 def host_loads(masters: Masters, layout: Layout) -> Floats:
     """Return (H,) what crosses each host's link in either direction, of a buffer of 1.
 
-    That is 1 - x + m (n - 1) + x (G - 1) (`plink.solvers.forests.balance`).
+    That is 1 - x + m (n - 1) + x (G - 1) (`plink.solvers.forests.servers`).
     """
     groups, sizes = layout.groups, layout.sizes[layout.group_of]
     gm = masters.gm_shares(layout)

@@ -4,7 +4,7 @@ The paper gives groups global masters in proportion to their aggregate bandwidth
 masters likewise. Its objective leaves out that every host sends its own contribution and receives
 the result whatever it is a master of: in proportion, a host throttled to 40 % among eight keeps
 5 % of the masters and ends after 3.3 units of time; without any it ends after 2.5. So shares are
-in proportion to what links have room for beyond their own part (`plink.solvers.forests.balance`),
+in proportion to what links have room for beyond their own part (`plink.solvers.forests.servers`),
 which is the least maximum there is.
 """
 
@@ -19,7 +19,7 @@ from plink.autotune.tuner.interface import Floats, TunerOptions
 from plink.autotune.tuner.loads import BY_MASTERS, link_loads
 from plink.autotune.tuner.masters import Layout, Masters, normalise_shares
 from plink.plans.names import ALL_REDUCE
-from plink.solvers.forests.balance import master_shares
+from plink.solvers.forests.kinds import master_shares
 
 # A plan that is so little slower than the best one is as good.
 _AS_GOOD = 0.02

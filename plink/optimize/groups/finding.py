@@ -15,6 +15,7 @@ from plink.files.hosts import Group, with_domains
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.solvers.groups.agreement import adjusted_mutual_information
+from plink.solvers.groups.balanced import balanced_linkage, constrained_kmeans
 from plink.solvers.groups.grouping import (
     ALONE,
     Labels,
@@ -22,9 +23,7 @@ from plink.solvers.groups.grouping import (
     list_members,
     separate_alone,
 )
-from plink.solvers.groups.kmeans import constrained_kmeans
 from plink.solvers.groups.levels import Discovery, Level, choose_level, discover
-from plink.solvers.groups.linkage import balanced_linkage
 
 METHODS = ("auto", "levels", "linkage", "kmeans")
 _DEFAULT_ELASTICITY = 2.0

@@ -11,10 +11,10 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.model.denoising import readings_between
 from plink.optimize.groups.finding import FoundGroups
-from plink.solvers.affinity import affinity
 from plink.solvers.groups.agreement import (
     adjusted_mutual_information,
     adjusted_rand,
+    affinity,
     find_misplaced_hosts,
 )
 

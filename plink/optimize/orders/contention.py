@@ -16,12 +16,11 @@ from plink.model.gaps import Range, without_bound
 from plink.model.time_gaps import time_bound_us, time_range_s, with_latency
 from plink.optimize.orders.latency import LatencyObjective
 from plink.solvers.collectives.form import RingForm
-from plink.solvers.collectives.table import PeerTable
-from plink.solvers.contention.contention_search import search_by_contention
+from plink.solvers.collectives.steps import PeerTable
+from plink.solvers.contention.bound import unequal_bound_s
+from plink.solvers.contention.contention_search import in_sequence, search_by_contention
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.starts import in_sequence
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.contention.unequal_bound import unequal_bound_s
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.search import FOREVER_S, LEAST_S, OnProgress, SearchProgress, Solution
 from plink.solvers.slots.anneal import TURNS, anneal_order, search_by_places

@@ -16,9 +16,8 @@ from plink.plans.check_servers import Ports
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, sum_measures
 from plink.solvers.contention.network import Floats, Network, with_every_host_grouped
-from plink.solvers.forests.inside_hosts import inside_hosts
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
-from plink.solvers.forests.routes import Indices, Routes
+from plink.solvers.forests.trees import Indices, Routes, inside_hosts
 from plink.solvers.ring.ring_search import search_ring
 
 KINDS = ("2lha", "flat", "ring", "tree")

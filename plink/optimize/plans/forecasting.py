@@ -7,6 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.limits import Amount, Collective, Positive, Text, Whole, Word
 from plink.files.plan import Plan, refuse_servers
@@ -14,12 +16,86 @@ from plink.files.structs import Output
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.plans.demand import Demand, compute_least_exchange
-from plink.optimize.plans.expecting import predict_plan_time
-from plink.optimize.plans.on_cluster import grouped_as, hosts_of
 from plink.optimize.plans.servers import members_network
-from plink.optimize.plans.traffic import build_traffic, measure_traffic, traffic_time_s
+from plink.optimize.plans.traffic import Traffic, build_traffic, measure_traffic, traffic_time_s
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
+from plink.solvers.contention.flows import shared_links
+from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import lower_bound_s
+from plink.solvers.forests.time import forest_table
+from plink.solvers.forests.trees import messages_on_the_way
+
+
+def hosts_of(plan: Plan, cluster: Cluster, source: str) -> list[int]:
+    """Return each rank's host as an index into the cluster; `source` names the plan in errors.
+
+    Raises:
+        WrongUseError: the plan is of other hosts.
+    """
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    for rank in plan.ranks:
+        if rank.host not in place_of:
+            raise WrongUseError(
+                f"{source}: {rank.host} is not a host of {cluster.source}",
+                "name the cluster file that the plan was made from",
+            )
+    return [place_of[rank.host] for rank in plan.ranks]
+
+
+def grouped_as(plan: Plan, cluster: Cluster) -> Cluster:
+    """Return the cluster with the groups of a plan, which may cover only some of its hosts.
+
+    Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
+    uplinks were measured with all hosts of its groups.
+    """
+    ranked = {rank.host for rank in plan.ranks}
+    own = {frozenset(group.hosts) & ranked for group in cluster.groups} - {frozenset[str]()}
+    of_plan = {frozenset(group.hosts) for group in plan.groups}
+    if not of_plan or own == of_plan or not set().union(*of_plan) <= set(cluster.names):
+        return cluster
+    return replace(cluster, groups=tuple(plan.groups))
+
+
+def predict_plan_time(
+    times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
+) -> Expected:
+    """Return the predicted time of one call along a plan with rank r on host `hosts[r]`."""
+    free_s, whole_s = plan_s(times, traffic, hosts)
+    rounds = _messages_of(traffic)
+    return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=rounds)
+
+
+def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
+    """Return a plan's time without the client's overhead, and with it."""
+    share = times.fit.flow_share.value
+    free_s = traffic_time_s(traffic, hosts, _scale_rates(times.network, share))
+    if traffic.routes is not None:
+        table = forest_table(traffic.routes, traffic.size_bytes)
+        # What buckets save, and what rows' links cost.
+        plain = shared_links(times.network, flow_share=share)
+        free_s += times.links.carried_s(table, hosts) - plain.carried_s(table, hosts)
+    return free_s, free_s + times.fit.overhead_us.value * 1e-6 * _messages_of(traffic)
+
+
+def _messages_of(traffic: Traffic) -> int:
+    """Return how many messages ranks handle one after the other on the longest path."""
+    if traffic.routes is None:
+        return 1
+    up, down = (
+        parents.astype(np.intp)
+        for parents in (traffic.routes.reduce_parents, traffic.routes.broadcast_parents)
+    )
+    return int(messages_on_the_way(up, down).max())
+
+
+def _scale_rates(network: Network, share: float) -> Network:
+    return replace(
+        network,
+        send_bytes_s=network.send_bytes_s * share,
+        receive_bytes_s=network.receive_bytes_s * share,
+        uplink_send_bytes_s=network.uplink_send_bytes_s * share,
+        uplink_receive_bytes_s=network.uplink_receive_bytes_s * share,
+    )
 
 
 class CollectiveRow(Output, frozen=True):

@@ -27,10 +27,9 @@ from plink.plans.check_servers import Flags
 from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Indices, Network, with_every_host_grouped
-from plink.solvers.forests.inside_hosts import inside_hosts
 from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, lower_bound_s
-from plink.solvers.forests.routes import Parents, Routes
 from plink.solvers.forests.servers import ABSENT, BETWEEN, by_racks, central, stars
+from plink.solvers.forests.trees import Parents, Routes, inside_hosts
 
 # Of servers in groups, before how they aggregate among each other.
 HUB = "hub"

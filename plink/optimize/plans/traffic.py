@@ -26,8 +26,8 @@ from plink.plans.names import (
 )
 from plink.plans.rooted import rooted_at, roots_of, spread_from
 from plink.solvers.contention.network import Network
-from plink.solvers.forests.routes import Routes
 from plink.solvers.forests.time import chunk_bytes, deal_chunks, direct_s, routes_s
+from plink.solvers.forests.trees import Routes
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]

@@ -30,7 +30,7 @@ from plink.model.outliers import Outlier, outliers
 from plink.show.page.labels import plotly_names
 from plink.show.page.parts import NO_GROUP
 from plink.show.page.sources import shown_sources
-from plink.solvers.seriation import seriate
+from plink.solvers.linkages import seriate
 from plink.training.timeline.merging import Timeline, merge_ranks
 from plink.training.timeline.reading import is_timeline, read_ranks
 

@@ -27,7 +27,7 @@ from plink.show.terminal.paper import Paper
 from plink.show.terminal.routes import route_facts
 from plink.show.terminal.scale import scale_for
 from plink.show.terminal.summary import Summary
-from plink.solvers.seriation import seriate
+from plink.solvers.linkages import seriate
 
 _GUTTER = 2
 _MIN_FACTS_WIDTH = 32

@@ -14,7 +14,7 @@ from benchkit.hub.crowd import Crowd, HubServer, crowd_in, servers_in
 from benchkit.plans import as_json
 from labkit.ported import PortedHost, PortedRack, ported_racks
 from plink.plans.forest import Forest
-from plink.solvers.forests.routes import Routes
+from plink.solvers.forests.trees import Routes
 
 MBIT = 1_000_000
 # The worker's link unless a comparison says otherwise.

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collective_replay import check_flows, heard, most_sends_at_once, received_bytes, sent_bytes
-from plink.solvers.collectives import mpich
+from plink.solvers.collectives import mpi
 from plink.solvers.collectives.form import RingForm
+from plink.solvers.collectives.nccl import depths
 from plink.solvers.collectives.registry import find
-from plink.solvers.collectives.trees import depths
 
 SIZE_BYTES = 1 << 20
 
@@ -164,10 +164,10 @@ def test_mpichs_trees_hang_from_rank_0_and_carry_whole_buffers(ranks, name):
 
 
 def test_mpichs_trees_are_those_of_its_sources():
-    assert mpich.kary_tree(8).tolist() == [-1, 0, 0, 1, 1, 2, 2, 3]
+    assert mpi.kary_tree(8).tolist() == [-1, 0, 0, 1, 1, 2, 2, 3]
     # The drawings above MPII_Treeutil_tree_knomial_1_init.
-    assert mpich.knomial_tree(4).tolist() == [-1, 0, 1, 0]
-    assert mpich.knomial_tree(8).tolist() == [-1, 0, 1, 2, 1, 0, 5, 0]
+    assert mpi.knomial_tree(4).tolist() == [-1, 0, 1, 0]
+    assert mpi.knomial_tree(8).tolist() == [-1, 0, 1, 2, 1, 0, 5, 0]
 
 
 def test_a_binomial_tree_takes_its_logarithm_up_with_one_child_at_a_time():

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from collective_replay import check_flows, heard, sent_bytes
 from plink.solvers.collectives import nccl
 from plink.solvers.collectives.form import RingForm
+from plink.solvers.collectives.nccl import depths
 from plink.solvers.collectives.registry import find
-from plink.solvers.collectives.trees import depths
 
 SIZE_BYTES = 1 << 20
 
