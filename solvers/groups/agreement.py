@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
-
-Matrix = NDArray[np.float64]
 
 Matrix = npt.NDArray[np.float64]
 

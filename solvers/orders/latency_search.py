@@ -96,7 +96,7 @@ def search_by_latency(
         )
     given_cost = latency_cost(form, matrix, order)
     if given_cost == 0.0:
-        return Solution(order, given_cost, given_cost, "exact")
+        return Solution(order, given_cost, given_cost, "exact", 0, "annealing")
     if form.ranks <= _MAX_TRIED_RANKS:
         best = brute_force(form, matrix, order, deadline.at_least(_LEAST_TRIED_S))
         if best.ended_by == "exact":
@@ -133,7 +133,7 @@ def brute_force(form: Form, distance: Matrix, given: Sequence[int], deadline: De
     prices = Prices(form, distance)
     # A ring costs the same from whichever host it begins.
     fixed = 1 if isinstance(form, RingForm) else 0
-    return search.run(lambda: search.try_all(prices.price_all, fixed))
+    return search.run(lambda: search.try_all(prices.price_all, fixed), "annealing")
 
 
 def anneal(
@@ -159,7 +159,7 @@ def anneal(
         start = min([*_near_together(form, leaves), list(given)], key=price)
         unit = spread(distance)
     except KeyboardInterrupt:
-        return Solution(list(given), price(given), 0.0, "interrupt")
+        return Solution(list(given), price(given), 0.0, "interrupt", 0, "annealing")
     seeds = np.random.SeedSequence(seed).generate_state(threads, np.uint64)
 
     def run(number: int) -> Solution:

@@ -89,7 +89,7 @@ def test_what_is_proven_of_distances_that_were_filled_in_would_be_wrong():
         whole = lognormal(8, seed)
         filled = distances(cluster_of(hidden(whole, 0.5, seed)))
         naive = LatencyObjective(find("ring").form(8), filled.matrix_us, RankLayout([1] * 8, 8))
-        bound_us = naive.solve(range(8), seed=0, deadline=Deadline(QUICK_S)).lower_bound_us
+        bound_us = naive.solve(range(8), seed=0, deadline=Deadline(QUICK_S)).lower_bound
         wrong += bound_us > least_cost_us("ring", whole) * SLACK
     assert wrong >= 2
 
