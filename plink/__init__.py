@@ -19,7 +19,7 @@ _HOMES = {
     "ProbeInterrupted": "plink.verbs.errors",
     "PlanPrediction": "plink.verbs.predict",
     "Prediction": "plink.verbs.predict",
-    "Progress": "plink.verbs.progress",
+    "Progress": "plink.base.progress",
     "SshOptions": "plink.probes.ssh.options",
     "WrongUseError": "plink.base.errors",
     "Verdict": "plink.verbs.check",

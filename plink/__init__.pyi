@@ -2,6 +2,7 @@
 
 from plink.base.errors import PlinkError as PlinkError
 from plink.base.errors import WrongUseError as WrongUseError
+from plink.base.progress import Progress as Progress
 from plink.probes.ssh.options import SshOptions as SshOptions
 from plink.renumber.standalone import mpi_key as mpi_key
 from plink.verbs.check import Verdict as Verdict
@@ -22,7 +23,6 @@ from plink.verbs.predict import PlanPrediction as PlanPrediction
 from plink.verbs.predict import Prediction as Prediction
 from plink.verbs.predict import predict as predict
 from plink.verbs.probe import probe as probe
-from plink.verbs.progress import Progress as Progress
 from plink.verbs.read import read as read
 from plink.verbs.warning import PlinkWarning as PlinkWarning
 

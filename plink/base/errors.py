@@ -9,6 +9,9 @@ differently); 130 interrupted before there was a result.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from plink.base.given_way import GivenWay
@@ -19,6 +22,8 @@ EXIT_PARTIAL = 3
 EXIT_CHANGED = 4
 EXIT_INTERRUPTED = 130
 
+_MARK = re.compile(r"\{([a-z][a-z0-9_]*)(=?)([^{}]*)\}")
+
 
 class PlinkError(Exception):
     """Base class of plink's errors, whose message is one sentence without a full stop.
@@ -26,15 +31,68 @@ class PlinkError(Exception):
     Args:
         message: what went wrong, naming the file, line or host.
         hint: what the user can do about it, or None; a traceback shows it as a note.
+        arguments: values of the arguments that message and hint name, by the library's names.
+            Their marks (`spell_arguments`) are spelled as Python code has them, unless a caller
+            spells them otherwise.
     """
 
     exit_code = EXIT_FAILED
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        arguments: Mapping[str, object] | None = None,
+    ) -> None:
+        self.arguments = dict(arguments or {})
+        self._templates = message, hint
+        message, self.hint = self.spell(spell_keyword)
         super().__init__(message)
-        self.hint = hint
-        if hint is not None and hasattr(self, "add_note"):  # Python 3.11 and later
-            self.add_note(f"hint: {hint}")
+        if self.hint is not None and hasattr(self, "add_note"):  # Python 3.11 and later
+            self.add_note(f"hint: {self.hint}")
+
+    def spell(self, spell: Callable[[str, str | None], str]) -> tuple[str, str | None]:
+        """Return the message and the hint with arguments spelled for whoever called plink.
+
+        Args:
+            spell: returns the text for an argument's name and value; the value is None where the
+                name stands alone.
+        """
+        message, hint = self._templates
+        return (
+            spell_arguments(message, self.arguments, spell),
+            hint and spell_arguments(hint, self.arguments, spell),
+        )
+
+
+def spell_arguments(
+    text: str, arguments: Mapping[str, object], spell: Callable[[str, str | None], str]
+) -> str:
+    """Return a text with the marks of these arguments replaced by their spelling.
+
+    Args:
+        text: text with `{ranks}` for a name, `{ranks=}` for a name and its value, or `{ranks=8}`
+            for a name and this value. Other braces stay.
+        arguments: values by name.
+        spell: returns the spelling of a name and a value, or of a name alone if it is None.
+    """
+
+    def replace(mark: re.Match[str]) -> str:
+        name, equals, value = mark.groups()
+        if name not in arguments:
+            return mark[0]
+        if not equals:
+            return spell(name, None)
+        known = arguments[name]
+        return spell(name, value or (f"{known:g}" if isinstance(known, float) else str(known)))
+
+    return _MARK.sub(replace, text)
+
+
+def spell_keyword(name: str, value: str | None) -> str:
+    """Return an argument as Python code has it: `ranks`, or `ranks=8`."""
+    return name if value is None else f"{name}={value}"
 
 
 class WrongUseError(PlinkError):

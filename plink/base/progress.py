@@ -1,8 +1,33 @@
-"""Interface for the progress of a long run."""
+"""Progress of a long run: reports to a caller, and the interface of what shows them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Progress:
+    """State of a running call; as text, `probing: 3 of 6`.
+
+    Args:
+        stage: name of the stage, or a remark on it.
+        done: finished steps of the stage, or elapsed seconds of a search.
+        total: steps of the stage, or the search's time limit in seconds; None where unknown.
+    """
+
+    stage: str
+    done: float = 0.0
+    total: float | None = None
+
+    def __str__(self) -> str:
+        if self.total is None:
+            return self.stage
+        return f"{self.stage}: {self.done:.3g} of {self.total:.3g}"
+
+
+OnProgress = Callable[[Progress], None]
 
 
 class ProgressListener(Protocol):

@@ -297,7 +297,7 @@ def read_orders(
     def solved() -> list[int]:
         wanted = OrderRequest(
             algorithm=ahead.algorithm,
-            size_bytes=ahead.size_bytes,
+            size=ahead.size_bytes,
             seed=seed,
             time_limit_s=time_limit_s,
             ranks=chosen.ranks,

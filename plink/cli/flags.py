@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import click
 
-from plink.base.errors import NotJsonError, NotMeasuredError
+from plink.base.errors import NotJsonError, NotMeasuredError, spell_keyword
 from plink.base.next_command import next_command
 from plink.cli.given import reaching_words
 from plink.probes.errors import HostListError
@@ -21,6 +22,23 @@ _CALLS = {
     'plink.plan(servers=..., kind="hub")': "plink plan --servers HOST,HOST --kind hub",
     "plink.launchers()": "plink order --format LIST",
 }
+
+
+def option_speller(command: click.Command | None) -> Callable[[str, str | None], str]:
+    """Return a function that spells an argument and its value as the command's option.
+
+    What is not an option of the command is spelled as in Python.
+    """
+    options = {} if command is None else _options(command)
+
+    def spell(name: str, value: str | None) -> str:
+        option = options.get(name)
+        if option is None:
+            return spell_keyword(name, value)
+        flag = max(option.opts, key=len)
+        return flag if value is None or option.is_flag else f"{flag} {value}"
+
+    return spell
 
 
 def spell_as_options(text: str, command: click.Command | None) -> str:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.text import json_text
-from plink.files import document
+
+with lazy_imports():
+    from plink.files import document, structs
 
 
 def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
@@ -23,15 +26,11 @@ def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
 
 def print_json(output: Any) -> None:
     """Print an output (`plink.files.structs.Output`, or a list of them) as JSON, on many lines."""
-    from plink.files.structs import encode  # noqa: PLC0415  numpy would slow `--help`
-
-    content = document.dump(encode(output, with_arrays=True))
+    content = document.dump(structs.encode(output, with_arrays=True))
     document.write_bytes(document.STANDARD_STREAM, content)
 
 
 def print_json_line(output: Any) -> None:
     """Print an output as one line of JSON."""
-    from plink.files.structs import encode  # noqa: PLC0415  as above
-
-    line = f"{json_text(encode(output))}\n"
+    line = f"{json_text(structs.encode(output))}\n"
     document.write_bytes(document.STANDARD_STREAM, line.encode())

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -16,7 +16,9 @@ from plink.base.errors import WrongUseError
 from plink.base.rate import parse_rate
 from plink.base.size import parse_size
 from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
-from plink.probes.hosts.address import IPNetwork
+
+if TYPE_CHECKING:
+    from plink.probes.hosts.address import IPNetwork
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -1,44 +1,68 @@
-"""`plink slurm-order`: order the nodes of a Slurm job from its script."""
+"""`plink slurm-order`: order the nodes of a Slurm job from its script, and never harm the job."""
 
 from __future__ import annotations
 
+import _thread
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import click
 
-from plink.base.size import DEFAULT_SIZE
-from plink.cli.options import FiniteRange, SizeType, with_seed_option, with_time_limit_option
-from plink.cli.order_options import parse_mesh_options
+from plink.base.errors import EXIT_FAILED, PlinkError
+from plink.base.lazy import lazy_imports
+from plink.base.text import format_count, format_names, json_text, rtt_text
+from plink.cli.options import FiniteRange
+from plink.cli.progress import StageProgress
+from plink.cli.request_options import with_request
+from plink.cli.stderr import naming_unreached, note, warn
+from plink.files import document
+from plink.optimize.orders.request import OrderRequest
+from plink.probes.errors import ProbesError
+
+with lazy_imports():
+    from plink.deploy.slurm import allocation as slurm_job
+    from plink.deploy.slurm import hostfile as slurm_hostfile
+    from plink.deploy.slurm import kept as kept_readings
+    from plink.deploy.slurm import ordering
+    from plink.files import cluster as cluster_file
+    from plink.optimize.orders import quality
+
+# Above, a step for each node costs more than agents that one step starts (docs/slurm.md).
+_MOST_STEPS = 64
+_AGENTS_WAIT_S = 30.0
+_HOSTFILES = "hostfiles"
+_HOW = {
+    "kept": "nothing measured: all pairs are kept from earlier jobs",
+    "switches": "a few pairs measured: the others are those of their switches",
+    "groups": "a few pairs measured: the others are those of their groups",
+}
 
 
 @click.command(
     epilog="Example: plink slurm-order --algo ring prints lines for a job script, which has "
     'before its srun: eval "$(plink slurm-order --algo ring)"',
 )
-@click.option(
-    "--algo",
+@with_request(
+    OrderRequest,
     "algorithm",
-    metavar="NAME",
-    default="ring",
-    show_default=True,
-    help="Collective algorithm that the order is for (plink order --list-algorithms).",
-)
-@click.option(
-    "--mesh",
-    "mesh_text",
-    metavar="SIZES",
-    help="Dimensions of a mesh, in place of --algo, as in plink order.",
-)
-@click.option(
-    "--traffic", metavar="BYTES", help="Traffic of the mesh's dimensions, as in plink order."
-)
-@click.option(
-    "--size",
-    "size_bytes",
-    type=SizeType(),
-    default=DEFAULT_SIZE,
-    show_default=True,
-    help="Size of the buffer in each dimension of the mesh.",
+    "mesh",
+    "traffic",
+    "size",
+    "time_limit_s",
+    "seed",
+    helps={
+        "algorithm": "Collective algorithm that the order is for (plink order --list-algorithms).",
+        "mesh": "Dimensions of a mesh, in place of {algorithm}, as in plink order.",
+        "traffic": "Traffic of the mesh's dimensions, as in plink order.",
+        "size": "Size of the buffer in each dimension of the mesh.",
+        "time_limit_s": "Seconds of the search for the order.",
+    },
 )
 @click.option(
     "--tasks-per-node",
@@ -81,8 +105,6 @@ from plink.cli.order_options import parse_mesh_options
     metavar="SECONDS",
     help="Seconds after which to continue with the readings so far.",
 )
-@with_time_limit_option("Seconds of the search for the order.")
-@with_seed_option()
 @click.option(
     "-o",
     "--output",
@@ -92,14 +114,113 @@ from plink.cli.order_options import parse_mesh_options
 )
 @click.option("--strict", is_flag=True, help="Exit with a nonzero status on failure.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of shell lines.")
-def command(mesh_text: str | None, traffic: str | None, **options: Any) -> int:
+def command(*, request: OrderRequest, **options: Any) -> int:
     """Print shell lines that make srun start this Slurm job's tasks in a better order.
 
     They set SLURM_HOSTFILE and SLURM_DISTRIBUTION=arbitrary, for a job script (eval) or a task
     prolog. Only what no earlier job has measured is measured. Whatever fails, the job runs: then
     nothing is printed, a warning says why, and the exit status is 0 (without --strict).
     """
-    mesh = parse_mesh_options(mesh_text, traffic, options.pop("size_bytes"))
-    from plink.cli.slurm_action import run_command  # noqa: PLC0415  imports numpy
+    began_s = time.monotonic()
+    failed = EXIT_FAILED if options["strict"] else 0
+    if slurm_job.has_one_node(os.environ):
+        note("the job has one node: there is nothing to order")
+        _print_json({"ordered": False, "reason": "one node"}, as_json=options["as_json"])
+        return 0
+    try:
+        found, allocation = _order_job(options, request)
+        folder = _folder(options) / allocation.cluster / _HOSTFILES
+        hostfile = slurm_hostfile.write_hostfile(
+            found.hosts, options["output"], folder, allocation.job
+        )
+    except (PlinkError, ProbesError, KeyboardInterrupt) as error:
+        reason = str(error) or f"nothing was known within {options['within_s']:g} s"
+        warn(f"the job runs in the given order: {reason}", getattr(error, "hint", None))
+        _print_json({"ordered": False, "reason": reason}, as_json=options["as_json"])
+        return failed
+    _print_summary(found, time.monotonic() - began_s)
+    if options["as_json"]:
+        _print_json(_to_json(found, hostfile, time.monotonic() - began_s), as_json=True)
+    else:
+        lines = slurm_hostfile.shell_lines(hostfile)
+        document.write_bytes(document.STANDARD_STREAM, lines.encode())
+    return failed if found.lost else 0
 
-    return run_command(options, mesh)
+
+def _order_job(
+    options: Mapping[str, Any], request: OrderRequest
+) -> tuple[ordering.Ordered, slurm_job.Allocation]:
+    allocation = slurm_job.read_allocation(os.environ, options["tasks_per_node"])
+    default: ordering.Reach = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
+    kept = kept_readings.Kept(
+        _folder(options) / allocation.cluster, timedelta(days=options["max_age_days"])
+    )
+    group_of = _groups(options["groups"]) if options["groups"] else None
+    wait_s = min(_AGENTS_WAIT_S, options["within_s"] / 2)
+    reaching = ordering.Reaching(options["reach"] or default, wait_s)
+    with interrupted_after(options["within_s"]), StageProgress() as progress, naming_unreached():
+        found = ordering.order_allocation(
+            allocation, kept, request, reaching, progress, group_of=group_of
+        )
+        return found, allocation
+
+
+def _groups(path: str) -> dict[str, str]:
+    """Return each host's group in a cluster file, by host name."""
+    return {
+        name: group.name for group in cluster_file.read_cluster(path).groups for name in group.hosts
+    }
+
+
+def _folder(options: Mapping[str, Any]) -> Path:
+    return Path(options["keep"]) if options["keep"] else kept_readings.default_folder()
+
+
+@contextmanager
+def interrupted_after(seconds: float) -> Iterator[None]:
+    """Interrupt the block, as Ctrl-C does, after a time limit."""
+    timer = threading.Timer(seconds, _thread.interrupt_main)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _print_summary(found: ordering.Ordered, seconds: float) -> None:
+    how = _HOW.get(found.source, f"{format_count(found.pairs, 'directed pair')} measured")
+    order = found.order
+    gain = f", {quality.against_random(order)}" if order.gain > 0.0 else ""
+    note(
+        f"{format_count(len(found.hosts), 'node')} ordered for {order.algorithm}: "
+        f"{order.cost_name} {rtt_text(order.cost.cost_us)}, "
+        f"{rtt_text(order.cost.listed_us)} as given{gain}; "
+        f"{how}; {seconds:.1f} s"
+    )
+    if found.lost:
+        names = format_names(found.lost)
+        warn(
+            f"there are no readings of {format_count(len(found.lost), 'node')}, which come last: "
+            f"{names}"
+        )
+
+
+def _to_json(found: ordering.Ordered, hostfile: str, seconds: float) -> dict[str, Any]:
+    return {
+        "ordered": True,
+        "hostfile": hostfile,
+        "hosts": [{"name": host.name, "tasks": host.slots} for host in found.hosts],
+        "algorithm": found.order.algorithm,
+        "cost_us": found.order.cost.cost_us,
+        "cost_given_us": found.order.cost.listed_us,
+        "source": found.source,
+        "pairs_measured": found.pairs,
+        "unknown": list(found.lost),
+        "seconds": round(seconds, 3),
+    }
+
+
+def _print_json(value: Mapping[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        document.write_bytes(document.STANDARD_STREAM, f"{json_text(value)}\n".encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
@@ -20,6 +21,9 @@ from plink.renumber.assignment import (
     kept_and_new,
 )
 from plink.renumber.members import Member, names_of
+
+if TYPE_CHECKING:
+    from plink.optimize.orders.request import Objective
 
 # All processes wait for the search. A ring of 100 hosts takes a tenth of that.
 _SEARCH_S = 1.0
@@ -158,8 +162,8 @@ def _search(
         return [Run(name) for name in start], [note]
     request = OrderRequest(
         algorithm=basis.algorithm if order is None else order.algorithm,
-        objective=None if order is None else order.objective,
-        size_bytes=(order.cost.size_bytes if order is not None else None) or DEFAULT_SIZE_BYTES,
+        objective=None if order is None else cast("Objective", order.objective),
+        size=(order.cost.size_bytes if order is not None else None) or DEFAULT_SIZE_BYTES,
         time_limit_s=_SEARCH_S,
         mesh=basis.mesh,
     )

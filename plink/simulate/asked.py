@@ -238,7 +238,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     if asked.order is None and request.search_s > 0.0 and asked.cluster.rtt is not None:
         searched = OrderRequest(
             algorithm=name,
-            size_bytes=request.size_bytes,
+            size=request.size_bytes,
             time_limit_s=request.search_s,
             seed=request.seed,
         )

@@ -240,11 +240,11 @@ def _search_order(
     """Plink's order for what is run."""
     asked = OrderRequest(
         algorithm=algorithm_like(thing.name),
-        size_bytes=request.size_bytes,
+        size=request.size_bytes,
         time_limit_s=request.search_s,
         seed=request.seed,
         ranks=None if trace is None else trace.ranks,
-        own=None if trace is None else thing.algorithm,
+        custom_algorithm=None if trace is None else thing.algorithm,
     )
     found = find_order(cluster, asked)
     return np.asarray(placement_in(cluster, found, "the order"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plink.base.arguments import MAX_SEED, number, whole
+from plink.base.progress import OnProgress
 from plink.base.text import format_count, format_names
 from plink.measure.drift.judge import expect
 from plink.measure.probing import check as checking
@@ -18,7 +19,7 @@ from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.errors import plinks_errors
 from plink.verbs.objects import copy_as
 from plink.verbs.probe import build_way, gaps, tool_options
-from plink.verbs.progress import CallbackProgress, OnProgress
+from plink.verbs.progress import CallbackProgress
 from plink.verbs.warning import warn
 
 _SOURCE = "the cluster"

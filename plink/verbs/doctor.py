@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from plink.base.arguments import number
 from plink.base.errors import WrongUseError
+from plink.base.progress import OnProgress
 from plink.base.text import format_count
 from plink.doctor import diagnosis
 from plink.doctor.coverage import list_coverage
@@ -17,7 +18,7 @@ from plink.files.comparison import Comparison
 from plink.probes.ssh.options import SshOptions
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import copy_as
-from plink.verbs.progress import CallbackProgress, OnProgress
+from plink.verbs.progress import CallbackProgress
 from plink.verbs.warning import warn
 
 _SOURCE = "the cluster"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
 from plink.base.arguments import MAX_SEED, check_choice, number, whole
+from plink.base.progress import OnProgress
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names, probability_text
 from plink.files.groups import Grouping
@@ -19,7 +20,7 @@ from plink.optimize.groups.finding import (
 )
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import PathName
-from plink.verbs.progress import OnProgress, stages
+from plink.verbs.progress import stages
 from plink.verbs.warning import warn
 
 Method = Literal["auto", "levels", "linkage", "kmeans"]

@@ -1,50 +1,52 @@
-"""`plink.order`: rank orders, their quality, and launchers' files."""
+"""`plink.order` and `plink order`: find the rank order that makes a collective algorithm fast."""
 
 from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal, get_args, overload
+from typing import Any, ClassVar, NamedTuple
 
-from plink.base.arguments import MAX_SEED, check_choice, nearest, number, size_bytes, whole
+from plink.base.arguments import nearest
 from plink.base.errors import WrongUseError
-from plink.base.size import DEFAULT_SIZE
+from plink.base.lazy import lazy_imports
+from plink.base.request import keyword_function
 from plink.base.text import format_count, format_names, rtt_text
-from plink.deploy import launchers as writers
 from plink.files import document
 from plink.files import order as order_file
-from plink.files import order as order_of_files
-from plink.files.mesh import parse_mesh
+from plink.files.structs import encode
 from plink.optimize.leaving_out import Limiting, limiting
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import against_random, notes_on
-from plink.optimize.orders.request import DistanceSource, OrderRequest
-from plink.optimize.orders.slots import MAX_SLOTS
+from plink.optimize.orders.request import OrderRequest
+from plink.optimize.orders.slots import order_with_slots
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
-from plink.solvers.limits.deadline import Deadline
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import PathName, copy_as, page
-from plink.verbs.progress import OnProgress, search
+from plink.verbs.progress import search
 from plink.verbs.warning import warn
 
-Objective = Literal["latency", "contention", "bandwidth"]
-Engine = Literal["cp-sat", "z3"]
-
-_MAX_RANKS = 1 << 24
-_MAX_SECONDS = 86_400.0
-_MAX_THREADS = 1024
+with lazy_imports():
+    from plink.deploy import launchers as writers
+    from plink.optimize.executors import executor
+    from plink.show.terminal import order as order_page
 
 
-class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
+class Gap(NamedTuple):
+    """What is missing from a result, and what to do about it."""
+
+    text: str
+    hint: str | None = None
+
+
+class Order(order_file.Order, frozen=True, kw_only=True, dict=True):
     """Hosts in rank order, with cost, bound and quality.
 
     The members of `plink.files.order.Order`, of which most are used: `hosts` and `names` in rank
     order, `ranks`, `cost`, `gap`, `gain`, `unused`.
 
     Attributes:
-        cluster: cluster that it was made of; None if it was read from a file
+        cluster: cluster that the order was made from; None if it was read from a file
     """
 
     IN_MEMORY: ClassVar = frozenset({"cluster"})
@@ -76,6 +78,34 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
     def notes(self) -> list[str]:
         """Reasons for caution about the order, one sentence each."""
         return list(notes_on(self))
+
+    @property
+    def gaps(self) -> list[Gap]:
+        """Hosts without a rank or a measurement, and an interrupt; none of a complete order."""
+        unreachable = () if self.cluster is None else self.cluster.unreachable
+        found = [
+            Gap(f"{failure.source} was unreachable and gets no rank") for failure in unreachable
+        ]
+        if self.solver.ended_by == "interrupt":
+            found.append(
+                Gap(
+                    "interrupted: this is the best order so far; whether its gain is noise was "
+                    "not checked"
+                )
+            )
+        if self.unmeasured_hosts:
+            found.append(
+                Gap(
+                    f"no measurement reaches {format_names(self.unmeasured_hosts)}",
+                    "the rank of such a host is arbitrary; probe it again, or leave it out",
+                )
+            )
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `plink order --json` prints."""
+        limits = {} if self.limiting is None else encode(self.limiting)
+        return order_file.summarize_order(self) | limits
 
     def save(self, path: PathName) -> None:
         """Write an order file atomically.
@@ -119,144 +149,51 @@ class Order(order_of_files.Order, frozen=True, kw_only=True, dict=True):
 
     def __str__(self) -> str:
         """Return the text that `plink order` prints."""
-        from plink.show.terminal.order import print_order  # noqa: PLC0415  who prints nothing ...
-
-        return page(lambda console: print_order(console, self))
+        return page(lambda console: order_page.print_order(console, self))
 
 
-def order(
-    cluster: Cluster,
-    *,
-    algorithm: str = "ring",
-    mesh: str | Mapping[str, int] | None = None,
-    traffic: str | Mapping[str, str | int] | None = None,
-    objective: Objective | None = None,
-    size: str | int = DEFAULT_SIZE,
-    ranks: int | None = None,
-    slots: int | None = None,
-    interleave: bool = False,
-    percentile: float | None = None,
-    distances: DistanceSource = "estimate",
-    time_limit_s: float = 2.0,
-    prove_s: float = 0.0,
-    engine: Engine = "cp-sat",
-    threads: int = 1,
-    seed: int = 0,
-    executor: str | None = None,
-    restarts: int = 8,
-    steps: int = 1_000_000,
-    progress: OnProgress | None = None,
-) -> Order:
-    """Find the rank order that makes a collective's algorithm cheap, and prove how good it is.
+def find_rank_order(cluster: Cluster, request: OrderRequest) -> Order:
+    """Find the rank order that makes a collective's algorithm fast, and say how good it is.
 
-    It is never worse than the order that the cluster has. An interrupt (Ctrl-C) ends the search
-    with the best order so far, whose `solver.ended_by` then is `interrupt`.
+    The result is never worse than the order in which the hosts are listed. Ctrl-C ends the search
+    and returns the best order so far, whose `solver.ended_by` is `interrupt`.
 
     Args:
-        cluster: hosts and what was measured between them.
-        algorithm: the collective's algorithm, as its library runs it (`plink.algorithms`).
-        mesh: dimensions of ranks whose groups each run a collective, in place of the algorithm, as
-            PyTorch's DeviceMesh has them, the last one's ranks being neighbours: `dp=4,tp=2`, or
-            sizes by name.
-        traffic: of its dimensions in an iteration: `tp=2GB,dp=halving-doubling:500MB`, or by name
-            the same or bytes; those left out carry nothing. None for `size` in each.
-        objective: `latency` sums round-trip times, `contention` predicts the time of flows that
-            share links, `bandwidth` widens the bottleneck. None for contention where uplinks are
-            known, bandwidth where no round-trip time is, else latency.
-        size: size of the buffer, for contention: `25MB`, `4KiB`, or bytes.
-        ranks: how many there are; None for all slots. The best hosts are chosen where
-            there are more than are needed.
-        slots: ranks on every host; None for the cluster's own.
-        interleave: let the ranks of a host be apart where that is cheaper.
-        percentile: of the round-trip times, which one stands for a pair; None for the cluster's.
-        distances: `estimate` draws a pair whose readings disagree towards others of its groups;
-            `readings` takes them as they are.
-        time_limit_s: seconds in all, but for `prove_s`: the search, its bound, and what stands
-            beside the order.
-        prove_s: seconds for an exact engine to find something strictly better, or to prove that
-            there is nothing.
-        engine: which one: `cp-sat` or `z3`.
-        threads: searches at the same time.
-        seed: decides every choice by chance.
-        executor: what runs `restarts` searches of `steps` moves each, which give the same order
-            anywhere: `local` (in `threads`), `dask://HOST:PORT` or `ray://HOST:PORT`. None for
-            searches that end with the time limit.
-        restarts: how many searches, each from a seed of its own.
-        steps: moves that each tries; a ring's search ends by itself.
-        progress: called some twenty times a second.
+        cluster: hosts and the readings between them.
+        request: what is asked for.
 
     Raises:
-        WrongUseError: an argument that cannot be, nothing was measured, or the algorithm does not
-            take so many ranks.
+        WrongUseError: an argument is not allowed, nothing was measured, or the algorithm does not
+            run on so many ranks.
     """
     known = checked_cluster(cluster, "order")
-    number("time_limit_s", time_limit_s, 1e-3, _MAX_SECONDS)
-    deadline = Deadline(time_limit_s)
-    whole("ranks", ranks, 1, _MAX_RANKS)
-    whole("slots", slots, 1, MAX_SLOTS)
-    whole("threads", threads, 1, _MAX_THREADS)
-    whole("seed", seed, 0, MAX_SEED)
-    whole("restarts", restarts, 1, 1 << 20)
-    whole("steps", steps, 1, 1 << 40)
-    number("prove_s", prove_s, 0.0, _MAX_SECONDS)
-    number("percentile", percentile, 0.0, 100.0)
-    check_choice("engine", engine, get_args(Engine))
-    check_choice("distances", distances, get_args(DistanceSource))
-    if objective is not None:
-        check_choice("objective", objective, get_args(Objective))
-    if mesh is None and traffic is not None:
-        raise WrongUseError("traffic needs a mesh", "give the mesh's dimensions: mesh='dp=4,tp=2'")
-    if mesh is not None and algorithm != "ring":
+    if request.executor is not None:
+        executor.check_address(request.executor)
+    found = find_order(known, request, search(request.progress, request.time_limit_s))
+    return copy_as(Order, found, cluster=known)
+
+
+def reuse_order(order: Order, request: OrderRequest, source: str) -> Order:
+    """Return an order that was found before, with the requested number of ranks per host.
+
+    Raises:
+        WrongUseError: the request is for another number of ranks than the order has.
+    """
+    found = order if request.slots is None else order_with_slots(order, request.slots)
+    if request.ranks not in (None, found.ranks):
         raise WrongUseError(
-            f"algorithm={algorithm!r} and a mesh exclude each other",
-            "name the algorithm of a dimension in traffic='tp=ring:2GB'",
+            f"{source}: the order has {format_count(found.ranks, 'rank')}, not {request.ranks}",
+            "plink order CLUSTER --ranks makes an order for that number",
         )
-    request = OrderRequest(
-        algorithm=algorithm,
-        objective=objective,
-        size_bytes=size_bytes(size),
-        seed=seed,
-        executor=executor,
-        restarts=restarts,
-        steps=steps,
-        time_limit_s=time_limit_s,
-        prove_s=prove_s,
-        engine=engine,
-        threads=threads,
-        ranks=ranks,
-        slots=slots,
-        is_interleaved=interleave,
-        percentile=percentile,
-        distances=distances,
-        mesh=None
-        if mesh is None
-        else parse_mesh(_pairs_text(mesh), _pairs_text(traffic), size_bytes(size)),
-    )
-    found = find_order(known, request, search(progress, time_limit_s), deadline=deadline)
-    result = copy_as(Order, found, cluster=known)
-    for failure in known.unreachable:
-        warn(f"{failure.source} was unreachable and gets no rank")
-    if found.solver.ended_by == "interrupt":
-        warn(
-            "interrupted: this is the best order so far; whether its gain is noise was not checked"
-        )
-    if found.unmeasured_hosts:
-        warn(
-            f"no measurement reaches {format_names(found.unmeasured_hosts)}: the rank of such a "
-            "host is arbitrary"
-        )
-    return result
+    return found if isinstance(found, Order) else copy_as(Order, found)
 
 
-@overload
-def _pairs_text(pairs: str | Mapping[str, str | int] | Mapping[str, int]) -> str: ...
-@overload
-def _pairs_text(pairs: str | Mapping[str, str | int] | None) -> str | None: ...
-def _pairs_text(pairs: str | Mapping[str, Any] | None) -> str | None:
-    """Return a mesh or its traffic as on the command line, such as `dp=4,tp=8`."""
-    if pairs is None or isinstance(pairs, str):
-        return pairs
-    return ",".join(f"{name}={value}" for name, value in pairs.items())
+def _warn(order: Order) -> None:
+    for gap in order.gaps:
+        warn(gap.text, stacklevel=4)
+
+
+order = keyword_function("order", find_rank_order, OrderRequest, _warn)
 
 
 def algorithms() -> dict[str, str]:

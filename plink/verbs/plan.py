@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 
 from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
+from plink.base.progress import OnProgress
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE
 from plink.base.text import format_count, rtt_text
@@ -18,7 +19,7 @@ from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import ALL_REDUCE, checked_collectives
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import PathName, copy_as, page
-from plink.verbs.progress import OnProgress, stages
+from plink.verbs.progress import stages
 from plink.verbs.warning import warn
 
 Kind = Literal["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]

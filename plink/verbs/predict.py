@@ -9,6 +9,7 @@ from typing import TypeVar, get_args, overload
 
 from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
+from plink.base.progress import OnProgress
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE, format_size
 from plink.base.text import format_count
@@ -22,7 +23,7 @@ from plink.plans.names import checked_collectives
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import page
 from plink.verbs.order import Order
-from plink.verbs.progress import OnProgress, stages
+from plink.verbs.progress import stages
 from plink.verbs.warning import warn
 
 T = TypeVar("T")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from plink.base.arguments import MAX_SEED, check_choice, nearest, number, whole
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.progress import OnProgress
 from plink.base.text import brief, format_count
 from plink.files import cluster as cluster_file
 from plink.files.hosts import Group
@@ -38,7 +39,7 @@ from plink.probes.via.options import SSH, ViaOptions
 from plink.verbs.cluster import Cluster
 from plink.verbs.errors import ProbeInterrupted, plinks_errors
 from plink.verbs.objects import PathName, copy_as
-from plink.verbs.progress import CallbackProgress, OnProgress
+from plink.verbs.progress import CallbackProgress
 from plink.verbs.warning import warn
 
 _SOURCE = "the cluster"

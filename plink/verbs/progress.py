@@ -3,33 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from plink.base.progress import OnProgress, Progress
 from plink.base.text import rtt_text, share_text
 from plink.solvers.search import SearchProgress
-
-
-@dataclass(frozen=True)
-class Progress:
-    """State of a running call; as text, `probing: 3 of 6`.
-
-    Args:
-        stage: what is being done, or a remark on it.
-        done: steps of it, or seconds of a search.
-        total: how many there are; None where there are no steps.
-    """
-
-    stage: str
-    done: float = 0.0
-    total: float | None = None
-
-    def __str__(self) -> str:
-        if self.total is None:
-            return self.stage
-        return f"{self.stage}: {self.done:.3g} of {self.total:.3g}"
-
-
-OnProgress = Callable[[Progress], None]
 
 
 class CallbackProgress:

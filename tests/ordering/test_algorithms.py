@@ -78,7 +78,7 @@ def test_trees_are_ordered_and_proved(engine: Engine):
 
 def test_uplinks_make_contention_the_objective_and_a_ring_leaves_each_rack_once():
     found = with_uplinks(racks_of_four(), 4)
-    order = find_order(found, OrderRequest(size_bytes=20_000_000, time_limit_s=QUICK_S))
+    order = find_order(found, OrderRequest(size=20_000_000, time_limit_s=QUICK_S))
     assert (order.objective, order.cost.size_bytes) == ("contention", 20_000_000)
     assert crossings(found, order.names) == 1
     # 2 x 15 rounds of a sixteenth, one at a time through 0.4 Gbit/s.

@@ -77,7 +77,7 @@ def test_a_ring_hardly_leaves_racks() -> None:
 
 def test_rounds_follow_racks_and_not_the_noise_of_the_bottleneck() -> None:
     cluster, _ = racks_by_bandwidth(32, 4, seed=53)
-    found = find_order(cluster, OrderRequest("halving-doubling", time_limit_s=1.5))
+    found = find_order(cluster, OrderRequest(algorithm="halving-doubling", time_limit_s=1.5))
     assert found.bandwidth is not None
     # Two of the five rounds leave racks, in place of all.
     assert found.bandwidth.sum_s_per_gbit < 0.7 * found.bandwidth.random_s_per_gbit
@@ -91,7 +91,7 @@ def test_a_slow_link_is_not_used() -> None:
     assert cluster.bandwidth is not None
     cluster.bandwidth.gbit_s[3, 8] = 0.5
     for algorithm in ("ring", "tree", "halving-doubling"):
-        found = find_order(cluster, OrderRequest(algorithm, time_limit_s=QUICK_S))
+        found = find_order(cluster, OrderRequest(algorithm=algorithm, time_limit_s=QUICK_S))
         assert found.bandwidth is not None
         assert found.bandwidth.bottleneck_gbit_s > 8.0
 

@@ -69,7 +69,7 @@ def test_no_bound_is_above_the_cheapest_order_there_is(kind, seed):
         for share in shares(seed):
             order = find_order(
                 cluster_of(hidden(whole, share, seed)),
-                OrderRequest(algorithm, time_limit_s=QUICK_S),
+                OrderRequest(algorithm=algorithm, time_limit_s=QUICK_S),
             )
             check_range(order, least_us)
 
@@ -131,7 +131,9 @@ def test_no_bound_of_a_choice_of_hosts_is_above_the_best_choice(ranks, seed):
 @with_seeds(1, 20)
 def test_no_bound_of_ranks_that_are_apart_is_above_the_best_placement(seed):
     whole = lognormal(4, seed)
-    request = OrderRequest("tree", ranks=6, slots=2, is_interleaved=True, time_limit_s=QUICK_S)
+    request = OrderRequest(
+        algorithm="tree", ranks=6, slots=2, interleave=True, time_limit_s=QUICK_S
+    )
     best = find_order(cluster_of(whole), request)
     for share in shares(seed):
         order = find_order(cluster_of(hidden(whole, share, seed)), request)
@@ -146,7 +148,7 @@ def test_no_bound_of_a_time_is_above_the_quickest_order(share, seed):
     for algorithm in ("gloo-ring", "openmpi-rabenseifner"):
         readings = lognormal(6, seed)
         np.fill_diagonal(readings, np.nan)
-        request = OrderRequest(algorithm, size_bytes=100, time_limit_s=QUICK_S)
+        request = OrderRequest(algorithm=algorithm, size=100, time_limit_s=QUICK_S)
         full = replace(whole, rtt=replace(whole.rtt, rtt_us={10.0: readings}))
         best = find_order(full, request)
         assert (best.objective, best.solver.ended_by) == ("contention", "exact")
@@ -164,7 +166,8 @@ def test_a_range_holds_the_true_cost_where_ways_round_are_no_shorter(algorithm, 
     whole = metric(16, seed)
     for share in shares(seed):
         order = find_order(
-            cluster_of(hidden(whole, share, seed)), OrderRequest(algorithm, time_limit_s=QUICK_S)
+            cluster_of(hidden(whole, share, seed)),
+            OrderRequest(algorithm=algorithm, time_limit_s=QUICK_S),
         )
         hosts = [int(name[1:]) for name in order.names]
         true_us = latency_cost(find(algorithm).form(16), whole, hosts)
@@ -179,8 +182,8 @@ def test_a_range_holds_the_true_cost_of_hosts_that_were_chosen(seed):
     whole = metric(9, seed)
     for request in (
         OrderRequest(ranks=6, time_limit_s=QUICK_S),
-        OrderRequest("tree", slots=2, ranks=7, time_limit_s=QUICK_S),
-        OrderRequest("tree", slots=2, ranks=7, is_interleaved=True, time_limit_s=QUICK_S),
+        OrderRequest(algorithm="tree", slots=2, ranks=7, time_limit_s=QUICK_S),
+        OrderRequest(algorithm="tree", slots=2, ranks=7, interleave=True, time_limit_s=QUICK_S),
     ):
         order = find_order(cluster_of(hidden(whole, 0.5, seed)), request)
         hosts = [int(name[1:]) for name in order.names]
@@ -210,7 +213,9 @@ def test_ranges_of_generated_data_centres_hold_the_true_cost_though_they_are_no_
 @with_seeds(1, 20)
 def test_an_engine_proves_only_what_the_lower_limits_prove(seed):
     whole = lognormal(7, seed)
-    request = OrderRequest("tree", time_limit_s=QUICK_S, prove_s=5.0, engine="brute-force")
+    request = OrderRequest(
+        algorithm="tree", time_limit_s=QUICK_S, prove_s=5.0, engine="brute-force"
+    )
     best_us = least_cost_us("tree", whole)
     for share in shares(seed):
         order = find_order(cluster_of(hidden(whole, share, seed)), request)

@@ -50,9 +50,7 @@ def test_ring_under_contention_leaves_each_of_three_racks_once():
     shuffled = np.random.default_rng(1).permutation(16).tolist()
     hosts = [found.hosts[place] for place in shuffled]
     mixed = replace(found, hosts=hosts)
-    request = OrderRequest(
-        algorithm="gloo-ring", ranks=12, size_bytes=20_000_000, time_limit_s=QUICK_S
-    )
+    request = OrderRequest(algorithm="gloo-ring", ranks=12, size=20_000_000, time_limit_s=QUICK_S)
     order = find_order(mixed, request)
     assert crossings(found, order.names) == 1
     assert order.cost.cost_us == pytest.approx(2 * 11 / 12 * 20e6 * 8 / 0.4e9 * 1e6, rel=0.01)
@@ -83,7 +81,8 @@ def test_a_ring_over_all_hosts_does_not_mind_their_slots():
 
 def test_several_ranks_a_host_keep_large_halves_at_home():
     order = find_order(
-        racks([4, 4], seed=3)[0], OrderRequest("halving-doubling", slots=2, time_limit_s=QUICK_S)
+        racks([4, 4], seed=3)[0],
+        OrderRequest(algorithm="halving-doubling", slots=2, time_limit_s=QUICK_S),
     )
     # Ranks of a host are none apart: three rounds of four go over the network, one between racks.
     assert order.ranks == 16
@@ -92,12 +91,12 @@ def test_several_ranks_a_host_keep_large_halves_at_home():
 
 def test_nccls_tree_is_one_of_hosts():
     found = racks([4, 4], seed=3)[0]
-    one = find_order(found, OrderRequest("nccl-tree", time_limit_s=QUICK_S))
-    eight = find_order(found, OrderRequest("nccl-tree", slots=8, time_limit_s=QUICK_S))
+    one = find_order(found, OrderRequest(algorithm="nccl-tree", time_limit_s=QUICK_S))
+    eight = find_order(found, OrderRequest(algorithm="nccl-tree", slots=8, time_limit_s=QUICK_S))
     assert eight.cost.cost_us == one.cost.cost_us
     assert eight.ranks == 64
     with pytest.raises(WrongUseError, match="nccl-tree runs over hosts"):
-        find_order(uneven([4, 4], [1, 2]), OrderRequest("nccl-tree", ranks=8))
+        find_order(uneven([4, 4], [1, 2]), OrderRequest(algorithm="nccl-tree", ranks=8))
 
 
 @pytest.mark.parametrize("has_uplinks", [False, True])
@@ -105,11 +104,11 @@ def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool)
     found = alike(4, 3)
     if has_uplinks:
         found = with_uplinks(found, 4)
-    adjacent = OrderRequest("halving-doubling", ranks=8, time_limit_s=QUICK_S)
+    adjacent = OrderRequest(algorithm="halving-doubling", ranks=8, time_limit_s=QUICK_S)
     together = find_order(found, adjacent)
     # A search of so little time finds the best only where it gets a processor.
     for limit_s in (QUICK_S, 1.0, 30.0):
-        apart = find_order(found, replace(adjacent, is_interleaved=True, time_limit_s=limit_s))
+        apart = find_order(found, replace(adjacent, interleave=True, time_limit_s=limit_s))
         if (found_slots := sorted(host.slots for host in apart.hosts)) == [2, 2, 2, 2]:
             break
     # Three to a host cut every round; two on each of four hosts keep one at home.
@@ -117,13 +116,13 @@ def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool)
     assert apart.cost.cost_us < together.cost.cost_us
     assert apart.cost.lower_bound_us <= apart.cost.cost_us
     assert found_slots == [2, 2, 2, 2]
-    ring = find_order(found, replace(adjacent, algorithm="ring", is_interleaved=True))
+    ring = find_order(found, replace(adjacent, algorithm="ring", interleave=True))
     assert ring.host_of_rank is None
 
 
 def test_more_slots_than_are_searched_one_by_one_are_refused():
     with pytest.raises(WrongUseError, match="up to 4,096 slots, and there are 4,800"):
-        find_order(alike(4, 1200), OrderRequest("tree", ranks=8, is_interleaved=True))
+        find_order(alike(4, 1200), OrderRequest(algorithm="tree", ranks=8, interleave=True))
 
 
 def test_not_enough_slots_is_one_sentence(
@@ -210,7 +209,9 @@ def test_slots_are_known_that_hosts_had_before_ranks_took_them():
 
 
 def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):
-    request = OrderRequest("halving-doubling", ranks=8, time_limit_s=QUICK_S, is_interleaved=True)
+    request = OrderRequest(
+        algorithm="halving-doubling", ranks=8, time_limit_s=QUICK_S, interleave=True
+    )
     found = find_order(alike(4, 3), request)
     order = replace(found, seconds=1.0)
     if order.host_of_rank is None:

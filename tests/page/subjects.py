@@ -74,7 +74,7 @@ def without(cluster: Cluster, pairs: list[tuple[int, int]]) -> Cluster:
 
 def ordered(cluster: Cluster, algorithm: str = "ring") -> Order:
     """An order of its hosts, found in no time."""
-    return find_order(cluster, OrderRequest(algorithm, time_limit_s=0.2))
+    return find_order(cluster, OrderRequest(algorithm=algorithm, time_limit_s=0.2))
 
 
 def subject(cluster: Cluster, *orders: Order) -> Subject:

@@ -116,7 +116,8 @@ def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
             raise WrongUseError(
                 f"{found.name} cannot take the ranks of {host.name!r} apart: "
                 f"{found.adjacent_because}",
-                "make the order without interleave=True, which keeps them adjacent",
+                "make the order without {interleave=}, which keeps them adjacent",
+                arguments={"interleave": True},
             )
         seen.add(host.name)
 

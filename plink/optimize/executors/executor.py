@@ -80,8 +80,9 @@ def executor_at(address: str, threads: int) -> Executor:
         adapter = importlib.import_module(f"plink.optimize.executors.{engine}_executor")
     except ImportError:
         raise WrongUseError(
-            f"executor={engine}:// needs {engine}, which is not installed",
+            f"{{executor=}} needs {engine}, which is not installed",
             f"pip install {_ENGINES[engine]}",
+            arguments={"executor": f"{engine}://"},
         ) from None
     made: Executor = adapter.create_executor(place)
     return made

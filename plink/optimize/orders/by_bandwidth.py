@@ -178,25 +178,28 @@ def _refuse(request: OrderRequest) -> None:
     """Raise for options that only other objectives accept."""
     if request.percentile is not None:
         raise WrongUseError(
-            f"percentile={request.percentile:g} applies to round-trip times, but this order goes "
-            "by bandwidth",
+            "{percentile=} applies to round-trip times, but this order goes by bandwidth",
             "leave it out, or name another objective",
+            arguments=vars(request),
         )
     if request.prove_s > 0.0:
         raise WrongUseError(
             "an exact engine cannot prove an order by bandwidth",
             "its search proves a bound by itself; "
-            f"prove_s={request.prove_s:g} takes objective=latency",
+            "{prove_s=} takes {objective=latency}",
+            arguments=vars(request),
         )
     if request.executor is not None:
         raise WrongUseError(
             "an order by bandwidth goes by time, and an executor runs searches counted in steps",
-            f"executor={request.executor} takes objective=latency or objective=contention",
+            "{executor=} takes {objective=latency} or {objective=contention}",
+            arguments=vars(request),
         )
-    if request.is_interleaved:
+    if request.interleave:
         raise WrongUseError(
             "ranks of a host stay together in an order by bandwidth",
-            "interleave=True takes objective=latency or objective=contention",
+            "{interleave=} takes {objective=latency} or {objective=contention}",
+            arguments=vars(request),
         )
 
 

@@ -51,11 +51,12 @@ class Domains:
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
         if len(numbers) == len(names):
             return None
-        if request.is_interleaved or request.prove_s > 0.0:
-            given = "interleave=True" if request.is_interleaved else f"prove_s={request.prove_s:g}"
+        if request.interleave or request.prove_s > 0.0:
+            given = "interleave" if request.interleave else "prove_s"
             raise WrongUseError(
-                f"hosts have NVLink domains, which {given} does not keep together",
+                f"hosts have NVLink domains, which {{{given}=}} does not keep together",
                 "leave it out, or remove the hosts' domains from the cluster file",
+                arguments=vars(request),
             )
         return cls(np.array([numbers[name] for name in names], dtype=np.intp))
 

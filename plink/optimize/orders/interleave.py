@@ -37,8 +37,9 @@ def check_size(layout: RankLayout) -> None:
     slots = sum(layout.slots)
     if slots > _MOST_SLOTS:
         raise WrongUseError(
-            f"interleave=True takes up to {_MOST_SLOTS:,} slots, and there are {slots:,}",
+            f"{{interleave=}} takes up to {_MOST_SLOTS:,} slots, and there are {slots:,}",
             "without it the ranks of a host are adjacent, and any number of slots is allowed",
+            arguments={"interleave": True},
         )
 
 

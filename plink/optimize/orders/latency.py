@@ -170,8 +170,8 @@ class LatencyObjective:
             raise WrongUseError(
                 "an exact engine cannot prove a choice of hosts, or the order of hosts with "
                 "different numbers of slots",
-                f"prove_s={time_limit_s:g} needs all hosts, with as many slots each, or a ring of "
-                "any slots",
+                "{prove_s=} needs all hosts, with as many slots each, or a ring of any slots",
+                arguments={"prove_s": time_limit_s},
             )
         limits = self.limits
         search_s = time_limit_s if limits is None else time_limit_s / 2.0
@@ -181,11 +181,11 @@ class LatencyObjective:
                 below = prove(form, limits.lowest_us, verdict.order, search_s, engine)
                 verdict = self._told_of_gaps(limits, found, verdict, below)
         except EngineMissingError as error:
-            hint = (
-                f"pip install {error.package}, or leave out prove_s={time_limit_s:g} to go without "
-                "a proof"
-            )
-            raise WrongUseError(str(error), hint) from None
+            raise WrongUseError(
+                str(error),
+                f"pip install {error.package}, or leave out {{prove_s=}} to go without a proof",
+                arguments={"prove_s": time_limit_s},
+            ) from None
         better = replace(
             found,
             order=verdict.order,

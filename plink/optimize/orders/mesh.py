@@ -21,15 +21,17 @@ def for_mesh(request: OrderRequest) -> OrderRequest:
     Raises:
         WrongUseError: another number of ranks is asked for than the mesh has.
     """
-    mesh = request.mesh
+    mesh = request.device_mesh
+    own = request.custom_algorithm
     if mesh is None:
-        return request if request.own is None else replace(request, algorithm=request.own.name)
+        return request if own is None else replace(request, algorithm=own.name)
     if request.ranks not in (None, mesh.ranks):
         raise WrongUseError(
             f"the mesh {mesh.text} has {format_count(mesh.ranks, 'rank')}, not {request.ranks}",
-            f"leave out ranks={request.ranks}",
+            "leave out {ranks=}",
+            arguments={"ranks": request.ranks},
         )
-    return replace(request, algorithm=MESH, ranks=mesh.ranks, size_bytes=mesh.size_bytes)
+    return replace(request, algorithm=MESH, ranks=mesh.ranks, size=mesh.size_bytes)
 
 
 def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
@@ -38,14 +40,14 @@ def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
     Raises:
         WrongUseError: it is unknown, or not run with so many ranks.
     """
-    if request.own is not None:
-        reason = request.own.refusal(layout.ranks)
+    if request.custom_algorithm is not None:
+        reason = request.custom_algorithm.refusal(layout.ranks)
         if reason is not None:
             raise WrongUseError(reason)
-        return request.own
-    if request.mesh is None:
+        return request.custom_algorithm
+    if request.device_mesh is None:
         return algorithm_for(request.algorithm, layout)
-    return mesh_algorithm(request.mesh)
+    return mesh_algorithm(request.device_mesh)
 
 
 def mesh_algorithm(mesh: Mesh, name: str = MESH) -> Algorithm:

@@ -192,9 +192,10 @@ def _state_problem(
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
             "an exact engine cannot prove a time under contention",
-            f"leave out prove_s={request.prove_s:g}, or use objective=latency",
+            "leave out {prove_s=}, or use {objective=latency}",
+            arguments=vars(request),
         )
-    if request.is_interleaved:
+    if request.interleave:
         from plink.optimize.orders.interleave import check_size  # noqa: PLC0415
 
         check_size(layout)
@@ -240,7 +241,7 @@ def _search(
     objective, domains = problem.objective, problem.domains
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
-    is_interleaved = request.is_interleaved and objective.layout is problem.layout
+    is_interleaved = request.interleave and objective.layout is problem.layout
     searched = objective if domains is None else domains.search(objective)
     if request.executor is not None:
         from plink.optimize.orders.restarts import by_restarts  # noqa: PLC0415
@@ -343,7 +344,7 @@ def _order_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Orde
         solver=Solver("none", {"time_limit_s": request.time_limit_s}, request.seed, 0, "exact"),
         seconds=0.0,
         groups=tuple(cluster.groups),
-        mesh=request.mesh,
+        mesh=request.device_mesh,
         way=cluster.way,
         made_from=order_basis(cluster, "latency"),
     )

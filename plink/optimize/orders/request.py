@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from plink.base.size import DEFAULT_SIZE_BYTES
-from plink.files.mesh import Mesh
-from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import Solution
+from plink.base.arguments import MAX_SEED, size_bytes
+from plink.base.lazy import lazy_imports
+from plink.base.request import option
+from plink.base.size import DEFAULT_SIZE
+
+with lazy_imports():
+    from plink.files import mesh as mesh_file
+    from plink.solvers.limits import deadline as deadlines
 
 if TYPE_CHECKING:
+    from plink.base.progress import OnProgress
+    from plink.solvers.collectives.algorithm import Algorithm
     from plink.solvers.exact.prove import Engine
+    from plink.solvers.limits.deadline import Deadline
+    from plink.solvers.search import Solution
 
 DistanceSource = Literal["estimate", "readings"]
+Objective = Literal["latency", "contention", "bandwidth"]
 
 # The share of the time limit for pricing random orders; and what that may take after an interrupt.
 RANDOM_SHARE = 0.05
@@ -23,57 +33,170 @@ _AFTER_INTERRUPT_S = 0.1
 # What pricing them may take where no time is left: a single one says little.
 _LEAST_RANDOM_S = 0.05
 
+MAX_SECONDS = 86_400
+MAX_RANKS = 1 << 24
+MAX_SLOTS = 1 << 16
+
+DISTANCES_HELP = (
+    "Distance of a pair: the best estimate, which draws a pair with disagreeing readings towards "
+    "others of its groups, or the readings as measured."
+)
+
 
 def random_deadline(limit_s: float, found: Solution) -> Deadline:
     """Return the deadline for pricing random orders after a search."""
     limit_s = min(limit_s, _AFTER_INTERRUPT_S) if found.is_interrupted else limit_s
-    return Deadline(max(_LEAST_RANDOM_S, limit_s))
+    return deadlines.Deadline(max(_LEAST_RANDOM_S, limit_s))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OrderRequest:
-    """Request for an order: the algorithm, its objective, and limits of the search.
+    """What to optimise, for how many ranks, and how long to search.
 
-    Args:
-        algorithm: a name of `plink.solvers.collectives.registry`.
-        objective: `latency`, `contention` or `bandwidth`; None for contention where the groups'
-            uplinks are known, else latency, and bandwidth where no round-trip time is known.
-        size_bytes: size of the buffer, for contention.
-        percentile: of round-trip times, which one stands for a pair; None for the cluster's choice.
-        distances: `estimate` of pairs whose readings disagree, from their groups, or `readings` as
-            they are.
-        ranks: how many; None for as many as there are slots. Hosts that are not needed are chosen.
-        slots: slots of every host; None for the cluster's.
-        is_interleaved: the ranks of a host need not be adjacent.
-        time_limit_s: for all of it: the search, the bound, the check of the gain, and what stands
-            beside the order.
-        prove_s: for an exact engine afterwards, 0 for none.
-        engine: which one.
-        threads: searches at the same time.
-        seed: decides every choice by chance; 0 to 2^63 - 1.
-        mesh: mesh of the ranks, whose dimensions run in place of one algorithm.
-        own: an algorithm that has no name there, in place of one: what a trace sends.
-        executor: what runs `restarts` searches of `steps` each, whatever time they take: `local`,
-            `dask://HOST:PORT` or `ray://HOST:PORT`; None for searches that end with the time limit.
-        restarts: how many, each from a seed of its own.
-        steps: moves that each tries; a ring's search ends by itself.
+    Attributes:
+        custom_algorithm: algorithm without a name, such as a trace's traffic, in place of
+            `algorithm`.
+        progress: called about twenty times a second while searching; None for no reports.
     """
 
-    algorithm: str = "ring"
-    objective: str | None = None
-    size_bytes: int = DEFAULT_SIZE_BYTES
-    percentile: float | None = None
-    distances: DistanceSource = "estimate"
-    ranks: int | None = None
-    slots: int | None = None
-    is_interleaved: bool = False
-    time_limit_s: float = 2.0
-    prove_s: float = 0.0
-    engine: Engine = "cp-sat"
-    threads: int = 1
-    seed: int = 0
-    mesh: Mesh | None = None
-    own: Algorithm | None = None
-    executor: str | None = None
-    restarts: int = 8
-    steps: int = 1_000_000
+    algorithm: str = option(
+        "ring",
+        "--algo",
+        metavar="NAME",
+        help="Collective algorithm that the order is for: ring, halving-doubling, tree, bcube, "
+        "gloo-ring, openmpi-rabenseifner, ... (--list-algorithms).",
+    )
+    mesh: str | Mapping[str, int] | mesh_file.Mesh | None = option(
+        None,
+        kind="text",
+        metavar="SIZES",
+        excludes={"algorithm": "name the algorithm of a dimension in {traffic=tp=ring:2GB}"},
+        help="Order ranks for the dimensions of a mesh instead of {algorithm}, each of whose "
+        "groups runs a collective. As in PyTorch's DeviceMesh, the last dimension's ranks are "
+        "neighbours. Example: {mesh=dp=4,pp=2,tp=2} "
+        "{traffic=tp=20GB,dp=halving-doubling:2GB,pp=100MB}",
+    )
+    traffic: str | Mapping[str, str | int] | None = option(
+        None,
+        kind="text",
+        metavar="BYTES",
+        needs=("mesh", "dp=4,tp=2"),
+        excludes={"size": "leave one of them out"},
+        help="Bytes (or shares) that each dimension of the mesh moves per iteration, and "
+        "optionally its algorithm as ALGO:BYTES; by default pp is a chain, ep all-to-all and "
+        "others a ring. Dimensions left out have no traffic (default: {size} in each).",
+    )
+    objective: Objective | None = option(
+        None,
+        help="Cost to minimise: the sum of latencies, the predicted time of flows that share "
+        "links, or the time of a Gbit over the bottleneck (default: contention if the file holds "
+        "uplinks, else latency; bandwidth if it holds no round-trip times).",
+    )
+    size: str | int = option(
+        DEFAULT_SIZE, kind="size", help="Size of the buffer, for contention: 20MB, 4KiB, 1024."
+    )
+    ranks: int | None = option(
+        None,
+        metavar="N",
+        low=1,
+        high=MAX_RANKS,
+        help="Number of ranks (default: all slots). If there are more hosts than needed, the best "
+        "are chosen.",
+    )
+    slots: int | None = option(
+        None, low=1, high=MAX_SLOTS, help="Ranks on every host (default: the file's slots)."
+    )
+    interleave: bool = option(
+        False,
+        help="Allow ranks of a host not to be adjacent where that is cheaper; not every launcher "
+        "supports it.",
+    )
+    percentile: float | None = option(
+        None,
+        low=0,
+        high=100,
+        help="Percentile that stands for a pair (default: the file's reading).",
+    )
+    distances: DistanceSource = option("estimate", help=DISTANCES_HELP)
+    time_limit_s: float = option(
+        2.0,
+        "--time-limit",
+        low=0,
+        high=MAX_SECONDS,
+        is_above_low=True,
+        help="Seconds for everything but reading the file.",
+    )
+    seed: int = option(0, low=0, high=MAX_SEED, help="Seed of the random choices.")
+    prove_s: float = option(
+        0.0,
+        "--prove",
+        metavar="SECONDS",
+        low=0,
+        high=MAX_SECONDS,
+        shows_default=False,
+        help="Seconds in which an exact engine searches for a better order, or proves that there "
+        "is none.",
+    )
+    engine: Engine = option(
+        "cp-sat",
+        kind="choice",
+        choices=("cp-sat", "z3"),
+        help="Exact engine of {prove_s}: OR-Tools' CP-SAT, or Z3 as in Luo 2020.",
+    )
+    threads: int = option(1, low=1, high=1024, help="Number of search threads.")
+    executor: str | None = option(
+        None,
+        metavar="WHERE",
+        excludes={"time_limit_s": "limit the search with {restarts} and {steps}"},
+        help="Search by {restarts} of {steps} each, not by time, on an executor: local "
+        "({threads}), dask://HOST:PORT or ray://HOST:PORT. The same seed gives the same order "
+        "everywhere.",
+    )
+    restarts: int = option(
+        8,
+        low=1,
+        high=1 << 20,
+        needs=("executor", "local"),
+        help="With {executor}: number of searches, each with its own seed.",
+    )
+    steps: int = option(
+        1_000_000,
+        low=1,
+        high=1 << 40,
+        needs=("executor", "local"),
+        help="With {executor}: moves that each search tries (a search for a ring ends by itself).",
+    )
+    custom_algorithm: Algorithm | None = None
+    progress: OnProgress | None = field(default=None, compare=False, repr=False)
+
+    def validate(self) -> None:
+        """Raise if the mesh or its traffic cannot be read."""
+        _ = self.device_mesh
+
+    @cached_property
+    def size_bytes(self) -> int:
+        """Size of the buffer in bytes.
+
+        Raises:
+            WrongUseError: `size` is not a size.
+        """
+        return size_bytes(self.size)
+
+    @cached_property
+    def device_mesh(self) -> mesh_file.Mesh | None:
+        """The mesh with its traffic; None for an order of one algorithm.
+
+        Raises:
+            WrongUseError: `mesh` or `traffic` does not describe one.
+        """
+        if self.mesh is None or not isinstance(self.mesh, str | Mapping):
+            return self.mesh
+        traffic = None if self.traffic is None else _pairs_text(self.traffic)
+        return mesh_file.parse_mesh(_pairs_text(self.mesh), traffic, self.size_bytes)
+
+
+def _pairs_text(pairs: str | Mapping[str, str | int] | Mapping[str, int]) -> str:
+    """Return a mesh or its traffic as the command line has it, such as `dp=4,tp=8`."""
+    if isinstance(pairs, str):
+        return pairs
+    return ",".join(f"{name}={value}" for name, value in pairs.items())

@@ -37,11 +37,12 @@ def by_restarts(
         WrongUseError: such a search goes by time alone, or there is no such engine.
         PlinkError: the engine failed.
     """
-    if request.is_interleaved or not objective.goes_by_steps:
+    if request.interleave or not objective.goes_by_steps:
         raise WrongUseError(
             "an executor runs searches that are counted in steps, and this one goes by time: ranks "
             "apart, or hosts with different numbers of slots",
-            f"leave out executor={request.executor}",
+            "leave out {executor=}",
+            arguments={"executor": request.executor},
         )
     seeds = np.random.SeedSequence(request.seed).generate_state(request.restarts, np.uint64)
     engine = executor_at(request.executor or "local", request.threads)

@@ -41,9 +41,10 @@ def order_with_slots(order: Order, slots: int) -> Order:
         return order
     if not order.is_ring_of_hops or order.unused:
         raise WrongUseError(
-            f"the order was made for {format_count(order.ranks, 'rank')}, and slots={slots} makes "
+            f"the order was made for {format_count(order.ranks, 'rank')}, and {{slots=}} makes "
             f"it {format_count(slots * len(order.hosts), 'rank')}",
             "run plink order CLUSTER with that option to make a new order",
+            arguments={"slots": slots},
         )
     return replace(order, hosts=with_slots(order.hosts, slots))
 
@@ -60,9 +61,8 @@ def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
         raise WrongUseError(
             f"{format_count(ranks, 'rank')} do not fit on {format_count(len(hosts), 'host')} with "
             f"{format_count(sum(slots), 'slot')} in all",
-            f"slots={needed} gives every host as many as that takes"
-            if needed <= MAX_SLOTS
-            else None,
+            "{slots=} gives every host as many as that takes" if needed <= MAX_SLOTS else None,
+            arguments={"slots": needed},
         )
     return RankLayout(slots, sum(slots) if ranks is None else ranks)
 
@@ -121,7 +121,8 @@ def build_peer_layout(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
         raise WrongUseError(
             f"{algorithm.name} runs over hosts, and how many those are depends on which of them "
             "are chosen, as they have different numbers of slots",
-            f"leave out ranks={layout.ranks}, or give all hosts as many slots",
+            "leave out {ranks=}, or give all hosts as many slots",
+            arguments={"ranks": layout.ranks},
         )
     hosts = layout.hosts if layout.takes_all_hosts else layout.fewest_hosts
     return RankLayout([1] * layout.hosts, hosts)
@@ -202,7 +203,7 @@ def compose_order(
         filled_pairs=gaps.filled_pairs,
         unmeasured_hosts=[name for name in gaps.unmeasured_hosts if name in names],
         groups=tuple(cluster.groups),
-        mesh=request.mesh,
+        mesh=request.device_mesh,
         way=cluster.way,
         made_from=order_basis(cluster, objective),
         **figures,

@@ -1,0 +1,224 @@
+"""Requests of verbs: frozen dataclasses that options, checks and keyword arguments come from.
+
+Each field that a user may set is an `option`: its flag, help, limits and the options that it
+excludes or needs. The command line makes its options from them (`plink.cli.request_options`), and
+the library its functions' keywords, documentation and checks (`keyword_function`).
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import typing
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
+from inspect import Signature, signature
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from plink.base.arguments import check_choice, flag, number, size_bytes, whole
+from plink.base.errors import WrongUseError, spell_arguments, spell_keyword
+from plink.base.lazy import lazy_imports
+
+with lazy_imports():
+    import textwrap
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Concatenate
+
+    from typing_extensions import ParamSpec
+
+    Keywords = ParamSpec("Keywords")
+
+Subject = TypeVar("Subject")
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
+Kind = Literal["flag", "choice", "whole", "number", "text", "size"]
+
+# Columns of the library's documentation.
+_WIDTH = 100
+_KEY = "plink.option"
+_KINDS: Mapping[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Option:
+    """Option of a verb.
+
+    Attributes:
+        name: name of the request's field, which is the library's keyword.
+        flag: how the command line spells it, such as `--time-limit`.
+        help: help text of the command line and of the library, with marks for other options
+            (`plink.base.errors.spell_arguments`).
+        kind: kind of its values; `size` is a size in bytes such as `25MB`.
+        default: value where the user gives none.
+        choices: allowed values of a `choice`.
+        low, high: limits of a `whole` or a `number`, both allowed.
+        is_above_low: whether `low` itself is not allowed.
+        metavar: what the help shows in place of a value.
+        shows_default: whether the help shows the default.
+        excludes: options that cannot be given beside it, each with a hint or None.
+        needs: option that must be given beside it, and an example of its value.
+    """
+
+    name: str
+    flag: str
+    help: str
+    kind: Kind
+    default: Any
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    is_above_low: bool = False
+    metavar: str | None = None
+    shows_default: bool = True
+    excludes: Mapping[str, str | None] = field(default_factory=dict)
+    needs: tuple[str, str] | None = None
+
+    def check(self, value: object) -> None:
+        """Raise if the option cannot have this value; None passes.
+
+        Raises:
+            WrongUseError: naming the option and what it may be.
+        """
+        if value is None:
+            return
+        if self.kind == "flag":
+            flag(self.name, value)
+        elif self.kind == "choice":
+            check_choice(self.name, value, self.choices)
+        elif self.kind == "whole":
+            whole(self.name, value, int(self.low or 0), int(self.high or 0))
+        elif self.kind == "number":
+            low = 1e-3 if self.is_above_low else self.low or 0.0
+            number(self.name, value, low, self.high or 0.0)
+        elif self.kind == "size" and isinstance(value, str | int):
+            size_bytes(value)
+
+
+def option(default: Any, flag: str | None = None, **settings: Any) -> Any:
+    """Return a dataclass field that is an option of a verb.
+
+    Args:
+        default: the field's default.
+        flag: the command line's spelling; None for the field's name with dashes.
+        settings: other attributes of `Option`. `kind` and `choices` come from the field's type
+            where they are left out.
+    """
+    return field(default=default, metadata={_KEY: {"flag": flag, **settings}})
+
+
+@functools.cache
+def options_of(request: type) -> Mapping[str, Option]:
+    """Return the options of a request class, by the names of its fields."""
+    given = {item.name: item for item in fields(request) if _KEY in item.metadata}
+    found = {}
+    for name, item in given.items():
+        settings = dict(item.metadata[_KEY])
+        if "kind" not in settings:
+            kind, choices = _resolve_kind(str(item.type), request)
+            settings = {"kind": kind, "choices": choices, **settings}
+        settings["flag"] = settings["flag"] or f"--{name.replace('_', '-')}"
+        found[name] = Option(name=name, default=item.default, **settings)
+    return found
+
+
+def _resolve_kind(annotation: str, request: type) -> tuple[Kind, tuple[str, ...]]:
+    """Return the kind of a field's values and its choices, from its annotation."""
+    holder = type("", (), {"__annotations__": {"value": annotation}})
+    hint = typing.get_type_hints(holder, vars(sys.modules[request.__module__]))["value"]
+    parts = get_args(hint) if _is_union(hint) else (hint,)
+    (kind,) = (part for part in parts if part is not type(None))
+    if get_origin(kind) is Literal:
+        return "choice", get_args(kind)
+    return _KINDS[kind], ()
+
+
+def _is_union(hint: Any) -> bool:
+    return get_origin(hint) is Union or type(hint).__name__ == "UnionType"
+
+
+def check_request(request: Any, given: Collection[str] | None = None) -> None:
+    """Raise if a request's values are not allowed, or not together.
+
+    A request that has more to check than its options can say has a method `validate`.
+
+    Args:
+        request: instance of a request class.
+        given: names of the options that the user gave; None for those that differ from their
+            defaults.
+
+    Raises:
+        WrongUseError: naming the option in its `arguments`.
+    """
+    kind: type = type(request)
+    options = options_of(kind)
+    values = {name: getattr(request, name) for name in options}
+    for name, value in values.items():
+        options[name].check(value)
+    if given is None:
+        given = [name for name, value in values.items() if value != options[name].default]
+    for name in given:
+        chosen = options.get(name)
+        if chosen is None:
+            continue
+        for other, hint in chosen.excludes.items():
+            if other in given:
+                raise WrongUseError(
+                    f"{{{other}}} and {{{name}}} exclude each other", hint, arguments=values
+                )
+        if chosen.needs is not None and chosen.needs[0] not in given:
+            needed, example = chosen.needs
+            raise WrongUseError(
+                f"{{{name}}} needs {{{needed}}}",
+                f"{{{needed}={example}}}",
+                arguments=values,
+            )
+    validate: Callable[[], None] = getattr(request, "validate", lambda: None)
+    validate()
+
+
+def keyword_function(
+    name: str,
+    run: Callable[[Subject, Request], Result],
+    request: Callable[Keywords, Request],
+    finish: Callable[[Result], None] = lambda _: None,
+) -> Callable[Concatenate[Subject, Keywords], Result]:
+    """Return the library's function of a verb, whose keywords are the fields of its request.
+
+    Args:
+        name: function's name.
+        run: the verb: takes the cluster or file that it is about, and the request.
+        request: the request's class.
+        finish: called with the result before it is returned, for warnings.
+    """
+    options = options_of(request)
+
+    @functools.wraps(run)
+    def function(
+        subject: Subject, /, *arguments: Keywords.args, **keywords: Keywords.kwargs
+    ) -> Result:
+        chosen = request(*arguments, **keywords)
+        check_request(chosen)
+        result = run(subject, chosen)
+        finish(result)
+        return result
+
+    function.__name__ = function.__qualname__ = name
+    first = next(iter(signature(run).parameters.values()))
+    function.__signature__ = Signature(  # type: ignore[attr-defined]
+        [first, *signature(request).parameters.values()]
+    )
+    described = "\n".join(
+        textwrap.fill(
+            f"{name}: {spell_arguments(each.help, options, spell_keyword)}",
+            width=_WIDTH,
+            initial_indent=8 * " ",
+            subsequent_indent=12 * " ",
+            break_on_hyphens=False,
+        )
+        for name, each in options.items()
+    )
+    function.__doc__ = (run.__doc__ or "").replace("        request: what is asked for.", described)
+    return function
