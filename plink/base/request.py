@@ -8,6 +8,7 @@ the library its functions' keywords, documentation and checks (`keyword_function
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import typing
 from collections.abc import Callable, Collection, Mapping
@@ -17,10 +18,6 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from plink.base.arguments import check_choice, flag, number, size_bytes, whole
 from plink.base.errors import WrongUseError, spell_arguments, spell_keyword
-from plink.base.lazy import lazy_imports
-
-with lazy_imports():
-    import textwrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +35,8 @@ Kind = Literal["flag", "choice", "whole", "number", "text", "size"]
 
 # Columns of the library's documentation.
 _WIDTH = 100
+# Its description and those of further arguments, in the docstring of a verb.
+_REQUEST = re.compile(r"        request: .*\n(        .*\n)*")
 _KEY = "plink.option"
 _KINDS: Mapping[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
 
@@ -211,14 +210,18 @@ def keyword_function(
         [first, *signature(request).parameters.values()]
     )
     described = "\n".join(
-        textwrap.fill(
-            f"{name}: {spell_arguments(each.help, options, spell_keyword)}",
-            width=_WIDTH,
-            initial_indent=8 * " ",
-            subsequent_indent=12 * " ",
-            break_on_hyphens=False,
-        )
+        _fold(f"{name}: {spell_arguments(each.help, options, spell_keyword)}")
         for name, each in options.items()
     )
-    function.__doc__ = (run.__doc__ or "").replace("        request: what is asked for.", described)
+    function.__doc__ = _REQUEST.sub(lambda _: f"{described}\n", run.__doc__ or "", count=1)
     return function
+
+
+def _fold(text: str) -> str:
+    """Return an argument's description in lines of a docstring."""
+    lines = [""]
+    for word in text.split():
+        if len(lines[-1]) + len(word) > _WIDTH - 13:
+            lines.append("")
+        lines[-1] += f"{word} "
+    return "        " + "\n            ".join(line.rstrip() for line in lines)

@@ -30,6 +30,7 @@ with lazy_imports():
     from plink.show.terminal import order as order_page
     from plink.simulate import trace_algorithm
     from plink.simulate.traces import files as trace_files
+    from plink.solvers.limits import deadline as deadlines
     from plink.verbs import cluster as cluster_verb
     from plink.verbs import objects
     from plink.verbs import order as order_verb
@@ -211,9 +212,9 @@ def _find(file: str, request: OrderRequest, format_name: str | None) -> order_ve
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = slots.with_slots(cluster.hosts, request.slots)
         launchers.render(format_name, slotted, cluster.groups)
-    left_s = max(1e-3, request.time_limit_s - spent_s)
+    deadline = deadlines.Deadline(request.time_limit_s - spent_s)
     with _show_progress() as show:
-        return find_rank_order(cluster, replace(request, time_limit_s=left_s, progress=show))
+        return find_rank_order(cluster, replace(request, progress=show), deadline)
 
 
 def _note_unused(request: OrderRequest) -> None:

@@ -21,6 +21,7 @@ from plink.optimize.orders.quality import against_random, notes_on
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import order_with_slots
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
+from plink.solvers.limits.deadline import Deadline
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import PathName, copy_as, page
 from plink.verbs.progress import search
@@ -152,7 +153,9 @@ class Order(order_file.Order, frozen=True, kw_only=True, dict=True):
         return page(lambda console: order_page.print_order(console, self))
 
 
-def find_rank_order(cluster: Cluster, request: OrderRequest) -> Order:
+def find_rank_order(
+    cluster: Cluster, request: OrderRequest, deadline: Deadline | None = None
+) -> Order:
     """Find the rank order that makes a collective's algorithm fast, and say how good it is.
 
     The result is never worse than the order in which the hosts are listed. Ctrl-C ends the search
@@ -161,6 +164,7 @@ def find_rank_order(cluster: Cluster, request: OrderRequest) -> Order:
     Args:
         cluster: hosts and the readings between them.
         request: what is asked for.
+        deadline: when to be done; None for the request's time limit from now.
 
     Raises:
         WrongUseError: an argument is not allowed, nothing was measured, or the algorithm does not
@@ -169,7 +173,8 @@ def find_rank_order(cluster: Cluster, request: OrderRequest) -> Order:
     known = checked_cluster(cluster, "order")
     if request.executor is not None:
         executor.check_address(request.executor)
-    found = find_order(known, request, search(request.progress, request.time_limit_s))
+    progress = search(request.progress, request.time_limit_s)
+    found = find_order(known, request, progress, deadline=deadline)
     return copy_as(Order, found, cluster=known)
 
 
