@@ -185,8 +185,7 @@ def _refuse(request: OrderRequest) -> None:
     if request.prove_s > 0.0:
         raise WrongUseError(
             "an exact engine cannot prove an order by bandwidth",
-            "its search proves a bound by itself; "
-            "{prove_s=} takes {objective=latency}",
+            "its search proves a bound by itself; {prove_s=} takes {objective=latency}",
             arguments=vars(request),
         )
     if request.executor is not None:
