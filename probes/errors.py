@@ -29,6 +29,10 @@ class HostError(ProbesError):
         self.host = host
 
 
+class ProtocolError(ProbesError):
+    """Error that a message is not one that plink's program on a host sends."""
+
+
 def clean(message: str) -> str:
     """Return a host's own words without escape sequences and shortened, safe for a terminal."""
     cut = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 3] + "..."

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from plink.probes.errors import HostError
-from plink.probes.reach import ReachedHost
-from plink.probes.samples import HostLoss, More, PairLoss, Rounds, Sink, Wanted, no_more
+from plink.probes.options import MeasuringJob
+from plink.probes.remote.processes import Running
+from plink.probes.samples import HostLoss, PairLoss, Sink
 from plink.probes.suspicion import Suspicion
 
 Reading = TypeVar("Reading")
@@ -30,11 +31,18 @@ class Silence:
     reason: str
 
 
-class Method(Protocol[Reading_co]):
-    """Interface of a tool that measures one pair per call; thread-safe."""
+class PairProgram(Protocol[Reading_co]):
+    """Interface of a program that measures one direction of a pair each time it is started.
+
+    Its methods are called by several threads.
+    """
 
     # What is said of a host that was silent to all others.
     silent_to_all: str
+
+    @property
+    def running(self) -> Running:
+        """Whatever of it runs on the hosts."""
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
         """Prepare all hosts; return by index why some cannot take part."""
@@ -45,49 +53,42 @@ class Method(Protocol[Reading_co]):
         """Measure one direction of a pair.
 
         Args:
+            source, destination: indices of the hosts.
             is_suspected: one of the two was silent to others, so that a short time-out will do.
 
         Raises:
             HostError: one of the two hosts is lost.
         """
 
-    @property
-    def is_stopped(self) -> bool:
-        """Whether `stop` was called, after which results of `measure` are meaningless."""
-
-    def stop(self) -> None:
-        """End everything that runs on the hosts."""
-
 
 def measure_rounds(
-    hosts: Sequence[ReachedHost],
-    wanted: Wanted,
-    rounds: Rounds,
-    method: Method[Reading],
+    job: MeasuringJob[Any],
+    program: PairProgram[Reading],
     sink: Sink[Reading],
     *,
-    concurrency: int,
-    ssh_concurrency: int,
     both_at_once: bool = False,
-    more: More = no_more,
 ) -> None:
     """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
+    Nothing of the program is left on a host when this ends, or when this process does.
+
     Args:
+        job: what is measured.
+        program: started for each direction of a pair.
+        sink: gets the results.
         both_at_once: the two directions of a pair at the same time, else one after the other.
-        more: further rounds, as long as there are any.
     """
-    run = _RoundsRun(hosts, wanted, method, sink, both_at_once)
+    run = _RoundsRun(job, program, sink, both_at_once)
     try:
-        for index, error in method.prepare(ssh_concurrency).items():
+        for index, error in program.prepare(job.ssh_concurrency).items():
             run.lose_host(index, str(error))
-        for pairs in rounds:
-            run.measure_round(pairs, concurrency)
+        for pairs in job.rounds:
+            run.measure_round(pairs)
         run.name_the_silent()
-        while further := more():
+        while further := job.more():
             for pairs in further:
                 run.want(pairs)
-                run.measure_round(pairs, concurrency)
+                run.measure_round(pairs)
     finally:
         run.stop()
 
@@ -111,38 +112,38 @@ class _PairSettled:
 class _RoundsRun(Generic[Reading]):
     def __init__(
         self,
-        hosts: Sequence[ReachedHost],
-        wanted: Wanted,
-        method: Method[Reading],
+        job: MeasuringJob[Any],
+        program: PairProgram[Reading],
         sink: Sink[Reading],
         both_at_once: bool,
     ) -> None:
-        self._hosts = hosts
-        self._wanted = set(wanted)
-        self._method = method
+        self._hosts = job.hosts
+        self._concurrency = job.concurrency
+        self._wanted = set(job.wanted)
+        self._program = program
         self._sink = sink
         self._both_at_once = both_at_once
-        self._said: SimpleQueue[_Direction[Reading] | _PairSettled] = SimpleQueue()
+        self._results: SimpleQueue[_Direction[Reading] | _PairSettled] = SimpleQueue()
         self._lost: dict[int, str] = {}
         self._suspicion = Suspicion()
         self._suspected: set[int] = set()
 
-    def measure_round(self, pairs: Sequence[tuple[int, int]], concurrency: int) -> None:
+    def measure_round(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Measure a round of disjoint pairs and deliver the results."""
         both = [[p for p in ((i, j), (j, i)) if p in self._wanted] for i, j in pairs]
         owed = [directions for directions in both if directions]
-        executor = ThreadPoolExecutor(max_workers=concurrency)
+        executor = ThreadPoolExecutor(max_workers=self._concurrency)
         try:
             for directions in owed:
                 executor.submit(self._measure_pair, directions)
             pending = len(owed)
             while pending:
-                said = self._said.get()
-                if isinstance(said, _Direction):
-                    self._deliver(said)
+                result = self._results.get()
+                if isinstance(result, _Direction):
+                    self._deliver(result)
                     continue
-                if said.error is not None:
-                    raise said.error
+                if result.error is not None:
+                    raise result.error
                 pending -= 1
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
@@ -154,7 +155,7 @@ class _RoundsRun(Generic[Reading]):
     def name_the_silent(self) -> None:
         """Report hosts that no other host could exchange packets with."""
         for index in self._suspicion.silent_to_all():
-            self.lose_host(index, self._method.silent_to_all)
+            self.lose_host(index, self._program.silent_to_all)
 
     def lose_host(self, index: int, reason: str) -> None:
         """Report once that a host no longer takes part."""
@@ -164,14 +165,14 @@ class _RoundsRun(Generic[Reading]):
 
     def stop(self) -> None:
         """End running measurements and deliver finished ones."""
-        self._method.stop()
+        self._program.running.stop()
         while True:
             try:
-                said = self._said.get_nowait()
+                result = self._results.get_nowait()
             except Empty:
                 return
-            if isinstance(said, _Direction):
-                self._deliver(said)
+            if isinstance(result, _Direction):
+                self._deliver(result)
 
     def _measure_pair(self, directions: Sequence[tuple[int, int]]) -> None:
         error: BaseException | None = None
@@ -187,14 +188,14 @@ class _RoundsRun(Generic[Reading]):
         except Exception as unforeseen:
             error = unforeseen
         finally:
-            self._said.put(_PairSettled(error))
+            self._results.put(_PairSettled(error))
 
     def _measure(self, direction: tuple[int, int]) -> None:
-        if self._method.is_stopped:
+        if self._program.running.is_stopped:
             return
         outcome = self._outcome(*direction)
-        if direction in self._wanted and not self._method.is_stopped:
-            self._said.put(_Direction(*direction, outcome))
+        if direction in self._wanted and not self._program.running.is_stopped:
+            self._results.put(_Direction(*direction, outcome))
 
     def _outcome(self, source: int, destination: int) -> Reading | Silence | PairLoss | HostError:
         for end in (source, destination):
@@ -203,7 +204,7 @@ class _RoundsRun(Generic[Reading]):
                 return PairLoss(source, destination, reason)
         is_suspected = bool(self._suspected & {source, destination})
         try:
-            return self._method.measure(source, destination, is_suspected=is_suspected)
+            return self._program.measure(source, destination, is_suspected=is_suspected)
         except HostError as error:
             return error
 

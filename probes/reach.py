@@ -14,9 +14,8 @@ from plink.probes.errors import HostError, OptionError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, IPNetwork, choose_addresses
 from plink.probes.hosts.host import ListedHost
-from plink.probes.remote import parallel
-from plink.probes.remote.opener import Opener
-from plink.probes.remote.session import Session
+from plink.probes.remote.processes import for_each
+from plink.probes.remote.session import Opener, Session
 from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.opener import ViaOpener
@@ -134,7 +133,7 @@ def _open_all(
         return session, facts.ask(session)
 
     asked: dict[str, tuple[Session, HostFacts]] = {}
-    for host, outcome in parallel.each(open_and_ask, listed, concurrency):
+    for host, outcome in for_each(open_and_ask, listed, concurrency):
         if isinstance(outcome, HostError):
             reached.failures.append(outcome)
         else:

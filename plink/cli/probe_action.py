@@ -32,8 +32,7 @@ from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.resume import refuse_to_drop
 from plink.measure.probing.run import ProbeResult, probe
-from plink.measure.probing.tools import TAKEN_BY, TOOLS
-from plink.measure.probing.tools.transfers import UplinkOptions
+from plink.measure.probing.tools import TAKEN_BY, TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.measure.recorded_way import with_recorded
 from plink.optimize.groups.certainty import stop_when_groups_are_certain

@@ -23,8 +23,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.measure.probing.run import ProbeResult
-from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS
-from plink.measure.probing.tools.transfers import UplinkOptions
+from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS, UPLINKS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.verbs.probe_all import GroupsResult, StageResult, probe_all
 
@@ -78,7 +77,7 @@ def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> Upli
     given = select_tool_options(UplinkOptions.tool, {**options, "groups": None})
     if earlier is None or earlier.uplinks is None:
         return UplinkOptions(**given)
-    return UplinkOptions.resume(given, earlier.uplinks.options, options["resume"])
+    return UPLINKS.resume(given, earlier.uplinks.options, options["resume"])
 
 
 class _Stages:

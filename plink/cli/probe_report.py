@@ -16,8 +16,7 @@ from plink.files.cluster import Cluster
 from plink.files.measurements import Measurement
 from plink.files.structs import encode
 from plink.measure.probing.run import ProbeResult
-from plink.measure.probing.tools import DEFAULT_TOOL
-from plink.measure.probing.tools.transfers import UplinkOptions
+from plink.measure.probing.tools import DEFAULT_TOOL, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.show.terminal.bandwidth import uplink_lines
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from plink.probes.echo.executable import ECHO_AGENT_FILE
+from plink.probes.echo import ECHO_AGENT_FILE
 from plink.transport.frames import ProtocolError
 from plink.transport.proofs import NONCE_BYTES, PROOF_BYTES, Greeting, is_proof, proof
 

@@ -18,11 +18,10 @@ from plink.measure.probing.conditions import ask_conditions
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.resume import carried_over, moved_hosts
 from plink.measure.probing.run import measure_pairs
-from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.round_trips import EchoOptions
-from plink.measure.probing.tools.transfers import UplinkOptions
+from plink.measure.probing.tools import TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import measure_uplinks
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
+from plink.probes.options import EchoOptions
 from plink.probes.reach import Reached, Way
 
 # All pairs of more hosts take longer than a person waits.

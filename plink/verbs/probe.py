@@ -27,8 +27,7 @@ from plink.measure.probing.limits import (
     MAX_STREAMS,
 )
 from plink.measure.probing.request import ProbeRequest, resume_options
-from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.transfers import UPLINKS
+from plink.measure.probing.tools import TOOLS, UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.measure.recorded_way import with_recorded
 from plink.optimize.groups.certainty import stop_when_groups_are_certain

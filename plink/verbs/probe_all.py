@@ -13,7 +13,7 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.measure.probing.request import ProbeRequest, connect_hosts
 from plink.measure.probing.run import ProbeResult, measure_pairs
-from plink.measure.probing.tools.transfers import UplinkOptions
+from plink.measure.probing.tools import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.optimize.groups.finding import FoundGroups, GroupRequest, find_groups, with_groups

@@ -16,7 +16,7 @@ import paramiko
 
 from plink.probes.calls.keys import Keys
 from plink.probes.calls.transport import CallTransport
-from plink.probes.remote.ending import end_group
+from plink.probes.remote.processes import end_group
 
 # In the environment of every command: what the agent calls its host.
 NAME_VARIABLE = "PLINK_AGENT_NAME"

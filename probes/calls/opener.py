@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from plink.probes.calls.listener import Listener
 from plink.probes.errors import HostError
 from plink.probes.hosts.host import ListedHost
-from plink.probes.remote.opener import Opener
+from plink.probes.remote.session import Opener
 from plink.probes.ssh.session import SshSession
 
 

@@ -1,33 +1,88 @@
-"""Coordinator's view of the agents of a run: one remote process and reader thread per host."""
+"""Echo agents on the hosts of a run: choice and upload of the program, start, messages."""
 
 from __future__ import annotations
 
-import queue
-import threading
-import time
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+import platform
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-from plink.probes.echo.deploy import AgentProgram, deploy
-from plink.probes.echo.protocol import EchoProtocolError, Event, parse_event
-from plink.probes.errors import HostError, clean
+from plink.probes.echo import ECHO_AGENT_FILE
+from plink.probes.echo.protocol import Event, parse_event
+from plink.probes.errors import HostError, OptionError
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import LOST, OutputEnded, RemoteProcess
-from plink.probes.remote.stall import StallGuard
-
-_EXIT_WAIT_S = 2.0
-_WRITE_WITHIN_S = 10.0
-# An agent answers no line by more than two, such as a meeting by its result and its end; a few more
-# say why it cannot go on.
-_ANSWERS_PER_LINE = 2
-_FURTHER_LINES = 4
+from plink.probes.remote.processes import HostPrograms, run_on_all
+from plink.probes.remote.session import RemoteProcess
+from plink.probes.remote.upload import EXEC, Program, start_words, upload
 
 
-class Agents:
-    """Running agents on all hosts, with one queue for their messages.
+@dataclass(frozen=True)
+class AgentProgram:
+    """Agent program that speaks `plink.probes.echo.protocol`.
 
-    A context manager: leaving it ends every agent.
+    Args:
+        name: what it is called to the user.
+        file: the executable as installed here.
+        hint: what to do where it is not installed here.
+        arguments: what it is started with on a host.
+        start: what the shell there does to start it (`plink.probes.remote.upload.EXEC`).
+        cores_per_pair: how many cores the two ends of a pair take where they share a machine.
+    """
+
+    name: str
+    file: Path
+    hint: str
+    arguments: Callable[[ReachedHost], Sequence[str]] = lambda _: ()
+    start: str = EXEC
+    cores_per_pair: int = 1
+
+
+def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> str:
+    """Upload the agent to a host unless it is there already.
+
+    Args:
+        cache_folder: where to put it instead of `~/.cache/plink`, or None.
+
+    Returns:
+        The shell command that starts it there.
+
+    Raises:
+        HostError: another processor, or it cannot be copied there.
+        OptionError: the agent is not installed here.
+    """
+    if host.facts.architecture != platform.machine():
+        raise HostError(
+            host.session.host,
+            f"its processor is {host.facts.architecture}, but the {agent.name} is built for "
+            f"{platform.machine()}",
+            "use tool=fping",
+        )
+    program = _program(agent)
+    upload(host.session, program, cache_folder)
+    return shlex.join(start_words(program, cache_folder, agent.arguments(host), agent.start))
+
+
+@cache
+def _program(agent: AgentProgram) -> Program:
+    try:
+        return Program(agent.file.name, agent.file.read_bytes())
+    except OSError:
+        raise OptionError(
+            f"the {agent.name} is not part of this installation ({agent.file})", agent.hint
+        ) from None
+
+
+ECHO_AGENT = AgentProgram(
+    name="echo agent",
+    file=ECHO_AGENT_FILE,
+    hint="reinstall plink, or use tool=fping",
+)
+
+
+class Agents(HostPrograms[Event]):
+    """Running agents on all hosts.
 
     Args:
         hosts: the hosts, in index order.
@@ -35,102 +90,39 @@ class Agents:
         cache_folder: where the agent's file goes on the hosts, or None for the user's cache.
     """
 
+    farewell = "stop\n"
+
     def __init__(
         self, hosts: Sequence[ReachedHost], agent: AgentProgram, cache_folder: str | None
     ) -> None:
+        super().__init__()
         self._hosts = hosts
         self._agent = agent
         self._cache_folder = cache_folder
-        self._processes: dict[int, RemoteProcess] = {}
-        # Those for whose end nobody waits.
-        self._given_up: set[int] = set()
-        self._lines_told = [0] * len(hosts)
-        self._stalls = StallGuard(_WRITE_WITHIN_S)
-        self._readers: list[threading.Thread] = []
-        self._said: queue.Queue[tuple[int, Event | OutputEnded]] = queue.Queue()
 
-    def __enter__(self) -> Agents:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for index in list(self._processes):
-            self.tell(index, "stop\n")
-        deadline = time.monotonic() + _EXIT_WAIT_S
-        for index, process in self._processes.items():
-            if index not in self._given_up:
-                process.wait_for_exit(max(0.0, deadline - time.monotonic()))
-            with self._stalls.guard(process.abandon):
-                process.close()
-        self._stalls.stop()
-        for reader in self._readers:
-            reader.join(max(0.1, deadline - time.monotonic()))
-
-    def start(self, concurrency: int) -> list[tuple[int, HostError]]:
+    def start(self, concurrency: int) -> dict[int, HostError]:
         """Deploy and start an agent on every host, `concurrency` at a time; return the failures."""
-        failures = []
-        executor = ThreadPoolExecutor(max_workers=concurrency)
-        try:
-            # All are deployed before the first starts: an agent to which nobody speaks ends, and a
-            # slow line may take minutes for the files of many hosts.
-            deployed = [executor.submit(self._deploy_one, host) for host in self._hosts]
-            wait(deployed)
-            started = [
-                executor.submit(self._start_one, host, command)
-                for host, command in zip(self._hosts, deployed, strict=True)
-            ]
-            for index, future in enumerate(started):
-                try:
-                    self._listen(index, future.result())
-                except HostError as error:
-                    failures.append((index, error))
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
-        return failures
+        # All are deployed before the first starts: an agent to which nobody speaks ends, and a slow
+        # line may take minutes for the files of many hosts.
+        indices = range(len(self._hosts))
+        commands, failures = run_on_all(self._deploy, indices, concurrency)
+        processes, not_started = run_on_all(
+            lambda index: self._start(index, commands[index]), list(commands), concurrency
+        )
+        for index, process in processes.items():
+            self.listen(index, process)
+        return dict(sorted({**failures, **not_started}.items()))
 
-    def _listen(self, index: int, process: RemoteProcess) -> None:
-        self._processes[index] = process
-        reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
-        reader.start()
-        self._readers.append(reader)
+    def parse(self, line: str) -> Event:
+        """Parse a line of an agent."""
+        return parse_event(line)
 
-    def give_up(self, index: int) -> None:
-        """Expect nothing more of an agent, not even that it ends when it is told to."""
-        self._given_up.add(index)
+    def explain_end(self, process: RemoteProcess) -> str:
+        """Return why an agent that was not told to has ended."""
+        return process.stderr_tail() or "its echo agent ended"
 
-    def tell(self, index: int, text: str) -> None:
-        """Send a line to one agent; its reader thread notices if the agent is gone."""
-        process = self._processes[index]
-        self._lines_told[index] += text.count("\n")
-        # Its reader knows better why it is gone.
-        with suppress(HostError), self._stalls.guard(process.abandon):
-            process.write(text)
+    def _deploy(self, index: int) -> str:
+        return deploy(self._hosts[index], self._agent, self._cache_folder)
 
-    def hear(self, timeout_s: float) -> tuple[int, Event | OutputEnded] | None:
-        """Return the next message of any agent, or None after `timeout_s`."""
-        try:
-            return self._said.get(timeout=max(0.0, timeout_s))
-        except queue.Empty:
-            return None
-
-    def _deploy_one(self, host: ReachedHost) -> str:
-        return deploy(host, self._agent, self._cache_folder)
-
-    def _start_one(self, host: ReachedHost, command: Future[str]) -> RemoteProcess:
-        return host.session.start(command.result())
-
-    def _read(self, index: int, process: RemoteProcess) -> None:
-        try:
-            for number, line in enumerate(process.lines(), start=1):
-                if number > _ANSWERS_PER_LINE * self._lines_told[index] + _FURTHER_LINES:
-                    raise EchoProtocolError("sends more messages than it was asked for")
-                self._said.put((index, parse_event(line)))
-            reason = clean(process.stderr_tail()) or "its echo agent ended"
-        except (HostError, EchoProtocolError) as error:
-            # The reason first: who speaks to it meanwhile notices only that it is gone.
-            self._said.put((index, OutputEnded(str(error))))
-            # Nothing more is taken from such a host, lest it fills our memory.
-            process.abandon()
-            return
-        except OSError:
-            reason = LOST
-        self._said.put((index, OutputEnded(reason)))
+    def _start(self, index: int, command: str) -> RemoteProcess:
+        return self._hosts[index].session.start(command)

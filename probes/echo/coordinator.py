@@ -4,44 +4,49 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
-from plink.probes.echo.agents import Agents
-from plink.probes.echo.deploy import ECHO_AGENT, AgentProgram
-from plink.probes.echo.grants import Grant, Placement
+from plink.probes.echo.agents import ECHO_AGENT, AgentProgram, Agents
+from plink.probes.echo.grants import Grant, Grants, Pace, Placement
+from plink.probes.echo.liveness import Liveness, Reports
 from plink.probes.echo.protocol import (
-    EchoSettings,
+    SILENT,
+    Alive,
+    ListeningPort,
+    Lost,
     Meeting,
+    MeetingOver,
+    Rtt,
     again_text,
     grant_text,
     opening,
     peer_text,
     schedule_text,
 )
-from plink.probes.echo.run_state import RunState
+from plink.probes.echo.readings import DISTURBED, Delivery
 from plink.probes.echo.schedule import Schedule
-from plink.probes.reach import ReachedHost
-from plink.probes.samples import More, RemarkableSink, Rounds, RttReading, Wanted, no_more
+from plink.probes.options import EchoOptions, MeasuringJob
+from plink.probes.remote.session import OutputEnded
+from plink.probes.samples import HostLoss, More, PairLoss, RemarkableSink, Rounds, RttReading
+from plink.probes.suspicion import Suspicion
 
 _BIND_WAIT_S = 20.0
 _ASK_EVERY_S = 3.0
 # Hosts that share a machine have just started agents on it, and that goes on for a moment.
 _SETTLING_S = 0.2
+# An agent answers at once, but its host or ours may be very busy.
+_ANSWER_WITHIN_S = 10.0
+# One whose host is silent to others as well is waited for less, but at least so long.
+_DOUBTED_ANSWER_WITHIN_S = 3.0
+# An agent whose partner has left a meeting leaves it soon: silence tells it.
+_REPORT_WITHIN_S = 60.0
+_NO_REPORT = "its echo agent does not say how its meetings end"
 
 
 def measure(
-    hosts: Sequence[ReachedHost],
-    wanted: Wanted,
-    rounds: Rounds,
-    options: EchoSettings,
+    job: MeasuringJob[EchoOptions],
     sink: RemarkableSink[RttReading],
-    *,
-    concurrency: int,
-    adaptive: bool = False,
-    ssh_concurrency: int = 16,
-    cache_folder: str | None = None,
     agent: AgentProgram = ECHO_AGENT,
-    more: More = no_more,
 ) -> None:
     """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
 
@@ -53,33 +58,16 @@ def measure(
     Raises:
         OptionError: the agent is not installed here.
     """
-    with Agents(hosts, agent, cache_folder) as agents:
-        schedule = Schedule(len(hosts), wanted, rounds)
-        is_free = concurrency >= len(hosts) // 2
-        facts = [host.facts for host in hosts]
-        placement = Placement(facts, agent.cores_per_pair, is_free=is_free)
-        state = RunState(
-            hosts,
-            schedule,
-            options,
-            sink,
-            agents,
-            placement=placement,
-            concurrency=concurrency,
-            is_free=is_free,
-            adaptive=adaptive,
-        )
-        for index, error in agents.start(ssh_concurrency):
-            state.lose_host(index, str(error))
-        run = _EchoRun(
-            hosts, schedule, options, agents, placement=placement, state=state, is_free=is_free
-        )
+    with Agents(job.hosts, agent, job.options.remote_cache) as agents:
+        run = _EchoRun(job, agents, sink, agent.cores_per_pair)
+        for index, error in agents.start(job.ssh_concurrency).items():
+            run.lose_host(index, str(error))
         run.bind()
         try:
             run.conduct()
-            run.go_on(more)
+            run.go_on(job.more)
         finally:
-            state.deliver_rest()
+            run.deliver_rest()
 
 
 def _leave_to_meet(_: int, grant: Grant, processor: int | None) -> str:
@@ -87,64 +75,89 @@ def _leave_to_meet(_: int, grant: Grant, processor: int | None) -> str:
 
 
 class _EchoRun:
-    """Coordinator of one run: opening, schedule and grants."""
+    """One run: which agents are alive, which readings are pending, who may meet now."""
 
     def __init__(
         self,
-        hosts: Sequence[ReachedHost],
-        schedule: Schedule,
-        options: EchoSettings,
+        job: MeasuringJob[EchoOptions],
         agents: Agents,
-        *,
-        placement: Placement,
-        state: RunState,
-        is_free: bool,
+        sink: RemarkableSink[RttReading],
+        cores_per_pair: int,
     ) -> None:
-        self._hosts = hosts
-        self._schedule = schedule
-        self._options = options
+        self._hosts = job.hosts
+        self._options = job.options
+        self._silence_s = job.timeout_s
         self._agents = agents
-        self._placement = placement
-        self._state = state
-        self._is_free = is_free
+        self._sink = sink
+        self._schedule = Schedule(len(job.hosts), job.wanted, job.rounds)
+        # Each host goes through its schedule without leave.
+        self._is_free = job.concurrency >= len(job.hosts) // 2
+        self._placement = Placement(
+            [host.facts for host in job.hosts], cores_per_pair, is_free=self._is_free
+        )
+        self._delivery = Delivery(self._schedule, job.options.percentiles, sink, self._placement)
+        self._alive = set(range(len(job.hosts)))
+        self._why_lost: dict[int, str] = {}
+        # Where each agent listens, of those that have said so.
+        self._ports: dict[int, int] = {}
+        # Of every agent, the hosts that it was told of.
+        self._acquainted: list[set[int]] = [set() for _ in job.hosts]
+        self._concurrency = job.concurrency
+        self._grants = Grants(() if self._is_free else self._schedule.pairs(), job.concurrency)
+        self._pace = Pace(job.concurrency) if job.adaptive and not self._is_free else None
+        self._suspicion = Suspicion()
+        self._liveness = Liveness(
+            _ANSWER_WITHIN_S,
+            min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * job.timeout_s)),
+        )
+        # The slowest meeting: every probe is answered, but as late as an answer still counts.
+        slowest_s = 2 * job.options.count * job.timeout_s
+        self._reports = Reports(self._schedule, _REPORT_WITHIN_S, _REPORT_WITHIN_S + slowest_s)
         # What is said to the two ends of a meeting that was granted.
         self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
-        self._next_round = len(schedule)
+        self._next_round = len(self._schedule)
 
     def bind(self) -> None:
         """Send every agent its index and address, and learn the port that it listens on."""
         secret = secrets.token_hex(16)
-        for index in sorted(self._state.alive):
+        for index in sorted(self._alive):
             address = self._hosts[index].address
             self._agents.tell(
                 index,
-                opening(index, address, self._options, secret, granted=not self._is_free),
+                opening(
+                    index,
+                    address,
+                    self._options,
+                    silence_s=self._silence_s,
+                    secret=secret,
+                    granted=not self._is_free,
+                ),
             )
-        self._state.take_while(lambda: self._state.alive - set(self._state.ports), _BIND_WAIT_S)
-        for index in sorted(self._state.alive - set(self._state.ports)):
-            self._state.lose_host(index, f"its echo agent did not start within {_BIND_WAIT_S:g} s")
+        self._take_while(lambda: self._alive - set(self._ports), _BIND_WAIT_S)
+        for index in sorted(self._alive - set(self._ports)):
+            self.lose_host(index, f"its echo agent did not start within {_BIND_WAIT_S:g} s")
 
     def conduct(self) -> None:
         """Send the schedule to all agents and listen until no reading is pending."""
         self._hand_out()
-        for index in sorted(self._state.alive):
+        for index in sorted(self._alive):
             self._agents.tell(index, "start\n")
         if not self._is_free:
-            self._state.take_while(lambda: True, _SETTLING_S)
+            self._take_while(lambda: True, _SETTLING_S)
         self._ask_at = time.monotonic() + _ASK_EVERY_S
-        self._state.begin()
+        self._reports.begin(time.monotonic())
         while self._schedule.pending:
             self._step()
-        self._state.lose_the_silent()
+        self._lose_the_silent()
 
     def go_on(self, more: More) -> None:
         """Run further rounds as long as `more` returns any."""
         self._leave = self._leave_to_meet_again
         while rounds := more():
-            self._state.grant(self._further(rounds))
-            while not self._state.grants.is_idle:
+            self._grant(self._further(rounds))
+            while not self._grants.is_idle:
                 self._step()
 
     def _further(self, rounds: Rounds) -> list[tuple[int, int, int]]:
@@ -153,9 +166,9 @@ class _EchoRun:
         for pairs in rounds:
             for pair in pairs:
                 self._schedule.add(self._next_round, *pair)
-                gone = [end for end in pair if end not in self._state.alive]
+                gone = [end for end in pair if end not in self._alive]
                 if gone:
-                    self._state.lose_pairs_with(gone[0], pair)
+                    self._lose_pairs_with(gone[0], pair)
                 else:
                     meetings.append((self._next_round, *pair))
             self._next_round += 1
@@ -163,37 +176,37 @@ class _EchoRun:
 
     def _step(self) -> None:
         self._grant_next()
-        until = min(self._ask_at, self._state.doubts_end_at())
+        until = min(self._ask_at, self._liveness.doubts_end_at())
         # Who seems late may be heard once everything that was said is taken.
-        if not self._state.take(until - time.monotonic()):
+        if not self._take(until - time.monotonic()):
             if time.monotonic() - until > _ASK_EVERY_S:
-                self._state.forget()
-            self._state.lose_the_mute()
+                self._forget()
+            self._lose_the_mute()
         if time.monotonic() >= self._ask_at:
             self._ask_all()
             self._ask_at = time.monotonic() + _ASK_EVERY_S
 
     def _hand_out(self) -> None:
-        for index in sorted(self._state.alive):
+        for index in sorted(self._alive):
             meetings = [
                 meeting
                 for meeting in self._schedule.meetings[index]
-                if meeting.partner in self._state.alive
+                if meeting.partner in self._alive
             ]
             # Only those it meets: N hosts with all others each would be N^2 lines.
-            self._state.acquainted[index] = {meeting.partner for meeting in meetings}
-            peers = [self._peer(other) for other in sorted(self._state.acquainted[index])]
+            self._acquainted[index] = {meeting.partner for meeting in meetings}
+            peers = [self._peer(other) for other in sorted(self._acquainted[index])]
             self._agents.tell(index, schedule_text(peers, meetings))
         self._ask_all()
-        self._state.take_while(lambda: self._state.unanswered, _BIND_WAIT_S)
-        for index in sorted(self._state.unanswered):
-            self._state.lose_host(index, f"did not take its schedule within {_BIND_WAIT_S:g} s")
+        self._take_while(lambda: self._liveness.unanswered, _BIND_WAIT_S)
+        for index in sorted(self._liveness.unanswered):
+            self.lose_host(index, f"did not take its schedule within {_BIND_WAIT_S:g} s")
 
     def _peer(self, index: int) -> tuple[int, str, int]:
-        return index, self._hosts[index].address, self._state.ports[index]
+        return index, self._hosts[index].address, self._ports[index]
 
     def _grant_next(self) -> None:
-        for grant in self._state.grants.next():
+        for grant in self._grants.next():
             of_leader, of_follower = self._placement.processors(
                 grant.slot, grant.leader, grant.follower
             )
@@ -204,11 +217,162 @@ class _EchoRun:
     def _leave_to_meet_again(self, end: int, grant: Grant, processor: int | None) -> str:
         partner = grant.leader if end == grant.follower else grant.follower
         text = again_text(Meeting(grant.round, partner, probes=True), processor)
-        if partner in self._state.acquainted[end]:
+        if partner in self._acquainted[end]:
             return text
-        self._state.acquainted[end].add(partner)
+        self._acquainted[end].add(partner)
         return peer_text(*self._peer(partner)) + text
 
     def _ask_all(self) -> None:
-        for index in sorted(self._state.alive):
-            self._state.ask(index)
+        for index in sorted(self._alive):
+            self._ask(index)
+
+    def _grant(self, meetings: Iterable[tuple[int, int, int]]) -> None:
+        """Schedule further meetings, which agents take in ascending order of rounds."""
+        self._grants = Grants(meetings, self._concurrency, in_order=True)
+        self._reports.begin(time.monotonic())
+
+    def _forget(self) -> None:
+        """Drop deadlines, because this process was stopped for a while."""
+        self._liveness.forget()
+        self._reports.begin(time.monotonic())
+
+    def _ask(self, index: int) -> None:
+        """Ping an agent, even one that owes an answer, since the ping shows that we are alive."""
+        self._liveness.ask(index, time.monotonic())
+        self._agents.tell(index, "alive\n")
+
+    def _lose_the_silent(self) -> None:
+        """Report hosts that are alive but could not be reached by any other."""
+        for index in self._suspicion.silent_to_all():
+            if index in self._alive:
+                self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
+
+    def _take_while(self, is_waiting: Callable[[], object], at_most_s: float) -> None:
+        """Handle agents' messages while a condition holds, at most until a time limit."""
+        deadline = time.monotonic() + at_most_s
+        while is_waiting() and (left_s := deadline - time.monotonic()) > 0:
+            self._take(left_s)
+
+    def _take(self, timeout_s: float) -> bool:
+        """Handle the next message of an agent; return False if none comes in time."""
+        said = self._agents.hear(timeout_s)
+        if said is None:
+            return False
+        index, event = said
+        if index not in self._alive:
+            return True
+        if isinstance(event, OutputEnded):
+            self.lose_host(index, event.reason)
+            return True
+        self._liveness.settle(index)
+        if isinstance(event, ListeningPort):
+            self._ports.setdefault(index, event.port)
+        elif not isinstance(event, Alive):
+            self._take_meeting(index, event)
+        return True
+
+    def lose_host(self, index: int, reason: str) -> None:
+        """Give up a host: its remaining pairs are lost, and no deadline waits for it."""
+        if index not in self._alive:
+            return
+        self._alive.discard(index)
+        self._why_lost[index] = f"{self._name(index)} {reason}"
+        self._agents.give_up(index)
+        self._liveness.settle(index)
+        self._reports.host_lost(index)
+        self._sink.host_lost(HostLoss(index, reason))
+        self._delivery.host_lost(index)
+        self._lose_pairs(self._schedule.owed_with(index), self._why_lost[index])
+        self._grants.host_lost(index)
+        self._tell_partners(index, f"gone {index}\n")
+
+    def _lose_pairs_with(self, gone: int, pair: tuple[int, int]) -> None:
+        """Give up both directions of a pair of which one host is lost."""
+        self._lose_pairs([pair, pair[::-1]], self._why_lost[gone])
+
+    def _lose_the_mute(self) -> None:
+        """Give up hosts that do not answer, or do not report how their meetings end."""
+        now = time.monotonic()
+        for index, limit_s in self._liveness.overdue(now):
+            self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
+        for late in self._reports.late(now, in_turn=self._is_free):
+            if late.is_told:
+                self.lose_host(late.host, _NO_REPORT)
+            else:
+                self._agents.tell(late.host, f"gone {late.partner}\n")
+        if self._reports.is_stalled(now):
+            for index in sorted(self._owing()):
+                self.lose_host(index, _NO_REPORT)
+
+    def deliver_rest(self) -> None:
+        """Deliver all readings that were measured but not delivered."""
+        self._delivery.deliver_rest()
+
+    def _take_meeting(self, index: int, event: Rtt | Lost | MeetingOver) -> None:
+        if self._schedule.partner(index, event.round) != event.partner:
+            self.lose_host(index, "its echo agent reports a pair that it was not given")
+        elif isinstance(event, Rtt):
+            self._take_reading(index, event)
+        elif isinstance(event, Lost):
+            self._take_loss(index, event)
+        else:
+            self._take_over(index, event)
+
+    def _take_reading(self, index: int, event: Rtt) -> None:
+        if len(event.rtt_us) != len(self._options.percentiles):
+            self.lose_host(index, "its echo agent reports other percentiles than asked for")
+        else:
+            self._suspicion.reading(index, event.partner)
+            self._delivery.reading(index, event)
+
+    def _take_over(self, index: int, event: MeetingOver) -> None:
+        if self._is_under_way(index, event.round):
+            self._reports.over(index, event.partner, event.round, time.monotonic())
+        share = self._delivery.over(index, event)
+        self._grants.over(index, event.round)
+        if self._pace is not None and share is not None:
+            change = self._pace.meeting(is_disturbed=share >= DISTURBED)
+            if change is not None:
+                self._concurrency = self._pace.most
+                self._grants.limit(self._concurrency)
+                self._sink.remark(change)
+
+    def _is_under_way(self, index: int, number: int) -> bool:
+        """Return whether a host may be in that meeting; a host that claims it early lies."""
+        if self._is_free and number < len(self._schedule):
+            return True
+        # Further meetings may begin before the last word of those before is heard.
+        return self._grants.is_running(index, number) or self._reports.is_owed(index, number)
+
+    def _take_loss(self, index: int, event: Lost) -> None:
+        self._lose_pairs([(index, event.partner)], f"{self._name(event.partner)} {event.reason}")
+        if event.reason == SILENT:
+            self._grants.given_up(index, event.round)
+            if event.partner in self._alive:
+                self._doubt(event.partner)
+            for suspect in self._suspicion.silence(index, event.partner):
+                self._tell_partners(suspect, f"suspect {suspect}\n")
+                # It may hear others that do not hear it.
+                if suspect in self._alive:
+                    self._agents.tell(suspect, f"suspect {suspect}\n")
+
+    def _doubt(self, index: int) -> None:
+        if self._liveness.ask(index, time.monotonic(), doubted=True):
+            self._agents.tell(index, "alive\n")
+
+    def _owing(self) -> set[int]:
+        return self._grants.busy | {source for source, _ in self._schedule.pending}
+
+    def _lose_pairs(self, directions: Iterable[tuple[int, int]], reason: str) -> None:
+        """Give up those of these directions that are pending."""
+        for source, destination in directions:
+            if self._schedule.settle(source, destination):
+                self._sink.pair_lost(PairLoss(source, destination, reason))
+
+    def _tell_partners(self, index: int, text: str) -> None:
+        for other in sorted(self._alive):
+            if index in self._acquainted[other]:
+                self._agents.tell(other, text)
+
+    def _name(self, index: int) -> str:
+        return self._hosts[index].name

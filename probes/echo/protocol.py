@@ -33,33 +33,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from plink.probes.errors import ProtocolError
+from plink.probes.options import EchoOptions
+
 SILENT = "does not answer UDP probes"
 _REASONS = {
     "silent": SILENT,
     "gave-up": "had given up this pair",
     "gone": "is gone",
 }
-
-
-class EchoProtocolError(Exception):
-    """Error that a message is not one that an agent sends."""
-
-
-@dataclass(frozen=True)
-class EchoSettings:
-    """Measurement settings of the agents.
-
-    Args:
-        count: probes per direction of a meeting.
-        percentiles: what is reported of the samples; the first stands for a pair.
-        silence_s: a partner that is silent for so long is given up.
-        port: the UDP port that agents listen on; 0 for any.
-    """
-
-    count: int
-    percentiles: Sequence[float]
-    silence_s: float
-    port: int = 0
 
 
 @dataclass(frozen=True)
@@ -131,9 +113,25 @@ class Alive:
 Event = ListeningPort | Rtt | Lost | MeetingOver | Alive
 
 
-def opening(index: int, address: str, options: EchoSettings, secret: str, *, granted: bool) -> str:
-    """Return the coordinator's first message."""
-    silence_ms = max(1, round(options.silence_s * 1000))
+def opening(
+    index: int,
+    address: str,
+    options: EchoOptions,
+    *,
+    silence_s: float,
+    secret: str,
+    granted: bool,
+) -> str:
+    """Return the coordinator's first message.
+
+    Args:
+        index, address: the agent's host.
+        options: how it measures.
+        silence_s: seconds of silence after which it gives up a partner.
+        secret: what the agents of a run know, and nobody else.
+        granted: whether each meeting needs the coordinator's leave.
+    """
+    silence_ms = max(1, round(silence_s * 1000))
     pace = "granted" if granted else "free"
     percentiles = " ".join(f"{percentile:g}" for percentile in options.percentiles)
     return (
@@ -195,7 +193,7 @@ def parse_event(line: str) -> Event:
                 return MeetingOver(_whole(round_), _whole(partner), effort)
     except (ValueError, KeyError):
         pass
-    raise EchoProtocolError(f"sent {line[:40]!r}, which is not a message of the echo agent")
+    raise ProtocolError(f"sent {line[:40]!r}, which is not a message of the echo agent")
 
 
 def _rtt(of: tuple[str, str], counts: tuple[str, str], times: list[str]) -> Rtt:

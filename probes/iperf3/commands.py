@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from plink.probes.errors import HostError
 from plink.probes.iperf3.parse import Version, parse_version
+from plink.probes.options import TransferOptions
 from plink.probes.remote.session import Session, posix_command
 
 # `-1`, which ends a server after one test, came with it.
@@ -51,31 +48,6 @@ _INTERVALS = 20
 _SHORTEST_INTERVAL_S = 0.1
 
 
-def no_limit() -> float:
-    """Return infinity: the default time left for transfers."""
-    return math.inf
-
-
-@dataclass(frozen=True)
-class TransferSettings:
-    """Options common to all iperf3 tests of a run.
-
-    Args:
-        duration_s: duration of a test; iperf3 knows whole seconds only.
-        streams: TCP connections of a test.
-        silence_s: how long a host may be silent before it is given up.
-        congestion: the senders' congestion control, None for the hosts' own.
-        left_s: how many seconds are left for tests, asked by any thread. None begins for which that
-            is too short, and what ended later does not count.
-    """
-
-    duration_s: int
-    streams: int
-    silence_s: float
-    congestion: str | None = None
-    left_s: Callable[[], float] = no_limit
-
-
 def find_version(session: Session) -> Version:
     """Return the version of iperf3 on a host.
 
@@ -102,19 +74,32 @@ def serve_command(address: str, port: int, limit_s: float) -> str:
 
 
 def receive_command(
-    address: str, port: int, options: TransferSettings, version: Version, limit_s: float
+    address: str,
+    port: int,
+    options: TransferOptions,
+    *,
+    duration_s: int,
+    silence_s: float,
+    version: Version,
+    limit_s: float,
 ) -> str:
     """Return the command that waits for a line, receives a test's data and prints JSON.
 
-    It is ended after `limit_s`.
+    Args:
+        address, port: where the server listens.
+        options: how data are transferred; its duration and port do not count.
+        duration_s: seconds of the test; iperf3 knows whole seconds only.
+        silence_s: seconds after which a server that does not answer is given up.
+        version: that of iperf3 at the receiver.
+        limit_s: seconds after which the command is ended.
     """
-    interval_s = max(_SHORTEST_INTERVAL_S, options.duration_s / _INTERVALS)
-    arguments = ["-c", address, "-p", str(port), "-R", "-J", "-t", str(options.duration_s)]
+    interval_s = max(_SHORTEST_INTERVAL_S, duration_s / _INTERVALS)
+    arguments = ["-c", address, "-p", str(port), "-R", "-J", "-t", str(duration_s)]
     arguments += ["-P", str(options.streams), "-i", f"{interval_s:.1f}"]
     if options.congestion is not None:
         arguments += ["-C", options.congestion]
     if version >= _CONNECT_TIMEOUT_SINCE:
-        arguments += ["--connect-timeout", str(max(1, round(options.silence_s * 1000)))]
+        arguments += ["--connect-timeout", str(max(1, round(silence_s * 1000)))]
     return _limit_time(limit_s, posix_command(_RECEIVE, *arguments))
 
 

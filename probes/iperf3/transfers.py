@@ -5,24 +5,22 @@ The client is the receiver (`-R`), so that its own intervals say what arrived, a
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from plink.probes.errors import HostError, clean
 from plink.probes.iperf3.commands import (
     LISTENING,
     TAKEN,
-    TransferSettings,
     find_version,
     receive_command,
     serve_command,
 )
 from plink.probes.iperf3.parse import Complaint, TransferReport, Version, parse_report
+from plink.probes.options import TransferOptions, no_limit
 from plink.probes.reach import ReachedHost
-from plink.probes.remote import parallel
-from plink.probes.remote.running import Running
+from plink.probes.remote.processes import LimitedOutput, Running, run_on_all
 from plink.probes.remote.session import RemoteProcess, Session
 
 DEFAULT_PORT = 5201
@@ -66,54 +64,81 @@ class Transfers(Running):
     """Running tests on all hosts; thread-safe.
 
     Args:
-        options: what is the same for all of them.
-        port: where servers listen; 0 for any that is free.
+        options: what is the same for all of them; a test has a duration of its own.
+        silence_s: seconds of silence after which a host is given up.
+        left_s: how many seconds are left for tests, asked by any thread.
     """
 
-    def __init__(self, options: TransferSettings, port: int) -> None:
+    def __init__(
+        self,
+        options: TransferOptions,
+        silence_s: float,
+        left_s: Callable[[], float] = no_limit,
+    ) -> None:
         super().__init__()
         self._options = options
-        self._ports = range(port, port + 1) if port else range(DEFAULT_PORT, DEFAULT_PORT + _PORTS)
+        self._silence_s = silence_s
+        self.left_s = left_s
+        first = options.port or DEFAULT_PORT
+        self._ports = range(first, first + (1 if options.port else _PORTS))
 
-    def run(self, sender: End, receiver: End, *, timeout_divisor: int = 1) -> TransferReport:
+    def run(
+        self, sender: End, receiver: End, duration_s: int, *, timeout_divisor: int = 1
+    ) -> TransferReport:
         """Run a test and return its receiver's report.
 
         Args:
+            sender, receiver: the two hosts.
+            duration_s: seconds of the test.
             timeout_divisor: silence is waited for so many times less.
 
         Raises:
             HostError: the connection to one of the two is gone.
             TransferError: there is no report, or no time was left (`OUT_OF_TIME`).
         """
-        options = replace(self._options, silence_s=self._options.silence_s / timeout_divisor)
         for port in self._ports:
             try:
-                with self.prepare(sender, receiver, port, options) as test:
-                    return test.run()
+                with self.prepare(
+                    sender, receiver, port, duration_s, timeout_divisor=timeout_divisor
+                ) as run_test:
+                    return run_test()
             except PortTakenError as error:
                 taken = error
         raise TransferError(str(taken))
 
     @contextmanager
     def prepare(
-        self, sender: End, receiver: End, port: int, options: TransferSettings
-    ) -> Iterator[Prepared]:
-        """Yield a test whose server listens and whose client waits for the start signal.
+        self,
+        sender: End,
+        receiver: End,
+        port: int,
+        duration_s: int,
+        *,
+        timeout_divisor: int = 1,
+    ) -> Iterator[Callable[[], TransferReport]]:
+        """Yield a function that runs a test whose server listens and whose client waits for it.
 
         Raises:
-            HostError, TransferError: as `run`.
+            HostError, TransferError: as `run`, also when the function is called.
             PortTakenError: something else listens at the port.
         """
-        _check_time(options, options.duration_s)
-        limit_s = options.duration_s + options.silence_s + _SPARE_S
+        self._check_time(duration_s)
+        silence_s = self._silence_s / timeout_divisor
+        limit_s = duration_s + silence_s + _SPARE_S
         serve = serve_command(sender.address, port, limit_s + _LEFT_ALONE_S)
         with self._start(sender.session, serve) as server:
-            _wait_for_server(server, options.silence_s + _SPARE_S, port)
+            _wait_for_server(server, silence_s + _SPARE_S, port)
             receive = receive_command(
-                sender.address, port, options, receiver.version, limit_s + _LEFT_ALONE_S
+                sender.address,
+                port,
+                self._options,
+                duration_s=duration_s,
+                silence_s=silence_s,
+                version=receiver.version,
+                limit_s=limit_s + _LEFT_ALONE_S,
             )
             with self._start(receiver.session, receive) as client:
-                yield Prepared(client, limit_s, options)
+                yield lambda: self._run_client(client, duration_s, limit_s)
 
     @contextmanager
     def _start(self, session: Session, command: str) -> Iterator[RemoteProcess]:
@@ -122,68 +147,27 @@ class Transfers(Running):
                 raise TransferError("was stopped")
             yield process
 
-
-class Prepared:
-    """Test that waits for the start signal."""
-
-    def __init__(self, client: RemoteProcess, limit_s: float, options: TransferSettings) -> None:
-        self._client = client
-        self._limit_s = limit_s
-        self._options = options
-
-    def run(self) -> TransferReport:
-        """Send the start signal and return the receiver's report.
-
-        Raises:
-            HostError, TransferError: as `Transfers.run`.
-            PortTakenError: the server is another one, or has another client.
-        """
-        _check_time(self._options, self._options.duration_s)
-        self._client.write("go\n")
-        output = _Output(self._client, self._limit_s)
+    def _run_client(self, client: RemoteProcess, duration_s: int, limit_s: float) -> TransferReport:
+        """Send the start signal to a client and return its report."""
+        self._check_time(duration_s)
+        client.write("go\n")
+        output = LimitedOutput(client, limit_s)
         report = parse_report("\n".join(output.lines(_MAX_REPORT)))
         if output.is_late or (isinstance(report, Complaint) and _says(report, _SILENT)):
             raise TransferError("no data arrived", is_silence=True)
         if isinstance(report, Complaint):
             kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
             raise kind(f"iperf3: {report.text}")
-        _check_time(self._options, 0.0)
+        self._check_time(0.0)
         return report
 
-
-class _Output:
-    """Output of a remote process, which is ended at a time limit."""
-
-    def __init__(self, process: RemoteProcess, limit_s: float) -> None:
-        self._process = process
-        self._late = threading.Event()
-        self._limit_s = limit_s
-
-    @property
-    def is_late(self) -> bool:
-        return self._late.is_set()
-
-    def lines(self, size: int) -> Iterator[str]:
-        """Yield output lines until the end, the time limit or the size limit."""
-        limit = threading.Timer(self._limit_s, self._end)
-        limit.daemon = True
-        limit.start()
-        try:
-            for line in self._process.lines():
-                size -= len(line)
-                if size < 0:
-                    raise HostError(self._process.host, "sent a report that exceeds the size limit")
-                yield line
-        finally:
-            limit.cancel()
-
-    def _end(self) -> None:
-        self._late.set()
-        self._process.close()
+    def _check_time(self, least_s: float) -> None:
+        if self.left_s() <= least_s:
+            raise TransferError(OUT_OF_TIME)
 
 
 def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
-    output = _Output(server, limit_s)
+    output = LimitedOutput(server, limit_s)
     said: list[str] = []
     for line in output.lines(_MAX_REPORT):
         if line == LISTENING:
@@ -196,11 +180,6 @@ def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
     raise TransferError(f"the iperf3 server on {server.host} {why}")
 
 
-def _check_time(options: TransferSettings, least_s: float) -> None:
-    if options.left_s() <= least_s:
-        raise TransferError(OUT_OF_TIME)
-
-
 def _says(complaint: Complaint, phrases: Sequence[str]) -> bool:
     return any(phrase in complaint.text for phrase in phrases)
 
@@ -209,16 +188,9 @@ def find_ends(
     hosts: Sequence[ReachedHost], concurrency: int
 ) -> tuple[dict[int, End], dict[int, HostError]]:
     """Return the hosts that have iperf3, by index, and why the others cannot take part."""
-    ends: dict[int, End] = {}
-    failures: dict[int, HostError] = {}
 
     def find(index: int) -> End:
         host = hosts[index]
         return End(host.session, host.address, find_version(host.session))
 
-    for index, outcome in parallel.each(find, range(len(hosts)), concurrency):
-        if isinstance(outcome, HostError):
-            failures[index] = outcome
-        else:
-            ends[index] = outcome
-    return ends, dict(sorted(failures.items()))
+    return run_on_all(find, range(len(hosts)), concurrency)

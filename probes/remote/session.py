@@ -1,13 +1,14 @@
-"""Session with a host: run a command there, or exchange lines with one."""
+"""Session with a host, whatever the connection: run a command there, or exchange lines with one."""
 
 from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plink.probes.errors import HostError
+from plink.probes.hosts.host import ListedHost
 
 # The longest line in use: what fping says of 10,000 probes, 7 bytes each.
 MAX_LINE = 1 << 17
@@ -147,3 +148,29 @@ def last_line(output: bytes) -> str:
 def posix_command(script: str, *arguments: str) -> str:
     """Return the command that runs `script` in a POSIX shell with `arguments` as $1, $2, ..."""
     return " ".join(shlex.quote(word) for word in ("sh", "-c", script, "sh", *arguments))
+
+
+class Opener(ABC):
+    """Opener of sessions, which it closes when it is closed itself."""
+
+    @abstractmethod
+    def prepare(self, listed: Sequence[ListedHost]) -> None:
+        """Check the hosts of a run before any of them is contacted.
+
+        Raises:
+            HostListError, OptionError: a host or an option that cannot be used.
+        """
+
+    @abstractmethod
+    def open(self, host: ListedHost) -> Session:
+        """Return a session with one of the prepared hosts.
+
+        Threads call it for different hosts.
+
+        Raises:
+            HostError: it cannot be reached.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close every session, including those still being opened."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
-from plink.probes.remote.opener import Opener
+from plink.probes.remote.session import Opener
 from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.options import SshOptions

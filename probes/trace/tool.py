@@ -1,23 +1,38 @@
-"""Measurement of routes between hosts with trace workers."""
+"""Measurement of routes between hosts with trace workers, one on every host."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
-from plink.probes.errors import OptionError, clean
+from plink.probes.errors import HostError, OptionError, clean
+from plink.probes.options import TRACE_PORT, MeasuringJob, TraceOptions
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import OutputEnded
+from plink.probes.remote.processes import HostPrograms, run_on_all
+from plink.probes.remote.session import OutputEnded, RemoteProcess
 from plink.probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Wanted
 from plink.probes.suspicion import Suspicion
-from plink.probes.trace.protocol import Ready, Said, Traced, TraceLimits, Unable, opening, request
-from plink.probes.trace.route import Route, find_route
-from plink.probes.trace.turns import PairTurns
-from plink.probes.trace.workers import Workers, program
+from plink.probes.trace.protocol import (
+    Ready,
+    Route,
+    Said,
+    Traced,
+    TraceLimits,
+    Unable,
+    find_route,
+    opening,
+    parse_said,
+    request,
+    start_command,
+)
 
-# The first of the ports that traceroute uses, which firewalls know.
-DEFAULT_PORT = 33434
+# Read as text, never imported: scapy belongs to the hosts.
+_PROGRAM = Path(__file__).parent / "worker.py"
+_EXIT_WAIT_S = 2.0
+# Exit statuses of a shell that finds no program, or may not run it.
+_NO_PROGRAM = (126, 127)
 _HEAR_S = 1.0
 # How long nothing may be heard of any worker beyond the time that a trace takes. Starting Python
 # with scapy takes a second, and hosts may share processors.
@@ -25,42 +40,10 @@ _ANSWER_WITHIN_S = 15.0
 # Answers that come later than this count for the next try.
 _LEAST_WAIT_S = 0.1
 
-
-@dataclass(frozen=True)
-class TraceSettings:
-    """Settings of tracing routes.
-
-    Args:
-        count: how often a hop that does not answer is probed.
-        silence_s: after this time a destination that does not answer is given up.
-        max_hops: how far to look.
-        python: an interpreter with scapy, on the hosts.
-        port: the UDP port of the probes, 0 for `DEFAULT_PORT`. Nothing should listen there.
-    """
-
-    count: int
-    silence_s: float
-    max_hops: int = 30
-    python: str = "python3"
-    port: int = 0
-
-    @property
-    def limits(self) -> TraceLimits:
-        """Limits of the workers; all tries of a destination share the allowed silence."""
-        wait_s = max(_LEAST_WAIT_S, self.silence_s / self.count)
-        return TraceLimits(self.port or DEFAULT_PORT, self.max_hops, wait_s)
+Direction = tuple[int, int]
 
 
-def measure(
-    hosts: Sequence[ReachedHost],
-    wanted: Wanted,
-    rounds: Rounds,
-    options: TraceSettings,
-    sink: Sink[RouteReading],
-    *,
-    concurrency: int,
-    ssh_concurrency: int = 16,
-) -> None:
+def measure(job: MeasuringJob[TraceOptions], sink: Sink[RouteReading]) -> None:
     """Trace the routes of the wanted directed pairs; results go to `sink` as they come.
 
     A host that cannot trace is still traced to. No worker is left on a host when this ends, or
@@ -69,45 +52,154 @@ def measure(
     Raises:
         OptionError: the hosts have IPv6 addresses.
     """
-    for host in hosts:
+    for host in job.hosts:
         if ipaddress.ip_address(host.address).version != 4:
             raise OptionError(
                 f"the tool trace supports only IPv4, but {host.name} has address {host.address}",
                 "choose IPv4 addresses with network=NETWORK or interface=NAME",
             )
-    with Workers(hosts, options.python) as workers:
-        run = _TraceRun(hosts, PairTurns(wanted, rounds, 2 * concurrency), options, sink, workers)
-        run.start(ssh_concurrency)
+    with Workers(job.hosts, job.options.remote_python) as workers:
+        run = _TraceRun(job, sink, workers)
+        run.start(job.ssh_concurrency)
         run.conduct()
+
+
+def limits_of(options: TraceOptions, silence_s: float) -> TraceLimits:
+    """Return the limits of the workers; all tries of a destination share the allowed silence."""
+    wait_s = max(_LEAST_WAIT_S, silence_s / options.count)
+    return TraceLimits(options.port or TRACE_PORT, options.max_hops, wait_s)
+
+
+def program() -> str:
+    """Return the source text of a worker."""
+    return _PROGRAM.read_text(encoding="ascii")
+
+
+class PairTurns:
+    """Directed pairs in the order of the rounds, one at a time from every source.
+
+    Unlike round-trip times, routes are not disturbed by other probes: a host may be the destination
+    of one trace while it is busy with its own, and a source that is slow holds up nobody. Nor is
+    it waited for: a source takes part from when it is admitted.
+
+    Args:
+        wanted: the directed pairs to trace, of those in `rounds`.
+        rounds: in which order.
+        most: how many may be traced at once.
+    """
+
+    def __init__(self, wanted: Wanted, rounds: Rounds, most: int) -> None:
+        self._waiting: dict[int, deque[int]] = {}
+        for pairs in rounds:
+            for i, j in pairs:
+                for source, destination in ((i, j), (j, i)):
+                    if (source, destination) in wanted:
+                        self._waiting.setdefault(source, deque()).append(destination)
+        self._free: deque[int] = deque()
+        self._most = most
+        self.running: set[Direction] = set()
+
+    def admit(self, source: int) -> None:
+        """Record that a source is ready to trace."""
+        if source in self._waiting:
+            self._free.append(source)
+
+    def next(self) -> list[Direction]:
+        """Return the directed pairs to trace next."""
+        begun = []
+        while self._free and len(self.running) < self._most:
+            source = self._free.popleft()
+            if self._waiting[source]:
+                begun.append((source, self._waiting[source].popleft()))
+                self.running.add(begun[-1])
+        return begun
+
+    def over(self, source: int, destination: int) -> bool:
+        """Record that a directed pair is settled; return False if it was not running."""
+        if (source, destination) not in self.running:
+            return False
+        self.running.remove((source, destination))
+        self._free.append(source)
+        return True
+
+    def lose(self, source: int) -> Iterable[Direction]:
+        """Drop the remaining pairs of a source and return them."""
+        lost = [pair for pair in self.running if pair[0] == source]
+        lost += [(source, destination) for destination in self._waiting.pop(source, ())]
+        self.running.difference_update(lost)
+        self._free = deque(other for other in self._free if other != source)
+        return lost
+
+
+class Workers(HostPrograms[Said]):
+    """Running workers on all hosts.
+
+    Args:
+        hosts: the hosts, in index order.
+        python: the interpreter there.
+    """
+
+    def __init__(self, hosts: Sequence[ReachedHost], python: str) -> None:
+        super().__init__()
+        self._hosts = hosts
+        self._python = python
+
+    def start(self, openings: Sequence[str], concurrency: int) -> dict[int, HostError]:
+        """Start a worker on every host, `concurrency` at a time; return the failures.
+
+        Args:
+            openings: what the worker of each host is told first.
+            concurrency: hosts worked on at once.
+        """
+        command = start_command(self._python)
+
+        def start(index: int) -> RemoteProcess:
+            return self._hosts[index].session.start(command)
+
+        processes, failures = run_on_all(start, range(len(self._hosts)), concurrency)
+        for index, process in processes.items():
+            self.listen(index, process)
+            self.tell(index, openings[index])
+        return failures
+
+    def parse(self, line: str) -> Said:
+        """Parse a line of a worker."""
+        return parse_said(line, self._python)
+
+    def explain_end(self, process: RemoteProcess) -> str:
+        """Return why a worker that was not told to has ended."""
+        if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
+            return f"it has no {self._python}: name another Python with remote_python=PATH"
+        return process.stderr_tail() or "its trace worker ended"
+
+    def end(self, index: int) -> None:
+        """End one worker."""
+        if index in self._processes:
+            self._processes[index].close()
 
 
 class _TraceRun:
     def __init__(
-        self,
-        hosts: Sequence[ReachedHost],
-        turns: PairTurns,
-        options: TraceSettings,
-        sink: Sink[RouteReading],
-        workers: Workers,
+        self, job: MeasuringJob[TraceOptions], sink: Sink[RouteReading], workers: Workers
     ) -> None:
-        self._hosts = hosts
-        self._turns = turns
-        self._options = options
+        self._hosts = job.hosts
+        self._turns = PairTurns(job.wanted, job.rounds, 2 * job.concurrency)
+        self._options = job.options
         self._sink = sink
         self._workers = workers
-        self._limits = options.limits
-        self._able = set(range(len(hosts)))
+        self._limits = limits_of(job.options, job.timeout_s)
+        self._able = set(range(len(job.hosts)))
         self._starting = set(self._able)
         self._suspicion = Suspicion()
         self._suspected: set[int] = set()
         # By address, of whom a worker reports.
-        self._index = {host.address: index for index, host in enumerate(hosts)}
+        self._index = {host.address: index for index, host in enumerate(job.hosts)}
 
     def start(self, concurrency: int) -> None:
         """Start a worker on every host."""
         source = program()
         openings = [opening(source, host.address, self._limits) for host in self._hosts]
-        for index, error in self._workers.start(openings, concurrency):
+        for index, error in self._workers.start(openings, concurrency).items():
             self._lose_host(index, str(error))
 
     def conduct(self) -> None:

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from plink.probes.uplinks.plan import Flow
-from plink.probes.uplinks.samples import GroupExchange, HostRates
+from plink.probes.uplinks.plan import Flow, GroupExchange, HostRates
 
 # A link that carries so much of what it is known to carry may be full.
 _FULL = 0.9

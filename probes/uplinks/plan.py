@@ -30,6 +30,40 @@ class Flow:
     partner: int
 
 
+@dataclass(frozen=True)
+class GroupExchange:
+    """Simultaneous transfers between a group and the other groups.
+
+    Args:
+        group: index of the group.
+        sends: the group sent; else it received.
+        rates: what each transfer achieved, in Gbit/s, while all of them ran; at least one.
+        is_whole: every host of the group took part, and no transfer failed.
+        beside: what other groups' transfers in the same direction achieved meanwhile.
+        is_busy: hosts share a machine that may have been the limit.
+    """
+
+    group: int
+    sends: bool
+    rates: Sequence[tuple[Flow, float]]
+    is_whole: bool
+    beside: Sequence[tuple[Flow, float]] = ()
+    is_busy: bool = False
+
+    @property
+    def gbit_s(self) -> float:
+        """Total rate of the group in Gbit/s."""
+        return sum(gbit_s for _, gbit_s in self.rates)
+
+
+@dataclass(frozen=True)
+class HostRates:
+    """Rates of hosts' own links in Gbit/s, by index."""
+
+    send: Mapping[int, float]
+    receive: Mapping[int, float]
+
+
 def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list[list[Flow]]:
     """Return the simultaneous transfers that measure some groups.
 

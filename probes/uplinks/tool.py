@@ -1,17 +1,21 @@
-"""Measurement of the rates between groups with iperf3, all hosts of a group at once."""
+"""Measurement of hosts' links and groups' uplinks with many iperf3 transfers at once."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from plink.probes.iperf3.parse import received_between_gbit_s
+from plink.probes.iperf3.parse import received_between_gbit_s, received_gbit_s
 from plink.probes.iperf3.tool import WARM_UP_SHARE
 from plink.probes.iperf3.transfers import OUT_OF_TIME
-from plink.probes.samples import PairLoss
-from plink.probes.uplinks.at_once import AtOnce
-from plink.probes.uplinks.plan import ExchangeTurn, Flow, plan_flows
-from plink.probes.uplinks.samples import GroupExchange, UplinkSink
-from plink.probes.uplinks.window import Timed, common_windows_s
+from plink.probes.samples import BandwidthReading, PairLoss
+from plink.probes.uplinks.plan import ExchangeTurn, Flow, GroupExchange, plan_flows
+from plink.probes.uplinks.simultaneous import (
+    Outcome,
+    SimultaneousTransfers,
+    Timed,
+    common_windows_s,
+)
 
 # Transfers that did not overlap are tried again, and so many times longer: a busy machine may begin
 # them too far apart.
@@ -20,10 +24,83 @@ _TRIES = (1, 2, 4)
 Rates = list[tuple[Flow, float]]
 
 
-def measure(
-    between: AtOnce,
+class LinkSink(Protocol):
+    """Receiver of hosts' link rates."""
+
+    def reading(self, reading: BandwidthReading) -> None:
+        """Record the rate at which a host sent to another."""
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """Record that a transfer from a source to a destination failed."""
+
+
+class UplinkSink(Protocol):
+    """Receiver of results as they come, so that an interrupted run keeps them."""
+
+    def exchange(self, exchange: GroupExchange) -> None:
+        """Record the reading of a group in one direction."""
+
+    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
+        """Record that a group could not be measured in one direction."""
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """Record that a transfer from a source to a destination failed."""
+
+
+def measure_links(
+    transfers: SimultaneousTransfers,
+    rounds: Sequence[Sequence[tuple[int, int]]],
+    duration_s: int,
+    sink: LinkSink,
+    *,
+    concurrency: int,
+) -> None:
+    """Transfer data between hosts, all pairs of a round at once; results go to `sink`.
+
+    Where that is more than a machine that hosts share bears, again so many at a time.
+
+    Args:
+        rounds: of transfers, from the first host to the second; each host sends to one at most and
+            receives from one at most.
+        duration_s: duration of a transfer, in s.
+        concurrency: transfers at a time where the hosts' machine is the limit.
+    """
+    for wanted in rounds:
+        # Hosts that cannot take part were named by whoever found that out.
+        pairs = [pair for pair in wanted if all(map(transfers.can_take_part, pair))]
+        if transfers.left_s() <= duration_s:
+            for pair in pairs:
+                sink.pair_lost(PairLoss(*pair, OUT_OF_TIME))
+            continue
+        if not pairs:
+            continue
+        outcomes = transfers.run(pairs, duration_s)
+        if len(pairs) > concurrency and transfers.is_busy(pairs, outcomes):
+            outcomes = [
+                outcome
+                for first in range(0, len(pairs), concurrency)
+                for outcome in transfers.run(pairs[first : first + concurrency], duration_s)
+            ]
+        for pair, outcome in zip(pairs, outcomes, strict=True):
+            _deliver(pair, outcome, duration_s, sink)
+
+
+def _deliver(pair: tuple[int, int], outcome: Outcome, duration_s: int, sink: LinkSink) -> None:
+    if isinstance(outcome, Exception):
+        sink.pair_lost(PairLoss(*pair, str(outcome)))
+        return
+    gbit_s = received_gbit_s(outcome.report, WARM_UP_SHARE * duration_s)
+    if gbit_s:
+        sink.reading(BandwidthReading(*pair, gbit_s, outcome.report.retransmits))
+    else:
+        sink.pair_lost(PairLoss(*pair, "no data arrived"))
+
+
+def measure_groups(
+    transfers: SimultaneousTransfers,
     groups: Sequence[Sequence[int]],
     turns: Sequence[ExchangeTurn],
+    duration_s: int,
     sink: UplinkSink,
 ) -> None:
     """Measure the groups' send and receive rates, turn by turn; results go to `sink`.
@@ -31,16 +108,23 @@ def measure(
     Args:
         groups: indices of the hosts of each group; at least two groups, none empty.
         turns: which of them are measured at the same time.
+        duration_s: seconds of a transfer.
     """
     for turn in turns:
-        _RunningTurn(between, groups, turn, sink).measure()
+        _RunningTurn(transfers, groups, turn, duration_s, sink).measure()
 
 
 class _RunningTurn:
     def __init__(
-        self, between: AtOnce, groups: Sequence[Sequence[int]], turn: ExchangeTurn, sink: UplinkSink
+        self,
+        transfers: SimultaneousTransfers,
+        groups: Sequence[Sequence[int]],
+        turn: ExchangeTurn,
+        duration_s: int,
+        sink: UplinkSink,
     ) -> None:
-        self._between = between
+        self._transfers = transfers
+        self._duration_s = duration_s
         self._groups = groups
         self._sends = turn.sends
         self._left = list(turn.groups)
@@ -50,17 +134,17 @@ class _RunningTurn:
         """Measure this turn and report every group of it."""
         reason = "its transfers hardly overlapped"
         for longer in _TRIES:
-            duration_s = longer * self._between.transfer.duration_s
+            duration_s = longer * self._duration_s
             present = self._present()
             self._lose_absent(present)
             if not self._left:
                 return
-            if self._between.transfer.left_s() <= duration_s:
+            if self._transfers.left_s() <= duration_s:
                 reason = OUT_OF_TIME
                 break
             flows = dict(zip(self._left, plan_flows(present, self._left), strict=True))
             done, is_busy = self._run_transfers(flows, duration_s)
-            if self._between.transfer.left_s() <= 0.0:
+            if self._transfers.left_s() <= 0.0:
                 # Some of them may have ended in time: those are not what all exchange.
                 reason = OUT_OF_TIME
                 break
@@ -72,7 +156,7 @@ class _RunningTurn:
         self._drop(list(self._left), reason)
 
     def _present(self) -> list[list[int]]:
-        return [list(filter(self._between.can_take_part, hosts)) for hosts in self._groups]
+        return [list(filter(self._transfers.can_take_part, hosts)) for hosts in self._groups]
 
     def _lose_absent(self, present: Sequence[Sequence[int]]) -> None:
         partners = sum(map(len, present)) - sum(len(present[group]) for group in self._left)
@@ -90,14 +174,14 @@ class _RunningTurn:
         """Return the successful transfers, and whether a machine may have limited them."""
         order = [(group, flow) for group, some in flows.items() for flow in some]
         pairs = [_ends_of(flow, sends=self._sends) for _, flow in order]
-        outcomes = self._between.run(pairs, duration_s)
+        outcomes = self._transfers.run(pairs, duration_s)
         done: dict[int, dict[Flow, Timed]] = {group: {} for group in flows}
         for (group, flow), pair, outcome in zip(order, pairs, outcomes, strict=True):
             if isinstance(outcome, Timed):
                 done[group][flow] = outcome
             else:
                 self._sink.pair_lost(PairLoss(*pair, str(outcome)))
-        return done, self._between.is_busy(pairs, outcomes)
+        return done, self._transfers.is_busy(pairs, outcomes)
 
     def _deliver(
         self,
@@ -135,3 +219,61 @@ def _rates(done: Mapping[int, Mapping[Flow, Timed]], duration_s: int) -> dict[in
             return None
         found[group].append((flow, gbit_s))
     return found
+
+
+def measure_both_ways(
+    transfers: SimultaneousTransfers,
+    groups: Sequence[Sequence[int]],
+    group: int,
+    duration_s: int,
+    enough_gbit_s: float,
+) -> float | None:
+    """Return a group's rate with the other groups in Gbit/s, both directions at once.
+
+    Transfers that carried little are tried again, too: other work takes time from them now and
+    then, and adds none.
+
+    Args:
+        transfers: the hosts.
+        groups: indices of the hosts of each group; at least two groups, none empty.
+        group: index of the one in question.
+        duration_s: of the transfers; those that do not run together are tried again, and longer.
+        enough_gbit_s: of less the most of several tries counts.
+
+    Returns:
+        None where one failed each time, or they never ran together.
+    """
+    (flows,) = plan_flows(groups, [group])
+    pairs = [
+        pair
+        for flow in flows
+        for pair in ((flow.member, flow.partner), (flow.partner, flow.member))
+    ]
+    most: float | None = None
+    for longer in _TRIES:
+        if transfers.left_s() <= longer * duration_s:
+            break
+        found = _together_gbit_s(transfers, pairs, longer * duration_s)
+        if found is not None:
+            most = max(found, most or 0.0)
+            if most >= enough_gbit_s:
+                break
+    return most
+
+
+def _together_gbit_s(
+    transfers: SimultaneousTransfers, pairs: Sequence[tuple[int, int]], duration_s: int
+) -> float | None:
+    outcomes = transfers.run(pairs, duration_s)
+    timed = [outcome for outcome in outcomes if isinstance(outcome, Timed)]
+    if not timed or len(timed) < len(pairs):
+        return None
+    windows_s = common_windows_s(timed, duration_s, WARM_UP_SHARE * duration_s)
+    if windows_s is None:
+        return None
+    rates = [
+        received_between_gbit_s(each.report, *window_s)
+        for each, window_s in zip(timed, windows_s, strict=True)
+    ]
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if len(known) == len(rates) else None

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from plink.probes.errors import OptionError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host
-from plink.probes.remote.opener import Opener
+from plink.probes.remote.session import Opener
 from plink.probes.via.options import ViaOptions
 from plink.probes.via.session import ViaSession
 from plink.probes.via.template import parse_template

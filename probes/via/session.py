@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import IO
 
 from plink.probes.errors import HostError
-from plink.probes.remote.ending import end_group, signal_group
+from plink.probes.remote.processes import end_group, signal_group
 from plink.probes.remote.session import (
     LOST,
     MAX_OUTPUT,

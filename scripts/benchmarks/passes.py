@@ -17,9 +17,8 @@ from benchkit.labs import bench_lab
 from benchkit.readings import TimedSink, both_directions
 from benchkit.report import Report
 from plink.measure.probing.passes import arrange_rounds
-from plink.measure.probing.tools.round_trips import EchoOptions as PlinkOptions
 from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoSettings
+from plink.probes.options import EchoOptions, MeasuringJob
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import Rounds
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Its options."""
     add_lab(parser, rates=None)
     add_seed(parser)
-    count = PlinkOptions().count
+    count = EchoOptions().count
     parser.add_argument("--count", type=int, default=count, help="probes a direction and pass")
     parser.add_argument("--passes", type=int, default=12, help="that the truth is drawn from")
 
@@ -101,10 +100,16 @@ class Passes:
 def _measure(hosts: Sequence[ReachedHost], count: int, passes: int, seed: int) -> Measured:
     run = Passes(len(hosts), passes, seed)
     rounds = round_robin(len(hosts))
-    options = EchoSettings(count, (READING,), silence_s=5.0)
-    coordinator.measure(
-        hosts, both_directions(rounds), rounds, options, run.sink, concurrency=1, more=run.more
+    job = MeasuringJob(
+        hosts,
+        both_directions(rounds),
+        rounds,
+        EchoOptions(count=count, percentile=READING),
+        timeout_s=5.0,
+        concurrency=1,
+        more=run.more,
     )
+    coordinator.measure(job, run.sink)
     return Measured(np.array(run.read_us), run.moments_s)
 
 

@@ -21,7 +21,7 @@ from benchkit.report import Report, spread
 from plink.files import cluster as cluster_file
 from plink.files.matrices import Matrix
 from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoSettings
+from plink.probes.options import EchoOptions, MeasuringJob
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 
@@ -159,8 +159,13 @@ def _overhead_rows(lab: BenchLab) -> list[tuple[str, ...]]:
 def _timed_run(hosts: Sequence[ReachedHost], concurrency: int) -> TimedSink:
     sink = TimedSink()
     rounds = round_robin(len(hosts))
-    options = EchoSettings(OVERHEAD_COUNT, (10.0, 50.0, 99.0), silence_s=5.0)
-    coordinator.measure(
-        hosts, both_directions(rounds), rounds, options, sink, concurrency=concurrency
+    job = MeasuringJob(
+        hosts,
+        both_directions(rounds),
+        rounds,
+        EchoOptions(count=OVERHEAD_COUNT),
+        timeout_s=5.0,
+        concurrency=concurrency,
     )
+    coordinator.measure(job, sink)
     return sink

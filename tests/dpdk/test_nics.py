@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.cli.probe_action import read_nics
 from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.tools.round_trips import DpdkOptions
+from plink.measure.probing.tools import TOOLS
 from plink.probes.dpdk.nics import Nic, parse_nics
 from plink.probes.errors import OptionError
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import DpdkOptions
 from support.plink_command import plink_here
 
 FIRST = Nic("gpu1", "0000:00:06.0", IPv4Interface("10.9.0.7/24"), IPv4Address("10.9.0.1"))
@@ -80,7 +81,7 @@ def test_a_wrong_line_is_named(line: str) -> None:
 
 
 def resumed_nics(recorded: Mapping[str, object], **given: object) -> Sequence[Nic]:
-    return DpdkOptions.resume(given, recorded, "c").nics
+    return TOOLS["dpdk"].resume(given, recorded, "c").nics
 
 
 def test_the_recorded_nics_are_used_again() -> None:

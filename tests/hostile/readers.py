@@ -28,10 +28,9 @@ from plink.hub.service import ServiceOptions
 from plink.hub.session import codec
 from plink.hub.session.data import DataHello, parse_hello
 from plink.hub.session.handshake import parse_greeting as parse_hub_greeting
-from plink.probes import facts
+from plink.probes import facts, fping
 from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
-from plink.probes.fping import pings
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.inventories.ansible.inventory import find_connections
 from plink.probes.inventories.ansible.reading import parse_inventory
@@ -260,7 +259,7 @@ READERS: Mapping[str, Reader] = {
         (ProbesError,),
     ),
     "fping's report": Reader(
-        _text(lambda text: pings.parse_report(text, "10.0.0.2", 3)), (b"10.0.0.2 : 0.05 - 0.04\n",)
+        _text(lambda text: fping.parse_report(text, "10.0.0.2", 3)), (b"10.0.0.2 : 0.05 - 0.04\n",)
     ),
     "iperf3's report": Reader(_report, (json.dumps(_IPERF3).encode(),)),
     "iperf3's version": Reader(

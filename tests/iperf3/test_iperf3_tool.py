@@ -6,20 +6,20 @@ import shutil
 import socket
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from plink.probes.iperf3 import transfers
-from plink.probes.iperf3.commands import TransferSettings, no_limit
-from plink.probes.iperf3.tool import Iperf3Settings, measure
+from plink.probes.iperf3.tool import measure
+from plink.probes.options import Iperf3Options, no_limit
 from plink.probes.reach import ReachedHost
-from plink.probes.rounds import round_robin
 from plink.probes.samples import BandwidthReading
+from support.jobs import job_of
 from support.local_hosts import ListSink
 from support.local_shell import ShellSession, program, shell_hosts
-from support.pairs import all_pairs
 
 pytestmark = [
     pytest.mark.needs("lab"),
@@ -34,18 +34,12 @@ REPORT = (
 )
 
 
-def run(hosts: list[ReachedHost], *, port: int = 0, **options: Any) -> ListSink:
-    left_s = options.pop("left_s", no_limit)
-    transfer = TransferSettings(duration_s=1, streams=2, silence_s=1.0, left_s=left_s)
+def run(
+    hosts: list[ReachedHost], *, left_s: Callable[[], float] = no_limit, **options: Any
+) -> ListSink:
     sink = ListSink()
-    measure(
-        hosts,
-        all_pairs(len(hosts)),
-        round_robin(len(hosts)),
-        Iperf3Settings(transfer, port=port, **options),
-        cast("Any", sink),
-        concurrency=1,
-    )
+    chosen = Iperf3Options(streams=2, **options)
+    measure(job_of(chosen, hosts, 1, timeout_s=1.0, left_s=left_s), cast("Any", sink))
     return sink
 
 
@@ -66,9 +60,9 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-@pytest.mark.parametrize("both_at_once", [False, True])
-def test_both_directions_are_measured(both_at_once: bool) -> None:
-    sink = run(shell_hosts(2), both_at_once=both_at_once)
+@pytest.mark.parametrize("direction", ["each", "both"])
+def test_both_directions_are_measured(direction: str) -> None:
+    sink = run(shell_hosts(2), direction=direction)
     assert sink.measured() == {(0, 1), (1, 0)}
     assert all(reading.gbit_s > 0.01 for reading in readings(sink))
     assert all(reading.retransmits is not None for reading in readings(sink))

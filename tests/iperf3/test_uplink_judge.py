@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.uplinks.judge import may_be_more, raise_to_seen_rates
-from plink.probes.uplinks.plan import Flow, plan_flows
-from plink.probes.uplinks.samples import GroupExchange, HostRates
+from plink.probes.uplinks.plan import Flow, GroupExchange, HostRates, plan_flows
 
 RATES = st.sampled_from([0.1, 0.2, 0.4, 0.4, 0.8, 1.6, 10.0])
 

@@ -13,13 +13,13 @@ import pytest
 
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
-from plink.probes.iperf3.commands import TransferSettings, no_limit
 from plink.probes.iperf3.parse import Interval, TransferReport
 from plink.probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
+from plink.probes.options import Iperf3Options, no_limit
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
-from plink.probes.uplinks import at_once, links, tool
-from plink.probes.uplinks.plan import ExchangeTurn
-from plink.probes.uplinks.samples import GroupExchange
+from plink.probes.uplinks import simultaneous, tool
+from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange
+from plink.probes.uplinks.simultaneous import SimultaneousTransfers
 
 GROUPS = [[0, 1], [2, 3], [4]]
 RATE_GBIT_S = 0.08
@@ -47,7 +47,7 @@ class Transfer:
     pair: tuple[int, int]
     duration_s: int
 
-    def run(self) -> TransferReport:
+    def __call__(self) -> TransferReport:
         if self.pair in self.play.failures:
             raise self.play.failures[self.pair]
         is_late = self.pair[0] == self.play.late
@@ -86,7 +86,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
     played = Play()
 
     class Transfers:
-        def __init__(self, options: TransferSettings, port: int) -> None:
+        def __init__(self, *_: object) -> None:
             pass
 
         def stop(self) -> None:
@@ -94,32 +94,31 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
         @contextmanager
         def prepare(
-            self, sender: int, receiver: int, port: int, options: TransferSettings
+            self, sender: int, receiver: int, port: int, duration_s: int
         ) -> Iterator[Transfer]:
             if port in played.taken_ports:
                 raise PortTakenError(f"port {port} is taken")
-            played.ran.append((sender, receiver, port, options.duration_s))
-            yield Transfer(played, (sender, receiver), options.duration_s)
+            played.ran.append((sender, receiver, port, duration_s))
+            yield Transfer(played, (sender, receiver), duration_s)
 
     def find_ends(hosts: list[Any], _: int) -> tuple[dict[int, Any], dict[int, HostError]]:
         ends = {index: index for index in range(len(hosts)) if index not in played.lost}
         return ends, played.lost
 
-    monkeypatch.setattr(at_once, "Transfers", Transfers)
-    monkeypatch.setattr(at_once, "find_ends", find_ends)
-    monkeypatch.setattr(at_once, "time", SimpleNamespace(monotonic=lambda: played.clock.now_s))
+    monkeypatch.setattr(simultaneous, "Transfers", Transfers)
+    monkeypatch.setattr(simultaneous, "find_ends", find_ends)
+    monkeypatch.setattr(simultaneous, "time", SimpleNamespace(monotonic=lambda: played.clock.now_s))
     return played
 
 
-@contextmanager
 def between(
     sink: Sink, left_s: Callable[[], float] = no_limit, machine: str = ""
-) -> Iterator[at_once.AtOnce]:
+) -> SimultaneousTransfers:
     facts = HostFacts("x86_64", machine, cores=2, addresses=[])
     hosts = cast("Any", [SimpleNamespace(name=f"h{k}", facts=facts) for k in range(5)])
-    transfer = TransferSettings(1, streams=1, silence_s=1.0, left_s=left_s)
-    with at_once.at_once(hosts, transfer, sink.host_losses.append) as found:
-        yield found
+    return SimultaneousTransfers(
+        hosts, Iperf3Options(), sink.host_losses.append, silence_s=1.0, left_s=left_s
+    )
 
 
 def measure(*wanted: tuple[int, bool], left_s: Callable[[], float] = no_limit) -> Sink:
@@ -131,7 +130,7 @@ def measure_turns(
 ) -> Sink:
     sink = Sink()
     with between(sink, left_s, machine) as found:
-        tool.measure(found, GROUPS, turns, sink)
+        tool.measure_groups(found, GROUPS, turns, 1, sink)
     return sink
 
 
@@ -250,7 +249,7 @@ CIRCLES = [[(0, 1), (1, 0), (2, 3), (3, 2)], [(4, 0), (0, 4)]]
 def links_of(*, machine: str = "", left_s: Callable[[], float] = no_limit) -> Sink:
     sink = Sink()
     with between(sink, left_s, machine) as found:
-        links.measure(found, CIRCLES, 1, sink, concurrency=1)
+        tool.measure_links(found, CIRCLES, 1, sink, concurrency=1)
     return sink
 
 

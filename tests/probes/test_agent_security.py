@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoSettings
-from plink.probes.rounds import round_robin
 from support import echo_packet
+from support.jobs import echo_job
 from support.local_hosts import AGENT, SECRET, ListSink, local_hosts, start_agent
 from support.pairs import all_pairs
 
@@ -327,9 +326,7 @@ def test_every_run_has_a_secret_of_its_own_that_only_its_agents_hear() -> None:
         for host in hosts:
             session: Any = host.session
             session.rewrite = lambda text, heard=heard: heard.append(text) or text
-        options = EchoSettings(count=5, percentiles=(10.0,), silence_s=0.5)
-        rounds = round_robin(3)
-        coordinator.measure(hosts, all_pairs(3), rounds, options, sink, concurrency=1)
+        coordinator.measure(echo_job(hosts, 1, count=5), sink)
         assert sink.measured() == all_pairs(3)
         openings = [text for text in heard if text.startswith("run ")]
         assert len(openings) == 3

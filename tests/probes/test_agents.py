@@ -8,14 +8,11 @@ from typing import Any
 import pytest
 
 from plink.probes.echo import agents, coordinator
-from plink.probes.echo.agents import Agents
-from plink.probes.echo.deploy import ECHO_AGENT
-from plink.probes.echo.protocol import EchoSettings
+from plink.probes.echo.agents import ECHO_AGENT, Agents
 from plink.probes.errors import HostError
 from plink.probes.remote.session import Completed, OutputEnded
-from plink.probes.rounds import round_robin
+from support.jobs import echo_job
 from support.local_hosts import ListSink, LocalProcess, LocalSession, local_hosts
-from support.pairs import all_pairs
 
 
 def test_no_agent_waits_for_the_files_of_other_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +31,7 @@ def test_no_agent_waits_for_the_files_of_other_hosts(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(LocalSession, "run", slow_run)
     monkeypatch.setattr(LocalSession, "start", noted_start)
     with Agents(local_hosts(4), ECHO_AGENT, None) as held:
-        assert held.start(2) == []
+        assert held.start(2) == {}
     assert done.index("start") > max(i for i, what in enumerate(done) if what == "file")
 
 
@@ -48,7 +45,7 @@ def test_a_host_without_its_file_is_named_and_the_others_start(
 
     monkeypatch.setattr(agents, "deploy", fail)
     with Agents(local_hosts(3), ECHO_AGENT, None) as held:
-        assert [(index, str(error)) for index, error in held.start(2)] == [(1, "has no room")]
+        assert {index: str(error) for index, error in held.start(2).items()} == {1: "has no room"}
 
 
 def test_the_last_word_of_an_agent_is_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +53,7 @@ def test_the_last_word_of_an_agent_is_its_reason(monkeypatch: pytest.MonkeyPatch
         raise HostError(self.host, "the connection was lost")
 
     with Agents(local_hosts(1), ECHO_AGENT, None) as held:
-        assert held.start(1) == []
+        assert held.start(1) == {}
         held.tell(0, "no such line\n")
         monkeypatch.setattr(LocalProcess, "write", broken)
         # The coordinator goes on speaking until it hears that the agent has ended.
@@ -69,8 +66,7 @@ def test_the_agents_hear_of_a_coordinator_that_is_busy(monkeypatch: pytest.Monke
     hosts, heard = local_hosts(6), []
     session: Any = hosts[0].session
     session.rewrite = lambda text: heard.append(text) or text
-    options = EchoSettings(count=5, percentiles=(10.0,), silence_s=0.5)
     # There is always something more to take: the agents are far ahead.
     sink = ListSink(on_reading=lambda _: time.sleep(0.05))
-    coordinator.measure(hosts, all_pairs(6), round_robin(6), options, sink, concurrency=1000)
+    coordinator.measure(echo_job(hosts, 1000, count=5), sink)
     assert heard.count("alive\n") > 5

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plink.probes.uplinks import both_ways
+from plink.probes.uplinks import tool
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_the_most_of_several_tries_counts(
         durations_s.append(duration_s)
         return next(left)
 
-    monkeypatch.setattr(both_ways, "_together_gbit_s", together)
-    between: Any = SimpleNamespace(transfer=SimpleNamespace(left_s=lambda: 60.0))
-    assert both_ways.both_ways_gbit_s(between, [[0, 1], [2, 3]], 0, 1, 1.8) == most
+    monkeypatch.setattr(tool, "_together_gbit_s", together)
+    between: Any = SimpleNamespace(left_s=lambda: 60.0)
+    assert tool.measure_both_ways(between, [[0, 1], [2, 3]], 0, 1, 1.8) == most
     assert durations_s == [1, 2, 4][:tries]

@@ -16,7 +16,7 @@ from plink.base.replacing import replace
 from plink.probes.errors import HostError, OptionError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.reach import reach
-from plink.probes.remote import parallel
+from plink.probes.remote.processes import for_each
 from plink.probes.remote.session import Session
 from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.connect import Connector
@@ -162,9 +162,7 @@ def test_dead_jump_hosts_are_tried_once(sshd: Sshd) -> None:
         chains = [(replace(sshd.target(options), port=port),) for port in ports]
         targets = [replace(sshd.target(options, f"h{i}"), jumps=chains[i % 2]) for i in range(8)]
         connector = Connector(options)
-        failures = {
-            target.name: error for target, error in parallel.each(connector.connect, targets, 2)
-        }
+        failures = {target.name: error for target, error in for_each(connector.connect, targets, 2)}
         connector.close()
         for server in (one, two):
             server.setblocking(False)

@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from plink.probes.echo import agents, coordinator, run_state
-from plink.probes.echo.protocol import EchoSettings
+from plink.probes.echo import agents, coordinator
 from plink.probes.reach import ReachedHost
-from plink.probes.rounds import round_robin
+from support.jobs import echo_job
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
 pytestmark = pytest.mark.timing
 
-OPTIONS = EchoSettings(count=40, percentiles=(10.0, 50.0, 99.0), silence_s=0.5)
+COUNT = 40
 FREE, ONE_AT_A_TIME = 1000, 1
 
 
@@ -36,15 +35,13 @@ def ended(hosts: list[ReachedHost]) -> bool:
 @pytest.mark.parametrize("concurrency", [FREE, 2, ONE_AT_A_TIME])
 def test_every_direction_of_every_pair_is_measured(size: int, concurrency: int) -> None:
     hosts, sink = local_hosts(size), ListSink()
-    coordinator.measure(
-        hosts, all_pairs(size), round_robin(size), OPTIONS, sink, concurrency=concurrency
-    )
+    coordinator.measure(echo_job(hosts, concurrency), sink)
     assert sink.measured() == all_pairs(size)
     assert len(sink.readings) == size * (size - 1)
     assert not sink.pair_losses
     assert not sink.host_losses
     for reading in sink.readings:
-        assert 1 <= reading.received <= reading.sent == OPTIONS.count
+        assert 1 <= reading.received <= reading.sent == COUNT
         assert 0.5 < reading.rtt_us[10.0] <= reading.rtt_us[50.0] <= reading.rtt_us[99.0]
     assert ended(hosts)
 
@@ -53,7 +50,7 @@ def test_every_direction_of_every_pair_is_measured(size: int, concurrency: int) 
 def test_only_the_wanted_directions_are_measured(concurrency: int) -> None:
     wanted = frozenset({(0, 1), (3, 1), (2, 4)})
     hosts, sink = local_hosts(5), ListSink()
-    coordinator.measure(hosts, wanted, round_robin(5), OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(echo_job(hosts, concurrency, wanted=wanted), sink)
     assert sink.measured() == wanted
     assert len(sink.readings) == 3
 
@@ -62,7 +59,7 @@ def test_only_the_wanted_directions_are_measured(concurrency: int) -> None:
 def test_a_killed_agent_costs_its_own_pairs_only(concurrency: int) -> None:
     hosts = local_hosts(6)
     sink = ListSink(on_reading=lambda count: count == 4 and agent_of(hosts[2]).kill())
-    coordinator.measure(hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(echo_job(hosts, concurrency), sink)
     others = frozenset(pair for pair in all_pairs(6) if 2 not in pair)
     assert others <= sink.measured()
     assert sink.measured() | sink.lost() == all_pairs(6)
@@ -77,13 +74,13 @@ def test_an_agent_that_freezes_is_given_up(
     concurrency: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.3)
-    monkeypatch.setattr(run_state, "_ANSWER_WITHIN_S", 1.5)
+    monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 1.5)
     # Nobody waits for the end of what was given up.
     monkeypatch.setattr(agents, "_EXIT_WAIT_S", 1000.0)
     hosts = local_hosts(6)
     freeze = signal.SIGSTOP
     sink = ListSink(on_reading=lambda n: n == 4 and agent_of(hosts[2]).send_signal(freeze))
-    coordinator.measure(hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(echo_job(hosts, concurrency), sink)
     others = frozenset(pair for pair in all_pairs(6) if 2 not in pair)
     assert others <= sink.measured()
     assert sink.measured() | sink.lost() == all_pairs(6)
@@ -93,7 +90,7 @@ def test_an_agent_that_freezes_is_given_up(
 def test_a_host_whose_agent_cannot_bind_is_named() -> None:
     hosts, sink = local_hosts(4), ListSink()
     hosts[1] = ReachedHost(hosts[1].listed, hosts[1].session, hosts[1].facts, "192.0.2.1")
-    coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=FREE)
+    coordinator.measure(echo_job(hosts, FREE), sink)
     assert [(loss.host, loss.reason) for loss in sink.host_losses] == [
         (1, "cannot open its UDP port: Cannot assign requested address")
     ]
@@ -110,9 +107,7 @@ def test_an_interrupt_ends_every_agent(concurrency: int) -> None:
 
     sink = ListSink(on_reading=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        coordinator.measure(
-            hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=concurrency
-        )
+        coordinator.measure(echo_job(hosts, concurrency), sink)
     assert 5 <= len(sink.readings) < 12
     assert ended(hosts)
 
@@ -123,12 +118,10 @@ def test_two_runs_at_the_same_time_do_not_meet() -> None:
 
     def start_another(count: int) -> None:
         if count == 2:
-            coordinator.measure(
-                second, all_pairs(4), round_robin(4), OPTIONS, inner, concurrency=FREE
-            )
+            coordinator.measure(echo_job(second, FREE), inner)
 
     sink.on_reading = start_another
-    coordinator.measure(first, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=FREE)
+    coordinator.measure(echo_job(first, FREE), sink)
     assert sink.measured() == inner.measured() == all_pairs(4)
     assert not sink.host_losses
 
@@ -147,7 +140,7 @@ def block(hosts: list[ReachedHost], source: int, destination: int) -> None:
 def test_one_blocked_direction_costs_one_pair(concurrency: int, blocked: tuple[int, int]) -> None:
     hosts, sink = local_hosts(4), ListSink()
     block(hosts, *blocked)
-    coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=concurrency)
+    coordinator.measure(echo_job(hosts, concurrency), sink)
     pair = {blocked, (blocked[1], blocked[0])}
     assert sink.lost() == pair
     assert sink.measured() == all_pairs(4) - pair
@@ -158,9 +151,7 @@ def test_one_blocked_direction_costs_one_pair(concurrency: int, blocked: tuple[i
 def test_a_blocked_pair_of_which_one_direction_is_wanted(wanted: tuple[int, int]) -> None:
     hosts, sink = local_hosts(4), ListSink()
     block(hosts, 0, 1)
-    coordinator.measure(
-        hosts, frozenset({wanted}), round_robin(4), OPTIONS, sink, concurrency=ONE_AT_A_TIME
-    )
+    coordinator.measure(echo_job(hosts, ONE_AT_A_TIME, wanted=frozenset({wanted})), sink)
     assert sink.lost() == {wanted}
 
 
@@ -173,8 +164,7 @@ def test_two_groups_that_cannot_reach_each_other_keep_their_own_pairs(concurrenc
         session.rewrite = functools.partial(
             re.sub, rf"^(peer (?:{others})) .*$", r"\1 127.0.9.9 9", flags=re.M
         )
-    options = EchoSettings(count=20, percentiles=(10.0,), silence_s=0.2)
-    coordinator.measure(hosts, all_pairs(6), round_robin(6), options, sink, concurrency=concurrency)
+    coordinator.measure(echo_job(hosts, concurrency, count=20, timeout_s=0.2), sink)
     assert not sink.host_losses
     assert sink.measured() == {(i, j) for i, j in all_pairs(6) if i % 2 == j % 2}
 
@@ -183,9 +173,7 @@ def test_a_host_silent_to_all_is_named() -> None:
     hosts, sink = local_hosts(8), ListSink()
     session: Any = hosts[5].session
     session.rewrite = functools.partial(re.sub, r"^(peer \d+) .*$", r"\1 127.0.9.9 9", flags=re.M)
-    coordinator.measure(
-        hosts, all_pairs(8), round_robin(8), OPTIONS, sink, concurrency=ONE_AT_A_TIME
-    )
+    coordinator.measure(echo_job(hosts, ONE_AT_A_TIME), sink)
     assert [loss.host for loss in sink.host_losses] == [5]
     assert sink.measured() == {pair for pair in all_pairs(8) if 5 not in pair}
 
@@ -196,21 +184,19 @@ def test_a_late_schedule_is_waited_for() -> None:
 
     def late(text: str) -> str:
         if text.startswith("peer"):
-            time.sleep(3 * OPTIONS.silence_s)
+            time.sleep(1.5)
         return text
 
     session.rewrite = late
-    coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=FREE)
+    coordinator.measure(echo_job(hosts, FREE), sink)
     assert sink.measured() == all_pairs(4)
 
 
 def test_a_coordinator_that_was_stopped_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.2)
-    monkeypatch.setattr(run_state, "_ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 0.5)
     hosts = local_hosts(6)
     sink = ListSink(on_reading=lambda count: time.sleep(1.5) if count == 3 else None)
-    coordinator.measure(
-        hosts, all_pairs(6), round_robin(6), OPTIONS, sink, concurrency=ONE_AT_A_TIME
-    )
+    coordinator.measure(echo_job(hosts, ONE_AT_A_TIME), sink)
     assert sink.measured() == all_pairs(6)
     assert not sink.host_losses

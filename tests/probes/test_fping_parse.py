@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.fping.pings import parse_report, percentile_us
+from plink.probes.fping import parse_report, percentile_us
 
 # Recorded from fping 5.1: fping -q -r 0 -C 4 -p 10 10.240.244.6
 RECORDED = "\n10.240.244.6 : 0.057 - 0.044 0.11\n"

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from plink.probes.echo import coordinator, run_state
-from plink.probes.echo.protocol import EchoSettings
+from plink.probes.echo import coordinator
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import Wanted
+from support.jobs import echo_job
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
-OPTIONS = EchoSettings(count=20, percentiles=(10.0,), silence_s=0.5)
 SIZE = 4
 ROUNDS = len(round_robin(SIZE))
 FAULTY = 2
@@ -62,15 +61,14 @@ def measure(
     passes: int = 1,
 ) -> None:
     further = [round_robin(SIZE)[::-1]] * passes
-    coordinator.measure(
+    job = echo_job(
         hosts,
-        wanted,
-        round_robin(SIZE),
-        OPTIONS,
-        sink,
-        concurrency=concurrency,
+        concurrency,
+        count=20,
+        wanted=wanted,
         more=lambda: further.pop() if further else (),
     )
+    coordinator.measure(job, sink)
 
 
 def undisturbed(sink: ListSink) -> set[tuple[int, int]]:
@@ -149,7 +147,7 @@ def test_a_host_that_does_not_come_is_given_up(
     concurrency: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.3)
-    monkeypatch.setattr(run_state, "_REPORT_WITHIN_S", 1.0)
+    monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
     hosts, sink = disturbed_hosts(), ListSink()
     session: Any = hosts[FAULTY].session
     session.rewrite = lambda text: "" if text.startswith("again") else text

@@ -6,27 +6,23 @@ import dataclasses
 import re
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from plink.probes.echo import agents, coordinator, run_state
-from plink.probes.echo.protocol import EchoSettings
-from plink.probes.reach import ReachedHost
+from plink.probes.echo import agents, coordinator
 from plink.probes.remote.session import OutputEnded, RemoteProcess, Session
-from plink.probes.rounds import round_robin
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.limits import TailPipe
+from support.jobs import echo_job
 from support.local_hosts import AGENT, ListSink, local_hosts
 from support.pairs import all_pairs
 from support.sshd import Sshd
 
 pytestmark = pytest.mark.timing
 
-OPTIONS = EchoSettings(count=20, percentiles=(10.0,), silence_s=0.5)
 EVIL = 2
 
 
@@ -50,7 +46,7 @@ def run(
 ) -> Iterator[Callable[[str], tuple[ListSink, float]]]:
     """Measures four hosts of which one runs a command of its own; says how long it took."""
     monkeypatch.setattr(coordinator, "_BIND_WAIT_S", 2.0)
-    monkeypatch.setattr(run_state, "_REPORT_WITHIN_S", 1.0)
+    monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.5)
     monkeypatch.setattr(agents, "_EXIT_WAIT_S", 0.3)
     options = sshd.options()
@@ -64,9 +60,7 @@ def run(
         hosts[EVIL] = dataclasses.replace(hosts[EVIL], session=evil)
         monkeypatch.setattr(coordinator, "Agents", with_uploaded)
         began = time.monotonic()
-        coordinator.measure(
-            hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=concurrency
-        )
+        coordinator.measure(echo_job(hosts, concurrency, count=20), sink)
         return sink, time.monotonic() - began
 
     yield measure
@@ -77,11 +71,8 @@ def run(
 class with_uploaded(agents.Agents):  # noqa: N801
     """Agents that are on every host already."""
 
-    def _deploy_one(self, host: ReachedHost) -> str:
+    def _deploy(self, index: int) -> str:
         return str(AGENT)
-
-    def _start_one(self, host: ReachedHost, path: Future[str]) -> RemoteProcess:
-        return host.session.start(path.result())
 
 
 def peak_kb() -> int:

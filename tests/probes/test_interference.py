@@ -10,13 +10,12 @@ import pytest
 
 from benchkit.other_work import BUSY, other_work
 from plink.probes.echo import coordinator
-from plink.probes.echo.protocol import EchoSettings
 from plink.probes.echo.readings import DISTURBED
-from plink.probes.rounds import round_robin
+from support.jobs import echo_job
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
-OPTIONS = EchoSettings(count=400, percentiles=(10.0, 50.0), silence_s=2.0)
+LONG = {"count": 400, "timeout_s": 2.0}
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +32,7 @@ def two_processors() -> Iterator[None]:
 def test_busy_loops_beside_the_agents_are_noticed() -> None:
     hosts, sink = local_hosts(5), ListSink()
     with other_work(BUSY, [0, 1]):
-        coordinator.measure(hosts, all_pairs(5), round_robin(5), OPTIONS, sink, concurrency=1)
+        coordinator.measure(echo_job(hosts, 1, **LONG), sink)
     shares = [reading.disturbance for reading in sink.readings]
     assert sink.measured() == all_pairs(5)
     assert sum(share is not None and share >= DISTURBED for share in shares) >= 10
@@ -41,16 +40,14 @@ def test_busy_loops_beside_the_agents_are_noticed() -> None:
 
 def test_pairs_that_disturb_each_other_get_fewer() -> None:
     hosts, sink = local_hosts(14), ListSink()
-    coordinator.measure(
-        hosts, all_pairs(14), round_robin(14), OPTIONS, sink, concurrency=6, adaptive=True
-    )
+    coordinator.measure(echo_job(hosts, 6, **LONG, adaptive=True), sink)
     assert sink.measured() == all_pairs(14)
     assert sink.remarks[0] == "3 pairs at a time from here on: 6 disturbed each other"
 
 
 def test_a_number_that_was_asked_for_is_kept() -> None:
     hosts, sink = local_hosts(14), ListSink()
-    coordinator.measure(hosts, all_pairs(14), round_robin(14), OPTIONS, sink, concurrency=6)
+    coordinator.measure(echo_job(hosts, 6, **LONG), sink)
     assert sink.measured() == all_pairs(14)
     assert not sink.remarks
 
@@ -60,7 +57,7 @@ def test_it_works_where_the_kernel_does_not_tell() -> None:
     for host in hosts:
         session: Any = host.session
         session.rewrite_said = _without_wait
-    coordinator.measure(hosts, all_pairs(4), round_robin(4), OPTIONS, sink, concurrency=1)
+    coordinator.measure(echo_job(hosts, 1, **LONG), sink)
     assert sink.measured() == all_pairs(4)
     assert {reading.disturbance for reading in sink.readings} == {None}
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from plink.probes.errors import HostError
 from plink.probes.paired_rounds import Silence, measure_rounds
-from plink.probes.rounds import round_robin
+from plink.probes.remote.processes import Running
 from plink.probes.samples import More, PairLoss, RttReading, no_more
+from support.jobs import echo_job
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
@@ -29,7 +30,7 @@ class Played:
     act: Callable[[int, int], Outcome] = reading
     unfit: Mapping[int, HostError] = field(default_factory=dict)
     silent_to_all: str = "says nothing to any host"
-    is_stopped: bool = False
+    running: Running = field(default_factory=Running)
     asked: list[tuple[int, int, bool]] = field(default_factory=list)
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
@@ -38,9 +39,6 @@ class Played:
     def measure(self, source: int, destination: int, *, is_suspected: bool) -> Outcome:
         self.asked.append((source, destination, is_suspected))
         return self.act(source, destination)
-
-    def stop(self) -> None:
-        self.is_stopped = True
 
     def pairs(self) -> set[tuple[int, int]]:
         return {(source, destination) for source, destination, _ in self.asked}
@@ -56,17 +54,10 @@ def run(
     more: More = no_more,
 ) -> ListSink:
     sink = sink or ListSink()
-    measure_rounds(
-        local_hosts(size),
-        all_pairs(size) if wanted is None else wanted,
-        round_robin(size),
-        tool,
-        sink,
-        concurrency=1,
-        ssh_concurrency=1,
-        both_at_once=both_at_once,
-        more=more,
-    )
+    job = echo_job(local_hosts(size), 1, more=more, ssh_concurrency=1)
+    if wanted is not None:
+        job = replace(job, wanted=wanted)
+    measure_rounds(job, tool, sink, both_at_once=both_at_once)
     return sink
 
 
@@ -75,7 +66,7 @@ def test_every_direction_is_measured_once() -> None:
     sink = run(tool)
     assert sink.measured() == all_pairs(4) == tool.pairs()
     assert len(tool.asked) == 12
-    assert tool.is_stopped
+    assert tool.running.is_stopped
 
 
 def test_further_rounds_measure_both_directions_of_any_pair() -> None:
@@ -90,7 +81,7 @@ def test_further_rounds_measure_both_directions_of_any_pair() -> None:
 
 def test_only_what_is_wanted_is_asked_for_and_handed_on() -> None:
     wanted = frozenset({(0, 1), (3, 2)})
-    assert Played().is_stopped is False
+    assert Played().running.is_stopped is False
     alone, together = Played(), Played()
     assert run(alone, wanted=wanted).measured() == wanted
     assert alone.pairs() == wanted
@@ -152,7 +143,7 @@ def test_an_unforeseen_error_ends_the_run() -> None:
     tool = Played(act)
     with pytest.raises(ZeroDivisionError):
         run(tool)
-    assert tool.is_stopped
+    assert tool.running.is_stopped
 
 
 def test_what_was_measured_is_kept_when_the_user_has_enough() -> None:
@@ -163,5 +154,5 @@ def test_what_was_measured_is_kept_when_the_user_has_enough() -> None:
     tool, sink = Played(), ListSink(on_reading=interrupt)
     with pytest.raises(KeyboardInterrupt):
         run(tool, sink=sink)
-    assert tool.is_stopped
+    assert tool.running.is_stopped
     assert 3 <= len(sink.readings) < 12

@@ -4,8 +4,6 @@ from hypothesis import strategies as st
 
 from plink.probes.echo.protocol import (
     Alive,
-    EchoProtocolError,
-    EchoSettings,
     Effort,
     ListeningPort,
     Lost,
@@ -19,6 +17,8 @@ from plink.probes.echo.protocol import (
     peer_text,
     schedule_text,
 )
+from plink.probes.errors import ProtocolError
+from plink.probes.options import EchoOptions
 
 
 def test_events() -> None:
@@ -55,21 +55,21 @@ def test_events() -> None:
     ],
 )
 def test_what_no_agent_says_is_refused(line: str) -> None:
-    with pytest.raises(EchoProtocolError):
+    with pytest.raises(ProtocolError):
         parse_event(line)
 
 
 @given(st.text(max_size=80).filter(lambda line: line.split()[:1] not in (["alive"], ["over"])))
 def test_any_text_is_refused_in_one_line(line: str) -> None:
-    with pytest.raises(EchoProtocolError) as caught:
+    with pytest.raises(ProtocolError) as caught:
         parse_event(line)
     assert "\n" not in str(caught.value)
 
 
 def test_what_the_coordinator_says() -> None:
-    options = EchoSettings(count=300, percentiles=(10.0, 99.9), silence_s=1.5)
-    assert opening(4, "10.0.0.4", options, "ab" * 16, granted=True) == (
-        "run 4 300 1500 granted " + "ab" * 16 + "\npercentiles 10 99.9\nbind 10.0.0.4 0\n"
+    options = EchoOptions(count=300, percentile=99.9)
+    assert opening(4, "10.0.0.4", options, silence_s=1.5, secret="ab" * 16, granted=True) == (
+        "run 4 300 1500 granted " + "ab" * 16 + "\npercentiles 99.9 10 50 99\nbind 10.0.0.4 0\n"
     )
     text = schedule_text([(0, "10.0.0.1", 40000)], [Meeting(2, 0, True), Meeting(3, 1, False)])
     assert text == "peer 0 10.0.0.1 40000\npair 2 0 probe\npair 3 1 answer\n"

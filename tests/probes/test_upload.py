@@ -7,14 +7,12 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from plink.probes.echo.agents import Agents
-from plink.probes.echo.deploy import ECHO_AGENT
+from plink.probes.echo.agents import ECHO_AGENT, Agents
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
@@ -186,10 +184,9 @@ class Disturbed(Agents):
 
     disturb: Callable[[], object]
 
-    def _start_one(self, host: ReachedHost, command: Future[str]) -> RemoteProcess:
-        command.result()
+    def _start(self, index: int, command: str) -> RemoteProcess:
         self.disturb()
-        return super()._start_one(host, command)
+        return super()._start(index, command)
 
 
 @as_root
@@ -214,7 +211,7 @@ def test_over_a_real_sshd_a_strangers_agent_is_never_started(sshd: Sshd, tmp_pat
     (tmp_path / "evil").write_text('#!/bin/sh\ntouch "${0%/*}/ran"\necho evil\n')
     with Disturbed([host], ECHO_AGENT, str(folder)) as agents:
         agents.disturb = replace_all  # type: ignore[method-assign]
-        assert agents.start(1) == []
+        assert agents.start(1) == {}
         agents.tell(0, "alive\n")
         heard = agents.hear(5)
     connector.close()

@@ -17,7 +17,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.measure.importing.matrices import import_matrix
 from plink.measure.probing import request, run
-from plink.measure.probing.tools.base import MeasuringJob
+from plink.probes.options import MeasuringJob
 from plink.probes.reach import Reached
 from plink.probes.samples import BandwidthReading, RttReading, Sink
 from plink.probes.ssh.opener import SshOpener

@@ -19,14 +19,13 @@ from plink.files.cluster import Cluster
 from plink.measure.probing import request
 from plink.measure.probing import uplinks as uplinks_run
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import MeasuringJob
+from plink.probes.options import MeasuringJob
 from plink.probes.reach import Reached
 from plink.probes.samples import HostLoss, RttReading, Sink
 from plink.probes.ssh.opener import SshOpener
 from plink.probes.ssh.options import SshOptions
-from plink.probes.uplinks import tool
-from plink.probes.uplinks.plan import ExchangeTurn, plan_flows
-from plink.probes.uplinks.samples import GroupExchange, UplinkSink
+from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange, plan_flows
+from plink.probes.uplinks.tool import UplinkSink
 from support.plink_command import Done, plink_here
 from support.reached import reached_host
 
@@ -74,8 +73,8 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
                 raise KeyboardInterrupt
 
     @contextmanager
-    def at_once(
-        hosts: Sequence[object], _transfer: object, lose: Callable[[HostLoss], None], **_: object
+    def simultaneous_transfers(
+        hosts: Sequence[object], _options: object, lose: Callable[[HostLoss], None], **_: object
     ) -> Iterator[SimpleNamespace]:
         if not played.has_iperf3:
             for k in range(len(hosts)):
@@ -83,9 +82,10 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         yield SimpleNamespace(hosts=hosts)
 
     def measure_groups(
-        _between: object,
+        _transfers: object,
         groups: Sequence[Sequence[int]],
         turns: Sequence[ExchangeTurn],
+        _duration_s: int,
         sink: UplinkSink,
     ) -> None:
         for turn in turns:
@@ -103,9 +103,9 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
 
     monkeypatch.setattr(request, "reach", reach)
     monkeypatch.setitem(TOOLS, "echo", replace(TOOLS["echo"], measure=measure_pairs))
-    monkeypatch.setattr(uplinks_run, "at_once", at_once)
+    monkeypatch.setattr(uplinks_run, "SimultaneousTransfers", simultaneous_transfers)
     monkeypatch.setattr(uplinks_run, "measure_links", lambda *_, **__: None)
-    monkeypatch.setattr(tool, "measure", measure_groups)
+    monkeypatch.setattr(uplinks_run, "measure_groups", measure_groups)
     return played
 
 

@@ -17,7 +17,7 @@ from plink.cli import probe_action
 from plink.cli.progress import StageProgress
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request, run
-from plink.measure.probing.tools.base import MeasuringJob
+from plink.probes.options import MeasuringJob
 from plink.probes.reach import Reached
 from plink.probes.samples import PairLoss, RttReading, Sink
 from plink.probes.ssh.opener import SshOpener

@@ -9,16 +9,15 @@ import sys
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.round_trips import EchoOptions, FpingOptions
-from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
+from plink.measure.probing.tools import TOOLS, UplinkOptions
+from plink.probes.options import EchoOptions, FpingOptions, Iperf3Options
 
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_what_is_recorded_is_gone_on_with(name: str) -> None:
-    options = TOOLS[name].options
-    recorded = json.loads(json.dumps(options().to_record()))
-    assert options.resume({}, recorded, "c.json").to_record() == recorded
+    tool = TOOLS[name]
+    recorded = json.loads(json.dumps(tool.options().to_record()))
+    assert tool.resume({}, recorded, "c.json").to_record() == recorded
 
 
 def test_listing_the_tools_imports_nothing_heavy() -> None:
@@ -31,23 +30,23 @@ def test_listing_the_tools_imports_nothing_heavy() -> None:
 
 def test_more_passes_than_recorded_are_so_many_more() -> None:
     recorded = EchoOptions(passes=5).to_record()
-    assert EchoOptions.resume({"passes": 8}, recorded, "c").extra_passes == 3
-    assert EchoOptions.resume({"passes": 4}, recorded, "c").extra_passes == 0
-    assert EchoOptions.resume({}, recorded, "c") == EchoOptions(passes=5)
+    assert TOOLS["echo"].resume({"passes": 8}, recorded, "c").extra_passes == 3
+    assert TOOLS["echo"].resume({"passes": 4}, recorded, "c").extra_passes == 0
+    assert TOOLS["echo"].resume({}, recorded, "c") == EchoOptions(passes=5)
     # A file from before there were passes.
-    assert EchoOptions.resume({"passes": 8}, {"count": 9}, "c").extra_passes == 7
-    assert FpingOptions.resume({}, {"count": 9}, "c") == FpingOptions(count=9)
+    assert TOOLS["echo"].resume({"passes": 8}, {"count": 9}, "c").extra_passes == 7
+    assert TOOLS["fping"].resume({}, {"count": 9}, "c") == FpingOptions(count=9)
 
 
 def test_other_transfers_than_recorded_do_not_compare() -> None:
     recorded = Iperf3Options(duration_s=3, streams=2).to_record()
-    assert Iperf3Options.resume({"duration_s": 5}, recorded, "c") == Iperf3Options(
+    assert TOOLS["iperf3"].resume({"duration_s": 5}, recorded, "c") == Iperf3Options(
         duration_s=5, streams=2
     )
     with pytest.raises(WrongUseError, match="c: was measured with streams=2, not 4"):
-        Iperf3Options.resume({"streams": 4}, recorded, "c")
+        TOOLS["iperf3"].resume({"streams": 4}, recorded, "c")
     with pytest.raises(WrongUseError, match="c: was measured without congestion, not reno"):
-        UplinkOptions.resume({"congestion": "reno"}, UplinkOptions().to_record(), "c")
+        TOOLS["uplinks"].resume({"congestion": "reno"}, UplinkOptions().to_record(), "c")
 
 
 @pytest.mark.parametrize(
@@ -61,4 +60,4 @@ def test_other_transfers_than_recorded_do_not_compare() -> None:
 )
 def test_a_recorded_option_that_is_not_valid_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(WrongUseError, match=r"^c: options\.\w+ is not "):
-        Iperf3Options.resume({}, wrong, "c")
+        TOOLS["iperf3"].resume({}, wrong, "c")

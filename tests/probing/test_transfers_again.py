@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,8 +13,7 @@ from plink.base.replacing import replace
 from plink.measure.probing import transfers_again
 from plink.measure.probing.transfers_again import TransfersAgain
 from plink.probes.samples import BandwidthReading, PairLoss
-from plink.probes.uplinks.plan import ExchangeTurn, Flow
-from plink.probes.uplinks.samples import GroupExchange
+from plink.probes.uplinks.plan import ExchangeTurn, Flow, GroupExchange
 from support.reached import reached_host
 
 NUMBERS = (1, 2, 3, 4, 5, 6)
@@ -41,8 +39,8 @@ class Steps:
 
 
 @contextmanager
-def at_once(_: object, transfer: Any, __: object) -> Iterator[Any]:
-    yield SimpleNamespace(transfer=transfer)
+def simultaneous_transfers(*_: object, **__: object) -> Iterator[None]:
+    yield
 
 
 def measure_links(
@@ -55,7 +53,9 @@ def measure_links(
             sink.pair_lost(PairLoss(*pair, "no data arrived"))
 
 
-def measure_groups(_: object, __: object, turns: Sequence[ExchangeTurn], sink: Any) -> None:
+def measure_groups(
+    _: object, __: object, turns: Sequence[ExchangeTurn], ___: int, sink: Any
+) -> None:
     ways = [(group, turn.sends) for turn in turns for group in turn.groups]
     for place, (group, sends) in enumerate(ways):
         if place:
@@ -65,9 +65,9 @@ def measure_groups(_: object, __: object, turns: Sequence[ExchangeTurn], sink: A
 
 
 def test_every_transfer_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfers_again, "at_once", at_once)
+    monkeypatch.setattr(transfers_again, "SimultaneousTransfers", simultaneous_transfers)
     monkeypatch.setattr(transfers_again, "measure_links", measure_links)
-    monkeypatch.setattr(transfers_again.uplink_tool, "measure", measure_groups)
+    monkeypatch.setattr(transfers_again, "measure_groups", measure_groups)
     names = [reached_host(number).name for number in NUMBERS]
     cluster = with_rates(racks([3, 3], names=names), uplink_gbit_s=UPLINK_GBIT_S)
     assert cluster.uplinks is not None

@@ -13,7 +13,7 @@ from plink.deploy.slurm.kept import Kept, default_folder, fresh_readings
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.measurements import RttMeasurement
-from plink.measure.probing.tools.round_trips import EchoOptions
+from plink.probes.options import EchoOptions
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 

@@ -12,13 +12,13 @@ from typing import Any, cast
 from labkit.wiring import namespace
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import TraceOptions
 from plink.probes.reach import ReachedHost
-from plink.probes.rounds import round_robin
-from plink.probes.trace.tool import TraceSettings, measure
+from plink.probes.trace.tool import measure
 from support.fake_python import REAL
+from support.jobs import job_of
 from support.lab import Lab
 from support.local_hosts import ListSink, LocalProcess
-from support.pairs import all_pairs
 from support.require import require_root
 
 HEALTHY = f'exec {REAL} "$@"'
@@ -92,7 +92,6 @@ def trace_between(
 ) -> ListSink:
     """One try for every hop, and little patience."""
     sink = sink or ListSink()
-    options = TraceSettings(count=1, silence_s=0.3, max_hops=max_hops, port=port)
-    size = len(hosts)
-    measure(hosts, all_pairs(size), round_robin(size), options, sink, concurrency=2)
+    options = TraceOptions(count=1, max_hops=max_hops, port=port)
+    measure(job_of(options, hosts, 2, timeout_s=0.3), cast("Any", sink))
     return sink

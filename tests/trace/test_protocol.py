@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from plink.probes.errors import ProtocolError
 from plink.probes.trace.protocol import (
+    ProbeAnswer,
     Ready,
     Traced,
     TraceLimits,
-    TraceProtocolError,
     Unable,
     opening,
     parse_said,
     start_command,
 )
-from plink.probes.trace.route import ProbeAnswer
-from plink.probes.trace.workers import program
+from plink.probes.trace.tool import program
 
 
 def test_reads_what_workers_say() -> None:
@@ -55,7 +55,7 @@ def test_what_a_worker_lacks_is_put_into_words() -> None:
     ],
 )
 def test_refuses_what_no_worker_says(line: str) -> None:
-    with pytest.raises(TraceProtocolError, match="its trace worker"):
+    with pytest.raises(ProtocolError, match="its trace worker"):
         parse_said(line, "python3")
 
 
@@ -66,7 +66,7 @@ words = st.sampled_from(["traced", "10.0.0.9", "u1=10.0.0.1/11.0", "u1=", "ready
 def test_any_line_is_understood_or_refused(line: str) -> None:
     try:
         said = parse_said(line, "python3")
-    except TraceProtocolError:
+    except ProtocolError:
         return
     assert isinstance(said, Ready | Unable | Traced)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.trace.route import NoRoute, ProbeAnswer, Route, find_repeated, find_route
+from plink.probes.trace.protocol import NoRoute, ProbeAnswer, Route, find_repeated, find_route
 
 THERE = "10.0.0.9"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.rounds import round_robin
-from plink.probes.trace.turns import PairTurns
+from plink.probes.trace.tool import PairTurns
 from support.pairs import all_pairs
 
 

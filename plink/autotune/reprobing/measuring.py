@@ -20,8 +20,7 @@ from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasureme
 from plink.measure.listed import to_listed_host
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.run import ProbeResult, measure_pairs
-from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.transfers import UplinkOptions
+from plink.measure.probing.tools import TOOLS, UPLINKS
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.host import ListedHost
@@ -220,7 +219,7 @@ class _Remeasurement:
     ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),
-            options=UplinkOptions.resume({"groups": cluster.groups}, before.options, self._source),
+            options=UPLINKS.resume({"groups": cluster.groups}, before.options, self._source),
             left_s=left_s,
         )
         found: list[UplinkResult] = []

@@ -18,7 +18,7 @@ from plink.base.progress import ProgressListener
 from plink.deploy.slurm.allocation import Allocation, step_words
 from plink.probes.calls.callers import Callers, gather
 from plink.probes.calls.options import ListenOptions
-from plink.probes.remote.ending import end_group
+from plink.probes.remote.processes import end_group
 from plink.probes.remote.session import last_line
 
 _HANDSHAKES = 32

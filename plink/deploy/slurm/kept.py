@@ -21,7 +21,7 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.measurements import Halves, RttMeasurement
-from plink.measure.probing.tools.round_trips import EchoOptions
+from plink.probes.options import EchoOptions
 
 _SUFFIX = ".npz"
 _STAMP = "%Y%m%dT%H%M%S"

@@ -24,10 +24,10 @@ from plink.measure.drift.judge import expect
 from plink.measure.probing.check import check, check_request, comparable_rtt
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult, probe
-from plink.measure.probing.tools.round_trips import EchoOptions
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.probes.errors import ProbesError
+from plink.probes.options import EchoOptions
 from plink.probes.reach import Way
 from plink.probes.via.options import ViaOptions
 

@@ -6,10 +6,10 @@ from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.measure.probing.request import ProbeRequest
-from plink.probes.iperf3.commands import TransferSettings
+from plink.probes.options import Iperf3Options
 from plink.probes.reach import Reached
-from plink.probes.uplinks.at_once import at_once
-from plink.probes.uplinks.both_ways import both_ways_gbit_s
+from plink.probes.uplinks.simultaneous import SimultaneousTransfers
+from plink.probes.uplinks.tool import measure_both_ways
 
 _DURATION_S = 1
 # Of what a group sends and receives, each alone: less may be other work's doing.
@@ -38,20 +38,24 @@ def with_both_ways(
     }
     if len(present) < 2 or not wanted:
         return cluster
-    transfer = TransferSettings(_DURATION_S, 1, request.timeout_s, left_s=request.left_s)
     found: dict[str, float] = {}
     names = list(present)
     progress.stage("measuring both ways at once", len(wanted))
-    with at_once(
-        reached.hosts, transfer, lambda _: None, ssh_concurrency=request.way.concurrency
-    ) as between:
+    with SimultaneousTransfers(
+        reached.hosts,
+        Iperf3Options(),
+        lambda _: None,
+        silence_s=request.timeout_s,
+        left_s=request.left_s,
+        ssh_concurrency=request.way.concurrency,
+    ) as transfers:
         for name, enough_gbit_s in wanted.items():
             if request.left_s() <= _DURATION_S:
                 break
-            groups = [list(filter(between.can_take_part, hosts)) for hosts in present.values()]
+            groups = [list(filter(transfers.can_take_part, hosts)) for hosts in present.values()]
             if all(groups):
-                both = both_ways_gbit_s(
-                    between, groups, names.index(name), _DURATION_S, enough_gbit_s
+                both = measure_both_ways(
+                    transfers, groups, names.index(name), _DURATION_S, enough_gbit_s
                 )
                 if both is not None:
                     found[name] = both

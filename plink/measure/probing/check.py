@@ -30,9 +30,9 @@ from plink.measure.probing.resume import moved_hosts
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.run import job_for
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.round_trips import RttOptions
 from plink.probes.errors import OptionError
 from plink.probes.hosts.address import IPNetwork
+from plink.probes.options import RttOptions
 from plink.probes.reach import Reached, Way
 from plink.probes.rounds import disjoint_rounds
 

@@ -13,8 +13,9 @@ from plink.base.text import format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.measurements import Failure
 from plink.measure.drift.rates import LinkJudgement, RateChange
-from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
+from plink.measure.probing.tools import UplinkOptions
 from plink.measure.probing.transfers_again import TransfersAgain
+from plink.probes.options import Iperf3Options
 from plink.probes.reach import Reached
 
 # The share of the time for hosts' links where uplinks are to be checked, too: these take longer.

@@ -16,7 +16,7 @@ from plink.probes.condition import HostCondition, ProcessorTurns
 from plink.probes.errors import HostError
 from plink.probes.facts import shared_machines
 from plink.probes.reach import Reached, ReachedHost
-from plink.probes.remote import parallel
+from plink.probes.remote.processes import for_each
 
 TOOL = "shell"
 # Hosts that seem to get little of a processor, beside the others, are asked again so often in all.
@@ -32,7 +32,7 @@ def ask_conditions(
     started, began_s = datetime.now(timezone.utc), time.monotonic()
     said: dict[str, HostCondition] = {}
     failures = []
-    for host, outcome in parallel.each(_ask, reached.hosts, concurrency):
+    for host, outcome in for_each(_ask, reached.hosts, concurrency):
         if isinstance(outcome, HostError):
             failures.append(Failure(host.name, str(outcome)))
         else:
@@ -62,7 +62,7 @@ def _turns(reached: Reached, concurrency: int) -> dict[str, ProcessorTurns]:
     best: dict[str, ProcessorTurns] = {}
     asked: Sequence[ReachedHost] = reached.hosts
     for _ in range(_TURNS):
-        for host, outcome in parallel.each(_take_turns, asked, at_once):
+        for host, outcome in for_each(_take_turns, asked, at_once):
             if isinstance(outcome, ProcessorTurns):
                 best[host.name] = max(outcome, best.get(host.name, outcome), key=_share)
         # Other work that comes and goes does not come each time.

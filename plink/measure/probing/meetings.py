@@ -16,7 +16,7 @@ from plink.measure.probing.passes import Pair, Passes, PassOptions
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.stopping_policy import NO_POLICY, StoppingPolicy
-from plink.measure.probing.tools.round_trips import RttOptions
+from plink.probes.options import RttOptions
 from plink.probes.rounds import round_robin, rounds_in_all, sampled_rounds
 from plink.probes.samples import Rounds, Wanted
 from plink.solvers.sampling.sampler import next_rounds, usual_share

@@ -13,12 +13,11 @@ from plink.base.progress import ProgressListener
 from plink.files.cluster import Cluster
 from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, recorded_sample
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
-from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import ToolOptions, no_limit, option_changed_error
-from plink.measure.probing.tools.round_trips import STANDARD_PERCENTILES, EchoOptions
+from plink.measure.probing.tools import TOOLS, option_changed_error
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import STANDARD_PERCENTILES, EchoOptions, ToolOptions, no_limit
 from plink.probes.reach import Reached, Way, reach
 from plink.probes.ssh.options import SshOptions
 
@@ -110,14 +109,18 @@ def resume_options(
     Raises:
         WrongUseError: it was measured in another way.
     """
-    options = TOOLS[tool].options
+    measuring = TOOLS[tool]
     if earlier is None:
-        return Resumed(options(**given), network, interface, rounds, seed or 0)
+        return Resumed(measuring.options(**given), network, interface, rounds, seed or 0)
     before = _before(earlier, source, tool)
     if isinstance(before, RttMeasurement):
         given = {"percentile": before.reading, **given}
         _check_percentiles(before, source, given["percentile"])
-    chosen = options(**given) if before is None else options.resume(given, before.options, source)
+    chosen = (
+        measuring.options(**given)
+        if before is None
+        else measuring.resume(given, before.options, source)
+    )
     # Hosts at other addresses than before would count as moved, and lose what is known of them.
     others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)
     known = before or next((other for other in others if other is not None), None)

@@ -33,12 +33,11 @@ from plink.measure.probing.resume import repeat_record, resume_state
 from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.stopping_policy import NO_POLICY, StoppingPolicy
 from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import MeasuringJob
-from plink.measure.probing.tools.round_trips import RttOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
 from plink.probes.facts import most_pairs, shared_machines
 from plink.probes.hosts.address import describe_choices
+from plink.probes.options import MeasuringJob, RttOptions
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import Rounds, Wanted, no_more
 

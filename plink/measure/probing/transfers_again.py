@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from plink.base.progress import ProgressListener
-from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.matrices import Matrix
@@ -29,17 +27,15 @@ from plink.measure.drift.rates import (
 from plink.measure.drift.sample import Pair
 from plink.measure.drift.transfers import expected_gbit_s, others_to_transfer, pairs_to_transfer
 from plink.measure.probing.limits import CHECK_LINKS, CHECK_UPLINKS
-from plink.measure.probing.tools.transfers import Iperf3Options, UplinkOptions
+from plink.measure.probing.tools import IPERF3, UPLINKS
 from plink.probes.facts import most_pairs
-from plink.probes.iperf3.commands import TransferSettings
 from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.options import TransferOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
-from plink.probes.uplinks import tool as uplink_tool
-from plink.probes.uplinks.at_once import AtOnce, at_once
-from plink.probes.uplinks.links import measure as measure_links
-from plink.probes.uplinks.plan import ExchangeTurn, plan_turns
-from plink.probes.uplinks.samples import GroupExchange
+from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange, plan_turns
+from plink.probes.uplinks.simultaneous import SimultaneousTransfers
+from plink.probes.uplinks.tool import measure_groups, measure_links
 
 # As when uplinks are measured.
 _LINK_DURATION_S = 1
@@ -138,13 +134,13 @@ class TransfersAgain:
             limit_s: seconds for all links, and as many again for those that seem changed.
         """
         cluster = self._cluster
-        options, both = self._link_options(has_pairs=gbit_s is not None)
+        options, duration_s, both = self._link_options(has_pairs=gbit_s is not None)
         expected = expected_gbit_s(cluster.names, gbit_s, cluster.groups, cluster.uplinks)
         is_here = np.isin(np.arange(len(cluster.hosts)), self._places)
         expected = np.where(is_here[:, None] & is_here[None, :], expected, np.nan)
         rounds = pairs_to_transfer(expected, CHECK_LINKS, self._seed)
-        with self._transfers(options, limit_s) as between:
-            now = self._measure_rates(between, rounds, both=both)
+        with self._transfers(options, limit_s) as transfers:
+            now = self._measure_rates(transfers, rounds, duration_s, both=both)
             found = judge_links(cluster.names, expected, now)
             self._until_s = time.monotonic() + limit_s
             for number in range(_LINK_CONFIRMATIONS):
@@ -152,7 +148,7 @@ class TransfersAgain:
                     break
                 seed = self._seed + number
                 again = others_to_transfer(expected, found.changed, found.compared, seed)
-                rates = self._measure_rates(between, again, both=both)
+                rates = self._measure_rates(transfers, again, duration_s, both=both)
                 # What could not be confirmed is not known.
                 now[found.changed & np.isnan(rates)] = np.nan
                 now = nearer_to_file(expected, now, rates)
@@ -170,7 +166,7 @@ class TransfersAgain:
             limit_s: seconds for all uplinks, and as many again for those that seem changed.
         """
         cluster = self._cluster
-        options = UplinkOptions.resume({}, uplinks.options, cluster.source)
+        options = UPLINKS.resume({}, uplinks.options, cluster.source)
         present = {
             group.name: [self._index_of[name] for name in group.hosts if name in self._index_of]
             for group in cluster.groups
@@ -188,10 +184,10 @@ class TransfersAgain:
         ways = [(group, sends) for group in wanted for sends in (True, False)]
         turns = plan_turns([len(found) for found in groups], ways)
         turns.sort(key=lambda turn: min(wanted.index(group) for group in turn.groups))
-        transfer = self._transfer_options(options.group_duration_s, options)
-        with self._transfers(transfer, limit_s) as between:
+        duration_s = options.group_duration_s
+        with self._transfers(options, limit_s) as transfers:
             self._progress.stage("checking uplinks", len(ways))
-            now = self._measure_exchanges(between, names, groups, turns)
+            now = self._measure_exchanges(transfers, names, groups, turns, duration_s)
             changes = changed_uplinks(uplinks.uplinks, now, explained)
             self._until_s = time.monotonic() + limit_s
             for _ in range(_UPLINK_CONFIRMATIONS):
@@ -199,7 +195,7 @@ class TransfersAgain:
                     break
                 self._progress.stage("checking uplinks again", len(changes))
                 alone = [ExchangeTurn((names.index(each.name),), each.sends) for each in changes]
-                again = self._measure_exchanges(between, names, groups, alone)
+                again = self._measure_exchanges(transfers, names, groups, alone, duration_s)
                 for each in changes:
                     # What could not be confirmed is not known.
                     before = now.pop((each.name, each.sends))
@@ -211,13 +207,14 @@ class TransfersAgain:
 
     def _measure_exchanges(
         self,
-        between: AtOnce,
+        transfers: SimultaneousTransfers,
         names: Sequence[str],
         groups: Sequence[Sequence[int]],
         turns: Sequence[ExchangeTurn],
+        duration_s: int,
     ) -> dict[Way, float]:
         sink = _Exchanges(names, self._progress.step)
-        uplink_tool.measure(between, groups, turns, sink)
+        measure_groups(transfers, groups, turns, duration_s, sink)
         self.failures += [
             Failure(name, f"its uplink was not measured: {reason}")
             for name, reason in sink.lost.items()
@@ -225,32 +222,25 @@ class TransfersAgain:
         ]
         return sink.now
 
-    def _link_options(self, *, has_pairs: bool) -> tuple[TransferSettings, bool]:
-        """Return the duration of link transfers, and whether to load both directions."""
+    def _link_options(self, *, has_pairs: bool) -> tuple[TransferOptions, int, bool]:
+        """Return options and seconds of link transfers, and whether to load both directions."""
         cluster = self._cluster
         if has_pairs and cluster.bandwidth is not None:
-            pairs = Iperf3Options.resume({}, cluster.bandwidth.options, cluster.source)
-            return self._transfer_options(pairs.duration_s, pairs), pairs.direction == "both"
+            pairs = IPERF3.resume({}, cluster.bandwidth.options, cluster.source)
+            return pairs, pairs.duration_s, pairs.direction == "both"
         recorded = {} if cluster.uplinks is None else cluster.uplinks.options
-        groups = UplinkOptions.resume({}, recorded, cluster.source)
-        return self._transfer_options(_LINK_DURATION_S, groups), True
+        groups = UPLINKS.resume({}, recorded, cluster.source)
+        return groups, _LINK_DURATION_S, True
 
-    def _transfer_options(
-        self, duration_s: int, options: Iperf3Options | UplinkOptions
-    ) -> TransferSettings:
-        return TransferSettings(
-            duration_s=duration_s,
-            streams=options.streams,
-            silence_s=self._silence_s,
-            congestion=options.congestion,
-        )
-
-    def _transfers(
-        self, options: TransferSettings, limit_s: float
-    ) -> AbstractContextManager[AtOnce]:
+    def _transfers(self, options: TransferOptions, limit_s: float) -> SimultaneousTransfers:
         self._until_s = time.monotonic() + limit_s
-        limited = replace(options, left_s=lambda: self._until_s - time.monotonic())
-        return at_once(self._hosts, limited, self._record_loss)
+        return SimultaneousTransfers(
+            self._hosts,
+            options,
+            self._record_loss,
+            silence_s=self._silence_s,
+            left_s=lambda: self._until_s - time.monotonic(),
+        )
 
     def _record_loss(self, loss: HostLoss) -> None:
         failure = Failure(self._hosts[loss.host].name, loss.reason)
@@ -258,7 +248,12 @@ class TransfersAgain:
             self.failures.append(failure)
 
     def _measure_rates(
-        self, between: AtOnce, rounds: Sequence[Sequence[Pair]], *, both: bool
+        self,
+        transfers: SimultaneousTransfers,
+        rounds: Sequence[Sequence[Pair]],
+        duration_s: int,
+        *,
+        both: bool,
     ) -> Matrix:
         """Return the rates of these pairs in both directions, (N, N); NaN if unknown."""
         size, names = len(self._cluster.hosts), self._cluster.names
@@ -270,9 +265,9 @@ class TransfersAgain:
             directed += [there + back] if both else [there, back]
         self._progress.stage("checking hosts' links", sum(map(len, directed)))
         measure_links(
-            between,
+            transfers,
             directed,
-            between.transfer.duration_s,
+            duration_s,
             sink,
             concurrency=most_pairs([host.facts for host in self._hosts]),
         )

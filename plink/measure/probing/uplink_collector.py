@@ -12,8 +12,7 @@ from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, Failure
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
 from plink.probes.uplinks.judge import may_be_more, raise_to_seen_rates
-from plink.probes.uplinks.plan import second_looks
-from plink.probes.uplinks.samples import GroupExchange, HostRates
+from plink.probes.uplinks.plan import GroupExchange, HostRates, second_looks
 
 # Figures no further apart than this factor count as the same.
 _SAME = 1.05

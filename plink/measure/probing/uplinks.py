@@ -17,17 +17,15 @@ from plink.files.hosts import Group
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import repeat_record, resume_state
-from plink.measure.probing.tools.transfers import UplinkOptions
+from plink.measure.probing.tools import UplinkOptions
 from plink.measure.probing.uplink_collector import LinkCollector, UplinkCollector
 from plink.probes.errors import OptionError
 from plink.probes.facts import most_pairs, shared_machines
-from plink.probes.iperf3.commands import TransferSettings
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import Rounds
-from plink.probes.uplinks import tool as uplinks
-from plink.probes.uplinks.at_once import AtOnce, at_once
-from plink.probes.uplinks.links import measure as measure_links
 from plink.probes.uplinks.plan import ExchangeTurn, plan_links, plan_turns
+from plink.probes.uplinks.simultaneous import SimultaneousTransfers
+from plink.probes.uplinks.tool import measure_groups, measure_links
 
 
 @dataclass(frozen=True)
@@ -73,13 +71,6 @@ def measure_uplinks(
         kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
     )
     members = _members(cluster.groups, reached.hosts)
-    transfer = TransferSettings(
-        duration_s=options.group_duration_s,
-        streams=options.streams,
-        silence_s=request.timeout_s,
-        congestion=options.congestion,
-        left_s=request.left_s,
-    )
     notes = [*state.moves, *_notes_on(reached.hosts, members)]
     for note in notes:
         progress.say(note)
@@ -96,17 +87,25 @@ def measure_uplinks(
     interrupted = False
     try:
         if wanted:
-            with at_once(
+            with SimultaneousTransfers(
                 reached.hosts,
-                transfer,
+                options,
                 collector.host_lost,
-                port=options.port,
+                silence_s=request.timeout_s,
+                left_s=request.left_s,
                 ssh_concurrency=request.way.concurrency,
-            ) as between:
+            ) as transfers:
                 rounds = _unknown_links(list(members.values()), links, request.concurrency)
-                _measure_links(between, rounds, options.link_duration_s, links, progress)
+                _measure_links(transfers, rounds, options.link_duration_s, links, progress)
                 progress.stage("measuring uplinks", len(wanted))
-                _measure_groups(between, list(members.values()), links, collector, progress)
+                _measure_groups(
+                    transfers,
+                    list(members.values()),
+                    options.group_duration_s,
+                    links=links,
+                    collector=collector,
+                    progress=progress,
+                )
     except KeyboardInterrupt:
         if not collector.uplinks(links.links()):
             raise
@@ -139,19 +138,19 @@ def measure_uplinks(
 
 
 def _measure_links(
-    between: AtOnce,
+    transfers: SimultaneousTransfers,
     rounds: Rounds,
     duration_s: int,
     links: LinkCollector,
     progress: ProgressListener,
 ) -> None:
     """Measure each host's link alone, and once more where the partner may have been slower."""
-    concurrency = most_pairs([host.facts for host in between.hosts])
+    concurrency = most_pairs([host.facts for host in transfers.hosts])
     progress.stage("measuring hosts' links", sum(map(len, rounds)))
-    measure_links(between, rounds, duration_s, links, concurrency=concurrency)
+    measure_links(transfers, rounds, duration_s, links, concurrency=concurrency)
     if again := links.doubtful(rounds):
         progress.stage("measuring slow links again", sum(map(len, again)))
-        measure_links(between, again, duration_s, links, concurrency=concurrency)
+        measure_links(transfers, again, duration_s, links, concurrency=concurrency)
 
 
 def _with_earlier(
@@ -164,21 +163,23 @@ def _with_earlier(
 
 
 def _measure_groups(
-    between: AtOnce,
+    transfers: SimultaneousTransfers,
     groups: Sequence[Sequence[int]],
+    duration_s: int,
+    *,
     links: LinkCollector,
     collector: UplinkCollector,
     progress: ProgressListener,
 ) -> None:
     """Measure several groups at a time, and those with doubtful results alone."""
     turns = plan_turns([len(hosts) for hosts in groups], collector.missing())
-    uplinks.measure(between, groups, turns, collector)
+    measure_groups(transfers, groups, turns, duration_s, collector)
     tried: set[tuple[int, bool]] = set()
     while doubtful := [way for way in collector.doubtful(links.links()) if way not in tried]:
         tried.update(doubtful)
         progress.stage("measuring uplinks one by one", len(doubtful))
         alone = [ExchangeTurn((group,), sends) for group, sends in doubtful]
-        uplinks.measure(between, groups, alone, collector)
+        measure_groups(transfers, groups, alone, duration_s, collector)
 
 
 def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:

@@ -16,8 +16,8 @@ from typing import Any
 from labkit.faults import Injector, from_json
 from plink import cli
 from plink.base.replacing import replace
-from plink.measure.probing.tools import TOOLS
-from plink.measure.probing.tools.base import Measure, MeasuringJob
+from plink.measure.probing.tools import TOOLS, Measure
+from plink.probes.options import MeasuringJob
 from plink.probes.reach import ReachedHost
 from plink.probes.samples import PairLoss, Rounds, Wanted
 

@@ -1,0 +1,284 @@
+"""Table of the measuring tools: what each measures, with what, and how it resumes a measurement.
+
+A tool imports what measures only when it measures, so that the command line can list all tools at
+once. A new tool is a class of options (`plink.probes.options`), a module with `measure(job, sink)`
+and one entry here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
+
+from plink.base.errors import WrongUseError
+from plink.base.finite import finite_number
+from plink.measure.probing.limits import (
+    DIRECTIONS,
+    MAX_COUNT,
+    MAX_DURATION_S,
+    MAX_PASSES,
+    MAX_STREAMS,
+)
+from plink.probes.dpdk.nics import parse_nics
+from plink.probes.options import (
+    DpdkOptions,
+    EchoOptions,
+    FpingOptions,
+    Iperf3Options,
+    MeasuringJob,
+    Options,
+    TraceOptions,
+    TransferOptions,
+)
+
+if TYPE_CHECKING:
+    from plink.files.hosts import Group
+    from plink.probes.hosts.host import ListedHost
+
+# Measures a job into a sink (`plink.probes.samples.Sink`).
+Measure = Callable[[MeasuringJob[Any], Any], None]
+# Fields of the options with which an earlier measurement is resumed, from the fields that are given
+# now, the options that its file records, and the name of that file for errors.
+Resume = Callable[[Mapping[str, Any], Mapping[str, Any], str], Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UplinkOptions(TransferOptions):
+    """Options of uplinks: transfers between groups, all their hosts at once.
+
+    Args:
+        groups: groups of hosts, two at least.
+    """
+
+    tool: ClassVar[str] = "uplinks"
+    groups: Sequence[Group] = ()
+
+    # TCP connections that share an uplink need longer to settle than one by itself.
+    @property
+    def group_duration_s(self) -> int:
+        """Whole seconds of a transfer between groups."""
+        return self.duration_s or 2
+
+    @property
+    def link_duration_s(self) -> int:
+        """Whole seconds of a transfer that measures one host's link."""
+        return self.duration_s or 1
+
+    def describe(self) -> str:
+        """Return a short description of how the tool measures with these options."""
+        return f"uplinks for {self.group_duration_s} s"
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the options as JSON values, as the cluster file records them."""
+        return {**super().to_record(), "duration_s": self.group_duration_s}
+
+
+@dataclass(frozen=True)
+class Tool(Generic[Options]):
+    """A measuring tool: its entry in `TOOLS`.
+
+    Args:
+        options: the class of its options.
+        quantity: what it measures, and so what gathers its readings.
+        measure: carries a job out; None for `uplinks`, which measures groups and not pairs.
+        carry_over: chooses the options with which an earlier measurement is resumed.
+        cores_per_pair: how many cores a pair takes where hosts share a machine; 0 where pairs do
+            not disturb each other.
+        check: raises a WrongUseError where options do not fit the hosts that are listed.
+    """
+
+    options: type[Options]
+    quantity: Literal["rtt", "bandwidth", "routes", "uplinks"]
+    measure: Measure | None
+    carry_over: Resume
+    cores_per_pair: int = 1
+    check: Callable[[Any, Sequence[ListedHost]], None] | None = None
+
+    @property
+    def name(self) -> str:
+        """Name by which users call the tool."""
+        return self.options.tool
+
+    def resume(self, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Options:
+        """Return the options to resume an earlier measurement with.
+
+        Args:
+            given: the fields that were asked for now.
+            recorded: the options of the earlier measurement, as its file has them.
+            source: what errors call that file.
+
+        Raises:
+            WrongUseError: readings with the options that are asked for do not compare with the
+                earlier ones, or a recorded option is not valid.
+        """
+        return self.options(**self.carry_over(given, recorded, source))
+
+
+def _measure_with(module: str) -> Measure:
+    """Return a function that imports a module of the probes, and paramiko, when it measures."""
+
+    def measure(job: MeasuringJob[Any], sink: Any) -> None:
+        importlib.import_module(f"plink.probes.{module}").measure(job, sink)
+
+    return measure
+
+
+def _resume_round_trips(
+    given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
+) -> dict[str, Any]:
+    """Additional passes count for every pair."""
+    del source
+    passes = recorded_passes(recorded)
+    before = {
+        "count": recorded_count(recorded),
+        "passes": passes,
+        "precision_percent": recorded_precision(recorded),
+    }
+    known = {name: value for name, value in before.items() if value is not None}
+    extra = max(0, given["passes"] - (passes or 1)) if "passes" in given else 0
+    return {**known, **given, "extra_passes": extra}
+
+
+def _resume_dpdk(
+    given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
+) -> dict[str, Any]:
+    lines = recorded.get("nics", [])
+    if not (isinstance(lines, list) and all(isinstance(line, str) for line in lines)):
+        raise WrongUseError(f"{source}: options.nics is not a list of lines")
+    before = parse_nics(lines, f"{source}: options.nics")
+    nics = given.get("nics", ())
+    if nics and tuple(nics) != before:
+        raise WrongUseError(
+            f"{source}: was measured with other NICs",
+            "leave out the NICs, or write a new measurement to another file",
+        )
+    return {**_resume_round_trips(given, recorded, source), "nics": before}
+
+
+def _resume_trace(
+    given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
+) -> dict[str, Any]:
+    del source
+    count = recorded_count(recorded)
+    return {**({} if count is None else {"count": count}), **given}
+
+
+def _resume_transfers(
+    given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
+) -> dict[str, Any]:
+    """Only the duration may differ."""
+    before = _check_recorded_transfer(recorded, source)
+    for name, value in before.items():
+        if name != "duration_s" and given.get(name, value) != value:
+            raise option_changed_error(source, name, value, given[name])
+    return {**before, **given}
+
+
+def _resume_uplinks(
+    given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
+) -> dict[str, Any]:
+    fields_of_pairs = _resume_transfers(given, recorded, source)
+    return {name: value for name, value in fields_of_pairs.items() if name != "direction"}
+
+
+def _check_recorded_transfer(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return the options that an earlier measurement of transfers records, if all are valid."""
+    names = ("duration_s", "streams", "direction", "congestion")
+    duration_s, streams, direction, congestion = map(recorded.get, names)
+    for name, value, high in (
+        ("duration_s", duration_s, MAX_DURATION_S),
+        ("streams", streams, MAX_STREAMS),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
+            raise WrongUseError(f"{source}: options.{name} is not a whole number from 1 to {high}")
+    if direction is not None and direction not in DIRECTIONS:
+        raise WrongUseError(f"{source}: options.direction is not one of {', '.join(DIRECTIONS)}")
+    if congestion is not None and not (isinstance(congestion, str) and congestion.isalnum()):
+        raise WrongUseError(f"{source}: options.congestion is not a name")
+    return dict(zip(names, (duration_s, streams, direction, congestion), strict=True))
+
+
+def recorded_count(recorded: Mapping[str, Any]) -> int | None:
+    """Return the recorded number of probes per direction and meeting, or None.
+
+    Before there were passes, a meeting with a precision was so long at most, and mostly shorter.
+    """
+    count = recorded.get("count")
+    if recorded_passes(recorded) is None and recorded_precision(recorded):
+        return None
+    return count if type(count) is int and 1 <= count <= MAX_COUNT else None
+
+
+def recorded_passes(recorded: Mapping[str, Any]) -> int | None:
+    """Return the recorded number of passes, or None where none is recorded."""
+    passes = recorded.get("passes")
+    return passes if type(passes) is int and 1 <= passes <= MAX_PASSES else None
+
+
+def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
+    """Return the recorded precision in per cent, or None."""
+    precision_percent = finite_number(recorded.get("precision_percent"))
+    if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
+        return None
+    return precision_percent
+
+
+def option_changed_error(source: str, option: str, before: object, given: object) -> WrongUseError:
+    """Return the error for an option that differs from the earlier measurement's."""
+    how = f"without {option}" if before is None else f"with {option}={before}"
+    hint = f"leave out {option}={given}, or write a new measurement to another file"
+    return WrongUseError(f"{source}: was measured {how}, not {given}", hint)
+
+
+def _check_nics(options: DpdkOptions, hosts: Sequence[ListedHost]) -> None:
+    names = {host.name for host in hosts}
+    for nic in options.nics:
+        if nic.host not in names:
+            raise WrongUseError(f"nics: {nic.host} is not in the host list")
+
+
+def _check_groups(options: UplinkOptions, hosts: Sequence[ListedHost]) -> None:
+    del hosts
+    hint = "the uplink of a group is its connection to the hosts of other groups"
+    if not options.groups:
+        raise WrongUseError("measuring uplinks needs groups of hosts", hint)
+    if len(options.groups) == 1:
+        raise WrongUseError(
+            f"measuring uplinks needs at least two groups, found only {options.groups[0].name}",
+            hint,
+        )
+
+
+IPERF3 = Tool(Iperf3Options, "bandwidth", _measure_with("iperf3.tool"), _resume_transfers)
+UPLINKS = Tool(UplinkOptions, "uplinks", None, _resume_uplinks, check=_check_groups)
+# By name, in the order in which the command line offers them; the first is the default.
+TOOLS: dict[str, Tool[Any]] = {
+    tool.name: tool
+    for tool in (
+        Tool(EchoOptions, "rtt", _measure_with("echo.coordinator"), _resume_round_trips),
+        # Both ends of a pair poll.
+        Tool(DpdkOptions, "rtt", _measure_with("dpdk.tool"), _resume_dpdk, 2, _check_nics),
+        Tool(FpingOptions, "rtt", _measure_with("fping"), _resume_round_trips),
+        Tool(TraceOptions, "routes", _measure_with("trace.tool"), _resume_trace, cores_per_pair=0),
+        IPERF3,
+        UPLINKS,
+    )
+}
+DEFAULT_TOOL = EchoOptions.tool
+
+_OF_PAIRS = [name for name, tool in TOOLS.items() if tool.measure is not None]
+# By option, the tools on which it has an effect; every run takes those that are not here.
+TAKEN_BY: Mapping[str, Sequence[str]] = {
+    "rounds": _OF_PAIRS,
+    "seed": _OF_PAIRS,
+    **{
+        option: [
+            name
+            for name, tool in TOOLS.items()
+            if option in {field.name for field in fields(tool.options)}
+        ]
+        for option in sorted({f.name for tool in TOOLS.values() for f in fields(tool.options)})
+    },
+}

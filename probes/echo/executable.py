@@ -1,5 +1,0 @@
-"""Path of the installed echo agent on this host."""
-
-from pathlib import Path
-
-ECHO_AGENT_FILE = Path(__file__).parent / "bin" / "plink-echo-agent"

@@ -1,1 +1,0 @@
-"""Measurement of round-trip times with fping."""

@@ -1,0 +1,229 @@
+"""Options of the measuring tools, and the job that a tool is given for one run.
+
+A tool's options are one frozen class: the command line makes it, the cluster file records it, the
+tool on the hosts gets it. Nothing heavy is imported, so that all tools can be listed at once.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from plink.probes.dpdk.nics import Nic
+from plink.probes.samples import More, Rounds, Wanted, no_more
+
+if TYPE_CHECKING:
+    from plink.probes.reach import ReachedHost
+
+STANDARD_PERCENTILES = (10.0, 50.0, 99.0)
+# The first of the ports that traceroute uses, which firewalls know.
+TRACE_PORT = 33434
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolOptions(ABC):
+    """Base class of the options of one tool."""
+
+    tool: ClassVar[str]
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return a short description of how the tool measures with these options."""
+
+    @abstractmethod
+    def to_record(self) -> dict[str, Any]:
+        """Return the options as JSON values, as the cluster file records them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RttOptions(ToolOptions):
+    """Options common to the tools for round-trip times.
+
+    Args:
+        count: probes per direction of a pair, each time it meets.
+        passes: how often a pair meets at most.
+        extra_passes: whole passes beside those that pairs had in an earlier run.
+        precision_percent: a pair whose passes disagree by no more meets twice; 0 for all passes of
+            all pairs.
+        percentile: of the samples, the one that stands for a pair.
+    """
+
+    # docs/benchmarks.md, Probing
+    count: int = 100
+    passes: int = 5
+    extra_passes: int = 0
+    precision_percent: float = 2.0
+    percentile: float = 10.0
+
+    @property
+    def percentiles(self) -> tuple[float, ...]:
+        """Percentiles to keep; the first stands for a pair."""
+        return (self.percentile, *sorted({*STANDARD_PERCENTILES} - {self.percentile}))
+
+    def describe(self) -> str:
+        """Return a short description of how the tool measures with these options."""
+        return f"{self.tool} x {self.count}"
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the options as JSON values, as the cluster file records them."""
+        return {
+            "count": self.count,
+            "passes": self.passes,
+            "precision_percent": self.precision_percent,
+            "percentile": self.percentile,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class EchoOptions(RttOptions):
+    """Options of echo, plink's own UDP agent.
+
+    Args:
+        port: the UDP port of the agents; 0 for any.
+        remote_cache: where the agents are put on the hosts, or None for the user's cache.
+    """
+
+    tool: ClassVar[str] = "echo"
+    port: int = 0
+    remote_cache: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DpdkOptions(EchoOptions):
+    """Options of dpdk, the echo agent with packets that bypass the kernel.
+
+    Args:
+        nics: NICs that hosts give to DPDK altogether; a host that has none here uses the interface
+            that carries its traffic, beside the kernel.
+    """
+
+    tool: ClassVar[str] = "dpdk"
+    nics: Sequence[Nic] = ()
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the options as JSON values, as the cluster file records them."""
+        nics = {"nics": [str(nic) for nic in self.nics]} if self.nics else {}
+        return {**super().to_record(), **nics}
+
+
+@dataclass(frozen=True, kw_only=True)
+class FpingOptions(RttOptions):
+    """Options of fping, which must be installed on the hosts."""
+
+    tool: ClassVar[str] = "fping"
+    count: int = 10
+    passes: int = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceOptions(ToolOptions):
+    """Options of trace, which needs root and a Python with scapy on the hosts.
+
+    Args:
+        count: how often a hop that does not answer is probed.
+        max_hops: how many hops away a host may be.
+        remote_python: the Python on the hosts that has scapy.
+        port: the UDP port that probes go to, where nothing should listen; 0 for `TRACE_PORT`.
+    """
+
+    tool: ClassVar[str] = "trace"
+    count: int = 3
+    max_hops: int = 30
+    remote_python: str = "python3"
+    port: int = 0
+
+    def describe(self) -> str:
+        """Return a short description of how the tool measures with these options."""
+        return f"trace x {self.count}"
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the options as JSON values, as the cluster file records them."""
+        return {"count": self.count, "max_hops": self.max_hops}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransferOptions(ToolOptions):
+    """Options common to the tools that transfer data.
+
+    Args:
+        duration_s: whole seconds of a transfer; None for the tool's own.
+        streams: TCP connections of a transfer.
+        congestion: the senders' congestion control, None for the hosts' own.
+        port: the TCP port of the servers, of uplinks the first one; 0 for any.
+    """
+
+    duration_s: int | None = None
+    streams: int = 1
+    congestion: str | None = None
+    port: int = 0
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the options as JSON values, as the cluster file records them."""
+        return {
+            "duration_s": self.duration_s,
+            "streams": self.streams,
+            "congestion": self.congestion,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Iperf3Options(TransferOptions):
+    """Options of iperf3, which must be installed on the hosts.
+
+    Args:
+        direction: `each` direction of a pair by itself, or `both` at once.
+    """
+
+    tool: ClassVar[str] = "iperf3"
+    duration_s: int = 1
+    direction: str = "each"
+
+    def describe(self) -> str:
+        """Return a short description of how the tool measures with these options."""
+        return f"iperf3 for {self.duration_s} s"
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the options as JSON values, as the cluster file records them."""
+        return {**super().to_record(), "direction": self.direction}
+
+
+Options = TypeVar("Options", bound=ToolOptions)
+Options_co = TypeVar("Options_co", bound=ToolOptions, covariant=True)
+
+
+def no_limit() -> float:
+    """Return infinity: the default of the seconds that are left for transfers."""
+    return math.inf
+
+
+@dataclass(frozen=True)
+class MeasuringJob(Generic[Options_co]):
+    """Everything that a measuring tool is given for one run.
+
+    Args:
+        hosts: the N hosts of the run, all reached.
+        wanted: directed pairs of them to measure, by index.
+        rounds: disjoint pairs that may meet at the same time.
+        options: the tool's own.
+        timeout_s: seconds of silence after which a host is given up.
+        concurrency: pairs in flight.
+        ssh_concurrency: hosts worked on at once over SSH.
+        adaptive: whether fewer pairs may be in flight where they disturb each other.
+        more: the rounds of the next pass, asked once all of those before is measured.
+        left_s: how many seconds are left for transfers, asked by any thread. No transfer begins for
+            which that is too short, and one that ends later does not count.
+    """
+
+    hosts: Sequence[ReachedHost]
+    wanted: Wanted
+    rounds: Rounds
+    options: Options_co
+    timeout_s: float
+    concurrency: int
+    ssh_concurrency: int = 16
+    adaptive: bool = False
+    more: More = no_more
+    left_s: Callable[[], float] = no_limit
