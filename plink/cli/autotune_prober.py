@@ -12,10 +12,9 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.plan import Plan
-from plink.measure.listed import HostList, read_hosts
+from plink.measure.listed import HostList, read_hosts, with_recorded
 from plink.measure.probing.request import resume_options
 from plink.measure.probing.tools import TOOLS
-from plink.measure.recorded_way import with_recorded
 from plink.probes.reach import Outgoing
 
 

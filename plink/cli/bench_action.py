@@ -33,7 +33,7 @@ from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
 from plink.files.hosts import Host
-from plink.measure.recorded_way import with_recorded
+from plink.measure.listed import with_recorded
 from plink.model.network import build_network
 from plink.optimize.orders.slots import layout_of, with_slots
 from plink.plans.names import ALL_REDUCE, BARRIER

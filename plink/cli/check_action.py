@@ -19,10 +19,10 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.structs import encode
 from plink.measure.drift.judge import expect
+from plink.measure.listed import with_recorded
 from plink.measure.probing.check import CheckResult, check, check_request, comparable_rtt
 from plink.measure.probing.check_transfers import RatesResult, summary
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
-from plink.measure.recorded_way import with_recorded
 from plink.model.estimating import estimate_round_trips
 from plink.show.terminal import facts
 from plink.show.terminal.paper import paper

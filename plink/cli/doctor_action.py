@@ -31,7 +31,7 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
 from plink.measure.importing.source import import_measurement, is_log
-from plink.measure.recorded_way import with_recorded
+from plink.measure.listed import with_recorded
 from plink.show.terminal.paper import paper
 from plink.verbs.live_diagnosis import examine
 

@@ -76,7 +76,7 @@ def command(
     from plink.bench.fit import FitRequest, fit  # noqa: PLC0415
     from plink.files import cluster, document  # noqa: PLC0415
     from plink.files.structs import encode  # noqa: PLC0415
-    from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
+    from plink.measure.listed import with_recorded  # noqa: PLC0415
     from plink.show.terminal.clients import print_fit  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 

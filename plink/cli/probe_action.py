@@ -27,14 +27,13 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
-from plink.measure.listed import HostList, hosts_of, read_hosts
+from plink.measure.listed import HostList, hosts_of, read_hosts, with_recorded
 from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.resume import refuse_to_drop
 from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.tools import TAKEN_BY, TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
-from plink.measure.recorded_way import with_recorded
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.calls.callers import Callers, gather
 from plink.probes.calls.options import ListenOptions

@@ -83,8 +83,7 @@ def command(**values: Any) -> int:
     )
     from plink.files import document  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
-    from plink.measure.listed import to_listed_host  # noqa: PLC0415
-    from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
+    from plink.measure.listed import to_listed_host, with_recorded  # noqa: PLC0415
     from plink.probes.reach import reach  # noqa: PLC0415
 
     way = take_way(values)

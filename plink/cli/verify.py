@@ -82,7 +82,7 @@ def command(**values: Any) -> int:
     )
     from plink.files import document  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
-    from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
+    from plink.measure.listed import with_recorded  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     way = take_way(values)

@@ -10,9 +10,9 @@ from plink.base.arguments import MAX_SEED, number, whole
 from plink.base.progress import OnProgress
 from plink.base.text import format_count, format_names
 from plink.measure.drift.judge import expect
+from plink.measure.listed import with_recorded
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
-from plink.measure.recorded_way import with_recorded
 from plink.model.estimating import estimate_round_trips
 from plink.probes.ssh.options import SshOptions
 from plink.verbs.cluster import Cluster, checked_cluster

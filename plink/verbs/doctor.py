@@ -15,7 +15,7 @@ from plink.doctor.coverage import list_coverage
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
 from plink.files.comparison import Comparison
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import copy_as
 from plink.verbs.progress import CallbackProgress
@@ -93,7 +93,7 @@ def diagnose(
     asked_at = None
     if live:
         # Who asks no hosts does without connections.
-        from plink.measure.recorded_way import with_recorded  # noqa: PLC0415
+        from plink.measure.listed import with_recorded  # noqa: PLC0415
         from plink.verbs.errors import plinks_errors  # noqa: PLC0415
         from plink.verbs.live_diagnosis import examine  # noqa: PLC0415
         from plink.verbs.probe import build_way  # noqa: PLC0415

@@ -13,13 +13,12 @@ from plink.base.text import format_count
 from plink.files.cluster import Cluster
 from plink.files.measurements import Failure
 from plink.measure.listed import hosts_of
-from plink.measure.probing.both_ways import with_both_ways
 from plink.measure.probing.conditions import ask_conditions
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.resume import carried_over, moved_hosts
 from plink.measure.probing.run import measure_pairs
 from plink.measure.probing.tools import TOOLS, UplinkOptions
-from plink.measure.probing.uplinks import measure_uplinks
+from plink.measure.probing.uplinks import measure_uplinks, with_both_ways
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.probes.options import EchoOptions
 from plink.probes.reach import Reached, Way

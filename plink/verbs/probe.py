@@ -15,7 +15,7 @@ from plink.base.text import brief, format_count
 from plink.files import cluster as cluster_file
 from plink.files.hosts import Group
 from plink.files.measurements import Failure
-from plink.measure.listed import HostList, hosts_of, read_hosts
+from plink.measure.listed import HostList, hosts_of, read_hosts, with_recorded
 from plink.measure.probing import run
 from plink.measure.probing.limits import (
     ALL_ROUNDS,
@@ -29,7 +29,6 @@ from plink.measure.probing.limits import (
 from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.tools import TOOLS, UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
-from plink.measure.recorded_way import with_recorded
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.inventories.source import parse_hosts
 from plink.probes.reach import Outgoing

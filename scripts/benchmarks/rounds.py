@@ -13,7 +13,7 @@ import numpy as np
 from benchkit.arguments import numbers, words
 from benchkit.readings import cluster_of, edges_leaving
 from benchkit.report import Report
-from plink.measure.probing.meetings import chosen_sample, rounds_among
+from plink.measure.probing.passes import chosen_sample, rounds_among
 from plink.model.distance import distances
 from plink.probes.rounds import rounds_in_all
 from plink.solvers.ring.ring_search import search_ring

@@ -12,7 +12,7 @@ from plink.base.given_way import GivenWay
 from plink.files import order as order_file
 from plink.files.hosts import Host
 from plink.files.order import Order, Solver, TimeCost
-from plink.measure.recorded_way import with_recorded
+from plink.measure.listed import with_recorded
 from plink.probes.ssh.options import SshOptions
 from plink.probes.via.options import ViaOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plink.measure.probing.uplink_collector import UplinkCollector
+from plink.measure.probing.uplinks import UplinkCollector
 from plink.probes.uplinks.plan import Flow, GroupExchange, HostRates, plan_flows
 
 MEMBERS = {"a": [0, 1], "b": [2, 3], "c": [4, 5], "d": [6, 7], "e": [8, 9]}

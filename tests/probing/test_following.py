@@ -10,12 +10,15 @@ import pytest
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.measurements import FollowedSample, RoundSample, recorded_sample
-from plink.measure.probing.collectors import RunRecord
+from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
-from plink.measure.probing.meetings import Following, Visits, chosen_sample
-from plink.measure.probing.passes import PassOptions
-from plink.measure.probing.rtt_collector import RttCollector
-from plink.measure.probing.stopping_policy import StoppingPolicy
+from plink.measure.probing.passes import (
+    Following,
+    PassOptions,
+    StoppingPolicy,
+    Visits,
+    chosen_sample,
+)
 from plink.optimize.groups.finding import GroupRequest, find_groups
 from plink.probes.samples import PairLoss, RttReading
 from plink.solvers.groups.agreement import adjusted_mutual_information

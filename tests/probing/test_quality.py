@@ -7,8 +7,7 @@ import pytest
 
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
-from plink.measure.probing.collectors import RunRecord
-from plink.measure.probing.rtt_collector import RttCollector, disturbed_hosts
+from plink.measure.probing.collectors import RttCollector, RunRecord, disturbed_hosts
 from plink.probes.echo.readings import DISTURBED
 from plink.probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs

@@ -15,10 +15,14 @@ from plink.files.groups import Uplink, UplinkMeasurement
 from plink.files.hosts import Group, Host
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.measure.listed import hosts_of
-from plink.measure.probing.collectors import BandwidthCollector, RouteCollector, RunRecord
+from plink.measure.probing.collectors import (
+    BandwidthCollector,
+    RouteCollector,
+    RttCollector,
+    RunRecord,
+)
 from plink.measure.probing.request import same_interface, same_network
 from plink.measure.probing.resume import carried_over, kept_hosts, moved_hosts, refuse_to_drop
-from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.tools import recorded_count, recorded_passes
 from plink.probes.hosts.host import ListedHost
 from plink.probes.rounds import round_robin

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.files.measurements import Measurement, RoundSample, recorded_sample
 from plink.measure.probing.limits import ALL_ROUNDS
-from plink.measure.probing.meetings import advice, chosen_sample, rounds_among
+from plink.measure.probing.passes import advice, chosen_sample, rounds_among
 from plink.measure.probing.request import same_sample
 from plink.probes.rounds import sampled_rounds
 

@@ -15,7 +15,7 @@ from plink.cli import probe_action
 from plink.cli import run as plink
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request
-from plink.measure.probing.stopping_policy import NO_POLICY, StoppingPolicy
+from plink.measure.probing.passes import NO_POLICY, StoppingPolicy
 from plink.probes.reach import Reached
 from plink.probes.rounds import sampled_rounds
 

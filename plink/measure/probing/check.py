@@ -21,13 +21,11 @@ from plink.measure.drift.procedure import measure_and_judge
 from plink.measure.drift.sample import Mask, Pair
 from plink.measure.listed import hosts_of
 from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates
-from plink.measure.probing.collectors import RunRecord
+from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.limits import CHECK_PASSES
-from plink.measure.probing.meetings import Visits
-from plink.measure.probing.passes import PassOptions
+from plink.measure.probing.passes import PassOptions, Visits
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.resume import moved_hosts
-from plink.measure.probing.rtt_collector import RttCollector
 from plink.measure.probing.run import job_for
 from plink.measure.probing.tools import TOOLS
 from plink.probes.errors import OptionError

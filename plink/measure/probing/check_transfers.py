@@ -3,20 +3,281 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from plink.base.progress import ProgressListener
 from plink.base.text import format_count, format_names
 from plink.files.cluster import Cluster
+from plink.files.groups import UplinkMeasurement
+from plink.files.matrices import Matrix
 from plink.files.measurements import Failure
-from plink.measure.drift.rates import LinkJudgement, RateChange
-from plink.measure.probing.tools import UplinkOptions
-from plink.measure.probing.transfers_again import TransfersAgain
-from plink.probes.options import Iperf3Options
-from plink.probes.reach import Reached
+from plink.measure.drift.judge import nearer_to_file
+from plink.measure.drift.rates import (
+    LinkJudgement,
+    RateChange,
+    Way,
+    changed_uplinks,
+    groups_by_weight,
+    judge_links,
+    limit_by_hosts,
+    nearer_uplinks,
+)
+from plink.measure.drift.sample import Pair
+from plink.measure.drift.transfers import expected_gbit_s, others_to_transfer, pairs_to_transfer
+from plink.measure.probing.limits import CHECK_LINKS, CHECK_UPLINKS
+from plink.measure.probing.tools import IPERF3, UPLINKS, UplinkOptions
+from plink.probes.facts import most_pairs
+from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.options import Iperf3Options, TransferOptions
+from plink.probes.reach import Reached, ReachedHost
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
+from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange, plan_turns
+from plink.probes.uplinks.simultaneous import SimultaneousTransfers
+from plink.probes.uplinks.tool import measure_groups, measure_links
+
+# As when uplinks are measured.
+_LINK_DURATION_S = 1
+# What seems to have changed is measured again so often, and counts only if it stays so. Uplinks,
+# which carry many transfers at once, are the steadier ones.
+_LINK_CONFIRMATIONS = 2
+_UPLINK_CONFIRMATIONS = 1
+
+
+@dataclass
+class _Rates:
+    """Sink for transfers between hosts of the run, stored at the file's indices."""
+
+    places: Sequence[int]
+    gbit_s: Matrix
+    on_settled: Callable[[], None]
+    lost: list[PairLoss] = field(default_factory=list)
+
+    def reading(self, reading: BandwidthReading) -> None:
+        ends = self.places[reading.source], self.places[reading.destination]
+        self.gbit_s[ends] = reading.gbit_s
+        self.on_settled()
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        self.lost.append(loss)
+        self.on_settled()
+
+
+@dataclass
+class _Exchanges:
+    """Sink for the rates of groups; groups that were not measured completely are left out."""
+
+    names: Sequence[str]
+    on_settled: Callable[[], None]
+    now: dict[Way, float] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+
+    def exchange(self, exchange: GroupExchange) -> None:
+        name = self.names[exchange.group]
+        if exchange.is_whole:
+            self.now[name, exchange.sends] = exchange.gbit_s
+        else:
+            self.lost[name] = "not all of its hosts took part"
+        self.on_settled()
+
+    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
+        del sends
+        self.lost[self.names[group]] = reason
+        self.on_settled()
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """Record that the exchange of this pair is incomplete."""
+
+
+class TransfersAgain:
+    """Repeated transfers between the reached hosts of a cluster.
+
+    Args:
+        cluster: whose file it is.
+        hosts: hosts of it, that were reached.
+        silence_s: a transfer is given up after so many seconds without data.
+        seed: decides among hosts that are alike.
+        progress: told how far it is.
+
+    `failures` has what could not be measured.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        hosts: Sequence[ReachedHost],
+        *,
+        silence_s: float,
+        seed: int,
+        progress: ProgressListener,
+    ) -> None:
+        self._cluster = cluster
+        self._hosts = hosts
+        self._silence_s = silence_s
+        self._seed = seed
+        self._progress = progress
+        place_of = {name: place for place, name in enumerate(cluster.names)}
+        # The index in the file of each reached host, and back.
+        self._places = [place_of[host.name] for host in hosts]
+        self._index_of = {host.name: index for index, host in enumerate(hosts)}
+        # When no transfer is begun any more, by the monotonic clock.
+        self._until_s = 0.0
+        self.failures: list[Failure] = []
+
+    def links(self, gbit_s: Matrix | None, limit_s: float) -> LinkJudgement:
+        """Measure the hosts' links again and compare them with the file.
+
+        Args:
+            gbit_s: (N, N) bandwidths of the file that plink measured; None for what it has of the
+                hosts' links beside uplinks.
+            limit_s: seconds for all links, and as many again for those that seem changed.
+        """
+        cluster = self._cluster
+        options, duration_s, both = self._link_options(has_pairs=gbit_s is not None)
+        expected = expected_gbit_s(cluster.names, gbit_s, cluster.groups, cluster.uplinks)
+        is_here = np.isin(np.arange(len(cluster.hosts)), self._places)
+        expected = np.where(is_here[:, None] & is_here[None, :], expected, np.nan)
+        rounds = pairs_to_transfer(expected, CHECK_LINKS, self._seed)
+        with self._transfers(options, limit_s) as transfers:
+            now = self._measure_rates(transfers, rounds, duration_s, both=both)
+            found = judge_links(cluster.names, expected, now)
+            self._until_s = time.monotonic() + limit_s
+            for number in range(_LINK_CONFIRMATIONS):
+                if not found.changed.any():
+                    break
+                seed = self._seed + number
+                again = others_to_transfer(expected, found.changed, found.compared, seed)
+                rates = self._measure_rates(transfers, again, duration_s, both=both)
+                # What could not be confirmed is not known.
+                now[found.changed & np.isnan(rates)] = np.nan
+                now = nearer_to_file(expected, now, rates)
+                found = judge_links(cluster.names, expected, now)
+        return found
+
+    def uplinks(
+        self, uplinks: UplinkMeasurement, hosts: Sequence[RateChange], limit_s: float
+    ) -> tuple[dict[Way, float], list[RateChange]]:
+        """Measure the uplinks again; return the rates in Gbit/s and those that changed.
+
+        Args:
+            uplinks: uplinks of the file.
+            hosts: links of hosts that changed, which may explain what groups exchange.
+            limit_s: seconds for all uplinks, and as many again for those that seem changed.
+        """
+        cluster = self._cluster
+        options = UPLINKS.resume({}, uplinks.options, cluster.source)
+        present = {
+            group.name: [self._index_of[name] for name in group.hosts if name in self._index_of]
+            for group in cluster.groups
+        }
+        names = [name for name, found in present.items() if found]
+        groups = [present[name] for name in names]
+        # What a group exchanges without one of its hosts cannot be compared.
+        whole = {each.name for each in cluster.groups if len(present[each.name]) == len(each.hosts)}
+        weighty = groups_by_weight(cluster.groups, uplinks.uplinks)
+        wanted = [names.index(group.name) for group in weighty if group.name in whole]
+        wanted = wanted[:CHECK_UPLINKS]
+        if len(names) < 2 or not wanted:
+            return {}, []
+        explained = limit_by_hosts(cluster.groups, uplinks.links, hosts)
+        ways = [(group, sends) for group in wanted for sends in (True, False)]
+        turns = plan_turns([len(found) for found in groups], ways)
+        turns.sort(key=lambda turn: min(wanted.index(group) for group in turn.groups))
+        duration_s = options.group_duration_s
+        with self._transfers(options, limit_s) as transfers:
+            self._progress.stage("checking uplinks", len(ways))
+            now = self._measure_exchanges(transfers, names, groups, turns, duration_s)
+            changes = changed_uplinks(uplinks.uplinks, now, explained)
+            self._until_s = time.monotonic() + limit_s
+            for _ in range(_UPLINK_CONFIRMATIONS):
+                if not changes:
+                    break
+                self._progress.stage("checking uplinks again", len(changes))
+                alone = [ExchangeTurn((names.index(each.name),), each.sends) for each in changes]
+                again = self._measure_exchanges(transfers, names, groups, alone, duration_s)
+                for each in changes:
+                    # What could not be confirmed is not known.
+                    before = now.pop((each.name, each.sends))
+                    if (each.name, each.sends) in again:
+                        now[each.name, each.sends] = before
+                now |= nearer_uplinks(uplinks.uplinks, now, again)
+                changes = changed_uplinks(uplinks.uplinks, now, explained)
+        return now, changes
+
+    def _measure_exchanges(
+        self,
+        transfers: SimultaneousTransfers,
+        names: Sequence[str],
+        groups: Sequence[Sequence[int]],
+        turns: Sequence[ExchangeTurn],
+        duration_s: int,
+    ) -> dict[Way, float]:
+        sink = _Exchanges(names, self._progress.step)
+        measure_groups(transfers, groups, turns, duration_s, sink)
+        self.failures += [
+            Failure(name, f"its uplink was not measured: {reason}")
+            for name, reason in sink.lost.items()
+            if reason != OUT_OF_TIME
+        ]
+        return sink.now
+
+    def _link_options(self, *, has_pairs: bool) -> tuple[TransferOptions, int, bool]:
+        """Return options and seconds of link transfers, and whether to load both directions."""
+        cluster = self._cluster
+        if has_pairs and cluster.bandwidth is not None:
+            pairs = IPERF3.resume({}, cluster.bandwidth.options, cluster.source)
+            return pairs, pairs.duration_s, pairs.direction == "both"
+        recorded = {} if cluster.uplinks is None else cluster.uplinks.options
+        groups = UPLINKS.resume({}, recorded, cluster.source)
+        return groups, _LINK_DURATION_S, True
+
+    def _transfers(self, options: TransferOptions, limit_s: float) -> SimultaneousTransfers:
+        self._until_s = time.monotonic() + limit_s
+        return SimultaneousTransfers(
+            self._hosts,
+            options,
+            self._record_loss,
+            silence_s=self._silence_s,
+            left_s=lambda: self._until_s - time.monotonic(),
+        )
+
+    def _record_loss(self, loss: HostLoss) -> None:
+        failure = Failure(self._hosts[loss.host].name, loss.reason)
+        if failure not in self.failures:
+            self.failures.append(failure)
+
+    def _measure_rates(
+        self,
+        transfers: SimultaneousTransfers,
+        rounds: Sequence[Sequence[Pair]],
+        duration_s: int,
+        *,
+        both: bool,
+    ) -> Matrix:
+        """Return the rates of these pairs in both directions, (N, N); NaN if unknown."""
+        size, names = len(self._cluster.hosts), self._cluster.names
+        sink = _Rates(self._places, np.full((size, size), np.nan), self._progress.step)
+        directed: list[list[tuple[int, int]]] = []
+        for pairs in rounds:
+            there = [(self._index_of[names[a]], self._index_of[names[b]]) for a, b in pairs]
+            back = [(b, a) for a, b in there]
+            directed += [there + back] if both else [there, back]
+        self._progress.stage("checking hosts' links", sum(map(len, directed)))
+        measure_links(
+            transfers,
+            directed,
+            duration_s,
+            sink,
+            concurrency=most_pairs([host.facts for host in self._hosts]),
+        )
+        for loss in sink.lost:
+            if loss.reason != OUT_OF_TIME:
+                ends = self._hosts[loss.source].name, self._hosts[loss.destination].name
+                self.failures.append(Failure(ends[0], loss.reason, destination=ends[1]))
+        return sink.gbit_s
+
 
 # The share of the time for hosts' links where uplinks are to be checked, too: these take longer.
 _LINKS_SHARE = 1.0 / 3.0

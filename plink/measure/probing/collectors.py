@@ -1,4 +1,4 @@
-"""Collectors of a run's readings of pairs: common base, bandwidths, routes."""
+"""Collectors of a run's readings of pairs: common base, bandwidths, routes, round-trip times."""
 
 from __future__ import annotations
 
@@ -12,16 +12,28 @@ import numpy.typing as npt
 
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, Quantity
-from plink.files.matrices import Matrix
+from plink.files.matrices import Counts, Matrix
 from plink.files.measurements import (
     NO_ROUTE,
     BandwidthMeasurement,
     Failure,
+    Halves,
     Measurement,
     Route,
     RouteMeasurement,
+    RttMeasurement,
+    disagreement,
 )
-from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds, RouteReading, Wanted
+from plink.probes.echo.readings import DISTURBED
+from plink.probes.samples import (
+    BandwidthReading,
+    HostLoss,
+    PairLoss,
+    Rounds,
+    RouteReading,
+    RttReading,
+    Wanted,
+)
 
 
 class OfPair(Protocol):
@@ -251,3 +263,217 @@ class RouteCollector(Collector[RouteReading]):
             **vars(run),
         )
         return replace(self._cluster, routes=measurement), measurement
+
+
+_MOST_NAMED = 3
+# Passes that differ by less than that confirm each other, whatever else the hosts did.
+CONFIRMED = 0.02
+# A host stands out with so many times more disturbed pairs than the median host.
+_STANDS_OUT = 2.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Readings of earlier passes between N hosts.
+
+    Args:
+        passes: (N, N) how often a direction was read.
+        halves_us: (N, N) each, the least reading of its odd passes and of its even ones.
+    """
+
+    passes: Counts
+    halves_us: tuple[Matrix, Matrix]
+
+
+class RttCollector(Collector[RttReading]):
+    """Collector of round-trip times; the first of its `percentiles` stands for a pair.
+
+    Where a pair met several times, the least reading counts, for each direction by itself, since
+    noise only ever adds to a round-trip time.
+
+    Args:
+        cluster, measured, callbacks: as `Collector` has them.
+        percentiles: those that are kept.
+    """
+
+    quantity: ClassVar[Quantity] = "rtt"
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        measured: Sequence[int],
+        percentiles: Sequence[float],
+        **callbacks: Any,
+    ) -> None:
+        self._percentiles = percentiles
+        super().__init__(cluster, measured, **callbacks)
+
+    def _begin(self) -> None:
+        kept = self._cluster.rtt
+        if kept is None:
+            self._rtt_us = {p: self._unknown() for p in self._percentiles}
+            self._samples: Counts = np.zeros(self._unknown().shape, dtype=np.int64)
+            self._losses, self._passes = self._samples.copy(), self._samples.copy()
+            self._halves_us = self._unknown(), self._unknown()
+        else:
+            self._rtt_us = {p: kept.rtt_us[p].copy() for p in self._percentiles}
+            self._samples = kept.samples.astype(np.int64)
+            self._losses = kept.losses.astype(np.int64)
+            self._passes, self._halves_us = _passes_of(kept)
+        # What earlier runs recorded for pairs without a second pass.
+        self._precision_percent = self._copy_or_unknown(
+            None if kept is None else kept.precision_percent
+        )
+        self._disturbance = self._copy_or_unknown(None if kept is None else kept.disturbance)
+        # Least disturbance of the meetings, 0 where unknown; of earlier runs, the recorded one.
+        self._calmest = np.where(
+            np.isnan(self._readings()), np.nan, np.nan_to_num(self._disturbance, nan=0.0)
+        )
+
+    def _unknown(self) -> Matrix:
+        size = len(self._cluster.hosts)
+        return np.full((size, size), np.nan)
+
+    def _copy_or_unknown(self, matrix: Matrix | None) -> Matrix:
+        return self._unknown() if matrix is None else matrix.copy()
+
+    def _readings(self) -> Matrix:
+        return self._rtt_us[self._percentiles[0]]
+
+    def _untrusted_pairs(self) -> npt.NDArray[np.bool_]:
+        return is_untrusted(
+            self._disturbance, disagreement(self._halves_us), self._calmest < DISTURBED
+        )
+
+    def warnings(self) -> list[str]:
+        """Name the readings that other work on the hosts may have raised."""
+        return disturbed_hosts(
+            self._cluster.names, self._untrusted_pairs(), ~np.isnan(self._readings())
+        )
+
+    def describe_precision(self, precision_percent: float) -> list[str]:
+        """Return how often pairs met, and how many pairs' passes agree."""
+        passes = self._passes[self._passes > 0]
+        if not passes.size or passes.max() == 1:
+            return []
+        found = [f"{passes.max()} passes"]
+        if passes.min() < passes.max():
+            found = [f"{passes.mean():.1f} passes on average ({passes.min()} to {passes.max()})"]
+        if precision_percent > 0.0:
+            agree = np.count_nonzero(100.0 * disagreement(self._halves_us) <= precision_percent)
+            found.append(f"{agree} of {self.readings} agree within {precision_percent:g} %")
+        return found
+
+    def read_passes(self) -> Seen:
+        """Return the readings of all passes between the run's hosts, in the run's order."""
+        here = np.ix_(self._measured, self._measured)
+        odd_us, even_us = self._halves_us
+        return Seen(self._passes[here], (odd_us[here], even_us[here]))
+
+    def _take(self, pair: tuple[int, int], reading: RttReading) -> None:
+        reading_us = reading.rtt_us[self._percentiles[0]]
+        half_us = self._halves_us[self._passes[pair] % 2]
+        half_us[pair] = np.fmin(half_us[pair], reading_us)
+        self._passes[pair] += 1
+        self._samples[pair] += reading.received
+        self._losses[pair] += reading.sent - reading.received
+        self._calmest[pair] = np.fmin(self._calmest[pair], reading.disturbance or 0.0)
+        if reading_us >= self._readings()[pair]:
+            return
+        for percentile, rtt_us in reading.rtt_us.items():
+            self._rtt_us[percentile][pair] = rtt_us
+        self._disturbance[pair] = np.nan if reading.disturbance is None else reading.disturbance
+
+    def result(self, run: RunRecord) -> tuple[Cluster, RttMeasurement]:
+        """Return the cluster with the readings so far, and the measurement in it."""
+        apart_percent = 100.0 * disagreement(self._halves_us)
+        precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
+        # A reading that a calm meeting confirmed is recorded with that one's disturbance, so that
+        # whoever reads the file doubts the same directions as `warnings`.
+        is_confirmed = (self._disturbance >= DISTURBED) & ~self._untrusted_pairs()
+        disturbance = np.where(is_confirmed, self._calmest, self._disturbance)
+        measurement = RttMeasurement(
+            rtt_us={percentile: matrix.copy() for percentile, matrix in self._rtt_us.items()},
+            reading=self._percentiles[0],
+            samples=self._samples.copy(),
+            losses=self._losses.copy(),
+            precision_percent=_none_if_all_nan(precision.round(3)),
+            disturbance=_none_if_all_nan(disturbance.round(3)),
+            passes=self._passes.copy(),
+            halves_us=Halves(self._halves_us[0].copy(), self._halves_us[1].copy()),
+            failures=list(self.failures),
+            **vars(run),
+        )
+        return replace(self._cluster, rtt=measurement), measurement
+
+
+def _passes_of(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
+    known = kept.with_passes()
+    if known.passes is None or known.halves_us is None:
+        raise RuntimeError("a measurement with passes has none")
+    return known.passes.astype(np.int64), (known.halves_us.odd.copy(), known.halves_us.even.copy())
+
+
+def _none_if_all_nan(matrix: Matrix) -> Matrix | None:
+    return None if np.isnan(matrix).all() else matrix
+
+
+def is_untrusted(
+    disturbance: npt.NDArray[np.float64],
+    disagreement: npt.NDArray[np.float64],
+    is_calm: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """Return a mask of the directed pairs whose reading other load may have raised, (N, N).
+
+    Noise only ever adds: the least reading is to be trusted where its meeting was not disturbed,
+    and also where it was, if another meeting that was not has read the same.
+
+    Args:
+        disturbance: (N, N) of the meeting whose reading counts, NaN where unknown.
+        disagreement: (N, N) of the passes, as a share, NaN where there is one.
+        is_calm: (N, N) whether one of the meetings was not disturbed.
+    """
+    untrusted: npt.NDArray[np.bool_] = (disturbance >= DISTURBED) & ~(
+        is_calm & (disagreement <= CONFIRMED)
+    )
+    return untrusted
+
+
+def disturbed_hosts(
+    names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
+) -> list[str]:
+    """Return a sentence naming hosts with disturbed readings; empty if there are none.
+
+    Args:
+        names: names of the N hosts.
+        disturbed, measured: (N, N), [source][destination].
+    """
+    pairs = int(np.count_nonzero(disturbed))
+    if pairs == 0:
+        return []
+    of_host = disturbed.sum(axis=0) + disturbed.sum(axis=1)
+    in_all = measured.sum(axis=0) + measured.sum(axis=1)
+    total = int(np.count_nonzero(measured))
+    were = "1 directed pair was" if pairs == 1 else f"{pairs} of {total} directed pairs were"
+    where = _where(names, of_host, in_all)
+    readings = "its reading" if pairs == 1 else "their readings"
+    return [f"{were} disturbed by other work on the hosts, {where}: {readings} may be too high"]
+
+
+def _where(
+    names: Sequence[str], of_host: npt.NDArray[np.int64], in_all: npt.NDArray[np.int64]
+) -> str:
+    usual = float(np.median(of_host))
+    outstanding = [
+        index
+        for index in np.argsort(-of_host, kind="stable")
+        if of_host[index] > _STANDS_OUT * usual
+    ]
+    if not outstanding or len(outstanding) > len(names) // 2:
+        hosts = np.count_nonzero(of_host)
+        return f"on {'all' if hosts == len(names) else f'{hosts} of'} {len(names)} hosts"
+    listed = ", ".join(
+        f"{names[index]} ({of_host[index]} of its {in_all[index]})"
+        for index in outstanding[:_MOST_NAMED]
+    )
+    return f"most on {listed}"

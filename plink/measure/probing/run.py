@@ -17,11 +17,14 @@ from plink.measure.probing.collectors import (
     BandwidthCollector,
     Collector,
     RouteCollector,
+    RttCollector,
     RunRecord,
 )
 from plink.measure.probing.limits import EXAMPLE_ROUNDS
-from plink.measure.probing.meetings import (
+from plink.measure.probing.passes import (
+    NO_POLICY,
     Following,
+    StoppingPolicy,
     Visits,
     advice,
     build_visits,
@@ -30,8 +33,6 @@ from plink.measure.probing.meetings import (
 )
 from plink.measure.probing.request import ProbeRequest, connect_hosts
 from plink.measure.probing.resume import repeat_record, resume_state
-from plink.measure.probing.rtt_collector import RttCollector
-from plink.measure.probing.stopping_policy import NO_POLICY, StoppingPolicy
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
@@ -124,15 +125,16 @@ def measure_pairs(
     visits: Visits | None = None
     if isinstance(collector, RttCollector) and isinstance(options, RttOptions):
         visits = build_visits(
-            request,
             options,
             collector,
-            progress,
             policy,
+            earlier=None if request.earlier is None else request.earlier.rtt,
+            seed=request.seed,
             measured=measured,
             rounds=rounds,
             wanted=wanted,
             following=following,
+            on_pass=lambda number, total: progress.stage(f"pass {number}", total),
         )
     is_due = bool(wanted) or (visits is not None and visits.is_due)
     job = job_for(request, reached.hosts, wanted, rounds, visits)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+import numpy as np
+
 from plink.base.errors import PlinkError
 from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
@@ -14,18 +16,233 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import HostLink, Uplink, UplinkMeasurement
 from plink.files.hosts import Group
+from plink.files.matrices import Matrix
+from plink.files.measurements import BandwidthMeasurement, Failure
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import repeat_record, resume_state
 from plink.measure.probing.tools import UplinkOptions
-from plink.measure.probing.uplink_collector import LinkCollector, UplinkCollector
 from plink.probes.errors import OptionError
 from plink.probes.facts import most_pairs, shared_machines
+from plink.probes.options import Iperf3Options
 from plink.probes.reach import Reached, ReachedHost
-from plink.probes.samples import Rounds
-from plink.probes.uplinks.plan import ExchangeTurn, plan_links, plan_turns
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
+from plink.probes.uplinks.judge import may_be_more, raise_to_seen_rates
+from plink.probes.uplinks.plan import (
+    ExchangeTurn,
+    GroupExchange,
+    HostRates,
+    plan_links,
+    plan_turns,
+    second_looks,
+)
 from plink.probes.uplinks.simultaneous import SimultaneousTransfers
-from plink.probes.uplinks.tool import measure_groups, measure_links
+from plink.probes.uplinks.tool import measure_both_ways, measure_groups, measure_links
+
+# Figures no further apart than this factor count as the same.
+_SAME = 1.05
+
+
+class LinkCollector:
+    """Collector of hosts' link rates: the best that each sent to, or received from, any host.
+
+    Args:
+        names: names of the hosts of the run.
+        groups: groups of them, by index.
+        known: what an earlier run measured between them, in the same order, or None.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        groups: Sequence[Sequence[int]],
+        known: BandwidthMeasurement | None,
+        *,
+        on_settled: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._names = names
+        self._groups = groups
+        self._on_settled = on_settled
+        size = len(names)
+        self._gbit_s: Matrix = (
+            np.full((size, size), np.nan) if known is None else known.gbit_s.copy()
+        )
+        self.failures: list[Failure] = []
+
+    def links(self) -> HostRates:
+        """Return the link rates known so far."""
+        return HostRates(
+            send=_largest(self._gbit_s),
+            receive=_largest(self._gbit_s.T),
+        )
+
+    def doubtful(self, rounds: Rounds) -> Rounds:
+        """Return rounds that repeat slow transfers with other partners, to find the slow end."""
+        pairs = [pair for met in rounds for pair in met]
+        rates = {pair: float(self._gbit_s[pair]) for pair in pairs}
+        return second_looks(
+            self._groups, {pair: rate for pair, rate in rates.items() if not np.isnan(rate)}
+        )
+
+    def reading(self, reading: BandwidthReading) -> None:
+        """Record the reading of a direction of a pair."""
+        self._gbit_s[reading.source, reading.destination] = reading.gbit_s
+        self._on_settled()
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """Record that a directed pair was given up."""
+        self.failures.append(_failed_pair(self._names, loss))
+        self._on_settled()
+
+
+class UplinkCollector:
+    """Collector of the rates between groups.
+
+    Args:
+        names: names of the hosts of the run.
+        groups: names of the groups, and of each the hosts of the run that are in it.
+        kept: by the name of its group, what an earlier run measured.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        groups: Mapping[str, Sequence[int]],
+        kept: Mapping[str, Uplink],
+        *,
+        on_settled: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._names = names
+        self._groups = groups
+        self._kept = kept
+        self._on_settled = on_settled
+        self._exchanges: dict[tuple[int, bool], GroupExchange] = {}
+        # What groups exchanged while others did, too, of those that were measured again alone.
+        self._beside_others: dict[tuple[int, bool], GroupExchange] = {}
+        self.failures: list[Failure] = []
+
+    def missing(self) -> list[tuple[int, bool]]:
+        """Return groups, by index, and directions that are not measured yet."""
+        wanted = []
+        for index, name in enumerate(self._groups):
+            before = self._kept.get(name, Uplink(name, None, None))
+            wanted += [(index, True)] if before.send_gbit_s is None else []
+            wanted += [(index, False)] if before.receive_gbit_s is None else []
+        return wanted
+
+    def doubtful(self, links: HostRates) -> list[tuple[int, bool]]:
+        """Return the groups and directions that other groups' traffic may have slowed.
+
+        That is so where the group's own uplink need not have been the limit, or hosts share a
+        machine that may have been, or a group's two directions differ: it had other company, or
+        none, in the other one. All are in doubt once one of them did better alone.
+        """
+        groups = list(self._groups.values())
+        carried = self._all_carried()
+        seen = raise_to_seen_rates(links, self._exchanges.values())
+        company_cost = any(
+            self._exchanges[way].gbit_s > _SAME * before.gbit_s
+            for way, before in self._beside_others.items()
+        )
+        return [
+            way
+            for way, exchange in self._exchanges.items()
+            if exchange.beside
+            and (
+                company_cost
+                or exchange.is_busy
+                or may_be_more(exchange, groups, seen, carried)
+                or carried.get((way[0], not way[1]), 0.0) > _SAME * exchange.gbit_s
+            )
+        ]
+
+    def uplinks(self, links: HostRates) -> list[Uplink]:
+        """Return the uplinks known so far, leaving out groups without a reading."""
+        groups = list(self._groups.values())
+        links = raise_to_seen_rates(links, self._exchanges.values())
+        carried = self._all_carried()
+        found = []
+        for index, name in enumerate(self._groups):
+            uplink = self._kept.get(name, Uplink(name, None, None))
+            for sends in (True, False):
+                exchange = self._exchanges.get((index, sends))
+                if exchange is not None:
+                    is_bound = may_be_more(exchange, groups, links, carried)
+                    uplink = _with(uplink, exchange, is_lower_bound=is_bound)
+            if uplink.send_gbit_s is not None or uplink.receive_gbit_s is not None:
+                found.append(_with_hosts(uplink, groups[index], links))
+        return found
+
+    def host_links(self, links: HostRates) -> list[HostLink]:
+        """Return each host's best send and receive rates, alone or among others."""
+        seen = raise_to_seen_rates(links, self._exchanges.values())
+        return [
+            HostLink(name, seen.send.get(host), seen.receive.get(host))
+            for host, name in enumerate(self._names)
+            if host in seen.send or host in seen.receive
+        ]
+
+    def _all_carried(self) -> dict[tuple[int, bool], float]:
+        return {
+            (index, sends): gbit_s
+            for index, name in enumerate(self._groups)
+            for sends, gbit_s in self._carried_rates(index, name)
+        }
+
+    def _carried_rates(self, index: int, name: str) -> list[tuple[bool, float]]:
+        before = self._kept.get(name, Uplink(name, None, None))
+        found = []
+        for sends, known in ((True, before.send_gbit_s), (False, before.receive_gbit_s)):
+            exchange = self._exchanges.get((index, sends))
+            gbit_s = known if exchange is None else exchange.gbit_s
+            found += [] if gbit_s is None else [(sends, gbit_s)]
+        return found
+
+    def exchange(self, exchange: GroupExchange) -> None:
+        """Record the reading of a group in one direction."""
+        way = (exchange.group, exchange.sends)
+        before = self._exchanges.get(way)
+        if before is not None:
+            self._beside_others[way] = before
+        self._exchanges[way] = exchange
+        self._on_settled()
+
+    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
+        """Record that a group could not be measured in one direction."""
+        what = "send" if sends else "receive"
+        name = list(self._groups)[group]
+        self.failures.append(Failure(name, f"what the group can {what} is not known: {reason}"))
+        self._on_settled()
+
+    def pair_lost(self, loss: PairLoss) -> None:
+        """Record that a transfer failed."""
+        self.failures.append(_failed_pair(self._names, loss))
+
+    def host_lost(self, loss: HostLoss) -> None:
+        """Record that a host cannot take part."""
+        self.failures.append(Failure(self._names[loss.host], loss.reason))
+
+
+def _largest(gbit_s: Matrix) -> dict[int, float]:
+    return {
+        host: float(np.nanmax(row)) for host, row in enumerate(gbit_s) if not np.isnan(row).all()
+    }
+
+
+def _failed_pair(names: Sequence[str], loss: PairLoss) -> Failure:
+    return Failure(names[loss.source], loss.reason, destination=names[loss.destination])
+
+
+def _with(uplink: Uplink, exchange: GroupExchange, *, is_lower_bound: bool) -> Uplink:
+    if exchange.sends:
+        return replace(uplink, send_gbit_s=exchange.gbit_s, send_is_lower_bound=is_lower_bound)
+    return replace(uplink, receive_gbit_s=exchange.gbit_s, receive_is_lower_bound=is_lower_bound)
+
+
+def _with_hosts(uplink: Uplink, members: Sequence[int], links: HostRates) -> Uplink:
+    """Add the sum of the hosts' own rates, each in its better direction, if all are known."""
+    best = [max(links.send.get(host, 0.0), links.receive.get(host, 0.0)) for host in members]
+    return replace(uplink, hosts_gbit_s=sum(best)) if all(best) else uplink
 
 
 @dataclass(frozen=True)
@@ -96,9 +313,9 @@ def measure_uplinks(
                 ssh_concurrency=request.way.concurrency,
             ) as transfers:
                 rounds = _unknown_links(list(members.values()), links, request.concurrency)
-                _measure_links(transfers, rounds, options.link_duration_s, links, progress)
+                _find_link_rates(transfers, rounds, options.link_duration_s, links, progress)
                 progress.stage("measuring uplinks", len(wanted))
-                _measure_groups(
+                _find_group_rates(
                     transfers,
                     list(members.values()),
                     options.group_duration_s,
@@ -137,7 +354,7 @@ def measure_uplinks(
     return result
 
 
-def _measure_links(
+def _find_link_rates(
     transfers: SimultaneousTransfers,
     rounds: Rounds,
     duration_s: int,
@@ -162,7 +379,7 @@ def _with_earlier(
     return [*links, *(link for link in earlier if link.host not in names)]
 
 
-def _measure_groups(
+def _find_group_rates(
     transfers: SimultaneousTransfers,
     groups: Sequence[Sequence[int]],
     duration_s: int,
@@ -259,3 +476,59 @@ def _notes_on(hosts: Sequence[ReachedHost], members: Mapping[str, Sequence[int]]
             "where uplinks are fast"
         )
     return notes
+
+
+_BOTH_WAYS_S = 1
+# Of what a group sends and receives, each alone: less may be other work's doing.
+_ENOUGH = 0.9
+
+
+def with_both_ways(
+    request: ProbeRequest, cluster: Cluster, reached: Reached, progress: ProgressListener
+) -> Cluster:
+    """Return the cluster with the rates of uplinks loaded in both directions at once.
+
+    A group whose transfers fail stays as it is.
+    """
+    if cluster.uplinks is None:
+        return cluster
+    places = {host.name: place for place, host in enumerate(reached.hosts)}
+    members = {
+        group.name: [places[name] for name in group.hosts if name in places]
+        for group in cluster.groups
+    }
+    present = {name: hosts for name, hosts in members.items() if hosts}
+    wanted = {
+        each.group: _ENOUGH * ((each.send_gbit_s or 0.0) + (each.receive_gbit_s or 0.0))
+        for each in cluster.uplinks.uplinks
+        if each.is_whole and each.both_gbit_s is None and each.group in present
+    }
+    if len(present) < 2 or not wanted:
+        return cluster
+    found: dict[str, float] = {}
+    names = list(present)
+    progress.stage("measuring both ways at once", len(wanted))
+    with SimultaneousTransfers(
+        reached.hosts,
+        Iperf3Options(),
+        lambda _: None,
+        silence_s=request.timeout_s,
+        left_s=request.left_s,
+        ssh_concurrency=request.way.concurrency,
+    ) as transfers:
+        for name, enough_gbit_s in wanted.items():
+            if request.left_s() <= _BOTH_WAYS_S:
+                break
+            groups = [list(filter(transfers.can_take_part, hosts)) for hosts in present.values()]
+            if all(groups):
+                both = measure_both_ways(
+                    transfers, groups, names.index(name), _BOTH_WAYS_S, enough_gbit_s
+                )
+                if both is not None:
+                    found[name] = both
+            progress.step()
+    uplinks = [
+        replace(each, both_gbit_s=found.get(each.group, each.both_gbit_s))
+        for each in cluster.uplinks.uplinks
+    ]
+    return replace(cluster, uplinks=replace(cluster.uplinks, uplinks=uplinks))

@@ -9,8 +9,7 @@ import numpy as np
 
 from plink.base.errors import NotMeasuredError
 from plink.files.cluster import Cluster
-from plink.measure.probing.passes import Pair
-from plink.measure.probing.stopping_policy import StoppingPolicy
+from plink.measure.probing.passes import Pair, StoppingPolicy
 from plink.optimize.groups.finding import FoundGroups, GroupRequest, UngroupableError, find_groups
 from plink.solvers.groups.levels import LIKELY, SURE
 
