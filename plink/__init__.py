@@ -20,7 +20,7 @@ _HOMES = {
     "PlanPrediction": "plink.verbs.predict",
     "Prediction": "plink.verbs.predict",
     "Progress": "plink.base.progress",
-    "SshOptions": "plink.probes.ssh.options",
+    "SshOptions": "plink.probes.options",
     "WrongUseError": "plink.base.errors",
     "Verdict": "plink.verbs.check",
     "algorithms": "plink.verbs.order",

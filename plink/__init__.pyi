@@ -3,7 +3,7 @@
 from plink.base.errors import PlinkError as PlinkError
 from plink.base.errors import WrongUseError as WrongUseError
 from plink.base.progress import Progress as Progress
-from plink.probes.ssh.options import SshOptions as SshOptions
+from plink.probes.options import SshOptions as SshOptions
 from plink.renumber.standalone import mpi_key as mpi_key
 from plink.verbs.check import Verdict as Verdict
 from plink.verbs.check import check as check

@@ -1,4 +1,4 @@
-"""Options of the measuring tools, and the job that a tool is given for one run.
+"""Options of a run: of its measuring tool, and of the way to its hosts; the job of a tool.
 
 A tool's options are one frozen class: the command line makes it, the cluster file records it, the
 tool on the hosts gets it. Nothing heavy is imported, so that all tools can be listed at once.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from plink.probes.dpdk.nics import Nic
@@ -17,6 +17,66 @@ from plink.probes.samples import More, Rounds, Wanted, no_more
 
 if TYPE_CHECKING:
     from plink.probes.reach import ReachedHost
+
+
+@dataclass(frozen=True)
+class SshOptions:
+    """SSH options that apply to every host of a run.
+
+    Args:
+        config_file: an SSH configuration to use alone (`ssh -F`); None: the user's own.
+        identity_file: a private key to use alone (`ssh -i`); None: configuration, agent, defaults.
+        user: the user for hosts listed without one; None: configuration, then local user.
+        accept_new_host_keys: trust and remember the key of a host that was never seen.
+        concurrency: handshakes in flight; more overload a server's `MaxStartups` or our own cores.
+        timeout_s: how long to wait for a connection, and again for its handshake.
+    """
+
+    config_file: str | None = None
+    identity_file: str | None = None
+    user: str | None = None
+    accept_new_host_keys: bool = False
+    concurrency: int = 16
+    timeout_s: float = 15.0
+
+
+# In place of a command: SSH itself, for a host list that would choose a command.
+SSH = "ssh"
+
+
+@dataclass(frozen=True)
+class ViaOptions:
+    """Command template that reaches every host of a run.
+
+    Args:
+        template: as `plink.probes.via.parse_template` takes it.
+        concurrency: commands that start at once.
+        timeout_s: how long a host may take for its first answer; a job step or a pod takes seconds.
+    """
+
+    template: str
+    concurrency: int = 16
+    timeout_s: float = 60.0
+
+
+@dataclass(frozen=True)
+class ListenOptions:
+    """Address at which plink listens for agents, and the secret they must prove.
+
+    Args:
+        host: the address to listen on; empty for all of this machine's.
+        port: the port; 0 for a free one.
+        secret: what all agents know, too.
+        wait_s: how long to wait for the hosts that are expected.
+        concurrency: handshakes in flight.
+    """
+
+    host: str
+    port: int
+    secret: bytes = field(repr=False)
+    wait_s: float = 300.0
+    concurrency: int = 16
+
 
 STANDARD_PERCENTILES = (10.0, 50.0, 99.0)
 # The first of the ports that traceroute uses, which firewalls know.

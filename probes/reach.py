@@ -6,20 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from plink.probes import facts
-from plink.probes.calls.callers import Callers
-from plink.probes.calls.listener import Listener
-from plink.probes.calls.opener import CallOpener
-from plink.probes.calls.options import ListenOptions
+from plink.probes.calls.listener import Callers, CallOpener, Listener
 from plink.probes.errors import HostError, OptionError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, IPNetwork, choose_addresses
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import ListenOptions, SshOptions, ViaOptions
 from plink.probes.remote.processes import for_each
 from plink.probes.remote.session import Opener, Session
-from plink.probes.ssh.opener import SshOpener
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.opener import ViaOpener
-from plink.probes.via.options import ViaOptions
+from plink.probes.ssh.connect import SshOpener
+from plink.probes.via import ViaOpener
 
 # How hosts are reached by us, and how in any case.
 Outgoing = SshOptions | ViaOptions

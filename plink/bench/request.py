@@ -14,8 +14,8 @@ from plink.bench.plans import PLAN_KINDS, EnginePlan
 from plink.bench.served import ServedPlan
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group, Host
+from plink.probes.options import SshOptions
 from plink.probes.reach import Outgoing
-from plink.probes.ssh.options import SshOptions
 from plink.solvers.contention.network import Network
 
 ENGINE = "engine"

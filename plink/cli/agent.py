@@ -55,8 +55,7 @@ def command(
     Ctrl-C or SIGTERM ends it, and what it has started.
     """
     # paramiko would slow `--help`.
-    from plink.probes.calls.joining import Home, Told, serve  # noqa: PLC0415
-    from plink.probes.calls.keys import derive_keys  # noqa: PLC0415
+    from plink.probes.calls.agent import Home, Told, derive_keys, serve  # noqa: PLC0415
     from plink.probes.hosts.hostlist import check_name  # noqa: PLC0415
     from plink.transport.addresses import parse_address  # noqa: PLC0415
 

@@ -12,7 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.cli.options import SectionedCommand, options_of
 from plink.cli.stderr import note
 from plink.cli.way_options import take_way, with_way_options
-from plink.probes.via.options import SSH
+from plink.probes.options import SSH
 
 _probing = options_of("To probe hosts again")
 

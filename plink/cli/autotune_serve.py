@@ -41,8 +41,8 @@ from plink.cli.stderr import note, note_if_others_read
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
+from plink.probes.options import SshOptions
 from plink.probes.reach import Outgoing
-from plink.probes.ssh.options import SshOptions
 from plink.transport.addresses import format_address, is_wildcard, parse_address
 from plink.transport.encryption import context_of
 from plink.transport.proofs import is_name, make_secret, read_secret

@@ -11,10 +11,10 @@ import click
 from plink.cli.options import FiniteRange, options_of, with_options
 from plink.cli.stderr import read_kept_secret
 from plink.cli.way_options import take_way
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
 
 if TYPE_CHECKING:
-    from plink.probes.calls.options import ListenOptions
+    from plink.probes.options import ListenOptions
     from plink.probes.reach import Outgoing
 
 _option = options_of("Reaching hosts")
@@ -73,7 +73,7 @@ def take_any_way(values: dict[str, Any]) -> Outgoing | ListenOptions:
         raise click.UsageError("--via and --listen exclude each other.")
     if way != replace(SshOptions(), concurrency=way.concurrency):
         raise click.UsageError("--listen excludes SSH options, as hosts connect to plink.")
-    from plink.probes.calls.options import ListenOptions  # noqa: PLC0415
+    from plink.probes.options import ListenOptions  # noqa: PLC0415
     from plink.transport.addresses import parse_address  # noqa: PLC0415  seldom needed
     from plink.transport.proofs import make_secret  # noqa: PLC0415
 

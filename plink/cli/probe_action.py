@@ -35,11 +35,10 @@ from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.tools import TAKEN_BY, TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
-from plink.probes.calls.callers import Callers, gather
-from plink.probes.calls.options import ListenOptions
+from plink.probes.calls.listener import Callers, gather
 from plink.probes.dpdk.nics import Nic, parse_nics
+from plink.probes.options import SSH, ListenOptions
 from plink.probes.reach import Way
-from plink.probes.via.options import SSH
 
 # What stands for a host list in messages.
 _CALLERS = "the hosts that call"

@@ -8,8 +8,7 @@ import click
 
 from plink.cli.given import as_if_given
 from plink.cli.options import options_of, with_options
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import SSH, ViaOptions
+from plink.probes.options import SSH, SshOptions, ViaOptions
 
 if TYPE_CHECKING:
     from plink.probes.reach import Outgoing

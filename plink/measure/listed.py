@@ -23,8 +23,7 @@ from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.inventories.found import FoundHosts
 from plink.probes.inventories.kinds import KINDS, find_hosts, likely_kind
 from plink.probes.inventories.source import parse_hosts
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import ViaOptions
+from plink.probes.options import SshOptions, ViaOptions
 
 if TYPE_CHECKING:
     from plink.probes.reach import Outgoing

@@ -31,8 +31,8 @@ from plink.probes.errors import ProbesError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, choose_addresses, is_address
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import SshOptions
 from plink.probes.reach import Reached, ReachedHost
-from plink.probes.ssh.options import SshOptions
 from plink.renumber.agent_connections import LineSession
 from plink.renumber.echo_agent import HANDSHAKE_S, MeasuringPort, admit, take_part
 from plink.renumber.members import Member, select_leaders

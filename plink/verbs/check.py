@@ -14,7 +14,7 @@ from plink.measure.listed import with_recorded
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.model.estimating import estimate_round_trips
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.errors import plinks_errors
 from plink.verbs.objects import copy_as

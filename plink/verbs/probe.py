@@ -31,9 +31,8 @@ from plink.measure.probing.tools import TOOLS, UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.inventories.source import parse_hosts
+from plink.probes.options import SSH, SshOptions, ViaOptions
 from plink.probes.reach import Outgoing
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import SSH, ViaOptions
 from plink.verbs.cluster import Cluster
 from plink.verbs.errors import ProbeInterrupted, plinks_errors
 from plink.verbs.objects import PathName, copy_as

@@ -1,22 +1,107 @@
-"""Agent's end of a reverse connection: runs commands for a caller that proves the shared secret."""
+"""X"""
 
 from __future__ import annotations
 
 import hmac
+import io
+import logging
+import math
 import os
+import random
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import IO
 
 import paramiko
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from plink.probes.calls.keys import Keys
-from plink.probes.calls.transport import CallTransport
+from plink.probes.errors import OptionError
 from plink.probes.remote.processes import end_group
+
+# Every failure is told in a sentence; paramiko's own log would repeat it as a traceback.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+_SIGN_EVERY_S = 15
+# How late a sign of life may come.
+_LATE_S = 5.0
+# Nothing has to be looked for; should a wake-up ever be missed, this is how long it matters.
+_LOOK_AT_IDLE_EVERY_S = 60.0
+_PROBE_EVERY_S = 5
+
+
+class CallTransport(paramiko.Transport):
+    """SSH connection that is cheap to keep waiting, so that many can.
+
+    paramiko's own looks ten times a second whether this end has closed it; this one is woken.
+
+    Args:
+        connection: to the other end.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__(connection)
+        self._connection = connection
+
+    def rest(self, *, gives_signs: bool) -> None:
+        """Sleep until data arrive; the kernel detects the loss of the other end.
+
+        For the time after the hand-shake, which notices by looking often that it takes too long.
+
+        Args:
+            gives_signs: whether this end says now and then that it is there, which keeps proxies
+                from ending the call; one end of each is enough.
+        """
+        tcp = socket.IPPROTO_TCP
+        self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self._connection.setsockopt(tcp, socket.TCP_KEEPIDLE, _SIGN_EVERY_S)
+        self._connection.setsockopt(tcp, socket.TCP_KEEPINTVL, _PROBE_EVERY_S)
+        if gives_signs:
+            self.set_keepalive(_SIGN_EVERY_S)
+        self._connection.settimeout(_LATE_S if gives_signs else _LOOK_AT_IDLE_EVERY_S)
+
+    def close(self) -> None:
+        """End the connection and everything that runs over it."""
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        super().close()
+
+
+_SEED_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Keys:
+    """SSH keys that both ends derive from the secret.
+
+    Args:
+        agent: the key of every agent.
+        coordinator: the key of plink, with which it logs in.
+    """
+
+    agent: paramiko.Ed25519Key
+    coordinator: paramiko.Ed25519Key
+
+
+def derive_keys(secret: bytes) -> Keys:
+    """Return the SSH keys derived from a secret."""
+    return Keys(_derive_key(secret, b"plink agent"), _derive_key(secret, b"plink coordinator"))
+
+
+def _derive_key(secret: bytes, purpose: bytes) -> paramiko.Ed25519Key:
+    seed = HKDF(algorithm=SHA256(), length=_SEED_BYTES, salt=None, info=purpose).derive(secret)
+    text = Ed25519PrivateKey.from_private_bytes(seed).private_bytes(
+        Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()
+    )
+    return paramiko.Ed25519Key.from_private_key(io.StringIO(text.decode()))
+
 
 # In the environment of every command: what the agent calls its host.
 NAME_VARIABLE = "PLINK_AGENT_NAME"
@@ -160,3 +245,102 @@ def _hand_out(stream: IO[bytes], send: Callable[[bytes], object]) -> None:
     with suppress(OSError, EOFError, paramiko.SSHException), stream:
         while chunk := stream.read(_CHUNK):
             send(chunk)
+
+
+_CONNECT_S = 10.0
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 15.0
+
+_LEFT = "left"
+
+
+@dataclass(frozen=True)
+class Home:
+    """Address at which an agent calls plink, and the name of the agent's host.
+
+    Args:
+        host, port: where plink listens.
+        keys: keys of the secret.
+        name: what this host is called.
+    """
+
+    host: str
+    port: int
+    keys: Keys
+    name: str
+
+
+@dataclass(frozen=True)
+class Told:
+    """Status message of an agent about its calls.
+
+    Args:
+        state: `waiting`, `connected`, `left` (plink was there, and has gone) or `refused`.
+        message: the same for a person.
+    """
+
+    state: str
+    message: str
+
+
+def serve(
+    home: Home,
+    say: Callable[[Told], None],
+    *,
+    once: bool = False,
+    wait_s: float = math.inf,
+    pause: Callable[[float], None] = time.sleep,
+) -> None:
+    """Call plink until interrupted or, with `once`, until one session has ended.
+
+    Args:
+        home: whom to call.
+        say: told what changes.
+        once: end after the first call in which the other end knew the secret.
+        wait_s: how long to call in vain, each time.
+        pause: waits between calls, so many seconds.
+
+    Raises:
+        OptionError: nobody was there for so long.
+    """
+    pause_s, since_s = _FIRST_PAUSE_S, time.monotonic()
+    said: Told | None = None
+    while True:
+        outcome = _call(home, say)
+        was_served = outcome.state == _LEFT
+        if was_served and once:
+            return
+        if outcome != said:
+            say(outcome)
+        said = None if was_served else outcome
+        if was_served:
+            since_s = time.monotonic()
+        elif time.monotonic() - since_s >= wait_s:
+            raise OptionError(
+                f"nobody with the secret has listened at {home.host} port {home.port} for "
+                f"{wait_s:g} s"
+            )
+        pause_s = _FIRST_PAUSE_S if was_served else min(_LONGEST_PAUSE_S, 2 * pause_s)
+        # Hosts that were started together do not call together for ever.
+        pause(pause_s * random.uniform(0.5, 1.0))
+
+
+def _call(home: Home, say: Callable[[Told], None]) -> Told:
+    """Make one call and return its outcome."""
+    where = f"{home.host} port {home.port}"
+    try:
+        with socket.create_connection((home.host, home.port), timeout=_CONNECT_S) as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.settimeout(None)
+            call = Call(connection, home.keys, home.name)
+            say(Told("connected", f"connected to {where}"))
+            try:
+                call.wait()
+            finally:
+                call.close()
+    except (OSError, EOFError, paramiko.SSHException) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        return Told("waiting", f"waiting for {where} ({reason.lower()})")
+    if not call.was_trusted:
+        return Told("refused", f"{where} does not know the secret, or refuses this host")
+    return Told(_LEFT, f"{where} has gone; waiting for the next call")

@@ -1,4 +1,4 @@
-"""Server side of agents' calls: mutual authentication and naming of hosts."""
+"""Plink's side of agents' calls: mutual authentication, naming of hosts, sessions."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 
 import paramiko
 
-from plink.probes.calls.agent import NAME_VARIABLE
-from plink.probes.calls.keys import Keys, derive_keys
-from plink.probes.calls.options import ListenOptions
-from plink.probes.calls.transport import CallTransport
-from plink.probes.errors import HostListError, OptionError, ProbesError
+from plink.probes.calls.agent import NAME_VARIABLE, CallTransport, Keys, derive_keys
+from plink.probes.errors import HostError, HostListError, OptionError, ProbesError
+from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_name
+from plink.probes.options import ListenOptions
+from plink.probes.remote.session import Opener
 from plink.probes.ssh.session import SshSession
 
 _BACKLOG = 1024
@@ -159,3 +160,109 @@ def _family(host: str) -> socket.AddressFamily:
     if not host:
         return socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
     return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+_PLACE = "callers"
+
+
+@dataclass(frozen=True)
+class Callers:
+    """Agents that have called, whose connections a run uses.
+
+    Args:
+        options: how they were waited for.
+        listener: which holds their calls.
+    """
+
+    options: ListenOptions
+    listener: Listener
+
+    @property
+    def concurrency(self) -> int:
+        """Number of hosts that are asked at once."""
+        return self.options.concurrency
+
+    @property
+    def hosts(self) -> list[ListedHost]:
+        """Hosts that have called, by name."""
+        return [ListedHost(name, place=_PLACE) for name in self.listener.names()]
+
+
+def gather(
+    options: ListenOptions,
+    expected: int,
+    on_listening: Callable[[int], None] = lambda _: None,
+    on_call: Callable[[int], None] = lambda _: None,
+) -> Callers:
+    """Wait until the expected number of hosts have called, or for `wait_s`.
+
+    Args:
+        options: where to listen, and how long.
+        expected: at least 2.
+        on_listening: told the port, once agents may call.
+        on_call: told how many have called, whenever that changes.
+
+    Raises:
+        OptionError: nothing can listen there.
+        HostListError: fewer than two have called.
+    """
+    listener = Listener(options)
+    try:
+        on_listening(listener.port)
+
+        def enough(names: set[str]) -> bool:
+            on_call(len(names))
+            return len(names) >= expected
+
+        listener.wait_until(enough, options.wait_s)
+        callers = Callers(options, listener)
+        if len(callers.hosts) < 2:
+            turned_away = "; ".join(listener.refusals())
+            raise HostListError(
+                f"{len(callers.hosts)} of {expected} agents have called within "
+                f"{options.wait_s:g} s" + (f" (turned away: {turned_away})" if turned_away else ""),
+                f"start plink agent join=ADDRESS:{listener.port} on every host, with the secret",
+            )
+    except BaseException:
+        listener.close()
+        raise
+    return callers
+
+
+class CallOpener(Opener):
+    """Opener that waits for the agents of a run's hosts to call.
+
+    Args:
+        listener: where they call.
+        wait_s: how long it waits for those that are missing.
+    """
+
+    def __init__(self, listener: Listener, wait_s: float) -> None:
+        self._listener = listener
+        self._wait_s = wait_s
+
+    def prepare(self, listed: Sequence[ListedHost]) -> None:
+        """Wait until all agents have called, or until the time limit."""
+        wanted = {host.name for host in listed}
+        self._listener.wait_until(lambda names: wanted <= names, self._wait_s)
+
+    def open(self, host: ListedHost) -> SshSession:
+        """Return the session of a host whose agent has called.
+
+        Raises:
+            HostError: it has not called.
+        """
+        session = self._listener.session(host.name)
+        if session is not None:
+            return session
+        reason = "; ".join(self._listener.refusals())
+        more = f" (turned away: {reason})" if reason else ""
+        raise HostError(
+            host.name,
+            f"its agent has not called within {self._wait_s:g} s{more}",
+            f"start plink agent join=ADDRESS:{self._listener.port} there, with the same secret",
+        )
+
+    def close(self) -> None:
+        """End all calls."""
+        self._listener.close()

@@ -6,12 +6,14 @@ there is no client, there must be no configuration.
 
 from __future__ import annotations
 
+import errno
 import getpass
 import os
 import pwd
 import re
 import shutil
 import socket
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +23,38 @@ from typing import IO
 from plink.probes.errors import OptionError, clean
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_host
-from plink.probes.ssh.options import SshOptions
-from plink.probes.ssh.reading import read_file
+from plink.probes.options import SshOptions
+
+_MOST_FILE_BYTES = 16 << 20
+
+
+def read_file(path: str) -> bytes:
+    """Return the content of a file, or of a pipe that somebody writes to.
+
+    Nothing of the null device.
+
+    Raises:
+        OSError: it cannot be read, is neither, or is too large; the reason is in `strerror`.
+        ValueError: no file has such a name.
+    """
+    # Without O_NONBLOCK, to open a pipe would take until somebody writes to it.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as stream:
+        found = os.fstat(descriptor)
+        mode = found.st_mode
+        # What SSH's users name for no configuration (`-F /dev/null`) and no known hosts.
+        if stat.S_ISCHR(mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
+            return b""
+        if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
+            raise OSError(errno.ENODEV, "neither a file nor a pipe")
+        os.set_blocking(descriptor, True)
+        content = stream.read(_MOST_FILE_BYTES + 1)
+    if len(content) > _MOST_FILE_BYTES:
+        raise OSError(errno.EFBIG, f"larger than {_MOST_FILE_BYTES >> 20} MiB")
+    if stat.S_ISFIFO(mode) and not content:
+        raise OSError(errno.EPIPE, "a pipe to which no process writes")
+    return content
+
 
 _USER_CONFIG = "~/.ssh/config"
 _SYSTEM_CONFIG = "/etc/ssh/ssh_config"
@@ -87,7 +119,9 @@ class SshConfig:
             raise OptionError(f"{options.identity_file}: there is no such key file")
         self._place = options.config_file or _USER_CONFIG
         # Named files are read once: they may be pipes.
-        self._text = None if options.config_file is None else _read(options.config_file)
+        self._text: bytes | None = (
+            None if options.config_file is None else _read(options.config_file)
+        )
         own = Path(_USER_CONFIG).expanduser()
         if self._text is None and own != _home() / ".ssh" / "config":
             # The client looks at the user's entry in passwd(5) for the home, and not at HOME.

@@ -1,26 +1,206 @@
-"""Opening of SSH connections, directly or through jump hosts or a proxy command."""
+"""Opening of SSH connections: directly, through jump hosts or a proxy command; authentication."""
 
 from __future__ import annotations
 
+import base64
 import logging
 import os
 import select
 import socket
 import subprocess
 import threading
-from concurrent.futures import Future
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import paramiko
 
+from plink.probes.errors import HostError, HostListError
+from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.hostlist import check_name
-from plink.probes.ssh.config import Target
-from plink.probes.ssh.explain import explain
-from plink.probes.ssh.keys import authenticate
-from plink.probes.ssh.known_hosts import KnownHosts, prefer_known, verify
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
+from plink.probes.remote.session import Opener
+from plink.probes.ssh.config import SshConfig, Target
+from plink.probes.ssh.known_hosts import (
+    CertificateError,
+    ChangedHostKeyError,
+    KnownHosts,
+    RevokedHostKeyError,
+    UnfitNameError,
+    UnknownHostKeyError,
+    UnreadableKnownHostsError,
+    prefer_known,
+    verify,
+)
 from plink.probes.ssh.session import SshSession
+
+_DEFAULT_FILES = tuple(f"~/.ssh/id_{kind}" for kind in ("ed25519", "ecdsa", "rsa"))
+
+
+class NoKeyError(Exception):
+    """Error that there is no key to offer; the message is the reason."""
+
+
+def authenticate(transport: paramiko.Transport, target: Target) -> None:
+    """Log in with the first key that the server accepts.
+
+    Keys of the agent that belong to the identity files come first, then its other keys unless
+    the configuration says IdentitiesOnly, then the files that the agent does not have.
+
+    Raises:
+        NoKeyError: there is no key to offer.
+        TimeoutError: the server does not answer.
+        paramiko.AuthenticationException: the server accepts no key.
+    """
+    problems: list[str] = []
+    agent = _agent()
+    try:
+        refused: Exception | None = None
+        for key in _offers(target, agent, problems):
+            try:
+                missing = transport.auth_publickey(target.user, key)
+            except paramiko.SSHException as error:
+                if str(error).startswith("Authentication timeout"):
+                    raise TimeoutError from None
+                refused = error
+                if not transport.is_active():
+                    break
+                continue
+            if missing:
+                raise paramiko.AuthenticationException("a key is not enough")
+            return
+    finally:
+        if agent is not None:
+            agent.close()
+    if refused is None:
+        raise NoKeyError("; ".join(problems[:2]))
+    raise paramiko.AuthenticationException(str(refused))
+
+
+def _agent() -> paramiko.Agent | None:
+    try:
+        return paramiko.Agent()
+    except (OSError, paramiko.SSHException):
+        return None
+
+
+def _offers(
+    target: Target, agent: paramiko.Agent | None, problems: list[str]
+) -> Iterator[paramiko.PKey]:
+    files = [Path(file).expanduser() for file in target.identity_files or _DEFAULT_FILES]
+    public = {blob for file in files for blob in _public_parts(file)}
+    held: list[paramiko.PKey] = list(agent.get_keys()) if agent is not None else []
+    yield from (key for key in held if key.asbytes() in public)
+    if not target.identities_only:
+        yield from (key for key in held if key.asbytes() not in public)
+    in_agent = {key.asbytes() for key in held}
+    for file in files:
+        if not in_agent.isdisjoint(_public_parts(file)):
+            continue
+        key = _load_key(file, problems)
+        if key is not None and key.asbytes() not in in_agent:
+            yield key
+
+
+def _public_parts(file: Path) -> Iterator[bytes]:
+    """Yield the public keys and certificates that belong to a private key file."""
+    for place in (file, Path(f"{file}.pub"), Path(f"{file}-cert.pub")):
+        blob = _public_part(place)
+        if blob is not None:
+            yield blob
+
+
+def _public_part(file: Path) -> bytes | None:
+    with suppress(OSError, ValueError, IndexError):
+        words = file.read_text(errors="replace").split(maxsplit=2)
+        if words[0].startswith(("ssh-", "ecdsa-", "sk-")):
+            return base64.b64decode(words[1], validate=True)
+    return None
+
+
+def _load_key(file: Path, problems: list[str]) -> paramiko.PKey | None:
+    if not file.is_file() or _public_part(file) is not None:
+        return None
+    try:
+        return paramiko.PKey.from_path(file)
+    except OSError as error:
+        problems.append(f"the SSH key {file} cannot be read ({error.strerror})")
+    except (TypeError, paramiko.PasswordRequiredException):
+        problems.append(f"the SSH key {file} needs a passphrase")
+    except Exception:
+        # The parsers below raise what they please: ValueError, UnsupportedAlgorithm, IndexError.
+        problems.append(f"{file} is not a usable private SSH key")
+    return None
+
+
+def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
+    """Return the error that names host and reason, with a hint where the user can do something."""
+    message, hint = (
+        _about_login(error, target)
+        or _about_host_key(error, target)
+        or _about_certificate(error)
+        or _about_network(error, target, timeout_s)
+    )
+    return HostError(target.name, message, hint)
+
+
+def _about_login(error: Exception, target: Target) -> tuple[str, str | None] | None:
+    match error:
+        case HostError():
+            return f"jump host {error.host}: {error}", error.hint
+        case NoKeyError():
+            reason = str(error) or "there is no SSH key to offer"
+            return reason, "name a key file, or load the key into ssh-agent"
+        case paramiko.AuthenticationException():
+            hint = "check the user, the key and the SSH configuration"
+            return f"SSH refuses user {target.user}", hint
+    return None
+
+
+def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] | None:
+    match error:
+        case UnknownHostKeyError():
+            hint = "connect once with ssh, or use accept_new_host_keys=True"
+            more = f", and {error}" if str(error) else ""
+            return f"its SSH host key is not known{more}", hint
+        case UnfitNameError():
+            hint = "HostKeyAlias in the SSH configuration sets another one"
+            return f"known_hosts cannot have a key under the name {error}", hint
+        case ChangedHostKeyError():
+            hint = f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'"
+            return "its SSH host key is not the one known for it", hint
+        case RevokedHostKeyError():
+            return "its SSH host key is revoked", "known_hosts marks that key @revoked"
+        case UnreadableKnownHostsError():
+            return f"its SSH host key is not known, and {error} cannot be read", None
+    return None
+
+
+def _about_certificate(error: Exception) -> tuple[str, str] | None:
+    if not isinstance(error, CertificateError):
+        return None
+    hint = "have the host certified again, or put the host's own key into known_hosts"
+    if "not for" in str(error):
+        hint = "HostKeyAlias in the SSH configuration says which name it is checked for"
+    return f"its SSH host certificate {error}", hint
+
+
+def _about_network(error: Exception, target: Target, timeout_s: float) -> tuple[str, None]:
+    where = f"SSH port {target.port} of {target.hostname}"
+    match error:
+        case socket.gaierror():
+            return f"the name {target.hostname} cannot be resolved", None
+        case TimeoutError():
+            return f"{where} does not answer within {timeout_s:g} s", None
+        case ConnectionRefusedError():
+            return f"{where} refuses the connection", None
+        case OSError(strerror=str(reason)):
+            return f"{where} cannot be reached ({reason})", None
+    return f"SSH to {target.hostname} failed ({error or type(error).__name__})", None
+
 
 # Every failure is reported as a HostError; paramiko's own log would repeat it as a traceback.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -175,3 +355,82 @@ class ProxyCommand(paramiko.ProxyCommand):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+
+
+_MOST_AT_ONCE = 8
+_HINT = "correct the list, or give the name a HostName in the SSH configuration"
+
+
+class SshOpener(Opener):
+    """Opener that connects to hosts over SSH."""
+
+    def __init__(self, options: SshOptions) -> None:
+        self._options = options
+        self._connector = Connector(options)
+        self._targets: dict[str, Target] = {}
+
+    def prepare(self, listed: Sequence[ListedHost]) -> None:
+        """Resolve how to reach each host; nothing is sent but name look-ups.
+
+        Raises:
+            HostListError: a name that cannot be resolved or is not one, with its line.
+            OptionError: the SSH configuration cannot be used.
+        """
+        self._targets = {target.name: target for target in find_targets(listed, self._options)}
+
+    def open(self, host: ListedHost) -> SshSession:
+        """Connect, authenticate and verify the host key.
+
+        Raises:
+            HostError: naming the reason, with a hint where there is one.
+        """
+        return self._connector.connect(self._targets[host.name])
+
+    def close(self) -> None:
+        """Close every connection, including those still being opened."""
+        self._connector.close()
+
+
+def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Target]:
+    """Return the SSH settings of each host; nothing is sent but name look-ups.
+
+    Raises:
+        HostListError: a name that cannot be resolved or is not one, with its line.
+        OptionError: the SSH configuration cannot be used.
+    """
+    config = SshConfig(options)
+    with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+        targets = list(pool.map(config.target, listed))
+    return [_resolvable(host, target) for host, target in zip(listed, targets, strict=True)]
+
+
+def _resolvable(host: ListedHost, target: Target) -> Target:
+    """Return the settings, with the previously known address if the name does not resolve."""
+    if target.jumps or target.proxy_command is not None:
+        return target
+    try:
+        check_resolvable(target.hostname, host.place)
+    except HostListError:
+        if host.ssh_address is None:
+            raise
+        return replace(target, hostname=host.ssh_address)
+    return target
+
+
+def check_resolvable(name: str, place: str) -> None:
+    """Raise if `name` has no address.
+
+    Args:
+        name: a DNS name or an address.
+        place: where it is listed (`hosts.txt:3`), for the error.
+
+    Raises:
+        HostListError: the name has no address.
+    """
+    try:
+        socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        reason = (error.strerror or str(error)).lower()
+        raise HostListError(f"{place}: {name} cannot be resolved ({reason})", _HINT) from None
+    except (OSError, ValueError):
+        raise HostListError(f"{place}: {name} cannot be resolved", _HINT) from None

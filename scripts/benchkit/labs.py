@@ -15,8 +15,8 @@ from typing import Protocol
 from labkit.bound import BOUND
 from labkit.holder import PROGRAM, hold_lab
 from plink.probes.hosts.hostlist import parse_host_list_bytes
+from plink.probes.options import SshOptions
 from plink.probes.reach import Reached, reach
-from plink.probes.ssh.options import SshOptions
 
 LOOPBACK = "loopback"
 

@@ -20,7 +20,7 @@ from plink.files.order_basis import is_made_from
 from plink.measure.drift.judge import DistanceChange, DriftJudgement
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
 from plink.verbs import probe as probing
 from support.lab import Lab, lab_cluster
 

@@ -29,7 +29,7 @@ from plink.cli.autotune_prober import build_prober
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.plan import Plan
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
 from support.running import wait_for
 
 RANKS = 3

@@ -23,7 +23,7 @@ from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.plan import Plan
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from plink.files.measurements import Failure
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.errors import ProbesError
 from plink.probes.iperf3.transfers import OUT_OF_TIME
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
 
 OPTIONS = {"duration_s": 1, "streams": 1, "direction": "each"}
 NEW_GBIT_S = 4.0

@@ -27,9 +27,9 @@ from plink.model.network import build_network
 from plink.plans.forest import make_forest
 from plink.probes.errors import HostError, HostListError
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
-from plink.probes.ssh.opener import SshOpener
-from plink.probes.ssh.options import SshOptions
+from plink.probes.ssh.connect import SshOpener
 from support.recorded_progress import RecordedProgress
 
 HOSTS = [Host(name, f"10.0.0.{i}", ssh_address=f"192.0.2.{i}") for i, name in enumerate("abc")]

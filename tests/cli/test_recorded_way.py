@@ -13,8 +13,7 @@ from plink.files import order as order_file
 from plink.files.hosts import Host
 from plink.files.order import Order, Solver, TimeCost
 from plink.measure.listed import with_recorded
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import ViaOptions
+from plink.probes.options import SshOptions, ViaOptions
 
 
 @pytest.fixture

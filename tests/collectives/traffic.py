@@ -18,7 +18,7 @@ from plink.bench.clients.mpi_flavours import Flavour, LauncherJob, TrafficNetwor
 from plink.deploy.remote.launcher import run_launcher
 from plink.deploy.remote.remote_shell import write_remote_shell
 from plink.files.hosts import Host
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
 from plink.solvers.collectives.registry import find
 from support.lab import Lab
 from support.require import GLOO_LIBRARIES

@@ -18,8 +18,8 @@ from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.names import find_name_fault, is_user
+from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig
-from plink.probes.ssh.options import SshOptions
 from plink.verbs.cluster import Cluster as ApiCluster
 from verify.orders import write_order
 

@@ -15,8 +15,8 @@ from plink.probes.inventories.ansible.connection import Connection, describe_unu
 from plink.probes.inventories.ansible.inventory import find_connections
 from plink.probes.inventories.ansible.patterns import expand_pattern
 from plink.probes.inventories.ansible.reading import parse_inventory
+from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig
-from plink.probes.ssh.options import SshOptions
 
 INI = """\
 # hosts before any section are in no group

@@ -18,8 +18,8 @@ from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
 from plink.probes.inventories.parallelcluster import hosts_of, parse_instances
 from plink.probes.inventories.skypilot import parse_nodes
+from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig
-from plink.probes.ssh.options import SshOptions
 
 
 def instance(address: str, node_type: str = "ComputeNode", **more: str) -> dict[str, Any]:

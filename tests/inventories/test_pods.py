@@ -14,8 +14,7 @@ from plink.measure.listed import HostList, read_hosts
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.inventories.pods import parse_pods, parse_where
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import ViaOptions
+from plink.probes.options import SshOptions, ViaOptions
 from support.kubernetes import ApiServer, Object, api_server, pod, require_kubectl
 
 NAMESPACE = "training"

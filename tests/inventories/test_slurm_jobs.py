@@ -10,8 +10,7 @@ from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
 from plink.probes.inventories.slurm_jobs import SlurmJob, hosts_of, parse_job
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import ViaOptions
+from plink.probes.options import SshOptions, ViaOptions
 
 # Its owner may call a job as he likes, and comment on it.
 RUNNING = """\

@@ -14,14 +14,11 @@ from typing import Any
 import paramiko
 import pytest
 
-from plink.probes.calls.agent import _SshServer
-from plink.probes.calls.callers import gather
-from plink.probes.calls.joining import Home, serve
-from plink.probes.calls.keys import derive_keys
-from plink.probes.calls.listener import Listener
-from plink.probes.calls.options import ListenOptions
+from plink.probes.calls.agent import Home, _SshServer, derive_keys, serve
+from plink.probes.calls.listener import Listener, gather
 from plink.probes.errors import HostError, HostListError, OptionError
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import ListenOptions
 from plink.probes.reach import reach
 from plink.probes.ssh.session import SshSession
 from support.plink_command import plink_here

@@ -15,12 +15,12 @@ import pytest
 from plink.base.replacing import replace
 from plink.probes.errors import HostError, OptionError
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import SshOptions
 from plink.probes.reach import reach
 from plink.probes.remote.processes import for_each
 from plink.probes.remote.session import Session
 from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.options import SshOptions
 from support.sshd import Sshd, make_key, mute_port
 
 pytestmark = pytest.mark.timing

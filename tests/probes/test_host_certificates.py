@@ -10,13 +10,13 @@ import pytest
 
 from plink.probes.errors import HostError
 from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.host_certificate import (
+from plink.probes.ssh.known_hosts import (
     CertificateError,
+    KnownHosts,
     UnknownAuthorityError,
-    check,
     read_authority,
 )
-from plink.probes.ssh.known_hosts import KnownHosts
+from plink.probes.ssh.known_hosts import check_certificate as check
 from support.sshd import SSHD, Sshd, make_key, running_sshd
 
 needs_sshd = pytest.mark.skipif(SSHD is None, reason="needs sshd")

@@ -15,7 +15,7 @@ import pytest
 from plink.probes.echo import agents, coordinator
 from plink.probes.remote.session import OutputEnded, RemoteProcess, Session
 from plink.probes.ssh.connect import Connector
-from plink.probes.ssh.limits import TailPipe
+from plink.probes.ssh.session import TailPipe
 from support.jobs import echo_job
 from support.local_hosts import AGENT, ListSink, local_hosts
 from support.pairs import all_pairs

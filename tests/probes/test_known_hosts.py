@@ -7,9 +7,9 @@ import paramiko
 import pytest
 
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.known_hosts import KnownHosts, UnfitNameError
-from plink.probes.ssh.options import SshOptions
 
 KEY = paramiko.ECDSAKey.generate()
 OTHER = paramiko.ECDSAKey.generate()

@@ -6,8 +6,8 @@ import pytest
 
 from plink.probes.errors import HostListError
 from plink.probes.hosts.host import ListedHost
-from plink.probes.ssh.opener import find_targets
-from plink.probes.ssh.options import SshOptions
+from plink.probes.options import SshOptions
+from plink.probes.ssh.connect import find_targets
 
 
 @pytest.fixture

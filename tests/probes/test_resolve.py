@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plink.probes.errors import HostListError
-from plink.probes.ssh.opener import check_resolvable
+from plink.probes.ssh.connect import check_resolvable
 
 
 @pytest.mark.parametrize("name", ["10.0.0.7", "2001:db8::1", "::1", "localhost"])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from plink.probes.errors import OptionError
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, parse_jump
-from plink.probes.ssh.options import SshOptions
 
 NAMES = ("gpu1", "gpu2", "app1", "old", "10.0.0.5")
 

@@ -6,8 +6,8 @@ import pytest
 
 from plink.probes.errors import OptionError
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, parse_jump
-from plink.probes.ssh.options import SshOptions
 
 TEXT = """
 Host gpu1

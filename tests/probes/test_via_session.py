@@ -12,12 +12,11 @@ import pytest
 
 from plink.probes.errors import HostError, HostListError, OptionError
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import ViaOptions
 from plink.probes.reach import reach
 from plink.probes.remote.session import MAX_OUTPUT
 from plink.probes.remote.upload import Program, start_words, upload
-from plink.probes.via.opener import ViaOpener
-from plink.probes.via.options import ViaOptions
-from plink.probes.via.session import ViaSession
+from plink.probes.via import ViaOpener, ViaSession
 
 
 @pytest.fixture

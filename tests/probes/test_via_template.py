@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.errors import OptionError
-from plink.probes.via.template import parse_template
+from plink.probes.via import parse_template
 
 
 def test_the_words_of_a_command_follow_the_template() -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from plink.deploy.remote.remote_shell import write_remote_shell
 from plink.files.hosts import Host
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import ViaOptions
+from plink.probes.options import SshOptions, ViaOptions
 
 
 def test_ssh_itself_reads_the_configuration_as_meant(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from plink.base.errors import PlinkError
 from plink.deploy.slurm.allocation import has_one_node, read_allocation, step_template
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.hostlist import check_name
-from plink.probes.via.template import parse_template
+from plink.probes.via import parse_template
 
 JOB = {
     "SLURM_JOB_ID": "17",

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from plink.probes.hosts.host import ListedHost
+from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, Target
-from plink.probes.ssh.options import SshOptions
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from plink.files.hosts import Host
 from plink.files.limits import is_word
 from plink.probes.errors import OptionError
+from plink.probes.options import SshOptions
 from plink.probes.reach import Outgoing
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.template import Template, parse_template
+from plink.probes.via import Template, parse_template
 
 
 def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
@@ -82,7 +82,7 @@ def _via_command(template: Template) -> str:
     return f"""\
 #!{sys.executable}
 import os, sys
-from plink.probes.via.template import Template
+from plink.probes.via import Template
 words = sys.argv[1:]
 while words and words[0].startswith("-"):
     del words[0]

@@ -16,8 +16,8 @@ from plink.base.errors import PlinkError
 from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.deploy.slurm.allocation import Allocation, step_words
-from plink.probes.calls.callers import Callers, gather
-from plink.probes.calls.options import ListenOptions
+from plink.probes.calls.listener import Callers, gather
+from plink.probes.options import ListenOptions
 from plink.probes.remote.processes import end_group
 from plink.probes.remote.session import last_line
 

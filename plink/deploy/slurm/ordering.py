@@ -27,9 +27,8 @@ from plink.measure.probing.run import ProbeResult, probe
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.probes.errors import ProbesError
-from plink.probes.options import EchoOptions
+from plink.probes.options import EchoOptions, ViaOptions
 from plink.probes.reach import Way
-from plink.probes.via.options import ViaOptions
 
 Reach = Literal["steps", "agents"]
 Source = Literal["kept", "switches", "groups", "measured"]

@@ -17,9 +17,14 @@ from plink.measure.probing.tools import TOOLS, option_changed_error
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork
 from plink.probes.hosts.host import ListedHost
-from plink.probes.options import STANDARD_PERCENTILES, EchoOptions, ToolOptions, no_limit
+from plink.probes.options import (
+    STANDARD_PERCENTILES,
+    EchoOptions,
+    SshOptions,
+    ToolOptions,
+    no_limit,
+)
 from plink.probes.reach import Reached, Way, reach
-from plink.probes.ssh.options import SshOptions
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from plink.measure.probing.request import ProbeRequest
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.host import ListedHost
 from plink.probes.hosts.names import is_host_name
+from plink.probes.options import SshOptions, ViaOptions
 from plink.probes.reach import Reached, ReachedHost, Way
-from plink.probes.ssh.options import SshOptions
-from plink.probes.via.options import ViaOptions
 
 
 @dataclass(frozen=True)

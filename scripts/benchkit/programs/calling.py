@@ -6,8 +6,7 @@ import json
 import sys
 import threading
 
-from plink.probes.calls.joining import Home, serve
-from plink.probes.calls.keys import derive_keys
+from plink.probes.calls.agent import Home, derive_keys, serve
 
 
 def main() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from plink.probes.calls.callers import gather
-from plink.probes.calls.options import ListenOptions
+from plink.probes.calls.listener import gather
+from plink.probes.options import ListenOptions
 
 
 def main() -> None:

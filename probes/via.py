@@ -1,27 +1,78 @@
-"""Session through a local command whose input and output are those of a command on a host."""
+"""Sessions through a command such as `kubectl exec`, `docker exec`, `srun` or `nsenter`."""
 
 from __future__ import annotations
 
 import os
 import queue
+import shlex
+import shutil
 import signal
+import socket
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import IO
 
-from plink.probes.errors import HostError
+from plink.probes.errors import HostError, OptionError
+from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import check_host
+from plink.probes.options import ViaOptions
 from plink.probes.remote.processes import end_group, signal_group
 from plink.probes.remote.session import (
     LOST,
     MAX_OUTPUT,
     Completed,
+    Opener,
     RemoteProcess,
     Session,
     last_line,
 )
-from plink.probes.via.template import Template
+
+_HOST = "{host}"
+_COMMAND = "{command}"
+_HINT = "write it as in via='kubectl exec -i {host} --'"
+
+
+@dataclass(frozen=True)
+class Template:
+    """Words of a command template; no local shell ever parses them."""
+
+    words: tuple[str, ...]
+
+    def argv(self, host: str, command: str) -> list[str]:
+        """Return the words that run a shell command on a host.
+
+        Where the template has `{command}`, one word stands there, as `ssh` and all that join their
+        words need it: `sh -c COMMAND`, quoted for a shell. Else the words `sh`, `-c` and the
+        command follow, as `docker exec`, `kubectl exec` and `srun` need them.
+        """
+        shell = ["sh", "-c", command]
+        filled = [
+            word.replace(_HOST, host).replace(_COMMAND, shlex.join(shell)) for word in self.words
+        ]
+        return filled if any(_COMMAND in word for word in self.words) else [*filled, *shell]
+
+
+def parse_template(text: str) -> Template:
+    """Return the template in a text, split into words as a shell does.
+
+    Raises:
+        OptionError: an unclosed quote, no `{host}`, or nothing to start.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        reason = str(error).lower()
+        raise OptionError(f"the command {text!r} cannot be understood ({reason})", _HINT) from None
+    if not any(_HOST in word for word in words):
+        raise OptionError(f"the command {text!r} does not contain {_HOST}", _HINT)
+    if not text.isprintable():
+        raise OptionError(f"the command {text!r} has control characters", _HINT)
+    return Template(tuple(words))
+
 
 _STDERR_TAIL = 4096
 _STDERR_WAIT_S = 5.0
@@ -214,3 +265,53 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     if stream is None:
         raise ValueError("not a pipe")
     return stream
+
+
+class ViaOpener(Opener):
+    """Opener that reaches each host with a command.
+
+    Raises:
+        OptionError: the template cannot be used.
+    """
+
+    def __init__(self, options: ViaOptions) -> None:
+        self._template = parse_template(options.template)
+        self._opened: list[ViaSession] = []
+
+    def prepare(self, listed: Sequence[ListedHost]) -> None:
+        """Check that host names are safe in the command, and that its program exists.
+
+        Raises:
+            HostListError: no host list could name such a host.
+            OptionError: there is no such program.
+        """
+        for host in listed:
+            check_host(host)
+        program = self._template.words[0]
+        if shutil.which(program) is None:
+            raise OptionError(
+                f"the program {program} is not installed here",
+                "via=COMMAND must begin with a program",
+            )
+
+    def open(self, host: ListedHost) -> ViaSession:
+        """Return a session; nothing is started yet."""
+        address = host.ssh_address or _address_of(host.name) or host.name
+        session = ViaSession(host.name, address, self._template)
+        self._opened.append(session)
+        return session
+
+    def close(self) -> None:
+        """End everything that was started on any host."""
+        if self._opened:
+            with ThreadPoolExecutor(max_workers=min(64, len(self._opened))) as executor:
+                list(executor.map(ViaSession.close, self._opened))
+
+
+def _address_of(name: str) -> str | None:
+    """Resolve a name on this machine; pods' and containers' names often do not resolve."""
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        return None
+    return str(found[0][4][0])

@@ -1,1 +1,0 @@
-"""Sessions through a command such as `kubectl exec`, `docker exec`, `srun` or `nsenter`."""
