@@ -10,7 +10,7 @@ from plink.probes.calls.listener import Callers, CallOpener, Listener
 from plink.probes.errors import HostError, OptionError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, IPNetwork, choose_addresses
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import ListenOptions, SshOptions, ViaOptions
 from plink.probes.remote.processes import for_each
 from plink.probes.remote.session import Opener, Session

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from plink.probes.errors import HostError, OptionError
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_host
+from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.options import ViaOptions
 from plink.probes.remote.processes import end_group, signal_group
 from plink.probes.remote.session import (

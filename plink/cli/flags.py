@@ -75,7 +75,7 @@ def resuming(error: NotMeasuredError) -> str | None:
 def measuring(error: NotJsonError) -> str | None:
     """Return the hint for a file that is not plink's: a command that measures a host list."""
     from plink.files.document import argument  # noqa: PLC0415  as above
-    from plink.probes.inventories.source import parse_hosts  # noqa: PLC0415
+    from plink.probes.inventories.kinds import parse_hosts  # noqa: PLC0415
 
     try:
         parse_hosts(error.content, error.source)

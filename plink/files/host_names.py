@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from plink.base.text import brief
 from plink.files.hosts import Host
 from plink.files.structs import FormatError
-from plink.probes.hosts.names import HINT_NAME, find_name_fault
+from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 
 
 def check_host_names(hosts: Iterable[Host], source: str, place: str = "hosts") -> None:

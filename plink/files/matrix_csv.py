@@ -21,7 +21,7 @@ from plink.base.text import brief
 from plink.files.limits import MAX_HOSTS, MAX_RTT_US
 from plink.files.matrices import Matrix
 from plink.files.units import TIMES, find_rate_unit, find_time_unit, time_unit_named
-from plink.probes.hosts.names import HINT_NAME, find_name_fault
+from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 
 # Unit: what power of ten of it a microsecond is.
 UNITS = {name: -exponent for name, exponent in TIMES.items()}

@@ -17,12 +17,10 @@ from plink.files import document
 from plink.files.cluster import Cluster, Unreachable
 from plink.files.hosts import Host
 from plink.probes.errors import HostListError
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_host
+from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.inventories.found import FoundHosts
-from plink.probes.inventories.kinds import KINDS, find_hosts, likely_kind
-from plink.probes.inventories.source import parse_hosts
+from plink.probes.inventories.inventory import FoundHosts
+from plink.probes.inventories.kinds import KINDS, find_hosts, likely_kind, parse_hosts
 from plink.probes.options import SshOptions, ViaOptions
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from plink.base.errors import WrongUseError
 from plink.engine.interfaces import host_addresses
 from plink.probes.facts import SCRIPT
-from plink.probes.hosts.names import find_name_fault, is_host_name
+from plink.probes.hosts.hostlist import find_name_fault, is_host_name
 
 HOST_VARIABLE = "PLINK_HOST"
 DOMAIN_VARIABLE = "PLINK_NVLINK_DOMAIN"

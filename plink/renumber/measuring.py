@@ -30,7 +30,7 @@ from plink.probes import facts
 from plink.probes.errors import ProbesError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, choose_addresses, is_address
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.reach import Reached, ReachedHost
 from plink.renumber.agent_connections import LineSession

@@ -7,7 +7,7 @@ from typing import Any
 
 from plink.files.structs import describe_struct
 from plink.plans.names import COLLECTIVES
-from plink.probes.hosts.names import MAX_NAME_LENGTH
+from plink.probes.hosts.hostlist import MAX_NAME_LENGTH
 
 Schema = dict[str, Any]
 
@@ -78,7 +78,7 @@ def word(what: str) -> Schema:
 
 
 def address(what: str) -> Schema:
-    """Return the schema of a host name or address (`plink.probes.hosts.names`)."""
+    """Return the schema of a host name or address (`plink.probes.hosts.hostlist`)."""
     return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _ADDRESS}
 
 

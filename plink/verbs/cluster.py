@@ -19,7 +19,7 @@ from plink.files.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
 from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.model.outliers import Outlier, outliers
-from plink.probes.hosts.names import HINT_NAME, find_name_fault
+from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 from plink.verbs.objects import PathName, copy_as, page
 
 _READING = 10.0

@@ -30,7 +30,7 @@ from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.tools import TOOLS, UPLINKS
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
-from plink.probes.inventories.source import parse_hosts
+from plink.probes.inventories.kinds import parse_hosts
 from plink.probes.options import SSH, SshOptions, ViaOptions
 from plink.probes.reach import Outgoing
 from plink.verbs.cluster import Cluster

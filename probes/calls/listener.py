@@ -15,8 +15,7 @@ import paramiko
 
 from plink.probes.calls.agent import NAME_VARIABLE, CallTransport, Keys, derive_keys
 from plink.probes.errors import HostError, HostListError, OptionError, ProbesError
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_name
+from plink.probes.hosts.hostlist import ListedHost, check_name
 from plink.probes.options import ListenOptions
 from plink.probes.remote.session import Opener
 from plink.probes.ssh.session import SshSession

@@ -1,4 +1,4 @@
-"""Parser of host lists in the syntaxes of common launchers.
+"""Host lists in the syntaxes of common launchers, and the checks of all names of hosts. Pure.
 
 A line is `[user@]host[:port]`, several of them with commas, then `slots=N`. The forms of Open MPI,
 Horovod, DeepSpeed, MPICH and Slurm are understood, as are lists of `name,address`. `#` begins a
@@ -12,11 +12,16 @@ for 22, 222 and 443: these are refused, because they may be either. `port=N` alw
 A host that stands on several lines has as many ranks (Open MPI's sequential files, Slurm's host
 files, PBS_NODEFILE), if nothing but hosts is listed and its lines are adjacent, or every host has
 as many.
+
+SSH configurations hand names to shells (`Match exec`, `ProxyCommand`), known_hosts reads `*` in
+them, and programs take a dash in front for an option: what could mean anything but a host is
+refused before anything else sees it.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -24,9 +29,181 @@ from typing import Literal
 
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.names import HINT_NAME, MAX_PORT, find_name_fault, is_user
-from plink.probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
+
+
+@dataclass(frozen=True)
+class ListedHost:
+    """Host as a host list names it.
+
+    Args:
+        name: the name, alias or address as written, without user and port.
+        user: the SSH user, or None to leave it to the SSH configuration.
+        port: the SSH port, or None to leave it to the SSH configuration.
+        slots: the number of ranks it takes.
+        ssh_address: where SSH reached it before, for a name that cannot be resolved; or None.
+        connect_to: the address to connect to in place of the name, which the list gives; or None.
+        ssh_options: options of this host's SSH connection, as `ssh -o` takes them (`Key=value`).
+        place: where it is listed (`hosts.txt:3`), for error messages.
+    """
+
+    name: str
+    user: str | None = None
+    port: int | None = None
+    slots: int = 1
+    ssh_address: str | None = None
+    connect_to: str | None = None
+    ssh_options: tuple[str, ...] = ()
+    place: str = ""
+
+
+MAX_PORT = 65535
+MAX_NAME_LENGTH = 255
+_MAX_LABEL_LENGTH = 63
+
+HINT_NAME = "use the host's DNS name, its address, or an alias from the SSH configuration"
+
+_USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+@-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_NUMERIC = re.compile(r"[0-9.]+")
+
+
+def find_name_fault(name: str) -> str | None:
+    """Return why a text is no valid host name, as the end of a sentence; None if it is valid.
+
+    Names are those of DNS, aliases of an SSH configuration (which may hold underscores), and
+    IPv4 and IPv6 addresses, these perhaps with a zone.
+    """
+    if ":" in name:
+        return None if is_address(name) else "is not an IPv6 address"
+    labels = name.removesuffix(".").split(".")
+    faults = {
+        "begins with a dash, which programs take for an option": name.startswith("-"),
+        "is not a host name": not _NAME.fullmatch(name),
+        "is not an IPv4 address": bool(_NUMERIC.fullmatch(name)) and not is_address(name),
+        "is too long for a host name": len(name) > MAX_NAME_LENGTH
+        or max(map(len, labels)) > _MAX_LABEL_LENGTH,
+        "has an empty part": not all(labels),
+    }
+    return next((fault for fault, is_found in faults.items() if is_found), None)
+
+
+def is_host_name(name: str) -> bool:
+    """Return whether a text can be a host's name or address."""
+    return find_name_fault(name) is None
+
+
+def is_user(user: str) -> bool:
+    """Return whether a text can be a user name."""
+    return _USER.fullmatch(user) is not None
+
+
+MAX_NAMES = 65_536
+MAX_LENGTH = 253
+_MAX_DIGITS = 18
+
+
+class RangeError(ValueError):
+    """Error in a bracket expression; the message is the reason, without the expression."""
+
+
+def split_outside_brackets(text: str) -> list[str]:
+    """Return the comma-separated items of `text`, ignoring commas inside brackets.
+
+    Raises:
+        RangeError: brackets that do not match, or stand inside each other.
+    """
+    if "[" not in text and "]" not in text:
+        return text.split(",")
+    items: list[str] = []
+    start = 0
+    inside = False
+    for index, character in enumerate(text):
+        if character == "," and not inside:
+            items.append(text[start:index])
+            start = index + 1
+        elif character == "[":
+            if inside:
+                raise RangeError("brackets are nested")
+            inside = True
+        elif character == "]":
+            if not inside:
+                raise RangeError("a bracket is closed that was not opened")
+            inside = False
+    if inside:
+        raise RangeError("a bracket is not closed")
+    return [*items, text[start:]]
+
+
+def expand(pattern: str) -> list[str]:
+    """Return every name that `pattern` expands to, the last bracket varying fastest.
+
+    A range is padded to the width of its lower end: `[08-10]` is 08, 09, 10.
+
+    Args:
+        pattern: a name with any number of brackets, each a comma-separated list of numbers
+            and of ranges `low-high`.
+
+    Raises:
+        RangeError: a bracket is not such a list, or the names are more than `MAX_NAMES` or longer
+            than `MAX_LENGTH`.
+    """
+    choices: list[list[str]] = []
+    count = 1
+    length = 0
+    for text, is_bracket in _pieces(pattern):
+        options = _bracket(text) if is_bracket else [text]
+        count *= len(options)
+        if count > MAX_NAMES:
+            raise RangeError(f"it expands to more than {MAX_NAMES:,} names")
+        length += max(map(len, options))
+        if length > MAX_LENGTH:
+            raise RangeError(f"a name is longer than {MAX_LENGTH} characters")
+        choices.append(options)
+    return ["".join(combination) for combination in itertools.product(*choices)]
+
+
+def _pieces(pattern: str) -> Iterator[tuple[str, bool]]:
+    """Yield literal text, and the contents of brackets (marked True)."""
+    # Called for its check that brackets match, which the scan below relies on.
+    split_outside_brackets(pattern)
+    rest = pattern
+    while "[" in rest:
+        literal, _, rest = rest.partition("[")
+        inside, _, rest = rest.partition("]")
+        yield literal, False
+        yield inside, True
+    yield rest, False
+
+
+def _bracket(inside: str) -> list[str]:
+    numbers: list[str] = []
+    for part in inside.split(","):
+        numbers.extend(_part(part))
+        if len(numbers) > MAX_NAMES:
+            raise RangeError(f"it expands to more than {MAX_NAMES:,} names")
+    return numbers
+
+
+def _part(part: str) -> list[str]:
+    low, dash, high = part.partition("-")
+    if not dash:
+        return [_digits(low, part)]
+    first, last = int(_digits(low, part)), int(_digits(high, part))
+    if first > last:
+        raise RangeError(f"the range {part} runs backwards")
+    if high.startswith("0") and len(high) != len(low):
+        raise RangeError(f"the ends of the range {part} are padded differently")
+    if last - first >= MAX_NAMES:
+        raise RangeError(f"the range {part} expands to more than {MAX_NAMES:,} names")
+    return [str(number).zfill(len(low)) for number in range(first, last + 1)]
+
+
+def _digits(text: str, part: str) -> str:
+    if not text or not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
+        shown = part if len(part) <= 40 else part[:37] + "..."
+        raise RangeError(f"{shown!r} in a bracket is neither a number nor a range")
+    return text
+
 
 MAX_SLOTS = 1 << 16
 

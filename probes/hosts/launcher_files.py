@@ -17,9 +17,14 @@ from dataclasses import dataclass
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import MAX_SLOTS, check_hosts, check_name, merge_ranks
-from plink.probes.hosts.ranges import MAX_NAMES
+from plink.probes.hosts.hostlist import (
+    MAX_NAMES,
+    MAX_SLOTS,
+    ListedHost,
+    check_hosts,
+    check_name,
+    merge_ranks,
+)
 
 _RANK = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*\S.*)?", re.IGNORECASE)
 _RANKFILE = re.compile(r"rank\s+[0-9]+\s*=", re.IGNORECASE)

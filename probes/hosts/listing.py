@@ -1,4 +1,4 @@
-"""Hosts in JSON listings of clouds and Kubernetes.
+"""Hosts in JSON listings of clouds and Kubernetes. Pure.
 
 - `kubectl get nodes -o json`, `kubectl get pods -o json` (Kubernetes API: NodeList, PodList)
 - `aws ec2 describe-instances` (EC2 API: Reservations, Instances)
@@ -14,12 +14,79 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from plink.probes.errors import HostListError
+from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_hosts, check_name, merge_ranks
-from plink.probes.hosts.kubernetes import is_ready, is_up, slots_of
-from plink.probes.hosts.nested import at, entries, objects, parse_listing_json
+from plink.probes.hosts.hostlist import MAX_SLOTS, ListedHost, check_hosts, check_name, merge_ranks
+from plink.probes.json_parsing import parse_json
+
+
+def parse_listing_json(content: bytes, place: str, hint: str) -> Any:
+    """Return the value in another program's JSON; `place` names it in errors.
+
+    Raises:
+        HostListError: it is not JSON as `plink.probes.json_parsing` takes it.
+    """
+    try:
+        return parse_json(content)
+    except (ValueError, RecursionError) as error:
+        reason = "too deeply nested" if isinstance(error, RecursionError) else clean(str(error))
+        raise HostListError(f"{place}: not valid JSON ({reason})", hint) from None
+
+
+def at(value: Any, *path: str) -> Any:
+    """Return the value at a path of nested objects; None if it does not exist."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def entries(value: Any) -> list[Any]:
+    """Return the entries of a list; empty if the value is not a list."""
+    return value if isinstance(value, list) else []
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list; empty if the value is not a list."""
+    return [entry for entry in entries(value) if isinstance(entry, dict)]
+
+
+_GPUS = ("nvidia.com/gpu", "amd.com/gpu")
+
+
+def is_ready(described: Mapping[str, Any]) -> bool:
+    """Return whether a node or pod is ready; True if it reports no readiness."""
+    said = [
+        at(condition, "status")
+        for condition in objects(at(described, "status", "conditions"))
+        if at(condition, "type") == "Ready"
+    ]
+    return not said or said[0] == "True"
+
+
+def is_up(pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod runs, is ready, and is not being deleted."""
+    runs = at(pod, "status", "phase") in (None, "Running")
+    return runs and is_ready(pod) and at(pod, "metadata", "deletionTimestamp") is None
+
+
+def slots_of(described: Mapping[str, Any]) -> int:
+    """Return the number of ranks of a node or pod: its GPUs, or 1 without GPUs."""
+    limits = [
+        at(container, "resources", "limits")
+        for container in objects(at(described, "spec", "containers"))
+    ]
+    counted = sum(
+        _count(at(amounts, gpu))
+        for amounts in (at(described, "status", "allocatable"), *limits)
+        for gpu in _GPUS
+    )
+    return counted if 1 <= counted <= MAX_SLOTS else 1
+
+
+def _count(text: Any) -> int:
+    said = str(text)
+    return int(said) if said.isascii() and said.isdigit() and len(said) <= 5 else 0
+
 
 _HINT = (
     "plink reads the JSON of kubectl get nodes, listings of AWS, GCP and Azure, and MLX's host file"

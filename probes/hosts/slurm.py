@@ -15,9 +15,16 @@ import re
 from collections.abc import Iterator, Mapping
 
 from plink.probes.errors import HostListError
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import MAX_SLOTS, check_hosts, check_name
-from plink.probes.hosts.ranges import MAX_NAMES, RangeError, expand, split_outside_brackets
+from plink.probes.hosts.hostlist import (
+    MAX_NAMES,
+    MAX_SLOTS,
+    ListedHost,
+    RangeError,
+    check_hosts,
+    check_name,
+    expand,
+    split_outside_brackets,
+)
 
 _NODES = "SLURM_JOB_NODELIST"
 _TASKS = "SLURM_TASKS_PER_NODE"

@@ -14,12 +14,9 @@ from typing import Any
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_hosts, check_name
-from plink.probes.hosts.kubernetes import is_up, slots_of
-from plink.probes.hosts.nested import at, objects, parse_listing_json
-from plink.probes.inventories.found import FoundHosts, ReadFile
-from plink.probes.inventories.running import TIMEOUT_S, output_of
+from plink.probes.hosts.hostlist import ListedHost, check_hosts, check_name
+from plink.probes.hosts.listing import at, is_up, objects, parse_listing_json, slots_of
+from plink.probes.inventories.inventory import TIMEOUT_S, FoundHosts, ReadFile, output_of
 
 FORM = "k8s:NAMESPACE/SELECTOR"
 _HINT = "write k8s:training/job-name=gpt, or k8s:training/ for every pod of the namespace"

@@ -11,9 +11,8 @@ import re
 from pathlib import Path
 
 from plink.probes.errors import HostListError, clean
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_hosts
-from plink.probes.inventories.found import FoundHosts, ReadFile
+from plink.probes.hosts.hostlist import ListedHost, check_hosts
+from plink.probes.inventories.inventory import FoundHosts, ReadFile
 
 FORM = "sky:CLUSTER"
 FOLDER = "~/.sky/generated/ssh"

@@ -14,11 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from plink.probes.errors import HostListError, clean
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import MAX_SLOTS, check_hosts, check_name
+from plink.probes.hosts.hostlist import MAX_SLOTS, ListedHost, check_hosts, check_name
 from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.inventories.found import FoundHosts, ReadFile
-from plink.probes.inventories.running import output_of
+from plink.probes.inventories.inventory import FoundHosts, ReadFile, output_of
 
 FORM = "slurm:JOB"
 _HINT = "squeue --me lists your jobs; slurm: alone is the job that plink runs in"

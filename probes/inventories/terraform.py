@@ -15,12 +15,9 @@ from typing import Any
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_hosts
-from plink.probes.hosts.names import is_host_name
-from plink.probes.hosts.nested import at, entries, parse_listing_json
-from plink.probes.inventories.found import FoundHosts, ReadFile, file_and_part
-from plink.probes.inventories.running import output_of
+from plink.probes.hosts.hostlist import ListedHost, check_hosts, is_host_name
+from plink.probes.hosts.listing import at, entries, parse_listing_json
+from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, output_of
 
 FORM = "terraform:FOLDER[:OUTPUT]"
 _HINT = (

@@ -10,11 +10,9 @@ import time
 from http import HTTPStatus
 
 from plink.probes.errors import HostListError, clean
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_hosts
-from plink.probes.hosts.nested import parse_listing_json
-from plink.probes.inventories.found import FoundHosts, ReadFile
-from plink.probes.inventories.running import TIMEOUT_S
+from plink.probes.hosts.hostlist import ListedHost, check_hosts
+from plink.probes.hosts.listing import parse_listing_json
+from plink.probes.inventories.inventory import TIMEOUT_S, FoundHosts, ReadFile
 from plink.probes.inventories.topologies import Topology, parse_topology
 
 FORM = "topograph:URL_OR_FILE"

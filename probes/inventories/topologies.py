@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plink.probes.errors import HostListError, clean
-from plink.probes.hosts.hostlist import check_name
-from plink.probes.hosts.nested import at, entries, objects
-from plink.probes.hosts.ranges import MAX_NAMES
+from plink.probes.hosts.hostlist import MAX_NAMES, check_name
+from plink.probes.hosts.listing import at, entries, objects
 from plink.probes.hosts.slurm import (
     expand_names,
     is_topology_conf,
@@ -26,7 +25,7 @@ from plink.probes.hosts.slurm import (
     parse_topology_groups,
     parse_topology_parents,
 )
-from plink.probes.inventories.yaml_text import parse_yaml
+from plink.probes.inventories.inventory import parse_yaml
 from plink.probes.json_parsing import parse_json
 
 _HINT = "plink reads topology.conf and topology.yaml of Slurm, and topograph's output"

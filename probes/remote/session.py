@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from plink.probes.errors import HostError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 
 # The longest line in use: what fping says of 10,000 probes, 7 bytes each.
 MAX_LINE = 1 << 17

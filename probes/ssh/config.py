@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from plink.probes.errors import OptionError, clean
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_host
+from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.options import SshOptions
 
 _MOST_FILE_BYTES = 16 << 20

@@ -19,8 +19,7 @@ from typing import Protocol, TypeVar
 import paramiko
 
 from plink.probes.errors import HostError, HostListError
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_name
+from plink.probes.hosts.hostlist import ListedHost, check_name
 from plink.probes.options import SshOptions
 from plink.probes.remote.session import Opener
 from plink.probes.ssh.config import SshConfig, Target

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchkit import datacenters, ring_instances
 from plink.files.document import read_bytes
-from plink.measure.importing.matrices import import_matrix
+from plink.measure.importing.source import import_matrix
 from plink.model.distance import distances
 from plink.solvers.collectives.form import RoundsForm, TreesForm
 from plink.solvers.collectives.registry import find

@@ -13,7 +13,7 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.document import read_bytes
 from plink.files.hosts import Host
-from plink.measure.importing.matrices import import_matrix
+from plink.measure.importing.source import import_matrix
 from plink.model.denoising import denoise, measured_hosts
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import separate_alone

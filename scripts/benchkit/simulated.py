@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.remote.session import Completed
 

@@ -21,7 +21,7 @@ from benchkit.arguments import add_seed
 from benchkit.report import Report
 from plink.files.cluster import Cluster
 from plink.files.document import read_bytes
-from plink.measure.importing.matrices import import_matrix
+from plink.measure.importing.source import import_matrix
 from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest

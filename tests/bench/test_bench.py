@@ -26,7 +26,7 @@ from plink.files.measurements import RttMeasurement
 from plink.model.network import build_network
 from plink.plans.forest import make_forest
 from plink.probes.errors import HostError, HostListError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
 from plink.probes.ssh.connect import SshOpener

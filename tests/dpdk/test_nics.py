@@ -16,7 +16,7 @@ from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.tools import TOOLS
 from plink.probes.dpdk.nics import Nic, parse_nics
 from plink.probes.errors import OptionError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import DpdkOptions
 from support.plink_command import plink_here
 

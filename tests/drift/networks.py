@@ -10,9 +10,7 @@ import numpy.typing as npt
 
 from plink.files.matrices import Matrix
 from plink.files.measurements import RttMeasurement
-from plink.measure.drift.judge import DriftJudgement, expect
-from plink.measure.drift.procedure import measure_and_judge
-from plink.measure.drift.sample import Mask, Pair
+from plink.measure.drift.judge import DriftJudgement, Mask, Pair, expect, measure_and_judge
 from plink.measure.probing.limits import CHECK_PARTNERS
 
 IN_RACK_US, ACROSS_US = 7.0, 13.0

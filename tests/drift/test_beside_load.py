@@ -10,9 +10,7 @@ import pytest
 from drift.networks import as_matrix, named, racks_of, truth_us
 from plink.files.matrices import Matrix
 from plink.files.measurements import Halves, RttMeasurement
-from plink.measure.drift.judge import DriftJudgement, expect
-from plink.measure.drift.procedure import measure_and_judge
-from plink.measure.drift.sample import Pair
+from plink.measure.drift.judge import DriftJudgement, Pair, expect, measure_and_judge
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_PASSES
 from plink.solvers.shrinkage import estimate_distances, lowest_readings
 

@@ -9,9 +9,7 @@ import pytest
 
 from drift.networks import as_matrix, check_again, named, racks_of, read, truth_us, uplink_slower
 from plink.files.matrices import Matrix
-from plink.measure.drift.judge import expect, noise_ceilings
-from plink.measure.drift.procedure import measure_and_judge
-from plink.measure.drift.sample import Pair
+from plink.measure.drift.judge import Pair, expect, measure_and_judge, noise_ceilings
 
 SHAPES = [(4, 4), (8, 8), (12, 16)]
 SEEDS = range(12)

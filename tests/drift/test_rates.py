@@ -15,13 +15,11 @@ from plink.measure.drift.rates import (
     LinkJudgement,
     RateChange,
     changed_uplinks,
+    expected_gbit_s,
     groups_by_weight,
     judge_links,
     limit_by_hosts,
     nearer_uplinks,
-)
-from plink.measure.drift.transfers import (
-    expected_gbit_s,
     others_to_transfer,
     pairs_to_transfer,
 )

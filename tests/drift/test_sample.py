@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift.networks import racks_of, read, truth_us
-from plink.measure.drift.sample import both_ways_us, more_partners, near_hosts, pairs_to_check
+from plink.measure.drift.judge import both_ways_us, more_partners, near_hosts, pairs_to_check
 from plink.probes.rounds import disjoint_rounds
 
 TIMES = both_ways_us(read(truth_us(racks_of(6, 4)), [1]).readings_us)

@@ -12,7 +12,7 @@ from plink.base.errors import WrongUseError
 from plink.files import cluster, document, matrix_csv
 from plink.files.limits import MAX_RTT_US
 from plink.files.matrices import Matrix
-from plink.measure.importing.matrices import import_matrix
+from plink.measure.importing.source import import_matrix
 from support.host_names import HOST_NAMES
 
 NAMES = st.lists(HOST_NAMES, min_size=1, max_size=6, unique=True)

@@ -32,8 +32,7 @@ from plink.probes import facts, fping
 from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.inventories.ansible.inventory import find_connections
-from plink.probes.inventories.ansible.reading import parse_inventory
+from plink.probes.inventories.ansible import find_connections, parse_inventory
 from plink.probes.inventories.parallelcluster import hosts_of, parse_instances
 from plink.probes.inventories.pods import parse_pods
 from plink.probes.inventories.skypilot import parse_nodes

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from plink.probes.hosts.names import is_host_name
+from plink.probes.hosts.hostlist import is_host_name
 
 # How a careless SSH configuration reaches a harmless host (`valid.SSH_CONFIG`).
 _HARMLESS = re.compile(r"nc [\w.:%-]+ \d+", re.ASCII)

@@ -20,10 +20,10 @@ from plink.probes.errors import HostListError
 from plink.probes.hosts.listing import parse_listing
 from plink.probes.hosts.slurm import is_topology_conf
 from plink.probes.inventories import topograph
-from plink.probes.inventories.ansible.reading import parse_inventory
+from plink.probes.inventories.ansible import parse_inventory
+from plink.probes.inventories.inventory import parse_yaml
 from plink.probes.inventories.parallelcluster import parse_instances
 from plink.probes.inventories.terraform import parse_outputs
-from plink.probes.inventories.yaml_text import parse_yaml
 from plink.probes.ssh.connect import ProxyCommand
 from plink.simulate.simgrid import program
 from plink.simulate.traces import edges, goal

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.errors import HostListError
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import parse_host_list, parse_host_list_bytes
+from plink.probes.hosts.hostlist import ListedHost, parse_host_list, parse_host_list_bytes
 
 
 def names(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plink.probes.errors import HostListError
-from plink.probes.inventories.source import parse_hosts
+from plink.probes.inventories.kinds import parse_hosts
 
 
 @pytest.mark.parametrize(

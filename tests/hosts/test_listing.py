@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.errors import HostListError
-from plink.probes.hosts.host import ListedHost
-from plink.probes.inventories.source import parse_hosts
+from plink.probes.hosts.hostlist import ListedHost
+from plink.probes.inventories.kinds import parse_hosts
 
 
 def node(name: str, address: str, ready: str = "True", gpus: str | None = None) -> dict[str, Any]:

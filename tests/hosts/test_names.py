@@ -16,8 +16,7 @@ from plink.files.hosts import Host
 from plink.measure.listed import hosts_of, to_listed_host
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.names import find_name_fault, is_user
+from plink.probes.hosts.hostlist import ListedHost, find_name_fault, is_user
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig
 from plink.verbs.cluster import Cluster as ApiCluster

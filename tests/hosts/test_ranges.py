@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.hosts.ranges import RangeError, expand, split_outside_brackets
+from plink.probes.hosts.hostlist import RangeError, expand, split_outside_brackets
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from plink.deploy.launchers import TOPOLOGIES
 from plink.files.hosts import Group
 from plink.probes.errors import HostListError
 from plink.probes.hosts.slurm import parse_topology_groups
-from plink.probes.inventories.source import parse_hosts
+from plink.probes.inventories.kinds import parse_hosts
 
 # The example of topology.conf(5), with a comment and another spelling.
 TREE = """\

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from plink.measure.listed import HostList, read_hosts
 from plink.probes.errors import HostListError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.inventories.pods import parse_pods, parse_where
 from plink.probes.options import SshOptions, ViaOptions
 from support.kubernetes import ApiServer, Object, api_server, pod, require_kubectl

@@ -9,7 +9,7 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.measure.probing.group_list import read_groups
-from plink.probes.inventories.source import parse_hosts
+from plink.probes.inventories.kinds import parse_hosts
 
 TREE = """\
 SwitchName=top-1 Level=1 LinkSpeed=1 Nodes=bm[001-006] Switches=leaf-[1-2]

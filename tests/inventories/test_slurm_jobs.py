@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.inventories.slurm_jobs import SlurmJob, hosts_of, parse_job
 from plink.probes.options import SshOptions, ViaOptions
 

@@ -7,7 +7,7 @@ import pytest
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS, TOPOLOGIES
 from plink.files.hosts import Group, Host
-from plink.probes.inventories.source import parse_hosts
+from plink.probes.inventories.kinds import parse_hosts
 
 HOSTS = [
     Host("gpu3", "10.0.0.3", slots=2),

@@ -17,7 +17,7 @@ import pytest
 from plink.probes.calls.agent import Home, _SshServer, derive_keys, serve
 from plink.probes.calls.listener import Listener, gather
 from plink.probes.errors import HostError, HostListError, OptionError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import ListenOptions
 from plink.probes.reach import reach
 from plink.probes.ssh.session import SshSession

@@ -14,7 +14,7 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.probes.errors import HostError, OptionError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.reach import reach
 from plink.probes.remote.processes import for_each

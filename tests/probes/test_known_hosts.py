@@ -6,7 +6,7 @@ from pathlib import Path
 import paramiko
 import pytest
 
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.known_hosts import KnownHosts, UnfitNameError

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plink.probes.errors import HostListError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.ssh.connect import find_targets
 

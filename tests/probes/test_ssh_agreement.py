@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from plink.probes.errors import OptionError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, parse_jump
 

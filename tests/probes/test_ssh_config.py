@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from plink.probes.errors import OptionError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, parse_jump
 

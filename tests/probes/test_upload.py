@@ -15,7 +15,7 @@ import pytest
 from plink.probes.echo.agents import ECHO_AGENT, Agents
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import Completed, RemoteProcess, posix_command
 from plink.probes.remote.upload import Program, start_words, upload

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plink.probes.errors import HostError, HostListError, OptionError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import ViaOptions
 from plink.probes.reach import reach
 from plink.probes.remote.session import MAX_OUTPUT

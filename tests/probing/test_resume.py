@@ -24,7 +24,7 @@ from plink.measure.probing.collectors import (
 from plink.measure.probing.request import same_interface, same_network
 from plink.measure.probing.resume import carried_over, kept_hosts, moved_hosts, refuse_to_drop
 from plink.measure.probing.tools import recorded_count, recorded_passes
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import BandwidthReading, RouteReading, RttReading
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from plink.probes.hosts.names import is_host_name
+from plink.probes.hosts.hostlist import is_host_name
 
 _LABELS = st.text("abcXYZ0189_-", min_size=1, max_size=6)
 HOST_NAMES = st.one_of(

@@ -14,7 +14,7 @@ from typing import Any, cast
 import plink.probes.echo
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import Completed
 from plink.probes.samples import HostLoss, PairLoss, RttReading

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from plink.probes.facts import HostFacts
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import Completed
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from plink.probes.facts import HostFacts
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import Session
 

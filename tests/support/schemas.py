@@ -24,7 +24,7 @@ from plink.files import cluster, comparison, document, host_names, json_text, pl
 from plink.files import order as order_file
 from plink.files.fields import Fields
 from plink.hub import snapshot_file
-from plink.probes.hosts.names import find_name_fault
+from plink.probes.hosts.hostlist import find_name_fault
 
 # Large files say nothing more than small ones, and take long.
 MOST_BYTES = 1 << 16

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from labkit.wiring import namespace
 from plink.probes.facts import HostFacts
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import TraceOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.trace.tool import measure

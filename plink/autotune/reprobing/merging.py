@@ -10,8 +10,7 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.matrices import Counts, Matrix
 from plink.files.measurements import BandwidthMeasurement, Halves, RttMeasurement
-from plink.measure.drift.judge import common_factor
-from plink.measure.drift.sample import Mask, Pair, both_ways_us, pairs_to_check
+from plink.measure.drift.judge import Mask, Pair, both_ways_us, common_factor, pairs_to_check
 
 # Pairs of other hosts that are measured again, too, to tell what all readings have in common.
 MOST_CONTROLS = 32

@@ -19,8 +19,7 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.matrices import Matrix
 from plink.files.plan import Plan
-from plink.measure.drift.judge import judge, noise_ceilings
-from plink.measure.drift.sample import both_ways_us
+from plink.measure.drift.judge import both_ways_us, judge, noise_ceilings
 from plink.measure.probing.resume import carried_over
 from plink.model.network import capacity
 from plink.optimize.groups.finding import (

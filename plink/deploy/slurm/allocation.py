@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from plink.base.errors import PlinkError
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.hosts.slurm import parse_allocation
 
 _JOB = re.compile(r"[0-9]{1,20}")

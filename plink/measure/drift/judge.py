@@ -5,19 +5,97 @@ or slower than they were, and no distance changed against another. A *pair* has 
 of its directions left the noise on the same side, beyond that factor. A *host* is named when most
 of what is near it has changed, or most of what is not, and no other host explains that better: the
 partners of a host that was moved have each only that one pair that changed.
+
+Each host meets its nearest partners and random others again: a host that is moved to another rack
+keeps its distance to most hosts, and only what was near it is far now.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from plink.base.replacing import replace
 from plink.files.matrices import Matrix
 from plink.files.measurements import RttMeasurement
-from plink.measure.drift.sample import Mask, Pair, both_ways_us, near_hosts
 from plink.solvers.shrinkage import EstimatedDistances
+
+Pair = tuple[int, int]
+Mask = npt.NDArray[np.bool_]
+
+# Readings of one kind of path differ by so much at most, mostly less (docs/benchmarks/probing.md).
+_NEAR_FACTOR = 1.35
+
+
+def both_ways_us(readings_us: Matrix) -> Matrix:
+    """Return the geometric mean of both directions, (N, N); the one reading if one is missing.
+
+    NaN where neither direction has a reading above zero, and on the diagonal.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.where(readings_us > 0.0, np.log(readings_us), np.nan)
+    np.fill_diagonal(logs, np.nan)
+    there, back = np.where(np.isnan(logs), logs.T, logs), np.where(np.isnan(logs.T), logs, logs.T)
+    mean_us: Matrix = np.exp((there + back) / 2.0)
+    return mean_us
+
+
+def near_hosts(times_us: Matrix) -> Mask:
+    """Return a mask of the hosts about as near to each row's host as its nearest, (N, N).
+
+    Args:
+        times_us: (N, N), symmetric, NaN where unknown.
+    """
+    known = np.where(np.isnan(times_us), np.inf, times_us)
+    nearest = known.min(axis=1, keepdims=True)
+    near: Mask = np.isfinite(known) & (known <= _NEAR_FACTOR * nearest)
+    return near
+
+
+def pairs_to_check(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
+    """Return pairs that give every host at least `partners` partners, half of them near.
+
+    Args:
+        times_us: (N, N), symmetric, NaN for pairs that cannot be compared.
+        partners: at least 1; a host with fewer that can be compared gets those.
+        seed: decides the others, and among equals the nearest.
+
+    Returns:
+        pairs (lower index, higher index), sorted.
+    """
+    return more_partners(times_us, range(len(times_us)), (), partners, seed)
+
+
+def more_partners(
+    times_us: Matrix, hosts: Iterable[int], having: Iterable[Pair], partners: int, seed: int
+) -> list[Pair]:
+    """Return additional pairs until each of `hosts` has `partners` partners, half of them near."""
+    chance = np.random.default_rng(seed)
+    before = set(having)
+    met: list[set[int]] = [set() for _ in range(len(times_us))]
+    for a, b in before:
+        met[a].add(b)
+        met[b].add(a)
+    chosen: set[Pair] = set()
+    for host in hosts:
+        order = chance.permutation(len(times_us))
+        comparable = order[~np.isnan(times_us[host, order])]
+        ranked = comparable[np.argsort(times_us[host, comparable], kind="stable")]
+        nearest = ranked[: (partners + 1) // 2].tolist()
+        others = [other for other in comparable.tolist() if other not in nearest]
+        for other in [*nearest, *others]:
+            if other in met[host]:
+                continue
+            if len(met[host]) >= partners and other not in nearest:
+                break
+            met[host].add(other)
+            met[other].add(host)
+            chosen.add((min(host, other), max(host, other)))
+    return sorted(chosen)
+
 
 # On a log scale. The cores of a virtual machine may be slower by a third for some tenths of a
 # second, which both directions of a pair then show; a rack more or less on the way is 0.5 and more.
@@ -279,3 +357,59 @@ def _change(group: Sequence[int], compared: Mask, changed: Mask, beyond: Matrix)
         longer_factor=float(np.exp(np.median(longer))) if longer.size else None,
         shorter_factor=float(np.exp(np.median(shorter))) if shorter.size else None,
     )
+
+
+# What seems to have changed is measured again so often, and counts only if it stays so.
+_CONFIRMATIONS = 2
+# Hosts that seem to have changed get so many times the partners before they are named.
+_MORE_PARTNERS = 3
+# Pairs that did not change are measured again too, for the common factor: about so many.
+_CONTROLS = 32
+
+
+def measure_and_judge(
+    file: Baseline,
+    is_comparable: Mask,
+    measure: Callable[[Sequence[Pair]], Matrix],
+    *,
+    partners: int,
+    seed: int,
+) -> DriftJudgement | None:
+    """Measure some pairs again and compare them with the file's readings.
+
+    Args:
+        file: what its unchanged pairs are expected to take.
+        is_comparable: (N, N) which pairs can be measured again.
+        measure: measures pairs in both directions, (N, N) in µs, NaN where it could not.
+        partners: of every host, how many are measured again at least.
+        seed: decides which.
+
+    Returns:
+        what was found; None where there is no pair to measure.
+    """
+    file_us, ceilings = file.times_us, file.ceilings
+    times_us = both_ways_us(np.where(is_comparable, file_us, np.nan))
+    pairs = pairs_to_check(times_us, partners, seed)
+    if not pairs:
+        return None
+    first_us = measure(pairs)
+    found = judge(file_us, first_us, ceilings)
+    # Each run has its own common factor: the hosts may be busy in one and idle in the next.
+    common, steady_us = found.common_factor, first_us / found.common_factor
+    for _ in range(_CONFIRMATIONS):
+        if not found.changed:
+            break
+        controls = found.unchanged[:: max(1, len(found.unchanged) // _CONTROLS)]
+        more = more_partners(times_us, _suspects(found), pairs, _MORE_PARTNERS * partners, seed)
+        pairs = sorted({*pairs, *more})
+        again_us = measure(sorted({*found.changed, *controls, *more}))
+        factor = common_factor(file_us, again_us, controls) or common
+        steady_us = nearer_to_file(file_us, steady_us, again_us / factor)
+        found = judge(file_us, steady_us, ceilings)
+    return replace(found, common_factor=common)
+
+
+def _suspects(found: DriftJudgement) -> list[int]:
+    """Return the hosts that seem to have changed, or else all hosts with a changed pair."""
+    named = {host for change in found.changes for host in change.hosts}
+    return sorted(named or {host for pair in found.changed for host in pair})

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
-from plink.base.size import format_size
 from plink.base.text import brief
 from plink.files.measurements import WRONG_RESULTS
 from plink.measure.importing.pairs import (
@@ -20,7 +19,7 @@ from plink.measure.importing.pairs import (
     PairReading,
     Readings,
     SkippedPart,
-    bandwidth_of,
+    bandwidth_readings,
     number,
     pair_on,
     round_trip_us,
@@ -133,10 +132,6 @@ def _readings(run: _OsuRun, size_bytes: int | None) -> Iterator[PairReading]:
     if run.kind == "latency":
         yield PairReading(run.source, run.destination, rtt_us=round_trip_us(run.rows))
         return
-    fastest = bandwidth_of(run.rows, size_bytes)
-    if fastest is None and size_bytes is not None:
-        raise WrongUseError(f"{run.place}: this run has no messages of {format_size(size_bytes)}")
-    gbit_s, reached_with = (0.0, None) if fastest is None else (fastest.gbit_s, fastest.size_bytes)
     ends = [(run.source, run.destination), (run.destination, run.source)]
-    for source, destination in ends if run.kind == "both" else ends[:1]:
-        yield PairReading(source, destination, gbit_s=gbit_s, size_bytes=reached_with)
+    directions = ends if run.kind == "both" else ends[:1]
+    yield from bandwidth_readings(run.rows, directions, size_bytes, run.place)

@@ -12,13 +12,14 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
 from plink.base.replacing import replace
+from plink.base.size import format_size
 from plink.base.text import brief
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.limits import MAX_GBIT_S, MAX_RTT_US
 from plink.files.matrices import Counts, Matrix
 from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasurement
-from plink.probes.hosts.names import HINT_NAME, find_name_fault
+from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 
 # The time of a larger message is mostly that of its bytes: these take 3.3 µs at 10 Gbit/s, about
 # what a message costs however short it is, and any round trip measures that.
@@ -52,14 +53,19 @@ class Message:
     gbit_s: float | None = None
 
 
-def round_trip_us(messages: Sequence[Message]) -> float | None:
-    """Return twice the smallest message's time, if the message is small enough to show latency."""
+def round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> float | None:
+    """Return the round trip of the smallest message, if it is small enough to show latency.
+
+    Args:
+        messages: with their times.
+        ways: how many of these times a round trip is.
+    """
     timed = [
         (each.size_bytes, each.time_us)
         for each in messages
         if each.time_us is not None and each.size_bytes <= MOST_ROUND_TRIP_BYTES
     ]
-    return 2.0 * min(timed)[1] if timed else None
+    return ways * min(timed)[1] if timed else None
 
 
 def bandwidth_of(messages: Sequence[Message], size_bytes: int | None) -> Message | None:
@@ -82,6 +88,30 @@ class PairReading:
     rtt_us: float | None = None
     gbit_s: float | None = None
     size_bytes: int | None = None
+
+
+def bandwidth_readings(
+    rows: Sequence[Message],
+    ends: Sequence[tuple[str, str]],
+    size_bytes: int | None,
+    place: str,
+) -> list[PairReading]:
+    """Return the bandwidth of a run's rows for each of these directions.
+
+    Args:
+        rows: the run's results.
+        ends: source and destination of each direction.
+        size_bytes: size of the messages whose bandwidth counts; None for the greatest of any size.
+        place: where the run begins.
+
+    Raises:
+        WrongUseError: there are no messages of that size.
+    """
+    fastest = bandwidth_of(rows, size_bytes)
+    if fastest is None and size_bytes is not None:
+        raise WrongUseError(f"{place}: this run has no messages of {format_size(size_bytes)}")
+    gbit_s, reached_with = (0.0, None) if fastest is None else (fastest.gbit_s, fastest.size_bytes)
+    return [PairReading(*pair, gbit_s=gbit_s, size_bytes=reached_with) for pair in ends]
 
 
 @dataclass(frozen=True)

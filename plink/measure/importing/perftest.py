@@ -13,18 +13,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
-from plink.base.size import format_size
 from plink.base.text import brief
 from plink.files.units import find_rate_unit
 from plink.measure.importing.pairs import (
-    MOST_ROUND_TRIP_BYTES,
     Message,
     PairReading,
     Readings,
     SkippedPart,
-    bandwidth_of,
+    bandwidth_readings,
     number,
     pair_on,
+    round_trip_us,
     title_on,
 )
 
@@ -140,24 +139,11 @@ def _readings(run: _TestRun, size_bytes: int | None) -> Iterator[PairReading]:
     if not run.rows:
         raise WrongUseError(f"{run.place}: this run has no result")
     if run.is_latency:
-        yield PairReading(run.client, run.server, rtt_us=_round_trip_us(run))
+        ways = 1.0 if run.operation == "RDMA_Read" else 2.0
+        yield PairReading(run.client, run.server, rtt_us=round_trip_us(run.rows, ways))
         return
-    fastest = bandwidth_of(run.rows, size_bytes)
-    if fastest is None and size_bytes is not None:
-        raise WrongUseError(f"{run.place}: this run has no messages of {format_size(size_bytes)}")
-    gbit_s, reached_with = (0.0, None) if fastest is None else (fastest.gbit_s, fastest.size_bytes)
     ends = [(run.client, run.server), (run.server, run.client)]
     if run.operation == "RDMA_Read":
         ends.reverse()
-    for source, destination in ends if run.is_both_ways else ends[:1]:
-        yield PairReading(source, destination, gbit_s=gbit_s, size_bytes=reached_with)
-
-
-def _round_trip_us(run: _TestRun) -> float | None:
-    times = [
-        (row.size_bytes, row.time_us)
-        for row in run.rows
-        if row.time_us is not None and row.size_bytes <= MOST_ROUND_TRIP_BYTES
-    ]
-    ways = 1.0 if run.operation == "RDMA_Read" else 2.0
-    return ways * min(times)[1] if times else None
+    directions = ends if run.is_both_ways else ends[:1]
+    yield from bandwidth_readings(run.rows, directions, size_bytes, run.place)

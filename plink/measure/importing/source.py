@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,23 +17,146 @@ from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names, join_texts
-from plink.files import document
+from plink.files import document, matrix_csv
 from plink.files.binary_form import Content
 from plink.files.cluster import Cluster, is_cluster, parse_cluster
-from plink.files.measurements import Measurement
+from plink.files.hosts import Host
+from plink.files.measurements import Measurement, RttMeasurement
 from plink.files.structs import encode
 from plink.files.units import TIMES, RateUnit, TimeUnit, find_rate_unit, time_unit_named
 from plink.measure.importing import mpigraph, nccl_tests, osu, perftest
 from plink.measure.importing.described import import_network, is_described
-from plink.measure.importing.matrices import import_matrix
 from plink.measure.importing.pair_lists import (
+    as_csv,
     is_pair_list,
     read_pair_list,
     refuse_list_without_hosts,
 )
 from plink.measure.importing.pairs import Readings, cluster_of, decode_text
-from plink.measure.importing.tables import as_csv
-from plink.measure.importing.unreadable import refuse_unreadable
+
+
+def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:
+    """Return the cluster in a CSV matrix; each pair counts as measured once.
+
+    Args:
+        content: the CSV text (`matrix_csv.parse`).
+        source: what errors call it.
+        unit: the unit of the numbers where the text names none, in any spelling.
+        percentile: which percentile of a pair's samples the numbers are.
+
+    Raises:
+        WrongUseError: the text is not such a matrix.
+    """
+    given = None if unit is None else matrix_csv.unit_named(unit)
+    matrix = matrix_csv.parse(content, source, given)
+    return Cluster(
+        # No address is known; the name is the best guess there is.
+        hosts=[Host(name=name, address=name) for name in matrix.names],
+        rtt=RttMeasurement(
+            rtt_us={percentile: matrix.rtt_us},
+            reading=percentile,
+            samples=np.isfinite(matrix.rtt_us).view(np.int8),
+            losses=np.zeros(matrix.rtt_us.shape, dtype=np.int8),
+            tool="import",
+            options={"unit": matrix.unit},
+            notes=matrix.notes,
+        ),
+        made_from=document.digest(content),
+    )
+
+
+_MOST_LOOKED_AT = 1 << 16
+_BETWEEN_HOSTS = "between hosts, plink reads nccl-tests, OSU's benchmarks, perftest and mpiGraph"
+_HINT_PROBE = "plink probe measures the round trips and bandwidths of all pairs itself"
+_HINT_PERFTEST = "keep its output, after a line `# pair: CLIENT SERVER` for each run"
+
+
+@dataclass(frozen=True)
+class _OutputKind:
+    """Unusable kind of output: how to recognise it, its name, and what to do instead."""
+
+    pattern: re.Pattern[str]
+    says: str
+    hint: str
+
+
+def _output_kind(pattern: str, says: str, hint: str) -> _OutputKind:
+    return _OutputKind(re.compile(pattern, re.MULTILINE), says, hint)
+
+
+_ONE_MACHINE = "measures the GPUs of one machine, not hosts"
+_TEXTS = (
+    _output_kind(
+        r"P2P=(?:Enabled|Disabled)|P2P Connectivity Matrix|^\[?P2P \(?Peer-to-Peer",
+        f"is output of p2pBandwidthLatencyTest, which {_ONE_MACHINE}",
+        _BETWEEN_HOSTS,
+    ),
+    _output_kind(
+        r"^nvbandwidth Version|^memcpy (?:CE|SM) .{0,80}bandwidth \(GB/s\)|\bdevice_to_\w+_memcpy_",
+        f"is output of nvbandwidth, which {_ONE_MACHINE}",
+        _BETWEEN_HOSTS,
+    ),
+    _output_kind(
+        r"\bNCCL INFO\b",
+        "is what NCCL logs, which holds no bandwidths and no times",
+        "plink verify compares the log with an order, for the launcher nccl",
+    ),
+    _output_kind(
+        r"^\[ *ID\] +Interval +Transfer|^Connecting to host \S+, port [0-9]+",
+        "is output of iperf, which names no two hosts of a cluster",
+        _HINT_PROBE,
+    ),
+    _output_kind(
+        r"bytes from .{1,300} time=|^rtt min/avg/max|^round-trip min/avg/max",
+        "is output of ping, which names one end alone",
+        _HINT_PROBE,
+    ),
+    _output_kind(
+        r"Intel\(R\) MPI Benchmarks",
+        "is output of Intel's MPI benchmarks, which plink does not read",
+        _BETWEEN_HOSTS,
+    ),
+    _output_kind(
+        r"^sockperf: |^\[.{0,40}sockperf",
+        "is output of sockperf, which names one end alone",
+        _HINT_PROBE,
+    ),
+)
+_JSONS: Mapping[str, tuple[str, str]] = {
+    "test_info": (
+        "is perftest's JSON, which names neither hosts nor units",
+        _HINT_PERFTEST,
+    ),
+    "nvbandwidth": (f"is nvbandwidth's JSON: it {_ONE_MACHINE}", _BETWEEN_HOSTS),
+    "intervals": ("is iperf3's JSON, which names one end alone", _HINT_PROBE),
+    "nccl": (
+        "is the JSON of nccl-tests, which plink does not read",
+        "keep what nccl-tests prints: plink import reads that",
+    ),
+}
+
+
+def refuse_unreadable(text: str, source: str) -> None:
+    """Raise for output of a known program that does not concern pairs of hosts.
+
+    Raises:
+        WrongUseError: it is one of those; or JSON of any kind.
+    """
+    if text[:4096].lstrip().startswith(("{", "[{")):
+        says, hint = _about_json(text[:_MOST_LOOKED_AT])
+        raise WrongUseError(f"{source}: {says}", hint)
+    head = text[:_MOST_LOOKED_AT]
+    for known in _TEXTS:
+        if known.pattern.search(head):
+            raise WrongUseError(f"{source}: {known.says}", known.hint)
+
+
+def _about_json(head: str) -> tuple[str, str]:
+    for key, about in _JSONS.items():
+        if f'"{key}' in head:
+            return about
+    return "is JSON, not CSV", "plink show and plink order take plink's own files as they are"
+
 
 Matrix = npt.NDArray[np.float64]
 

@@ -16,9 +16,7 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster, measured_rtt
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure, RttMeasurement
-from plink.measure.drift.judge import Baseline, DriftJudgement
-from plink.measure.drift.procedure import measure_and_judge
-from plink.measure.drift.sample import Mask, Pair
+from plink.measure.drift.judge import Baseline, DriftJudgement, Mask, Pair, measure_and_judge
 from plink.measure.listed import hosts_of
 from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates
 from plink.measure.probing.collectors import RttCollector, RunRecord

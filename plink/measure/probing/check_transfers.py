@@ -14,19 +14,20 @@ from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure
-from plink.measure.drift.judge import nearer_to_file
+from plink.measure.drift.judge import Pair, nearer_to_file
 from plink.measure.drift.rates import (
     LinkJudgement,
     RateChange,
     Way,
     changed_uplinks,
+    expected_gbit_s,
     groups_by_weight,
     judge_links,
     limit_by_hosts,
     nearer_uplinks,
+    others_to_transfer,
+    pairs_to_transfer,
 )
-from plink.measure.drift.sample import Pair
-from plink.measure.drift.transfers import expected_gbit_s, others_to_transfer, pairs_to_transfer
 from plink.measure.probing.limits import CHECK_LINKS, CHECK_UPLINKS
 from plink.measure.probing.tools import IPERF3, UPLINKS, UplinkOptions
 from plink.probes.facts import most_pairs

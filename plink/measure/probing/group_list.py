@@ -16,8 +16,7 @@ from plink.files import document
 from plink.files.hosts import Group
 from plink.files.limits import WORD_EXPECTED, is_word
 from plink.probes.errors import HostListError
-from plink.probes.hosts.hostlist import parse_line
-from plink.probes.hosts.ranges import RangeError
+from plink.probes.hosts.hostlist import RangeError, parse_line
 from plink.probes.inventories import topograph
 from plink.probes.inventories.topologies import Topology, parse_topology
 

@@ -16,7 +16,7 @@ from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS, option_changed_error
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork
-from plink.probes.hosts.host import ListedHost
+from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import (
     STANDARD_PERCENTILES,
     EchoOptions,

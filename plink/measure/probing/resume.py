@@ -18,8 +18,7 @@ from plink.files.measurements import SAMPLE_OPTIONS, Failure, Measurement, Sampl
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.names import is_host_name
+from plink.probes.hosts.hostlist import ListedHost, is_host_name
 from plink.probes.options import SshOptions, ViaOptions
 from plink.probes.reach import Reached, ReachedHost, Way
 

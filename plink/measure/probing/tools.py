@@ -35,7 +35,7 @@ from plink.probes.options import (
 
 if TYPE_CHECKING:
     from plink.files.hosts import Group
-    from plink.probes.hosts.host import ListedHost
+    from plink.probes.hosts.hostlist import ListedHost
 
 # Measures a job into a sink (`plink.probes.samples.Sink`).
 Measure = Callable[[MeasuringJob[Any], Any], None]

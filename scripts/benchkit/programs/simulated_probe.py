@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 if TYPE_CHECKING:
-    from plink.probes.hosts.host import ListedHost
+    from plink.probes.hosts.hostlist import ListedHost
     from plink.probes.reach import Reached
 
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plink.probes.errors import HostListError, clean
-from plink.probes.hosts.host import ListedHost
-from plink.probes.hosts.hostlist import check_host
+from plink.probes.hosts.hostlist import ListedHost, check_host
 
 _OVER_SSH = frozenset(
     [None, "ssh", "smart"]

@@ -1,0 +1,359 @@
+"""Hosts of an Ansible inventory, named `ansible:FILE` or `ansible:FILE:GROUP`.
+
+Ansible documentation, "How to build your inventory": a group's variables hold for its hosts and
+those of its children; a child's win over its parent's, of groups equally deep the alphabetically
+last wins, and a host's own win over all. `all` holds every host.
+
+Three forms are read. INI (ansible.builtin.ini): sections `[group]`, `[group:children]` and
+`[group:vars]`; a line of hosts is `name[:port] key=value ...`, split as a shell splits it; `#` and
+`;` begin comments; hosts before any section are in no group. YAML (ansible.builtin.yaml): groups by
+name, each with `hosts` (a mapping of names, with ranges, to variables), `children` and `vars`. The
+JSON of `ansible-inventory --list`: groups by name with lists of `hosts` and of `children`, and
+`_meta.hostvars`.
+
+Ranges in names (`www[01:50].example.com`, `n[1:9:2]`): both ends belong to the range, a leading
+zero of the first says how wide numbers are, and a third part is the step.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+import shlex
+import string
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.hostlist import MAX_NAMES, check_hosts
+from plink.probes.hosts.listing import parse_listing_json
+from plink.probes.inventories.ansible_connection import (
+    Connection,
+    describe_unused,
+    is_local,
+    read_connection,
+)
+from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, parse_yaml
+
+_RANGE = re.compile(r"\[([0-9]{1,9}|[a-zA-Z]):([0-9]{1,9}|[a-zA-Z])(?::([0-9]{1,6}))?\]")
+_HINT_RANGE = "a range is [01:50], [a:f] or [1:9:2]"
+
+
+def expand_pattern(pattern: str, place: str) -> list[str]:
+    """Return every name that a pattern expands to, the last range varying fastest.
+
+    Raises:
+        HostListError: a range is wrong, or stands for too many names; `place` says where.
+    """
+    # Text and the three parts of each range take turns.
+    pieces = _RANGE.split(pattern)
+    choices: list[list[str]] = [[pieces[0]]]
+    count = 1
+    for low, high, step, text in zip(*(pieces[part::4] for part in range(1, 5)), strict=True):
+        options = _between(low, high, int(step or 1), place)
+        count *= len(options)
+        if count > MAX_NAMES:
+            message = f"{place}: {clean(pattern)!r} expands to more than {MAX_NAMES:,} names"
+            raise HostListError(message)
+        choices += [options, [text]]
+    return ["".join(combination) for combination in itertools.product(*choices)]
+
+
+def _between(low: str, high: str, step: int, place: str) -> list[str]:
+    if low.isdigit() and high.isdigit() and step:
+        first, last = int(low), int(high)
+        if first > last or (last - first) // step >= MAX_NAMES:
+            raise HostListError(f"{place}: the range {low}:{high} runs backwards or is too long")
+        width = len(low) if low.startswith("0") else 0
+        return [str(number).zfill(width) for number in range(first, last + 1, step)]
+    letters = string.ascii_letters
+    if low.isalpha() and high.isalpha() and step and letters.index(low) <= letters.index(high):
+        return list(letters[letters.index(low) : letters.index(high) + 1 : step])
+    raise HostListError(f"{place}: the range {low}:{high} is not understood", _HINT_RANGE)
+
+
+ALL = "all"
+_MOST_DEEP = 100
+
+
+@dataclass
+class AnsibleGroup:
+    """Group with its hosts, child groups and variables."""
+
+    hosts: dict[str, None] = field(default_factory=dict)
+    children: dict[str, None] = field(default_factory=dict)
+    variables: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Inventory:
+    """Parsed content of an inventory file.
+
+    Args:
+        source: names it in errors.
+        hosts: by name, in the order of the file, each with its own variables.
+        groups: by name.
+    """
+
+    source: str
+    hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    groups: dict[str, AnsibleGroup] = field(default_factory=dict)
+
+    def add(self, name: str, group: str | None, variables: Mapping[str, Any]) -> None:
+        """Add a host to a group, with the variables that it is given there.
+
+        Raises:
+            HostListError: there are too many.
+        """
+        self.hosts.setdefault(name, {}).update(variables)
+        if len(self.hosts) > MAX_NAMES:
+            raise HostListError(f"{self.source}: names more than {MAX_NAMES:,} hosts")
+        if group is not None:
+            self.group(group).hosts[name] = None
+
+    def group(self, name: str) -> AnsibleGroup:
+        """Return the group called `name`, created if it does not exist."""
+        return self.groups.setdefault(name, AnsibleGroup())
+
+
+def find_connections(inventory: Inventory, group: str) -> list[Connection]:
+    """Return the connection settings of each host of a group.
+
+    Hosts that Ansible does not leave this machine for are left out.
+
+    Raises:
+        HostListError: there is no such group, a host is not reached over SSH, a value cannot be
+            used, or there are fewer than two hosts.
+    """
+    source = inventory.source
+    if group != ALL and group not in inventory.groups:
+        known = ", ".join(sorted(inventory.groups)[:3]) or "none"
+        raise HostListError(f"{source}: has no group {clean(group)!r}", f"its groups: {known}")
+    depths = _depths(inventory)
+    members = {name: set(_members(inventory, name)) for name in inventory.groups}
+    chosen = inventory.hosts if group == ALL else _members(inventory, group)
+    connections: list[Connection] = []
+    for name in chosen:
+        values: dict[str, Any] = {}
+        around = [each for each in inventory.groups if each == ALL or name in members[each]]
+        for each in sorted(around, key=lambda group: (depths[group], group)):
+            values.update(inventory.groups[each].variables)
+        values.update(inventory.hosts[name])
+        if not is_local(values):
+            connections.append(read_connection(name, values, source))
+    check_hosts([found.host for found in connections], source)
+    return connections
+
+
+def _members(inventory: Inventory, group: str) -> Iterator[str]:
+    """Yield the hosts of a group and of its descendants, each once, its own first."""
+    seen_groups: set[str] = set()
+    seen: set[str] = set()
+    waiting = [group]
+    while waiting:
+        name = waiting.pop(0)
+        if name in seen_groups or name not in inventory.groups:
+            continue
+        seen_groups.add(name)
+        for host in inventory.groups[name].hosts:
+            if host not in seen:
+                seen.add(host)
+                yield host
+        waiting += inventory.groups[name].children
+
+
+def _depths(inventory: Inventory) -> dict[str, int]:
+    """Return each group's greatest depth below `all`.
+
+    Raises:
+        HostListError: groups that contain each other.
+    """
+    depths = {name: 0 if name == ALL else 1 for name in inventory.groups}
+    changed = True
+    while changed:
+        changed = False
+        for name, group in inventory.groups.items():
+            for child in group.children:
+                if child in depths and child != ALL and depths[child] <= depths[name]:
+                    depths[child] = depths[name] + 1
+                    changed = True
+                    if depths[child] > _MOST_DEEP:
+                        message = f"{inventory.source}: the group {clean(child)!r} contains itself"
+                        raise HostListError(message)
+    return depths
+
+
+_SECTION = re.compile(r"\[([^:\]\s]+)(?::(children|vars|hosts))?\]\s*(?:[#;].*)?")
+_WITH_PORT = re.compile(r"([^:]+):([0-9]{1,5})")
+_LONGEST_LINE = 1 << 14
+_HINT_INI = (
+    "an inventory has lines [GROUP] and HOST key=value, or is YAML (ansible-inventory --list)"
+)
+
+
+def parse_ini(text: str, source: str) -> Inventory:
+    """Return the inventory in an INI text.
+
+    Raises:
+        HostListError: a line is not understood.
+    """
+    inventory = Inventory(source)
+    group: str | None = None
+    kind = "hosts"
+    for number, raw in enumerate(text.split("\n"), start=1):
+        line, place = raw.strip(), f"{source}:{number}"
+        if not line or line.startswith(("#", ";")):
+            continue
+        if len(line) > _LONGEST_LINE:
+            raise HostListError(f"{place}: is longer than {_LONGEST_LINE:,} characters", _HINT_INI)
+        if line.startswith("["):
+            found = _SECTION.fullmatch(line)
+            if found is None:
+                raise HostListError(f"{place}: {clean(line)!r} does not begin a section", _HINT_INI)
+            group, kind = found[1], found[2] or "hosts"
+            inventory.group(group)
+        elif kind == "hosts":
+            _take_hosts(inventory, group, line, place)
+        elif group is not None and kind == "children":
+            child = line.partition("#")[0].strip()
+            inventory.group(group).children[child] = None
+            inventory.group(child)
+        elif group is not None:
+            key, equals, value = line.partition("=")
+            if not equals:
+                raise HostListError(f"{place}: {clean(line)!r} is not key=value", _HINT_INI)
+            inventory.group(group).variables[key.strip()] = _literal(value.strip())
+    return inventory
+
+
+def _literal(text: str) -> str:
+    """Return a value as Ansible parses it: a Python literal, or plain text."""
+    if text[:1] not in ("'", '"'):
+        return text
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value if isinstance(value, str) else text
+
+
+def _take_hosts(inventory: Inventory, group: str | None, line: str, place: str) -> None:
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError as error:
+        raise HostListError(f"{place}: {str(error).lower()}", _HINT_INI) from None
+    if not words:
+        return
+    pattern, *pairs = words
+    values: dict[str, str] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise HostListError(f"{place}: {clean(pair)!r} is not key=value", _HINT_INI)
+        values[key] = value
+    for name in expand_pattern(pattern, place):
+        # Where there are several colons, they are those of an IPv6 address.
+        with_port = _WITH_PORT.fullmatch(name)
+        if with_port is None:
+            inventory.add(name, group, values)
+        else:
+            inventory.add(with_port[1], group, {"ansible_port": with_port[2], **values})
+
+
+_HINT_STRUCTURED = (
+    "write an inventory as all: {hosts: {n1: {ansible_host: 10.0.0.1}}}; "
+    "ansible-inventory --list converts any other form"
+)
+_JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:')
+
+
+def parse_structured(text: str, source: str) -> Inventory:
+    """Return the inventory in a YAML or JSON text.
+
+    Raises:
+        HostListError: it is neither YAML nor JSON, or not an inventory.
+    """
+    # What ansible-inventory --list prints; YAML in braces has names without quotes, mostly.
+    if _JSON.match(text):
+        data = parse_listing_json(text.encode(), source, _HINT_STRUCTURED)
+    else:
+        data = parse_yaml(text, source, _HINT_STRUCTURED)
+    inventory = Inventory(source)
+    if not isinstance(data, dict):
+        raise HostListError(f"{source}: is not an inventory: expected groups", _HINT_STRUCTURED)
+    variables = data.pop("_meta", None)
+    for name, group in data.items():
+        _take_group(inventory, name, group, 0)
+    for name, values in _pairs(variables.get("hostvars") if isinstance(variables, dict) else None):
+        if isinstance(values, dict):
+            inventory.hosts.setdefault(name, {}).update(values)
+    return inventory
+
+
+def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None:
+    source = inventory.source
+    if not isinstance(name, str) or not isinstance(group, dict | None) or depth > _MOST_DEEP:
+        raise HostListError(
+            f"{source}: {clean(str(name))!r} is not a group of an inventory", _HINT_STRUCTURED
+        )
+    found = inventory.group(name)
+    group = group or {}
+    for host, values in _pairs(group.get("hosts")):
+        for each in expand_pattern(host, source):
+            inventory.add(each, None if name == ALL else name, values or {})
+    for child, content in _pairs(group.get("children")):
+        found.children[child] = None
+        _take_group(inventory, child, content, depth + 1)
+    if isinstance(group.get("vars"), dict):
+        found.variables.update(group["vars"])
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    """Yield name and value of a mapping's entries, or names alone of a list or a single name."""
+    entries = value.items() if isinstance(value, dict) else _names(value)
+    for name, content in entries:
+        if isinstance(name, str | int | float):
+            yield str(name), content if isinstance(content, dict) else None
+
+
+def _names(value: Any) -> list[tuple[Any, None]]:
+    names = value if isinstance(value, list) else [value]
+    return [(name, None) for name in names if name is not None]
+
+
+FORM = "ansible:FILE[:GROUP]"
+_YAML = re.compile(r"\s*(?:(?:#[^\n]*|---[^\n]*)\n\s*)*(?:\{|[\w.\-\"']+:(?:\s|$))")
+
+
+def read(where: str, read_file: ReadFile) -> FoundHosts:
+    """Return the hosts of a group of an inventory, or all of them if no group is named.
+
+    Raises:
+        HostListError: it is not an inventory, or does not have such hosts.
+    """
+    path, group = file_and_part(where)
+    content = read_file(path)
+    connections = find_connections(parse_inventory(content, path), group or ALL)
+    keys = dict.fromkeys(key for found in connections for key in found.keys)
+    return FoundHosts(
+        [found.host for found in connections],
+        identity_files=tuple(str(Path(key).expanduser()) for key in keys),
+        content=content,
+        notes=describe_unused(connections, path),
+    )
+
+
+def parse_inventory(content: bytes, source: str) -> Inventory:
+    """Return an inventory in INI, YAML or JSON; `source` names it in errors. Pure.
+
+    Raises:
+        HostListError: it is not one.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise HostListError(f"{source}: is not text in UTF-8") from None
+    return parse_structured(text, source) if _YAML.match(text) else parse_ini(text, source)

@@ -1,1 +1,0 @@
-"""Ansible inventories: INI, YAML, and the output of `ansible-inventory --list`."""

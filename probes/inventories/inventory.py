@@ -1,0 +1,131 @@
+"""Hosts of an inventory; how other programs are asked for them, and their YAML parsed."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from plink.probes.errors import HostListError, clean
+from plink.probes.hosts.hostlist import ListedHost
+from plink.probes.remote.session import last_line
+
+ReadFile = Callable[[str], bytes]
+"""Gives the content of a file; raises whatever its caller expects where there is none."""
+
+
+@dataclass(frozen=True)
+class FoundHosts:
+    """Hosts of an inventory, with the default way to reach them.
+
+    Args:
+        hosts: in the order of the program.
+        via: gives the template of the command that leads into them, in place of SSH; raises
+            `HostListError` where only the user can say. None: SSH.
+        identity_files: the private keys that the program has for them; none to leave it to the SSH
+            configuration.
+        content: what the hosts were read from, where that was a file.
+        notes: what the program says of the way to its hosts that plink does not follow, a sentence
+            each.
+    """
+
+    hosts: Sequence[ListedHost]
+    via: Callable[[], str] | None = None
+    identity_files: Sequence[str] = ()
+    content: bytes | None = None
+    notes: Sequence[str] = ()
+
+
+def file_and_part(where: str) -> tuple[str, str]:
+    """Split `FILE:PART` at the last colon not followed by a slash; the part may be empty."""
+    path, colon, part = where.rpartition(":")
+    return (path, part) if colon and path and "/" not in part else (where, "")
+
+
+TIMEOUT_S = 60.0
+
+
+def output_of(words: Sequence[str], place: str, hint: str) -> bytes:
+    """Run a program and return its standard output.
+
+    Args:
+        words: the program and its arguments; no shell sees them.
+        place: what asked for it, for errors.
+        hint: hint of the errors.
+
+    Raises:
+        HostListError: there is no such program, it fails, or does not end within `TIMEOUT_S`.
+    """
+    program = words[0]
+    try:
+        done = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False
+        )
+    except FileNotFoundError:
+        raise HostListError(f"{place}: the program {program} is not installed here", hint) from None
+    except subprocess.TimeoutExpired:
+        message = f"{place}: {program} did not answer within {TIMEOUT_S:g} s"
+        raise HostListError(message, hint) from None
+    except (OSError, ValueError) as error:
+        message = f"{place}: {program} cannot be run ({clean(str(error))})"
+        raise HostListError(message, hint) from None
+    if done.returncode != 0:
+        said = last_line(done.stderr) or f"exit status {done.returncode}"
+        raise HostListError(f"{place}: {program} says: {clean(said)}", hint)
+    return done.stdout
+
+
+# The parser is written in Python: it takes some 40 µs for each entry, 1 µs for each character.
+_MOST_CHARACTERS = 2_000_000
+_MOST_MARKS = 100_000
+_MARKS = "[{,:\n"
+
+
+class _Loader(yaml.SafeLoader):  # type: ignore[misc]
+    """YAML loader that refuses aliases and duplicate keys.
+
+    A few aliases, nested, stand for more than any memory holds; of a key that is there twice, the
+    usual loader takes the last.
+    """
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read here")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen: set[Hashable] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable) and key in seen:
+                raise yaml.YAMLError(f"line {key_node.start_mark.line + 1}: {key!r} occurs twice")
+            if isinstance(key, Hashable):
+                seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+def _unknown(*_: object) -> None:
+    """Return None for a value with another program's tag, such as !vault."""
+
+
+_Loader.add_multi_constructor("!", _unknown)
+
+
+def parse_yaml(text: str, source: str, hint: str) -> Any:
+    """Parse YAML into Python's own types.
+
+    Raises:
+        HostListError: it is not YAML, has a key twice or an alias, or is too large; `source` names
+            it, and `hint` is the hint.
+    """
+    marks = sum(map(text.count, _MARKS))
+    if len(text) > _MOST_CHARACTERS or marks > _MOST_MARKS:
+        raise HostListError(f"{source}: is too large to be parsed as YAML", hint)
+    try:
+        return yaml.load(text, _Loader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        said = clean(" ".join(str(error).split()))
+        raise HostListError(f"{source}: not valid YAML ({said})", hint) from None
