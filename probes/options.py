@@ -88,14 +88,16 @@ class ToolOptions(ABC):
     """Base class of the options of one tool."""
 
     tool: ClassVar[str]
+    # The fields that the cluster file records: readings compare only where these are alike.
+    recorded: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def describe(self) -> str:
         """Return a short description of how the tool measures with these options."""
 
-    @abstractmethod
     def to_record(self) -> dict[str, Any]:
         """Return the options as JSON values, as the cluster file records them."""
+        return {name: getattr(self, name) for name in self.recorded}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,7 @@ class RttOptions(ToolOptions):
         percentile: of the samples, the one that stands for a pair.
     """
 
+    recorded = ("count", "passes", "precision_percent", "percentile")
     # docs/benchmarks.md, Probing
     count: int = 100
     passes: int = 5
@@ -126,15 +129,6 @@ class RttOptions(ToolOptions):
     def describe(self) -> str:
         """Return a short description of how the tool measures with these options."""
         return f"{self.tool} x {self.count}"
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the options as JSON values, as the cluster file records them."""
-        return {
-            "count": self.count,
-            "passes": self.passes,
-            "precision_percent": self.precision_percent,
-            "percentile": self.percentile,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,6 +184,7 @@ class TraceOptions(ToolOptions):
     """
 
     tool: ClassVar[str] = "trace"
+    recorded = ("count", "max_hops")
     count: int = 3
     max_hops: int = 30
     remote_python: str = "python3"
@@ -198,10 +193,6 @@ class TraceOptions(ToolOptions):
     def describe(self) -> str:
         """Return a short description of how the tool measures with these options."""
         return f"trace x {self.count}"
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the options as JSON values, as the cluster file records them."""
-        return {"count": self.count, "max_hops": self.max_hops}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,18 +206,11 @@ class TransferOptions(ToolOptions):
         port: the TCP port of the servers, of uplinks the first one; 0 for any.
     """
 
+    recorded = ("duration_s", "streams", "congestion")
     duration_s: int | None = None
     streams: int = 1
     congestion: str | None = None
     port: int = 0
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the options as JSON values, as the cluster file records them."""
-        return {
-            "duration_s": self.duration_s,
-            "streams": self.streams,
-            "congestion": self.congestion,
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,16 +222,13 @@ class Iperf3Options(TransferOptions):
     """
 
     tool: ClassVar[str] = "iperf3"
+    recorded = (*TransferOptions.recorded, "direction")
     duration_s: int = 1
     direction: str = "each"
 
     def describe(self) -> str:
         """Return a short description of how the tool measures with these options."""
         return f"iperf3 for {self.duration_s} s"
-
-    def to_record(self) -> dict[str, Any]:
-        """Return the options as JSON values, as the cluster file records them."""
-        return {**super().to_record(), "direction": self.direction}
 
 
 Options = TypeVar("Options", bound=ToolOptions)

@@ -1,19 +1,19 @@
 """Measurement round by round with a program that is started on the hosts for every pair.
 
-A thread a pair; what the threads find out is handed on by the one that conducts the rounds.
+Each pair has a thread; the thread that conducts the rounds delivers the results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
 from plink.probes.errors import HostError
 from plink.probes.options import MeasuringJob
-from plink.probes.remote.processes import Running
+from plink.probes.remote.processes import Running, for_each
 from plink.probes.samples import HostLoss, PairLoss, Sink
 from plink.probes.suspicion import Suspicion
 
@@ -102,13 +102,6 @@ class _Direction(Generic[Reading]):
     outcome: Reading | Silence | PairLoss | HostError
 
 
-@dataclass(frozen=True)
-class _PairSettled:
-    """Signal that both directions of a pair are settled or an unexpected error ended them."""
-
-    error: BaseException | None
-
-
 class _RoundsRun(Generic[Reading]):
     def __init__(
         self,
@@ -123,8 +116,10 @@ class _RoundsRun(Generic[Reading]):
         self._program = program
         self._sink = sink
         self._both_at_once = both_at_once
-        self._results: SimpleQueue[_Direction[Reading] | _PairSettled] = SimpleQueue()
+        self._results: SimpleQueue[_Direction[Reading]] = SimpleQueue()
+        # Why hosts are lost, known to the threads of all pairs at once.
         self._lost: dict[int, str] = {}
+        self._reported: set[int] = set()
         self._suspicion = Suspicion()
         self._suspected: set[int] = set()
 
@@ -132,21 +127,8 @@ class _RoundsRun(Generic[Reading]):
         """Measure a round of disjoint pairs and deliver the results."""
         both = [[p for p in ((i, j), (j, i)) if p in self._wanted] for i, j in pairs]
         owed = [directions for directions in both if directions]
-        executor = ThreadPoolExecutor(max_workers=self._concurrency)
-        try:
-            for directions in owed:
-                executor.submit(self._measure_pair, directions)
-            pending = len(owed)
-            while pending:
-                result = self._results.get()
-                if isinstance(result, _Direction):
-                    self._deliver(result)
-                    continue
-                if result.error is not None:
-                    raise result.error
-                pending -= 1
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+        for _ in for_each(self._measure_pair, owed, self._concurrency):
+            self._deliver_all()
 
     def want(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Mark both directions of these pairs as wanted."""
@@ -159,36 +141,23 @@ class _RoundsRun(Generic[Reading]):
 
     def lose_host(self, index: int, reason: str) -> None:
         """Report once that a host no longer takes part."""
-        if index not in self._lost:
-            self._lost[index] = reason
+        self._lost.setdefault(index, reason)
+        if index not in self._reported:
+            self._reported.add(index)
             self._sink.host_lost(HostLoss(index, reason))
 
     def stop(self) -> None:
         """End running measurements and deliver finished ones."""
         self._program.running.stop()
-        while True:
-            try:
-                result = self._results.get_nowait()
-            except Empty:
-                return
-            if isinstance(result, _Direction):
-                self._deliver(result)
+        self._deliver_all()
 
     def _measure_pair(self, directions: Sequence[tuple[int, int]]) -> None:
-        error: BaseException | None = None
-        try:
-            if self._both_at_once:
-                # Both run even where one is known: alone, the other would have more.
-                (i, j), *_ = directions
-                with ThreadPoolExecutor(max_workers=2) as both:
-                    list(both.map(self._measure, ((i, j), (j, i))))
-            else:
-                for direction in directions:
-                    self._measure(direction)
-        except Exception as unforeseen:
-            error = unforeseen
-        finally:
-            self._results.put(_PairSettled(error))
+        if self._both_at_once:
+            # Both run even where one is known: alone, the other would have more.
+            (i, j), *_ = directions
+            directions = [(i, j), (j, i)]
+        at_once = len(directions) if self._both_at_once else 1
+        list(for_each(self._measure, directions, at_once))
 
     def _measure(self, direction: tuple[int, int]) -> None:
         if self._program.running.is_stopped:
@@ -206,7 +175,16 @@ class _RoundsRun(Generic[Reading]):
         try:
             return self._program.measure(source, destination, is_suspected=is_suspected)
         except HostError as error:
+            self._lost.setdefault(self._end_of(error, source, destination), str(error))
             return error
+
+    def _end_of(self, error: HostError, source: int, destination: int) -> int:
+        return source if error.host == self._hosts[source].name else destination
+
+    def _deliver_all(self) -> None:
+        with suppress(Empty):
+            while True:
+                self._deliver(self._results.get_nowait())
 
     def _deliver(self, settled: _Direction[Reading]) -> None:
         source, destination, outcome = settled.source, settled.destination, settled.outcome
@@ -216,8 +194,7 @@ class _RoundsRun(Generic[Reading]):
             self._suspected.update(self._suspicion.silence(source, destination))
             self._sink.pair_lost(PairLoss(source, destination, outcome.reason))
         elif isinstance(outcome, HostError):
-            host = source if outcome.host == self._hosts[source].name else destination
-            self.lose_host(host, str(outcome))
+            self.lose_host(self._end_of(outcome, source, destination), str(outcome))
             reason = f"{outcome.host}: {outcome}"
             self._sink.pair_lost(PairLoss(source, destination, reason))
         else:
