@@ -8,8 +8,13 @@ from collections.abc import Mapping, Sequence
 from plink.probes.errors import HostError, clean
 from plink.probes.options import FpingOptions, MeasuringJob
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
-from plink.probes.remote.processes import LimitedOutput, Running, run_on_all
-from plink.probes.remote.session import MAX_OUTPUT, posix_command
+from plink.probes.remote.session import (
+    MAX_OUTPUT,
+    LimitedOutput,
+    Running,
+    posix_command,
+    run_on_all,
+)
 from plink.probes.samples import PairLoss, RttReading, Sink
 
 _SET_PATH = "PATH=$PATH:/usr/sbin:/sbin; "

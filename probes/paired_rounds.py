@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from plink.probes.errors import HostError
 from plink.probes.options import MeasuringJob
-from plink.probes.remote.processes import Running, for_each
+from plink.probes.remote.session import Running, for_each
 from plink.probes.samples import HostLoss, PairLoss, Sink
 from plink.probes.suspicion import Suspicion
 

@@ -12,8 +12,7 @@ from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, IPNetwork, choose_addresses
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import ListenOptions, SshOptions, ViaOptions
-from plink.probes.remote.processes import for_each
-from plink.probes.remote.session import Opener, Session
+from plink.probes.remote.session import Opener, Session, for_each
 from plink.probes.ssh.connect import SshOpener
 from plink.probes.via import ViaOpener
 

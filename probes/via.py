@@ -19,7 +19,6 @@ from typing import IO
 from plink.probes.errors import HostError, OptionError
 from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.options import ViaOptions
-from plink.probes.remote.processes import end_group, signal_group
 from plink.probes.remote.session import (
     LOST,
     MAX_OUTPUT,
@@ -27,7 +26,9 @@ from plink.probes.remote.session import (
     Opener,
     RemoteProcess,
     Session,
+    end_group,
     last_line,
+    signal_group,
 )
 
 _HOST = "{host}"

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from plink.probes.errors import OptionError
-from plink.probes.remote.processes import end_group
+from plink.probes.remote.session import end_group
 
 # Every failure is told in a sentence; paramiko's own log would repeat it as a traceback.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())

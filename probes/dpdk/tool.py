@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plink.probes.dpdk.nics import Nic
 from plink.probes.echo import coordinator
-from plink.probes.echo.agents import AgentProgram
+from plink.probes.echo.coordinator import AgentProgram
 from plink.probes.options import DpdkOptions, MeasuringJob
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.upload import EXEC

@@ -20,8 +20,7 @@ from plink.probes.iperf3.commands import (
 from plink.probes.iperf3.parse import Complaint, TransferReport, Version, parse_report
 from plink.probes.options import TransferOptions, no_limit
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.processes import LimitedOutput, Running, run_on_all
-from plink.probes.remote.session import RemoteProcess, Session
+from plink.probes.remote.session import LimitedOutput, RemoteProcess, Running, Session, run_on_all
 
 DEFAULT_PORT = 5201
 # The reason of those that were not made, or ended late.

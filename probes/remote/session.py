@@ -1,14 +1,25 @@
-"""Session with a host, whatever the connection: run a command there, or exchange lines with one."""
+"""Sessions with hosts, whatever the connection, and the programs that run on many hosts."""
 
 from __future__ import annotations
 
+import os
+import queue
 import shlex
+import signal
+import subprocess
+import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from plink.probes.errors import HostError
+from plink.probes.errors import HostError, ProtocolError, clean
 from plink.probes.hosts.hostlist import ListedHost
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # The longest line in use: what fping says of 10,000 probes, 7 bytes each.
 MAX_LINE = 1 << 17
@@ -174,3 +185,309 @@ class Opener(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close every session, including those still being opened."""
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Message = TypeVar("Message")
+
+_WRITE_WITHIN_S = 10.0
+_EXIT_WITHIN_S = 2.0
+# A program answers no line by more than two, such as a meeting by its result and its end; a few
+# more say why it cannot go on.
+_ANSWERS_PER_LINE = 2
+_FURTHER_LINES = 4
+
+
+def for_each(
+    work: Callable[[Item], Result], items: Sequence[Item], concurrency: int
+) -> Iterator[tuple[Item, Result | HostError]]:
+    """Yield `work(item)` or its HostError for every item as they end, `concurrency` at once.
+
+    The threads are daemons, which `concurrent.futures` has not: the interpreter would wait for
+    those that hang. Leaving the iteration early starts nothing more.
+
+    Raises:
+        Exception: whatever `work` raises but a HostError.
+    """
+    todo: queue.SimpleQueue[Item] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[Item, Result | BaseException]] = queue.SimpleQueue()
+    left = threading.Event()
+    for item in items:
+        todo.put(item)
+
+    def serve() -> None:
+        while not left.is_set():
+            try:
+                item = todo.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                done.put((item, work(item)))
+            except BaseException as error:
+                done.put((item, error))
+
+    try:
+        for _ in range(min(max(1, concurrency), len(items))):
+            threading.Thread(target=serve, daemon=True).start()
+        for _ in items:
+            item, outcome = done.get()
+            if isinstance(outcome, BaseException) and not isinstance(outcome, HostError):
+                raise outcome
+            yield item, outcome
+    finally:
+        left.set()
+
+
+def run_on_all(
+    work: Callable[[int], Result], hosts: Sequence[int], concurrency: int
+) -> tuple[dict[int, Result], dict[int, HostError]]:
+    """Call `work` with the index of each host; return results and failures by index, in order."""
+    done: dict[int, Result] = {}
+    failures: dict[int, HostError] = {}
+    for index, outcome in for_each(work, hosts, concurrency):
+        if isinstance(outcome, HostError):
+            failures[index] = outcome
+        else:
+            done[index] = outcome
+    return dict(sorted(done.items())), dict(sorted(failures.items()))
+
+
+class Running:
+    """Running remote processes on all hosts; thread-safe."""
+
+    def __init__(self) -> None:
+        self._processes: set[RemoteProcess] = set()
+        self._is_stopped = False
+        self._lock = threading.Lock()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called, after which the processes' output is meaningless."""
+        return self._is_stopped
+
+    def stop(self) -> None:
+        """End all processes."""
+        with self._lock:
+            self._is_stopped = True
+            processes = list(self._processes)
+        for process in processes:
+            process.close()
+
+    @contextmanager
+    def start(
+        self, session: Session, command: str, timeout_s: float = 30.0
+    ) -> Iterator[RemoteProcess]:
+        """Yield a process that is closed at the end of the block.
+
+        Raises:
+            HostError: as `Session.start`.
+        """
+        process = session.start(command, timeout_s)
+        with self._lock:
+            self._processes.add(process)
+        try:
+            yield process
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+            process.close()
+
+
+class LimitedOutput:
+    """Output of a remote process, which is ended at a time limit.
+
+    Args:
+        process: the process.
+        limit_s: seconds after which it is ended.
+    """
+
+    def __init__(self, process: RemoteProcess, limit_s: float) -> None:
+        self._process = process
+        self._late = threading.Event()
+        self._limit_s = limit_s
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time limit has ended the process."""
+        return self._late.is_set()
+
+    def lines(self, size: int) -> Iterator[str]:
+        """Yield output lines until the end or the time limit.
+
+        Raises:
+            HostError: it writes more than `size` characters, or the connection is lost.
+        """
+        limit = threading.Timer(self._limit_s, self._end)
+        limit.daemon = True
+        limit.start()
+        try:
+            for line in self._process.lines():
+                size -= len(line)
+                if size < 0:
+                    raise HostError(self._process.host, "sent a report that exceeds the size limit")
+                yield line
+        finally:
+            limit.cancel()
+
+    def _end(self) -> None:
+        self._late.set()
+        self._process.close()
+
+
+_LOOK_EVERY_S = 0.5
+
+
+class StallGuard:
+    """Watchdog thread for one thread's blocking writes.
+
+    Args:
+        limit_s: how long a write may take.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._lock = threading.Lock()
+        self._current: tuple[float, Callable[[], None]] | None = None
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def guard(self, abandon: Callable[[], None]) -> Iterator[None]:
+        """Watch a write; after the time limit call `abandon`, which must make it fail."""
+        with self._lock:
+            self._current = (time.monotonic() + self._limit_s, abandon)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._current = None
+
+    def stop(self) -> None:
+        """Stop the watchdog."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(min(_LOOK_EVERY_S, self._limit_s)):
+            with self._lock:
+                current, now = self._current, time.monotonic()
+                if current is None or now < current[0]:
+                    continue
+                self._current = None
+            current[1]()
+
+
+class HostPrograms(ABC, Generic[Message]):
+    """Programs that run on all hosts and exchange lines with us: one process and reader per host.
+
+    A context manager: leaving it ends every program.
+    """
+
+    # The line that asks a program to end by itself; empty where closing its input is enough.
+    farewell: ClassVar[str] = ""
+
+    def __init__(self) -> None:
+        self._processes: dict[int, RemoteProcess] = {}
+        # Hosts for whose end nobody waits.
+        self._given_up: set[int] = set()
+        self._lines_sent: dict[int, int] = {}
+        self._stalls = StallGuard(_WRITE_WITHIN_S)
+        self._readers: list[threading.Thread] = []
+        self._messages: queue.Queue[tuple[int, Message | OutputEnded]] = queue.Queue()
+
+    @abstractmethod
+    def parse(self, line: str) -> Message:
+        """Parse a line of a program.
+
+        Raises:
+            ProtocolError: it is not one that the program sends.
+        """
+
+    @abstractmethod
+    def explain_end(self, process: RemoteProcess) -> str:
+        """Return why a program that was not told to has ended."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for index in self._processes if self.farewell else ():
+            self.tell(index, self.farewell)
+        deadline = time.monotonic() + _EXIT_WITHIN_S
+        for index, process in self._processes.items():
+            if self.farewell and index not in self._given_up:
+                process.wait_for_exit(max(0.0, deadline - time.monotonic()))
+            with self._stalls.guard(process.abandon):
+                process.close()
+        self._stalls.stop()
+        for reader in self._readers:
+            reader.join(max(0.1, deadline - time.monotonic()))
+
+    def listen(self, index: int, process: RemoteProcess) -> None:
+        """Read from a program that was started on a host."""
+        self._processes[index] = process
+        self._lines_sent[index] = 0
+        reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
+        self._readers.append(reader)
+        reader.start()
+
+    def tell(self, index: int, text: str) -> None:
+        """Send lines to one program; its reader thread notices if the program is gone."""
+        process = self._processes[index]
+        self._lines_sent[index] += text.count("\n")
+        # Its reader knows better why it is gone.
+        with suppress(HostError), self._stalls.guard(process.abandon):
+            process.write(text)
+
+    def hear(self, timeout_s: float) -> tuple[int, Message | OutputEnded] | None:
+        """Return the next message of any program, or None after `timeout_s`."""
+        try:
+            return self._messages.get(timeout=max(0.0, timeout_s))
+        except queue.Empty:
+            return None
+
+    def give_up(self, index: int) -> None:
+        """Expect nothing more of a program, not even that it ends when it is told to."""
+        self._given_up.add(index)
+
+    def _read(self, index: int, process: RemoteProcess) -> None:
+        try:
+            for number, line in enumerate(process.lines(), start=1):
+                if number > _ANSWERS_PER_LINE * self._lines_sent[index] + _FURTHER_LINES:
+                    raise ProtocolError("sends more messages than it was asked for")
+                self._messages.put((index, self.parse(line)))
+            reason = self.explain_end(process)
+        except (HostError, ProtocolError) as error:
+            # The reason first: who speaks to it meanwhile notices only that it is gone.
+            self._messages.put((index, OutputEnded(str(error))))
+            # Nothing more is taken from such a host, lest it fills our memory.
+            process.abandon()
+            return
+        except OSError:
+            reason = LOST
+        self._messages.put((index, OutputEnded(clean(reason))))
+
+
+def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: float) -> None:
+    """Wait for a process to end; after a while signal its group, then kill it.
+
+    Args:
+        process: the leader of its group.
+        goodbye_s: how long it may take by itself.
+        terminate_s: how long after SIGTERM, before SIGKILL.
+    """
+    for limit_s, number in (goodbye_s, signal.SIGTERM), (terminate_s, signal.SIGKILL):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(limit_s)
+            return
+        signal_group(process, number)
+    process.wait()
+
+
+def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Signal a process group, as kubectl and srun start helpers; nothing if it has ended."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)

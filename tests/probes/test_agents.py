@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from plink.probes.echo import agents, coordinator
-from plink.probes.echo.agents import ECHO_AGENT, Agents
+from plink.probes.echo import coordinator
+from plink.probes.echo.coordinator import ECHO_AGENT, Agents
 from plink.probes.errors import HostError
 from plink.probes.remote.session import Completed, OutputEnded
 from support.jobs import echo_job
@@ -43,7 +43,7 @@ def test_a_host_without_its_file_is_named_and_the_others_start(
             raise HostError("h1", "has no room")
         return "path"
 
-    monkeypatch.setattr(agents, "deploy", fail)
+    monkeypatch.setattr(coordinator, "deploy", fail)
     with Agents(local_hosts(3), ECHO_AGENT, None) as held:
         assert {index: str(error) for index, error in held.start(2).items()} == {1: "has no room"}
 

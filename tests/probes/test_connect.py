@@ -17,8 +17,7 @@ from plink.probes.errors import HostError, OptionError
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.reach import reach
-from plink.probes.remote.processes import for_each
-from plink.probes.remote.session import Session
+from plink.probes.remote.session import Session, for_each
 from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.connect import Connector
 from support.sshd import Sshd, make_key, mute_port

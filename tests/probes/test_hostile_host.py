@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from plink.probes.echo import agents, coordinator
+from plink.probes.echo import coordinator
 from plink.probes.remote.session import OutputEnded, RemoteProcess, Session
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.session import TailPipe
@@ -48,7 +48,7 @@ def run(
     monkeypatch.setattr(coordinator, "_BIND_WAIT_S", 2.0)
     monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.5)
-    monkeypatch.setattr(agents, "_EXIT_WAIT_S", 0.3)
+    monkeypatch.setattr(coordinator, "_EXIT_WAIT_S", 0.3)
     options = sshd.options()
     with_ssh: list[Session] = []
 
@@ -68,7 +68,7 @@ def run(
         session.close()
 
 
-class with_uploaded(agents.Agents):  # noqa: N801
+class with_uploaded(coordinator.Agents):  # noqa: N801
     """Agents that are on every host already."""
 
     def _deploy(self, index: int) -> str:
@@ -144,7 +144,7 @@ def test_it_lives_and_reports_nothing(
 def test_a_host_that_takes_no_input_is_given_up(
     sshd: Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents, "_WRITE_WITHIN_S", 0.5)
+    monkeypatch.setattr(coordinator, "_WRITE_WITHIN_S", 0.5)
     options = sshd.options()
     session = Connector(options).connect(sshd.target(options))
     (host,) = local_hosts(1)

@@ -10,7 +10,7 @@ import pytest
 
 from plink.probes.errors import HostError
 from plink.probes.paired_rounds import Silence, measure_rounds
-from plink.probes.remote.processes import Running
+from plink.probes.remote.session import Running
 from plink.probes.samples import More, PairLoss, RttReading, no_more
 from support.jobs import echo_job
 from support.local_hosts import ListSink, local_hosts

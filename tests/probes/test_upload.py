@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from plink.probes.echo.agents import ECHO_AGENT, Agents
+from plink.probes.echo.coordinator import ECHO_AGENT, Agents
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.hostlist import ListedHost

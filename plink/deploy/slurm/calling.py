@@ -18,8 +18,7 @@ from plink.base.progress import ProgressListener
 from plink.deploy.slurm.allocation import Allocation, step_words
 from plink.probes.calls.listener import Callers, gather
 from plink.probes.options import ListenOptions
-from plink.probes.remote.processes import end_group
-from plink.probes.remote.session import last_line
+from plink.probes.remote.session import end_group, last_line
 
 _HANDSHAKES = 32
 _GOODBYE_S = 3.0

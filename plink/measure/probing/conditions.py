@@ -16,7 +16,7 @@ from plink.probes.condition import HostCondition, ProcessorTurns
 from plink.probes.errors import HostError
 from plink.probes.facts import shared_machines
 from plink.probes.reach import Reached, ReachedHost
-from plink.probes.remote.processes import for_each
+from plink.probes.remote.session import for_each
 
 TOOL = "shell"
 # Hosts that seem to get little of a processor, beside the others, are asked again so often in all.
