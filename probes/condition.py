@@ -139,7 +139,7 @@ def ask(session: Session, interface: str) -> HostCondition:
 
     Args:
         session: leads there.
-        interface: that carries its traffic.
+        interface: the interface that carries its traffic.
 
     Raises:
         HostError: it runs no POSIX shell, or the connection is gone.

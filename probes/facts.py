@@ -48,7 +48,7 @@ class HostFacts:
     """Facts that a host reports about itself.
 
     Args:
-        architecture: as `uname -m` has it.
+        architecture: output of `uname -m`.
         machine: what hosts on one kernel share (its boot id): containers and namespaces of one
             machine, not virtual machines. Empty where the host does not tell.
         cores: processors it may use, at least 1.

@@ -49,7 +49,7 @@ class ViaOptions:
     """Command template that reaches every host of a run.
 
     Args:
-        template: as `plink.probes.via.parse_template` takes it.
+        template: a command with `{host}` in it (`plink.probes.via.parse_template`).
         concurrency: commands that start at once.
         timeout_s: how long a host may take for its first answer; a job step or a pod takes seconds.
     """
@@ -67,7 +67,7 @@ class ListenOptions:
         host: the address to listen on; empty for all of this machine's.
         port: the port; 0 for a free one.
         secret: what all agents know, too.
-        wait_s: how long to wait for the hosts that are expected.
+        wait_s: seconds to wait for the hosts that are expected.
         concurrency: handshakes in flight.
     """
 
@@ -106,11 +106,11 @@ class RttOptions(ToolOptions):
 
     Args:
         count: probes per direction of a pair, each time it meets.
-        passes: how often a pair meets at most.
+        passes: largest number of times that a pair meets.
         extra_passes: whole passes beside those that pairs had in an earlier run.
         precision_percent: a pair whose passes disagree by no more meets twice; 0 for all passes of
             all pairs.
-        percentile: of the samples, the one that stands for a pair.
+        percentile: percentile of the samples that stands for a pair.
     """
 
     recorded = ("count", "passes", "precision_percent", "percentile")
@@ -177,8 +177,8 @@ class TraceOptions(ToolOptions):
     """Options of trace, which needs root and a Python with scapy on the hosts.
 
     Args:
-        count: how often a hop that does not answer is probed.
-        max_hops: how many hops away a host may be.
+        count: number of times that a hop without an answer is probed.
+        max_hops: largest number of hops to a host.
         remote_python: the Python on the hosts that has scapy.
         port: the UDP port that probes go to, where nothing should listen; 0 for `TRACE_PORT`.
     """
@@ -254,7 +254,7 @@ class MeasuringJob(Generic[Options_co]):
         ssh_concurrency: hosts worked on at once over SSH.
         adaptive: whether fewer pairs may be in flight where they disturb each other.
         more: the rounds of the next pass, asked once all of those before is measured.
-        left_s: how many seconds are left for transfers, asked by any thread. No transfer begins for
+        left_s: returns the seconds left for transfers; called by any thread. No transfer begins for
             which that is too short, and one that ends later does not count.
     """
 

@@ -56,7 +56,7 @@ class RouteReading:
     Args:
         source: index of the first host.
         destination: index of the last host.
-        hops: as traceroute counts: 1 within a segment.
+        hops: number of hops as traceroute counts them: 1 within a segment.
         routers: `hops` - 1 addresses, None for a router that does not show itself.
     """
 

@@ -35,7 +35,7 @@ class HostList:
     """Hosts of a list, with what the list knows about reaching them.
 
     Args:
-        hosts: in its order.
+        hosts: the hosts, in the order of the list.
         made_from: the hash of its file; None where it is in none.
         found: what the program whose list it is knows of them, or None.
     """
@@ -79,8 +79,8 @@ def read_hosts(path: str) -> HostList:
     """Return the hosts of a host list, inventory or cluster file.
 
     Args:
-        path: of the list; `@slurm` stands for the hosts of this Slurm job, and `KIND:WHERE` for
-            those that another program has (`plink.probes.inventories.kinds`).
+        path: path of the list; `@slurm` stands for the hosts of this Slurm job, and `KIND:WHERE`
+            for those that another program has (`plink.probes.inventories.kinds`).
 
     Raises:
         WrongUseError: the file cannot be read, or is one that plink wrote.

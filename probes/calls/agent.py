@@ -119,7 +119,7 @@ class Call:
     """Connection to plink, open until either end closes it.
 
     Args:
-        connection: that this host has opened.
+        connection: the connection that this host has opened.
         keys: keys of the secret.
         name: name of this host.
 
@@ -297,7 +297,7 @@ def serve(
         home: whom to call.
         say: told what changes.
         once: end after the first call in which the other end knew the secret.
-        wait_s: how long to call in vain, each time.
+        wait_s: seconds to call in vain, each time.
         pause: waits between calls, so many seconds.
 
     Raises:

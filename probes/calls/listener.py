@@ -169,7 +169,7 @@ class Callers:
     """Agents that have called, whose connections a run uses.
 
     Args:
-        options: how they were waited for.
+        options: address, secret and time limit of the calls.
         listener: which holds their calls.
     """
 
@@ -233,7 +233,7 @@ class CallOpener(Opener):
 
     Args:
         listener: where they call.
-        wait_s: how long it waits for those that are missing.
+        wait_s: seconds to wait for agents that have not called.
     """
 
     def __init__(self, listener: Listener, wait_s: float) -> None:

@@ -31,7 +31,7 @@ class Grants:
 
     Args:
         meetings: (round, leader, follower) in the order in which they should start.
-        most: how many may run at once.
+        most: number of meetings that may run at once.
         in_order: whether a host that waits for a busy partner takes no other meeting meanwhile.
     """
 

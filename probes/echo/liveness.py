@@ -83,8 +83,8 @@ class Reports:
 
     Args:
         schedule: whom each host meets.
-        within_s: how long a host may go on with a meeting that its partner has left.
-        all_within_s: how long all hosts together may end no meeting.
+        within_s: seconds for which a host may go on with a meeting that its partner has left.
+        all_within_s: seconds in which at least one host must end a meeting.
     """
 
     def __init__(self, schedule: Schedule, within_s: float, all_within_s: float) -> None:

@@ -85,8 +85,8 @@ class Effort:
     """Time that a meeting took at one of its ends, without the greeting.
 
     Args:
-        elapsed_us: how long it lasted.
-        run_us: of that, the agent's time on a processor.
+        elapsed_us: duration of the meeting in µs.
+        run_us: part of it that the agent spent on a processor.
         wait_us: and the time that it was ready to run, but had to wait for a processor; None where
             the kernel does not tell.
     """

@@ -14,7 +14,7 @@ class Schedule:
     Args:
         hosts: the number of hosts.
         wanted: the directed pairs to measure, of those in `rounds`.
-        rounds: who meets whom in which round.
+        rounds: pairs of hosts that meet in each round.
 
     A pair meets if either of its directions is wanted. The lower index leads.
     """

@@ -282,7 +282,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
     Args:
         listed: what it names.
         source: source of the list.
-        least: how many there have to be; one is enough where nothing is measured.
+        least: smallest number of hosts; one is enough where nothing is measured.
 
     Raises:
         HostListError: a host is listed twice, or there are too few, or too many.

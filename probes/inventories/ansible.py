@@ -94,8 +94,8 @@ class Inventory:
 
     Args:
         source: names it in errors.
-        hosts: by name, in the order of the file, each with its own variables.
-        groups: by name.
+        hosts: each host's own variables, by name, in the order of the file.
+        groups: the groups, by name.
     """
 
     source: str

@@ -81,7 +81,7 @@ class Connection:
     """Connection settings of a host in an inventory.
 
     Args:
-        host: as plink lists it.
+        host: the host as plink lists it.
         keys: files of private keys, in the order in which they are tried.
         unused: variables that plink passes over, because it does the same in its own way.
         unused_become: variables of privilege escalation, which plink does not use.

@@ -22,7 +22,7 @@ class FoundHosts:
     """Hosts of an inventory, with the default way to reach them.
 
     Args:
-        hosts: in the order of the program.
+        hosts: the hosts, in the order of the program.
         via: gives the template of the command that leads into them, in place of SSH; raises
             `HostListError` where only the user can say. None: SSH.
         identity_files: the private keys that the program has for them; none to leave it to the SSH

@@ -49,7 +49,7 @@ class HostListKind:
     """Kind of inventory.
 
     Args:
-        form: how it is named, as `slurm:JOB`.
+        form: spelling on the command line, such as `slurm:JOB`.
         about: which hosts these are, in a line.
         read: finds them, from what follows the colon.
     """
@@ -102,7 +102,7 @@ def find_hosts(named: str, read_file: ReadFile) -> FoundHosts | None:
     """Return the hosts of the inventory `KIND:WHERE`; None if the text names no kind.
 
     Args:
-        named: by the user.
+        named: host list as the user named it.
         read_file: gives the content of a file.
 
     Raises:

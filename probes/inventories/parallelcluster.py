@@ -70,8 +70,8 @@ def hosts_of(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
     """Return the compute nodes among instances, under their private addresses. Pure.
 
     Args:
-        instances: as `parse_instances` has them.
-        queue: whose nodes are meant; empty for all.
+        instances: instances from `parse_instances`.
+        queue: queue whose nodes are meant; empty for all.
         place: names the list in errors.
 
     Raises:

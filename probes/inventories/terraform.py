@@ -60,7 +60,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     """Return the hosts in the output of `terraform output -json`. Pure.
 
     Args:
-        content: that.
+        content: output of `terraform output -json`.
         place: names it in errors.
         name: name of the output; empty for the only one that lists hosts.
 

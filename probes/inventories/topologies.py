@@ -60,7 +60,7 @@ class Topology:
 
     Args:
         source: names it in messages.
-        paths: of every host, the names of switches or blocks, the widest first.
+        paths: names of the switches or blocks above each host, the widest first.
         doubles: hosts that the file has below two switches, with the names of both.
         domains: NVLink domain of each host that the file has in one: its block in topology.conf,
             or a label of its Kubernetes node.

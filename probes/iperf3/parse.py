@@ -35,9 +35,9 @@ class TransferReport:
     """Test as its receiver reported it.
 
     Args:
-        intervals: in order, at least one.
+        intervals: consecutive intervals, at least one.
         retransmits: TCP segments that the sender sent again; None where unknown.
-        cpu_percent: of one processor, what the sender's and the receiver's iperf3 used of it; 0
+        cpu_percent: what the sender's and the receiver's iperf3 used of one processor; 0
             where unknown.
     """
 

@@ -342,7 +342,7 @@ class StallGuard:
     """Watchdog thread for one thread's blocking writes.
 
     Args:
-        limit_s: how long a write may take.
+        limit_s: seconds that a write may take.
     """
 
     def __init__(self, limit_s: float) -> None:
@@ -475,8 +475,8 @@ def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: f
 
     Args:
         process: the leader of its group.
-        goodbye_s: how long it may take by itself.
-        terminate_s: how long after SIGTERM, before SIGKILL.
+        goodbye_s: seconds that it may take by itself.
+        terminate_s: seconds from SIGTERM to SIGKILL.
     """
     for limit_s, number in (goodbye_s, signal.SIGTERM), (terminate_s, signal.SIGKILL):
         with suppress(subprocess.TimeoutExpired):

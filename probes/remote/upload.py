@@ -105,7 +105,7 @@ def start_words(
     """Return the command that starts an uploaded program if it is unmodified.
 
     Args:
-        program, folder: as uploaded.
+        program, folder: the program and the folder that were uploaded.
         arguments: arguments of the program.
         start: what the shell there does in the end (`EXEC`).
     """

@@ -60,7 +60,7 @@ class TailPipe(BufferedPipe):  # type: ignore[type-arg]  # generic in the stubs 
     sending when its window is full; one that does not still fills no memory.
 
     Args:
-        most_bytes: how many are kept.
+        most_bytes: number of bytes to keep.
     """
 
     def __init__(self, most_bytes: int) -> None:

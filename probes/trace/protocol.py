@@ -50,7 +50,7 @@ class ProbeAnswer:
         is_echo: the probe was an ICMP echo request, and not UDP.
         ttl: the probe's time to live.
         address: the sender of the answer.
-        icmp_type, icmp_code: of the answer.
+        icmp_type, icmp_code: ICMP type and code of the answer.
     """
 
     is_echo: bool
@@ -170,8 +170,8 @@ class TraceLimits:
     Args:
         port: the UDP port of the probes, at both ends.
         max_hops: the largest time to live.
-        wait_s: how long an answer may take.
-        interval_s: how far probes of one host are apart: routers limit how many errors they send.
+        wait_s: seconds that an answer may take.
+        interval_s: seconds between a host's probes: routers limit how many errors they send.
     """
 
     port: int

@@ -83,8 +83,8 @@ class PairTurns:
 
     Args:
         wanted: the directed pairs to trace, of those in `rounds`.
-        rounds: in which order.
-        most: how many may be traced at once.
+        rounds: rounds of pairs, which give the order.
+        most: number of pairs that may be traced at once.
     """
 
     def __init__(self, wanted: Wanted, rounds: Rounds, most: int) -> None:

@@ -40,7 +40,7 @@ def may_be_more(
 
     Args:
         groups: indices of the hosts of each group.
-        carried: of a group and whether it sends, what was measured in Gbit/s, where it was.
+        carried: measured rate in Gbit/s by group and whether it sent.
     """
     sends = exchange.sends
     known = KnownRates(
@@ -82,7 +82,7 @@ def is_lower_bound(
 
     Args:
         rates: the transfers, and what each achieved in Gbit/s.
-        beside: those of other groups that ran meanwhile in the same direction.
+        beside: transfers of other groups that ran meanwhile in the same direction.
     """
     of_member: dict[int, float] = defaultdict(float)
     of_partner: dict[int, float] = defaultdict(float)

@@ -106,7 +106,7 @@ class SimultaneousTransfers:
         options: what is the same for all transfers; its port is the first where servers listen.
         on_host_lost: called for a host that cannot take part, or is lost later.
         silence_s: seconds of silence after which a host is given up.
-        left_s: how many seconds are left for transfers, asked by any thread.
+        left_s: returns the seconds that are left for transfers; called by any thread.
         ssh_concurrency: hosts that are asked for iperf3 at once.
     """
 

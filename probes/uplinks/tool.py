@@ -60,8 +60,8 @@ def measure_links(
     Where that is more than a machine that hosts share bears, again so many at a time.
 
     Args:
-        rounds: of transfers, from the first host to the second; each host sends to one at most and
-            receives from one at most.
+        rounds: rounds of transfers, from the first host to the second; each host sends to one at
+            most and receives from one at most.
         duration_s: duration of a transfer, in s.
         concurrency: transfers at a time where the hosts' machine is the limit.
     """
@@ -237,8 +237,8 @@ def measure_both_ways(
         transfers: the hosts.
         groups: indices of the hosts of each group; at least two groups, none empty.
         group: index of the one in question.
-        duration_s: of the transfers; those that do not run together are tried again, and longer.
-        enough_gbit_s: of less the most of several tries counts.
+        duration_s: seconds of a transfer; transfers that do not overlap are repeated, and longer.
+        enough_gbit_s: rate below which the best of several tries counts.
 
     Returns:
         None where one failed each time, or they never ran together.

@@ -121,9 +121,9 @@ class DistanceChange:
 
     Args:
         hosts: indices, ascending.
-        pairs: how many pairs of one of them with another host were compared.
-        longer: how many of these take longer now.
-        shorter: how many take less long.
+        pairs: number of pairs of one of them with another host that were compared.
+        longer: number of these pairs that take longer now.
+        shorter: number of these pairs that take less long now.
         longer_factor: new over old round-trip time of those that take longer, beyond the common
             factor: the median; None where there are none.
         shorter_factor: the same of those that take less long.
@@ -381,7 +381,7 @@ def measure_and_judge(
         file: what its unchanged pairs are expected to take.
         is_comparable: (N, N) which pairs can be measured again.
         measure: measures pairs in both directions, (N, N) in µs, NaN where it could not.
-        partners: of every host, how many are measured again at least.
+        partners: least number of partners with which each host is measured again.
         seed: decides which.
 
     Returns:

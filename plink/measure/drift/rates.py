@@ -150,7 +150,8 @@ class RateChange:
         name: name of the host, or of the group whose uplink it is.
         is_uplink: it is a group's.
         sends: what it sends changed; else what it receives.
-        file_gbit_s, now_gbit_s: of the transfer that shows it best, of an uplink of all its hosts.
+        file_gbit_s, now_gbit_s: rate of the transfer that shows it best; of an uplink, the rate of
+            all its hosts.
     """
 
     name: str
@@ -330,7 +331,7 @@ def nearer_uplinks(
 
     Args:
         uplinks: uplinks of the file.
-        first, second: in Gbit/s, above zero.
+        first, second: rates in Gbit/s, above zero.
     """
     known: dict[Way, float | None] = {}
     for uplink in uplinks:

@@ -79,7 +79,7 @@ def latencies(
 
     Args:
         top: the whole description.
-        hosts, groups, rows: of it.
+        hosts, groups, rows: hosts, groups and rows of the description.
         is_limited: whether it says what links carry, on which a latency not said is zero.
 
     Raises:

@@ -68,7 +68,7 @@ class Values:
 
     Args:
         columns: one, or one for every run.
-        heading: of the first.
+        heading: heading of the first column.
         unit: unit of the numbers; None where only the cells may name it.
         factor: what the numbers are multiplied by (2 for one way of a round trip).
     """
@@ -84,11 +84,11 @@ class Columns:
     """Columns of a list of pairs, by their meaning.
 
     Args:
-        ends: of the two hosts.
+        ends: columns of the two hosts.
         is_both_ways: whether a row is of both directions.
         times, rates: None where there are none.
-        size: that of message sizes, or None.
-        status: that which says whether a row was measured, or None.
+        size: column of message sizes, or None.
+        status: column that says whether a row was measured, or None.
         notes: what a reader should know of how the headings were understood.
     """
 
@@ -149,7 +149,7 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     Args:
         headings: headings of the columns.
         source: what errors call the file.
-        unit: that of numbers whose heading names none; None where none was given.
+        unit: unit of numbers whose heading names none; None where none was given.
 
     Raises:
         WrongUseError: no ends, nothing measured, no unit, or one that may be two.

@@ -61,7 +61,7 @@ class _NcclRun:
     """Run of one test: the hosts of its ranks, and its result rows.
 
     Args:
-        processes: by rank, what the log says of its process.
+        processes: what the log says of each rank's process.
         ends: the closing lines that it printed.
         ranks_twice: ranks that two processes have.
         wrong: the greatest number of elements with a wrong result.

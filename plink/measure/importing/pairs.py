@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.base.log_prefixes import strip_prefixes
 from plink.base.replacing import replace
 from plink.base.size import format_size
 from plink.base.text import brief
@@ -44,7 +43,7 @@ class Message:
 
     Args:
         size_bytes: size of the message, in bytes.
-        time_us: of one message, or what the benchmark calls its time.
+        time_us: time of one message, or what the benchmark calls its time.
         gbit_s: bandwidth.
     """
 
@@ -121,9 +120,9 @@ class SkippedPart:
     Args:
         place: where it begins.
         reason: why, to follow `this run`.
-        hosts: those that it was on.
+        hosts: the hosts that it was on.
         hint: what to do about it.
-        kind: that of a failure (`Failure`), or None.
+        kind: kind of the failure (`Failure`), or None.
         what: what it is: a run, or a row.
     """
 
@@ -145,7 +144,7 @@ class Readings:
         left_out: runs without a result: failures of their pairs, notes where there is no pair.
         rtt_notes: what a reader of the times should know.
         notes: what was left aside, as sentences.
-        hosts: those that come first, by name.
+        hosts: names of the hosts that come first.
         are_samples: whether several times of a pair are its samples; else the least one counts.
     """
 
@@ -315,15 +314,6 @@ def number(text: str, place: str) -> float:
     if not math.isfinite(found):
         raise WrongUseError(f"{place}: {brief(text)} is too large a number")
     return found
-
-
-def read_log_text(content: bytes, source: str) -> str:
-    """Return the text of a log without the prefixes that launchers add to lines.
-
-    Raises:
-        WrongUseError: it is not text in UTF-8.
-    """
-    return strip_prefixes(decode_text(content, source))
 
 
 def decode_text(content: bytes, source: str) -> str:

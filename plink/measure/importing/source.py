@@ -186,7 +186,7 @@ class ImportOptions:
     """Options of importing other programs' measurements.
 
     Args:
-        unit: of numbers that a file names no unit of, in any spelling; None where none was given.
+        unit: unit of numbers whose file names none, in any spelling; None where none was given.
         percentile: which percentile of a pair's samples the times stand for.
         size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
     """
@@ -248,7 +248,7 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
 
     Args:
         paths: paths of files and folders.
-        options: how they are taken.
+        options: units, percentile and message size to use.
 
     Raises:
         WrongUseError: a file is of another kind, or none holds a measurement.

@@ -41,12 +41,12 @@ class CheckResult:
     """Result of measuring some pairs of a cluster again.
 
     Args:
-        hosts: how many were reached.
+        hosts: number of hosts that were reached.
         judgement: judgement of the readings; its indices are the file's.
         moved: hosts whose traffic address is not the file's: name to the file's and the new one.
         unreachable: hosts of the file that were not reached, and why.
         failures: hosts and pairs that were reached but could not be measured, and why.
-        seconds: how long the probing itself took.
+        seconds: duration of the probing itself.
         rates: what transfers have shown; None where the file holds nothing to compare with.
         not_checked: what else the file holds and was not measured again, a clause each.
     """
@@ -144,7 +144,7 @@ def check(
         cluster: what is checked.
         file: what its unchanged pairs are expected to take.
         request: how to measure; its hosts are the cluster's, its seed decides which pairs.
-        partners: of every host, how many are measured again.
+        partners: number of partners with which each host is measured again.
         transfers_s: seconds that transfers may take; 0 for none.
 
     Raises:

@@ -96,7 +96,7 @@ class TransfersAgain:
     """Repeated transfers between the reached hosts of a cluster.
 
     Args:
-        cluster: whose file it is.
+        cluster: the cluster whose file is checked.
         hosts: hosts of it, that were reached.
         silence_s: a transfer is given up after so many seconds without data.
         seed: decides among hosts that are alike.
@@ -297,7 +297,7 @@ class RatesResult:
         is_changed: the file no longer describes the rates.
         not_checked: what the file holds and was not measured again, a clause each.
         failures: what could not be measured, and why.
-        seconds: how long the transfers took.
+        seconds: duration of the transfers.
     """
 
     hosts: Sequence[str] = ()

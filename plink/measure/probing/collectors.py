@@ -67,7 +67,7 @@ class Collector(ABC, Generic[Reading]):
 
     Args:
         cluster: the hosts, in the order of every matrix, and what is kept of earlier runs.
-        measured: of each host that takes part in the run, in the run's order, its index there.
+        measured: index in the cluster of each host of the run, in the run's order.
         on_settled: called after each direction of a pair that was read or given up.
         on_remark: given what a user should know of the run as a whole.
     """
@@ -293,7 +293,7 @@ class RttCollector(Collector[RttReading]):
 
     Args:
         cluster, measured, callbacks: as `Collector` has them.
-        percentiles: those that are kept.
+        percentiles: percentiles to keep.
     """
 
     quantity: ClassVar[Quantity] = "rtt"

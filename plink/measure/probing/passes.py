@@ -333,10 +333,10 @@ class Visits:
 
     Args:
         collector: takes what the run reads.
-        measured: of each host of the run its index in the cluster.
+        measured: index in the cluster of each host of the run.
         rounds: rounds of pairs that the run is to measure.
         wanted: directions of them that the tool measures first.
-        options: how often pairs meet.
+        options: limits of the passes.
         policy: what the readings are for.
         following: chooses further pairs for the first pass; None where `rounds` are all.
         on_pass: told of each further pass: its number, and of how many directions it is.

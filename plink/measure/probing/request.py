@@ -35,9 +35,9 @@ class ProbeRequest:
         hosts: the hosts to measure.
         made_from: the hash of the host list.
         options: options of the tool that measures, and so which tool that is.
-        timeout_s: how long a host may be silent before it is given up.
-        rounds: of the tournament, at least 2; `FOLLOWED_ROUNDS` for pairs that the readings ask
-            for; None for all.
+        timeout_s: seconds of silence after which a host is given up.
+        rounds: rounds of the tournament, at least 2; `FOLLOWED_ROUNDS` for pairs that the readings
+            ask for; None for all.
         seed: decides which rounds, where not all are asked for, and in what order pairs meet again.
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
@@ -45,7 +45,7 @@ class ProbeRequest:
         way: how hosts are reached.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
-        left_s: how many seconds are left for transfers, asked by any thread.
+        left_s: returns the seconds that are left for transfers; called by any thread.
     """
 
     hosts: Sequence[ListedHost]
@@ -107,7 +107,7 @@ def resume_options(
     Args:
         earlier: the cluster that was measured; None to begin.
         source: what errors call its file.
-        tool: that is to measure.
+        tool: name of the tool that is to measure.
         given: the fields of the tool's options that are asked for.
         network, interface, rounds, seed: what else is; None for as earlier.
 

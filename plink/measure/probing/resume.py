@@ -29,7 +29,7 @@ class ResumeState:
 
     Args:
         cluster: the hosts that were reached now or measured earlier, and what is kept of that.
-        absent: those of them that could not be reached now.
+        absent: hosts of the cluster that could not be reached now.
         moves: what a reader should know of hosts at other addresses than before.
     """
 

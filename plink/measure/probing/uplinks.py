@@ -101,7 +101,7 @@ class UplinkCollector:
     Args:
         names: names of the hosts of the run.
         groups: names of the groups, and of each the hosts of the run that are in it.
-        kept: by the name of its group, what an earlier run measured.
+        kept: uplinks that an earlier run measured, by the name of the group.
     """
 
     def __init__(
