@@ -37,8 +37,15 @@ from plink.probes.options import EchoOptions, MeasuringJob
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import HostPrograms, OutputEnded, RemoteProcess, run_on_all
 from plink.probes.remote.upload import EXEC, Program, start_words, upload
-from plink.probes.samples import HostLoss, More, PairLoss, RemarkableSink, Rounds, RttReading
-from plink.probes.suspicion import Suspicion
+from plink.probes.samples import (
+    HostLoss,
+    More,
+    PairLoss,
+    RemarkableSink,
+    Rounds,
+    RttReading,
+    Suspicion,
+)
 
 
 @dataclass(frozen=True)

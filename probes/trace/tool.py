@@ -11,8 +11,7 @@ from plink.probes.errors import HostError, OptionError, clean
 from plink.probes.options import TRACE_PORT, MeasuringJob, TraceOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import HostPrograms, OutputEnded, RemoteProcess, run_on_all
-from plink.probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Wanted
-from plink.probes.suspicion import Suspicion
+from plink.probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Suspicion, Wanted
 from plink.probes.trace.protocol import (
     Ready,
     Route,

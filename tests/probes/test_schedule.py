@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from plink.probes.echo.grants import Grant, Grants
 from plink.probes.echo.schedule import Schedule
 from plink.probes.rounds import round_robin
-from plink.probes.suspicion import Suspicion
+from plink.probes.samples import Suspicion
 from support.pairs import all_pairs
 
 
