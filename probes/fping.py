@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from plink.probes.errors import HostError, clean
-from plink.probes.options import FpingOptions, MeasuringJob
+from plink.probes.options import FpingOptions
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
 from plink.probes.remote.session import (
     MAX_OUTPUT,
@@ -15,7 +15,7 @@ from plink.probes.remote.session import (
     posix_command,
     run_on_all,
 )
-from plink.probes.samples import PairLoss, RttReading, Sink
+from plink.probes.samples import MeasuringJob, PairLoss, RttReading, Sink
 
 _SET_PATH = "PATH=$PATH:/usr/sbin:/sbin; "
 # fping allows users who are not root no shorter period between probes of one target.

@@ -1,4 +1,4 @@
-"""Options of a run: of its measuring tool, and of the way to its hosts; the job of a tool.
+"""Options of a run: of its measuring tool, and of the way to its hosts.
 
 A tool's options are one frozen class: the command line makes it, the cluster file records it, the
 tool on the hosts gets it. Nothing heavy is imported, so that all tools can be listed at once.
@@ -6,17 +6,12 @@ tool on the hosts gets it. Nothing heavy is imported, so that all tools can be l
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from plink.probes.dpdk.nics import Nic
-from plink.probes.samples import More, Rounds, Wanted, no_more
-
-if TYPE_CHECKING:
-    from plink.probes.reach import ReachedHost
+from plink.probes.nics import Nic
 
 
 @dataclass(frozen=True)
@@ -206,7 +201,7 @@ class TransferOptions(ToolOptions):
         port: the TCP port of the servers, of uplinks the first one; 0 for any.
     """
 
-    recorded = ("duration_s", "streams", "congestion")
+    recorded: ClassVar[tuple[str, ...]] = ("duration_s", "streams", "congestion")
     duration_s: int | None = None
     streams: int = 1
     congestion: str | None = None
@@ -232,39 +227,3 @@ class Iperf3Options(TransferOptions):
 
 
 Options = TypeVar("Options", bound=ToolOptions)
-Options_co = TypeVar("Options_co", bound=ToolOptions, covariant=True)
-
-
-def no_limit() -> float:
-    """Return infinity: the default of the seconds that are left for transfers."""
-    return math.inf
-
-
-@dataclass(frozen=True)
-class MeasuringJob(Generic[Options_co]):
-    """Everything that a measuring tool is given for one run.
-
-    Args:
-        hosts: the N hosts of the run, all reached.
-        wanted: directed pairs of them to measure, by index.
-        rounds: disjoint pairs that may meet at the same time.
-        options: the tool's own.
-        timeout_s: seconds of silence after which a host is given up.
-        concurrency: pairs in flight.
-        ssh_concurrency: hosts worked on at once over SSH.
-        adaptive: whether fewer pairs may be in flight where they disturb each other.
-        more: the rounds of the next pass, asked once all of those before is measured.
-        left_s: returns the seconds left for transfers; called by any thread. No transfer begins for
-            which that is too short, and one that ends later does not count.
-    """
-
-    hosts: Sequence[ReachedHost]
-    wanted: Wanted
-    rounds: Rounds
-    options: Options_co
-    timeout_s: float
-    concurrency: int
-    ssh_concurrency: int = 16
-    adaptive: bool = False
-    more: More = no_more
-    left_s: Callable[[], float] = no_limit

@@ -12,9 +12,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
 from plink.probes.errors import HostError
-from plink.probes.options import MeasuringJob
 from plink.probes.remote.session import Running, for_each
-from plink.probes.samples import HostLoss, PairLoss, Sink, Suspicion
+from plink.probes.samples import HostLoss, MeasuringJob, PairLoss, Sink, Suspicion
 
 Reading = TypeVar("Reading")
 Reading_co = TypeVar("Reading_co", covariant=True)

@@ -1,11 +1,17 @@
-"""Results of measuring a pair of hosts, for all tools, and hosts that no other can reach. Pure."""
+"""Job and results of a measuring tool, the same for all tools; hosts that no other can reach."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from plink.probes.options import ToolOptions
+
+if TYPE_CHECKING:
+    from plink.probes.reach import ReachedHost
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,44 @@ More = Callable[[], Rounds]
 def no_more() -> Rounds:
     """Return no further rounds, so that every pair meets once."""
     return ()
+
+
+Options_co = TypeVar("Options_co", bound=ToolOptions, covariant=True)
+
+
+def no_limit() -> float:
+    """Return infinity: the default of the seconds that are left for transfers."""
+    return math.inf
+
+
+@dataclass(frozen=True)
+class MeasuringJob(Generic[Options_co]):
+    """Everything that a measuring tool is given for one run.
+
+    Args:
+        hosts: the N hosts of the run, all reached.
+        wanted: directed pairs of them to measure, by index.
+        rounds: disjoint pairs that may meet at the same time.
+        options: the tool's own.
+        timeout_s: seconds of silence after which a host is given up.
+        concurrency: pairs in flight.
+        ssh_concurrency: hosts worked on at once over SSH.
+        adaptive: whether fewer pairs may be in flight where they disturb each other.
+        more: the rounds of the next pass, asked once all of those before is measured.
+        left_s: returns the seconds left for transfers; called by any thread. No transfer begins for
+            which that is too short, and one that ends later does not count.
+    """
+
+    hosts: Sequence[ReachedHost]
+    wanted: Wanted
+    rounds: Rounds
+    options: Options_co
+    timeout_s: float
+    concurrency: int
+    ssh_concurrency: int = 16
+    adaptive: bool = False
+    more: More = no_more
+    left_s: Callable[[], float] = no_limit
 
 
 class Suspicion:

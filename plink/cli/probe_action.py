@@ -36,7 +36,7 @@ from plink.measure.probing.tools import TAKEN_BY, TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.calls.listener import Callers, gather
-from plink.probes.dpdk.nics import Nic, parse_nics
+from plink.probes.nics import Nic, parse_nics
 from plink.probes.options import SSH, ListenOptions
 from plink.probes.reach import Way
 

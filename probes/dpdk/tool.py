@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from plink.probes.dpdk.nics import Nic
 from plink.probes.echo import coordinator
 from plink.probes.echo.coordinator import AgentProgram
-from plink.probes.options import DpdkOptions, MeasuringJob
+from plink.probes.nics import Nic
+from plink.probes.options import DpdkOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.upload import EXEC
-from plink.probes.samples import RemarkableSink, RttReading
+from plink.probes.samples import MeasuringJob, RemarkableSink, RttReading
 
 # Each end of a pair polls: on one core they would wait for each other's time slice.
 CORES_PER_PAIR = 2

@@ -33,12 +33,13 @@ from plink.probes.echo.protocol import (
 from plink.probes.echo.readings import DISTURBED, Delivery
 from plink.probes.echo.schedule import Schedule
 from plink.probes.errors import HostError, OptionError
-from plink.probes.options import EchoOptions, MeasuringJob
+from plink.probes.options import EchoOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import HostPrograms, OutputEnded, RemoteProcess, run_on_all
 from plink.probes.remote.upload import EXEC, Program, start_words, upload
 from plink.probes.samples import (
     HostLoss,
+    MeasuringJob,
     More,
     PairLoss,
     RemarkableSink,

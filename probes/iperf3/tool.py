@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from plink.probes.errors import HostError
 from plink.probes.iperf3.parse import received_gbit_s
 from plink.probes.iperf3.transfers import End, TransferError, Transfers, find_ends
-from plink.probes.options import Iperf3Options, MeasuringJob
+from plink.probes.options import Iperf3Options
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
-from plink.probes.samples import BandwidthReading, PairLoss, Sink
+from plink.probes.samples import BandwidthReading, MeasuringJob, PairLoss, Sink
 
 # TCP needs a while to find its rate, and the queues on the way to fill: the first part of a test
 # does not count.

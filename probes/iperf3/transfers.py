@@ -18,7 +18,7 @@ from plink.probes.iperf3.parse import (
     parse_report,
     parse_version,
 )
-from plink.probes.options import TransferOptions, no_limit
+from plink.probes.options import TransferOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import (
     LimitedOutput,
@@ -28,6 +28,7 @@ from plink.probes.remote.session import (
     posix_command,
     run_on_all,
 )
+from plink.probes.samples import no_limit
 
 # `-1`, which ends a server after one test, came with it.
 OLDEST: Version = (3, 1)

@@ -8,10 +8,19 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from plink.probes.errors import HostError, OptionError, clean
-from plink.probes.options import TRACE_PORT, MeasuringJob, TraceOptions
+from plink.probes.options import TRACE_PORT, TraceOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import HostPrograms, OutputEnded, RemoteProcess, run_on_all
-from plink.probes.samples import HostLoss, PairLoss, Rounds, RouteReading, Sink, Suspicion, Wanted
+from plink.probes.samples import (
+    HostLoss,
+    MeasuringJob,
+    PairLoss,
+    Rounds,
+    RouteReading,
+    Sink,
+    Suspicion,
+    Wanted,
+)
 from plink.probes.trace.protocol import (
     Ready,
     Route,

@@ -22,9 +22,9 @@ from plink.probes.iperf3.transfers import (
     Transfers,
     find_ends,
 )
-from plink.probes.options import TransferOptions, no_limit
+from plink.probes.options import TransferOptions
 from plink.probes.reach import ReachedHost
-from plink.probes.samples import HostLoss
+from plink.probes.samples import HostLoss, no_limit
 from plink.probes.uplinks.plan import slots
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from benchkit.readings import TimedSink, both_directions
 from benchkit.report import Report
 from plink.measure.probing.passes import arrange_rounds
 from plink.probes.echo import coordinator
-from plink.probes.options import EchoOptions, MeasuringJob
+from plink.probes.options import EchoOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
-from plink.probes.samples import Rounds
+from plink.probes.samples import MeasuringJob, Rounds
 
 EXAMPLE = "--racks 2 --hosts 4 --passes 6"
 QUICK = "--racks 2 --hosts 2 --passes 5"

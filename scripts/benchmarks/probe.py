@@ -21,9 +21,10 @@ from benchkit.report import Report, spread
 from plink.files import cluster as cluster_file
 from plink.files.matrices import Matrix
 from plink.probes.echo import coordinator
-from plink.probes.options import EchoOptions, MeasuringJob
+from plink.probes.options import EchoOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
+from plink.probes.samples import MeasuringJob
 
 EXAMPLE = "--racks 8 --hosts 8 --seeds 1 --runs echo"
 QUICK = "--racks 2 --hosts 2 --seeds 1 --runs echo"

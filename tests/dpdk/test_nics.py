@@ -14,9 +14,9 @@ from plink.base.errors import WrongUseError
 from plink.cli.probe_action import read_nics
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.tools import TOOLS
-from plink.probes.dpdk.nics import Nic, parse_nics
 from plink.probes.errors import OptionError
 from plink.probes.hosts.hostlist import ListedHost
+from plink.probes.nics import Nic, parse_nics
 from plink.probes.options import DpdkOptions
 from support.plink_command import plink_here
 

@@ -14,9 +14,9 @@ import pytest
 
 from plink.probes.iperf3 import transfers
 from plink.probes.iperf3.tool import measure
-from plink.probes.options import Iperf3Options, no_limit
+from plink.probes.options import Iperf3Options
 from plink.probes.reach import ReachedHost
-from plink.probes.samples import BandwidthReading
+from plink.probes.samples import BandwidthReading, no_limit
 from support.jobs import job_of
 from support.local_hosts import ListSink
 from support.local_shell import ShellSession, program, shell_hosts

@@ -15,8 +15,8 @@ from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.iperf3.parse import Interval, TransferReport
 from plink.probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
-from plink.probes.options import Iperf3Options, no_limit
-from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
+from plink.probes.options import Iperf3Options
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, no_limit
 from plink.probes.uplinks import simultaneous, tool
 from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange
 from plink.probes.uplinks.simultaneous import SimultaneousTransfers

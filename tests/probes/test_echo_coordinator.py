@@ -12,6 +12,7 @@ import pytest
 
 from plink.probes.echo import coordinator
 from plink.probes.reach import ReachedHost
+from plink.probes.remote import session as remote_session
 from support.jobs import echo_job
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
@@ -76,7 +77,7 @@ def test_an_agent_that_freezes_is_given_up(
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.3)
     monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 1.5)
     # Nobody waits for the end of what was given up.
-    monkeypatch.setattr(coordinator, "_EXIT_WAIT_S", 1000.0)
+    monkeypatch.setattr(remote_session, "_EXIT_WITHIN_S", 1000.0)
     hosts = local_hosts(6)
     freeze = signal.SIGSTOP
     sink = ListSink(on_reading=lambda n: n == 4 and agent_of(hosts[2]).send_signal(freeze))

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from plink.probes.echo import coordinator
+from plink.probes.remote import session as remote_session
 from plink.probes.remote.session import OutputEnded, RemoteProcess, Session
 from plink.probes.ssh.connect import Connector
 from plink.probes.ssh.session import TailPipe
@@ -48,7 +49,7 @@ def run(
     monkeypatch.setattr(coordinator, "_BIND_WAIT_S", 2.0)
     monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.5)
-    monkeypatch.setattr(coordinator, "_EXIT_WAIT_S", 0.3)
+    monkeypatch.setattr(remote_session, "_EXIT_WITHIN_S", 0.3)
     options = sshd.options()
     with_ssh: list[Session] = []
 
@@ -144,7 +145,7 @@ def test_it_lives_and_reports_nothing(
 def test_a_host_that_takes_no_input_is_given_up(
     sshd: Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator, "_WRITE_WITHIN_S", 0.5)
+    monkeypatch.setattr(remote_session, "_WRITE_WITHIN_S", 0.5)
     options = sshd.options()
     session = Connector(options).connect(sshd.target(options))
     (host,) = local_hosts(1)

@@ -17,9 +17,9 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.measure.importing.source import import_matrix
 from plink.measure.probing import request, run
-from plink.probes.options import MeasuringJob, SshOptions
+from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
-from plink.probes.samples import BandwidthReading, RttReading, Sink
+from plink.probes.samples import BandwidthReading, MeasuringJob, RttReading, Sink
 from plink.probes.ssh.connect import SshOpener
 from support.plink_command import parse_command, read_json
 from support.reached import reached_host

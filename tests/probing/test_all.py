@@ -19,9 +19,9 @@ from plink.files.cluster import Cluster
 from plink.measure.probing import request
 from plink.measure.probing import uplinks as uplinks_run
 from plink.measure.probing.tools import TOOLS
-from plink.probes.options import MeasuringJob, SshOptions
+from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
-from plink.probes.samples import HostLoss, RttReading, Sink
+from plink.probes.samples import HostLoss, MeasuringJob, RttReading, Sink
 from plink.probes.ssh.connect import SshOpener
 from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange, plan_flows
 from plink.probes.uplinks.tool import UplinkSink

@@ -17,9 +17,9 @@ from plink.cli import probe_action
 from plink.cli.progress import StageProgress
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request, run
-from plink.probes.options import MeasuringJob, SshOptions
+from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
-from plink.probes.samples import PairLoss, RttReading, Sink
+from plink.probes.samples import MeasuringJob, PairLoss, RttReading, Sink
 from plink.probes.ssh.connect import SshOpener
 from support.plink_command import parse_command
 from support.reached import reached_host

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from plink.probes.options import EchoOptions, MeasuringJob, Options
+from plink.probes.options import EchoOptions, Options
 from plink.probes.reach import ReachedHost
 from plink.probes.rounds import round_robin
+from plink.probes.samples import MeasuringJob
 from support.pairs import all_pairs
 
 

@@ -17,14 +17,9 @@ from plink.measure.probing.tools import TOOLS, option_changed_error
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork
 from plink.probes.hosts.hostlist import ListedHost
-from plink.probes.options import (
-    STANDARD_PERCENTILES,
-    EchoOptions,
-    SshOptions,
-    ToolOptions,
-    no_limit,
-)
+from plink.probes.options import STANDARD_PERCENTILES, EchoOptions, SshOptions, ToolOptions
 from plink.probes.reach import Reached, Way, reach
+from plink.probes.samples import no_limit
 
 
 @dataclass(frozen=True)

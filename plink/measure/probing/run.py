@@ -38,9 +38,9 @@ from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
 from plink.probes.facts import most_pairs, shared_machines
 from plink.probes.hosts.address import describe_choices
-from plink.probes.options import MeasuringJob, RttOptions
+from plink.probes.options import RttOptions
 from plink.probes.reach import Reached, ReachedHost
-from plink.probes.samples import Rounds, Wanted, no_more
+from plink.probes.samples import MeasuringJob, Rounds, Wanted, no_more
 
 
 @dataclass(frozen=True)

@@ -21,17 +21,17 @@ from plink.measure.probing.limits import (
     MAX_PASSES,
     MAX_STREAMS,
 )
-from plink.probes.dpdk.nics import parse_nics
+from plink.probes.nics import parse_nics
 from plink.probes.options import (
     DpdkOptions,
     EchoOptions,
     FpingOptions,
     Iperf3Options,
-    MeasuringJob,
     Options,
     TraceOptions,
     TransferOptions,
 )
+from plink.probes.samples import MeasuringJob
 
 if TYPE_CHECKING:
     from plink.files.hosts import Group

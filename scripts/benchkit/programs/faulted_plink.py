@@ -17,9 +17,8 @@ from labkit.faults import Injector, from_json
 from plink import cli
 from plink.base.replacing import replace
 from plink.measure.probing.tools import TOOLS, Measure
-from plink.probes.options import MeasuringJob
 from plink.probes.reach import ReachedHost
-from plink.probes.samples import PairLoss, Rounds, Wanted
+from plink.probes.samples import MeasuringJob, PairLoss, Rounds, Wanted
 
 
 class RoundsBegun:
