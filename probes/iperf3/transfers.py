@@ -208,7 +208,8 @@ class Transfers(Running):
                 with self.prepare(
                     sender, receiver, port, duration_s, timeout_divisor=timeout_divisor
                 ) as run_test:
-                    return run_test()
+                    report: TransferReport = run_test()
+                    return report
             except PortTakenError as error:
                 taken = error
         raise TransferError(str(taken))
