@@ -173,10 +173,10 @@ def take_turns(session: Session) -> ProcessorTurns:
         HostError: the connection is gone.
     """
     text = session.run(posix_command(_SPIN)).stdout.decode(errors="replace")
-    return ProcessorTurns(best_share(text), throttled_share(text))
+    return ProcessorTurns(find_best_share(text), compute_throttled_share(text))
 
 
-def throttled_share(text: str) -> float | None:
+def compute_throttled_share(text: str) -> float | None:
     """Return the share of scheduling periods in which the cgroup was throttled."""
     counts: dict[str, int] = {}
     for line in text.splitlines():
@@ -192,7 +192,7 @@ def throttled_share(text: str) -> float | None:
     return min(1.0, max(0.0, stopped / periods)) if periods >= _LEAST_PERIODS else None
 
 
-def best_share(text: str) -> float | None:
+def find_best_share(text: str) -> float | None:
     """Return the greatest share of its time that a busy loop ran: a line each, both in ns."""
     shares = []
     for line in text.splitlines():

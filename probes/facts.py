@@ -155,7 +155,7 @@ def _parse_address(interface: str, text: str) -> InterfaceAddress | None:
     return InterfaceAddress(interface, address, prefix) if is_address(address) else None
 
 
-def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
+def limit_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
     """Return how many pairs can be measured at once without disturbing each other.
 
     Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
@@ -172,7 +172,7 @@ def most_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
     return most
 
 
-def shared_machines(facts: Sequence[HostFacts]) -> int:
+def count_sharing_hosts(facts: Sequence[HostFacts]) -> int:
     """Return the number of hosts that share their machine with another host of the run."""
     residents = Counter(fact.machine for fact in facts if fact.machine)
     return sum(count for count in residents.values() if count > 1)

@@ -27,7 +27,7 @@ _CANDIDATES = 64
 _DIGITS = 6
 
 
-def rounds_in_all(hosts: int) -> int:
+def count_rounds(hosts: int) -> int:
     """Return the number of rounds for all pairs of N hosts: N - 1, or N if N is odd."""
     return hosts - 1 + hosts % 2 if hosts > 1 else 0
 
@@ -42,10 +42,10 @@ def round_robin(hosts: int) -> Rounds:
         N - 1 rounds of N/2 pairs for even N; N rounds of (N - 1)/2 pairs for odd N, each host
         sitting out once. A pair is (lower index, higher index).
     """
-    return [list_round_pairs(hosts, turn) for turn in range(rounds_in_all(hosts))]
+    return [list_round_pairs(hosts, turn) for turn in range(count_rounds(hosts))]
 
 
-def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
+def build_disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
     """Return pairs as rounds of disjoint pairs, at most twice a host's number of partners."""
     rounds: list[list[tuple[int, int]]] = []
     busy: list[set[int]] = []
@@ -59,7 +59,7 @@ def disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
     return rounds
 
 
-def round_of(hosts: int, pair: tuple[int, int]) -> int:
+def find_round(hosts: int, pair: tuple[int, int]) -> int:
     """Return in which round of `round_robin` two hosts meet."""
     turns = hosts + hosts % 2 - 1
     low, high = min(pair) - 1, max(pair) - 1
@@ -78,7 +78,7 @@ def list_round_pairs(hosts: int, turn: int) -> list[tuple[int, int]]:
     return [(min(a, b), max(a, b)) for a, b in pairs if max(a, b) < hosts]
 
 
-def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
+def sample_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
     """Return `rounds` well spread rounds of the tournament, or all if it has no more.
 
     Args:
@@ -91,7 +91,7 @@ def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
         K rounds of disjoint pairs (lower index, higher index). For even N every host is in every
         round. For odd N one host sits out each round, and no host more than once.
     """
-    if rounds >= rounds_in_all(hosts):
+    if rounds >= count_rounds(hosts):
         return round_robin(hosts)
     chance = Random(seed)
     place = _shuffle(hosts, chance)
@@ -103,7 +103,7 @@ def sampled_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
 
 def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
     """Choose rounds one by one: among random ones the one with the lowest second eigenvalue."""
-    turns = rounds_in_all(hosts)
+    turns = count_rounds(hosts)
     left = _shuffle(turns, chance)
     chosen = [left.pop(0)]
     places = np.arange(turns)

@@ -212,7 +212,7 @@ class ViaSession(Session):
         """
         process = self.start(command)
         stdout: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        threading.Thread(target=_gather, args=(process, stdout), daemon=True).start()
+        threading.Thread(target=_collect_output, args=(process, stdout), daemon=True).start()
         threading.Thread(target=process.feed, args=(stdin,), daemon=True).start()
         try:
             output = stdout.get(timeout=timeout_s)
@@ -251,7 +251,7 @@ class ViaSession(Session):
         return ViaProcess(self.host, process)
 
 
-def _gather(process: ViaProcess, into: queue.SimpleQueue[bytes | None]) -> None:
+def _collect_output(process: ViaProcess, into: queue.SimpleQueue[bytes | None]) -> None:
     output = bytearray()
     for chunk in process.chunks():
         output += chunk
@@ -296,7 +296,7 @@ class ViaOpener(Opener):
 
     def open(self, host: ListedHost) -> ViaSession:
         """Return a session; nothing is started yet."""
-        address = host.ssh_address or _address_of(host.name) or host.name
+        address = host.ssh_address or _resolve_address(host.name) or host.name
         session = ViaSession(host.name, address, self._template)
         self._opened.append(session)
         return session
@@ -308,7 +308,7 @@ class ViaOpener(Opener):
                 list(executor.map(ViaSession.close, self._opened))
 
 
-def _address_of(name: str) -> str | None:
+def _resolve_address(name: str) -> str | None:
     """Resolve a name on this machine; pods' and containers' names often do not resolve."""
     try:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)

@@ -13,7 +13,7 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Group, Host
 from plink.files.plan import SERVER
 from plink.hub.planned import PlannedService, planned_service
-from plink.measure.probing.resume import carried_over
+from plink.measure.probing.resume import carry_over
 from plink.optimize.plans.ports import judge_ports
 
 
@@ -93,7 +93,7 @@ def split(cluster: Cluster, served: Sequence[ServedPlan], slots: int) -> tuple[C
         Group(each.name, [one for one in each.hosts if one in names]) for each in cluster.groups
     )
     grouped = replace(cluster, groups=[group for group in left if group.hosts])
-    part = carried_over(workers, grouped, moved=())
+    part = carry_over(workers, grouped, moved=())
     return (
         replace(part, file_hash=cluster.file_hash, source=cluster.source, way=cluster.way),
         [by_name[name] for name in wanted],

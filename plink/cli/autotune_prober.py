@@ -12,7 +12,7 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.plan import Plan
-from plink.measure.listed import HostList, read_hosts, with_recorded
+from plink.measure.listed import HostList, apply_recorded_way, read_hosts
 from plink.measure.probing.request import resume_options
 from plink.measure.probing.tools import TOOLS
 from plink.probes.reach import Outgoing
@@ -52,7 +52,7 @@ def build_prober(
         document.check_writable(output, has_matrices=True)
     if cluster is not None:
         known, source = _read(cluster), document.label(cluster)
-        way = with_recorded(way, known.way, source)
+        way = apply_recorded_way(way, known.way, source)
     else:
         listed = read_hosts(hosts or "")
         known, source = _cluster_of(listed), document.label(hosts or "")

@@ -33,7 +33,7 @@ from plink.files import cluster as cluster_file
 from plink.files import comparison as comparison_file
 from plink.files import document
 from plink.files.hosts import Host
-from plink.measure.listed import with_recorded
+from plink.measure.listed import apply_recorded_way
 from plink.model.network import build_network
 from plink.optimize.orders.slots import layout_of, with_slots
 from plink.plans.names import ALL_REDUCE, BARRIER
@@ -195,7 +195,7 @@ def _request(
         rounds=values["rounds"],
         seed=values["seed"],
         slots=slots,
-        way=with_recorded(take_way(values), cluster.way, document.label(values["file"])),
+        way=apply_recorded_way(take_way(values), cluster.way, document.label(values["file"])),
         python=values["python"],
         tls=values["tls"],
         tools=MpiTools(values["mpicc"], values["mpirun"], values["remote_cache"]),

@@ -19,9 +19,14 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.structs import encode
 from plink.measure.drift.judge import expect
-from plink.measure.listed import with_recorded
-from plink.measure.probing.check import CheckResult, check, check_request, comparable_rtt
-from plink.measure.probing.check_transfers import RatesResult, summary
+from plink.measure.listed import apply_recorded_way
+from plink.measure.probing.check import (
+    CheckResult,
+    build_check_request,
+    check,
+    select_comparable_rtt,
+)
+from plink.measure.probing.check_transfers import RatesResult, summarize_changes
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.model.estimating import estimate_round_trips
 from plink.show.terminal import facts
@@ -45,11 +50,11 @@ def run_command(
     path = options["cluster"]
     source = document.label(path)
     cluster = cluster_file.read_cluster(path)
-    rtt = comparable_rtt(cluster, source)
+    rtt = select_comparable_rtt(cluster, source)
     refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
     partners = options["partners"] or CHECK_PARTNERS
     values = {**options, "nics": read_nics(options["nics"]) or None}
-    request = check_request(
+    request = build_check_request(
         cluster,
         source,
         select_tool_options(rtt.tool, values),
@@ -58,7 +63,7 @@ def run_command(
         seed=options["seed"],
         timeout_s=options["timeout_s"],
         concurrency=options["concurrency"],
-        way=with_recorded(take_any_way(dict(options)), cluster.way, source),
+        way=apply_recorded_way(take_any_way(dict(options)), cluster.way, source),
     )
     with naming_unreached():
         result = check(
@@ -107,7 +112,7 @@ def _print(source: str, cluster: Cluster, result: CheckResult) -> None:
     console.print(Text(text))
     rates = result.rates
     if rates is not None and (rates.hosts or rates.groups):
-        console.print(Text(summary(rates)))
+        console.print(Text(summarize_changes(rates)))
         if abs(rates.common_factor - 1.0) > _ALIKE_RATES:
             share = f"{rates.common_factor:.0%}".replace("%", " %")
             console.print(Text(f"the other hosts' links carry {share} of what the file says"))

@@ -31,7 +31,7 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
 from plink.measure.importing.source import import_measurement, is_log
-from plink.measure.listed import with_recorded
+from plink.measure.listed import apply_recorded_way
 from plink.show.terminal.paper import paper
 from plink.verbs.live_diagnosis import examine
 
@@ -163,7 +163,7 @@ def _ask(
     with naming_unreached():
         found, missed = examine(
             now.cluster,
-            with_recorded(take_any_way(dict(options)), now.cluster.way, now.source),
+            apply_recorded_way(take_any_way(dict(options)), now.cluster.way, now.source),
             progress,
             source=now.source,
             transfers_s=options["transfers_s"],

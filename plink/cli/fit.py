@@ -76,7 +76,7 @@ def command(
     from plink.bench.fit import FitRequest, fit  # noqa: PLC0415
     from plink.files import cluster, document  # noqa: PLC0415
     from plink.files.structs import encode  # noqa: PLC0415
-    from plink.measure.listed import with_recorded  # noqa: PLC0415
+    from plink.measure.listed import apply_recorded_way  # noqa: PLC0415
     from plink.show.terminal.clients import print_fit  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ def command(
         client=client,
         hosts=hosts,
         workloads=workloads,
-        way=with_recorded(way, known.way, source),
+        way=apply_recorded_way(way, known.way, source),
         python=others["python"],
         tools=MpiTools(others["mpicc"], others["mpirun"], others["remote_cache"]),
     )

@@ -68,13 +68,13 @@ def command(
     from plink.measure.importing.source import (  # noqa: PLC0415
         ImportOptions,
         describe_import,
-        files_in,
         import_files,
+        list_files,
     )
 
     refuse_json_beside(output, "the cluster", as_json=as_json)
     document.check_writable(output, has_matrices=True)
-    files = files_in(measured)
+    files = list_files(measured)
     for path in files:
         document.refuse_same_file(path, output)
     size_bytes = None if size is None else size_option(size)

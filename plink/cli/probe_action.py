@@ -27,7 +27,7 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
-from plink.measure.listed import HostList, hosts_of, read_hosts, with_recorded
+from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
 from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.resume import refuse_to_drop
@@ -146,7 +146,7 @@ def request_of(
     else:
         found = _listed_hosts(values["hosts"], earlier, resume)
         if earlier is not None:
-            given = with_recorded(given, earlier.way, document.label(resume))
+            given = apply_recorded_way(given, earlier.way, document.label(resume))
         way = given
         if not isinstance(given, ListenOptions):
             way = found.way(given, is_ssh_said=is_ssh_said)
@@ -264,4 +264,4 @@ def _listed_hosts(hosts: str | None, earlier: Cluster | None, resume: str | None
         return read_hosts(hosts)
     if earlier is None or resume is None:
         raise click.UsageError("Missing argument 'HOSTS'.")
-    return HostList(hosts_of(earlier, resume), earlier.made_from)
+    return HostList(list_again(earlier, resume), earlier.made_from)

@@ -83,13 +83,13 @@ def command(**values: Any) -> int:
     )
     from plink.files import document  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
-    from plink.measure.listed import to_listed_host, with_recorded  # noqa: PLC0415
+    from plink.measure.listed import apply_recorded_way, to_listed_host  # noqa: PLC0415
     from plink.probes.reach import reach  # noqa: PLC0415
 
     way = take_way(values)
     as_json = values["as_json"]
     order = order_file.read_order(values["order"])
-    way = with_recorded(way, order.way, document.label(values["order"]))
+    way = apply_recorded_way(way, order.way, document.label(values["order"]))
     extra = _variables(values["variables"])
     ranked = _hosts_by_rank(order, values["slots"])
     listed = [to_listed_host(host, document.label(values["order"])) for host in order.hosts]

@@ -82,7 +82,7 @@ def command(**values: Any) -> int:
     )
     from plink.files import document  # noqa: PLC0415
     from plink.files import order as order_file  # noqa: PLC0415
-    from plink.measure.listed import with_recorded  # noqa: PLC0415
+    from plink.measure.listed import apply_recorded_way  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     way = take_way(values)
@@ -95,7 +95,7 @@ def command(**values: Any) -> int:
     with tempfile.TemporaryDirectory(prefix="plink-verify-") as name:
         folder = Path(name)
         # The launcher finds this `ssh` first, which reaches the hosts as plink does.
-        write_remote_shell(folder, order.hosts, with_recorded(way, order.way, source))
+        write_remote_shell(folder, order.hosts, apply_recorded_way(way, order.way, source))
         reports = run_trial(trial, order.runs, folder)
     is_renumbered = trial.launcher == RENUMBERED
     ranks = compare(fit_to_job(order.runs, reports) if is_renumbered else order.runs, reports)

@@ -139,7 +139,7 @@ def to_listed_host(host: Host, place: str) -> ListedHost:
     return listed
 
 
-def hosts_of(cluster: Cluster, source: str) -> list[ListedHost]:
+def list_again(cluster: Cluster, source: str) -> list[ListedHost]:
     """Return the hosts of an earlier run as they were listed, unreachable ones included.
 
     Raises:
@@ -168,7 +168,7 @@ _Way = TypeVar("_Way")
 _GIVE_IT = "give the SSH configuration with ssh_config=FILE"
 
 
-def with_recorded(way: _Way, recorded: GivenWay | None, source: str) -> _Way | SshOptions:
+def apply_recorded_way(way: _Way, recorded: GivenWay | None, source: str) -> _Way | SshOptions:
     """Fill in SSH options that a file records and the user did not give.
 
     A command in place of SSH (`via`) is never taken from a file. An SSH configuration can name

@@ -22,7 +22,7 @@ from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
 from plink.files.cluster import Cluster
 from plink.measure.drift.judge import expect
-from plink.measure.probing.check import check_reached, check_request, comparable_rtt
+from plink.measure.probing.check import build_check_request, check_reached, select_comparable_rtt
 from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.run import measure_pairs
 from plink.optimize.groups.finding import find_groups, with_groups
@@ -168,8 +168,8 @@ def still_holds(
         tell: tells the other processes where to connect, and which of them are to.
         number: of this process.
     """
-    file = expect(comparable_rtt(cluster, _KEPT))
-    request = check_request(
+    file = expect(select_comparable_rtt(cluster, _KEPT))
+    request = build_check_request(
         cluster, _KEPT, {"passes": _PASSES}, timeout_s=_SILENT_S, way=SshOptions()
     )
     with connected_agents(members, names, tell=tell, number=number) as hosts:

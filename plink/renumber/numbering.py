@@ -186,7 +186,7 @@ def _search(
 
 def _part(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
     """Return the cluster of these hosts only, in this order."""
-    from plink.measure.probing.resume import carried_over  # noqa: PLC0415
+    from plink.measure.probing.resume import carry_over  # noqa: PLC0415
 
     names = {host.name for host in hosts}
     groups = [
@@ -194,7 +194,7 @@ def _part(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
         for group in cluster.groups
     ]
     trimmed = replace(cluster, groups=[group for group in groups if group.hosts])
-    return carried_over(hosts, trimmed, moved=())
+    return carry_over(hosts, trimmed, moved=())
 
 
 def _with_ranks(cluster: Cluster, ranks_on: Mapping[str, int]) -> Cluster:

@@ -10,7 +10,7 @@ from plink.base.arguments import MAX_SEED, number, whole
 from plink.base.progress import OnProgress
 from plink.base.text import format_count, format_names
 from plink.measure.drift.judge import expect
-from plink.measure.listed import with_recorded
+from plink.measure.listed import apply_recorded_way
 from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.model.estimating import estimate_round_trips
@@ -93,16 +93,16 @@ def check(
     whole("concurrency", concurrency, 1, 1 << 16)
     number("timeout_s", timeout_s, 0.05, 600.0)
     number("transfers_s", transfers_s, 0.0, 3600.0)
-    rtt = checking.comparable_rtt(known, _SOURCE)
+    rtt = checking.select_comparable_rtt(known, _SOURCE)
     with plinks_errors():
-        request = checking.check_request(
+        request = checking.build_check_request(
             known,
             _SOURCE,
             tool_options(rtt.tool, options),
             seed=seed,
             timeout_s=timeout_s,
             concurrency=concurrency,
-            way=with_recorded(build_way(ssh, via), known.way, _SOURCE),
+            way=apply_recorded_way(build_way(ssh, via), known.way, _SOURCE),
         )
         found = checking.check(
             known,

@@ -93,7 +93,7 @@ def diagnose(
     asked_at = None
     if live:
         # Who asks no hosts does without connections.
-        from plink.measure.listed import with_recorded  # noqa: PLC0415
+        from plink.measure.listed import apply_recorded_way  # noqa: PLC0415
         from plink.verbs.errors import plinks_errors  # noqa: PLC0415
         from plink.verbs.live_diagnosis import examine  # noqa: PLC0415
         from plink.verbs.probe import build_way  # noqa: PLC0415
@@ -102,7 +102,7 @@ def diagnose(
         with plinks_errors():
             found, missed = examine(
                 cluster,
-                with_recorded(build_way(ssh, via), cluster.way, _SOURCE),
+                apply_recorded_way(build_way(ssh, via), cluster.way, _SOURCE),
                 CallbackProgress(progress),
                 source=_SOURCE,
                 transfers_s=transfers_s,

@@ -12,13 +12,13 @@ from plink.base.replacing import replace
 from plink.base.text import format_count
 from plink.files.cluster import Cluster
 from plink.files.measurements import Failure
-from plink.measure.listed import hosts_of
+from plink.measure.listed import list_again
 from plink.measure.probing.conditions import ask_conditions
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
-from plink.measure.probing.resume import carried_over, moved_hosts
+from plink.measure.probing.resume import carry_over, find_moved_hosts
 from plink.measure.probing.run import measure_pairs
 from plink.measure.probing.tools import TOOLS, UplinkOptions
-from plink.measure.probing.uplinks import measure_uplinks, with_both_ways
+from plink.measure.probing.uplinks import measure_both_directions, measure_uplinks
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
 from plink.probes.options import EchoOptions
 from plink.probes.reach import Reached, Way
@@ -85,7 +85,7 @@ def _request(
     tool = EchoOptions.tool if known.rtt is None else known.rtt.tool
     how = resume_options(known, source, tool, {})
     return ProbeRequest(
-        hosts_of(cluster, source),
+        list_again(cluster, source),
         made_from=cluster.made_from,
         timeout_s=timeout_s,
         way=way,
@@ -112,10 +112,10 @@ def _present(cluster: Cluster, reached: Reached) -> Cluster:
     """Return the cluster with present addresses, without readings at former ones."""
     here = {host.name: host.address for host in reached.hosts}
     hosts = [replace(host, address=here.get(host.name, host.address)) for host in cluster.hosts]
-    moved = moved_hosts(hosts, cluster)
+    moved = find_moved_hosts(hosts, cluster)
     if not moved:
         return replace(cluster, hosts=hosts)
-    return replace(carried_over(hosts, cluster, moved), made_from=cluster.made_from)
+    return replace(carry_over(hosts, cluster, moved), made_from=cluster.made_from)
 
 
 def _with_round_trips(
@@ -160,7 +160,7 @@ def _with_transfers(
         if lacking:
             count = f"{lacking} of {format_count(len(cluster.groups), 'group')}"
             missed.append(f"uplinks of {count} were not measured both ways")
-        return with_both_ways(onward, replace(cluster, uplinks=uplinks), reached, progress)
+        return measure_both_directions(onward, replace(cluster, uplinks=uplinks), reached, progress)
     except PlinkError as error:
         missed.append(str(error))
         return cluster

@@ -15,7 +15,7 @@ from plink.base.text import brief, format_count
 from plink.files import cluster as cluster_file
 from plink.files.hosts import Group
 from plink.files.measurements import Failure
-from plink.measure.listed import HostList, hosts_of, read_hosts, with_recorded
+from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
 from plink.measure.probing import run
 from plink.measure.probing.limits import (
     ALL_ROUNDS,
@@ -168,7 +168,7 @@ def _way(
     listed: HostList, earlier: cluster_file.Cluster | None, given: Outgoing, *, is_ssh_said: bool
 ) -> Outgoing:
     if earlier is not None:
-        given = with_recorded(given, earlier.way, _SOURCE)
+        given = apply_recorded_way(given, earlier.way, _SOURCE)
     for text in listed.notes:
         warn(text)
     return listed.way(given, is_ssh_said=is_ssh_said)
@@ -177,7 +177,7 @@ def _way(
 def _resolve_hosts(hosts: Sequence[str] | PathName | Cluster) -> HostList:
     """Return the hosts to measure: from a list, a file, an inventory or an earlier cluster."""
     if isinstance(hosts, cluster_file.Cluster):
-        return HostList(hosts_of(hosts, _SOURCE), hosts.made_from)
+        return HostList(list_again(hosts, _SOURCE), hosts.made_from)
     if isinstance(hosts, str | os.PathLike):
         return read_hosts(os.fspath(hosts))
     lines = list(hosts)

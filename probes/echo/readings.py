@@ -15,7 +15,7 @@ from plink.probes.samples import RttReading, Sink
 DISTURBED = 0.15
 
 
-def disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | None:
+def compute_disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | None:
     """Return the share of a meeting, 0 to 1, that its ends waited for a processor.
 
     On one processor the two ends wait for each other all the time, and that is no disturbance:
@@ -151,7 +151,7 @@ class Delivery:
             return None
         one, other = (meeting.efforts[host] for host in meeting.ends)
         same_processor = self._placement.share_processor(*meeting.ends)
-        return disturbance(one, other, same_processor=same_processor)
+        return compute_disturbance(one, other, same_processor=same_processor)
 
     def _reading(
         self, host: int, event: Rtt, meeting: MeetingState, share: float | None

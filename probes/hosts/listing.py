@@ -69,7 +69,7 @@ def is_up(pod: Mapping[str, Any]) -> bool:
     return runs and is_ready(pod) and at(pod, "metadata", "deletionTimestamp") is None
 
 
-def slots_of(described: Mapping[str, Any]) -> int:
+def count_slots(described: Mapping[str, Any]) -> int:
     """Return the number of ranks of a node or pod: its GPUs, or 1 without GPUs."""
     limits = [
         at(container, "resources", "limits")
@@ -122,7 +122,7 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
             raise HostListError(f"{where}: {name[:40]!r} is not a host name")
         check_name(name, where)
         known = address if isinstance(address, str) and is_address(address) else None
-        yield ListedHost(name, slots=slots_of(machine), ssh_address=known, place=where)
+        yield ListedHost(name, slots=count_slots(machine), ssh_address=known, place=where)
 
 
 def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, Reader]]:

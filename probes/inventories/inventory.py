@@ -48,7 +48,7 @@ def file_and_part(where: str) -> tuple[str, str]:
 TIMEOUT_S = 60.0
 
 
-def output_of(words: Sequence[str], place: str, hint: str) -> bytes:
+def run_program(words: Sequence[str], place: str, hint: str) -> bytes:
     """Run a program and return its standard output.
 
     Args:

@@ -14,7 +14,7 @@ from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, check_hosts
 from plink.probes.hosts.listing import at, parse_listing_json
-from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, output_of
+from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, run_program
 
 FORM = "pcluster:NAME[:QUEUE]"
 _HINT = (
@@ -40,16 +40,16 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
     if not _NAME.fullmatch(name):
         content = read_file(name)
         instances, _ = parse_instances(content, place)
-        return FoundHosts(hosts_of(instances, queue, place), content=content)
+        return FoundHosts(list_compute_nodes(instances, queue, place), content=content)
     instances, token = [], ""
     for _ in range(_MOST_PAGES):
         words = ["pcluster", "describe-cluster-instances", "--cluster-name", name]
         words += ["--node-type", "ComputeNode"] + (["--next-token", token] if token else [])
-        more, token = parse_instances(output_of(words, place, _HINT), place)
+        more, token = parse_instances(run_program(words, place, _HINT), place)
         instances += more
         if not token:
             break
-    return FoundHosts(hosts_of(instances, queue, place))
+    return FoundHosts(list_compute_nodes(instances, queue, place))
 
 
 def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
@@ -66,7 +66,7 @@ def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
     return instances, token if isinstance(token, str) else ""
 
 
-def hosts_of(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
+def list_compute_nodes(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
     """Return the compute nodes among instances, under their private addresses. Pure.
 
     Args:

@@ -15,8 +15,8 @@ from typing import Any
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, check_hosts, check_name
-from plink.probes.hosts.listing import at, is_up, objects, parse_listing_json, slots_of
-from plink.probes.inventories.inventory import TIMEOUT_S, FoundHosts, ReadFile, output_of
+from plink.probes.hosts.listing import at, count_slots, is_up, objects, parse_listing_json
+from plink.probes.inventories.inventory import TIMEOUT_S, FoundHosts, ReadFile, run_program
 
 FORM = "k8s:NAMESPACE/SELECTOR"
 _HINT = "write k8s:training/job-name=gpt, or k8s:training/ for every pod of the namespace"
@@ -59,7 +59,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
     words = ["kubectl", "get", "pods", "-o", "json", f"--request-timeout={TIMEOUT_S:g}s"]
     words += [f"--namespace={namespace}"] if namespace else []
     words += [f"--selector={selector}"] if selector else []
-    pods = parse_pods(output_of(words, place, _HINT), place)
+    pods = parse_pods(run_program(words, place, _HINT), place)
     hosts = [
         ListedHost(pod.name, slots=pod.slots, ssh_address=pod.address, place=place) for pod in pods
     ]
@@ -137,7 +137,7 @@ def _pods(listed: Sequence[dict[str, Any]], place: str) -> Iterator[Pod]:
             name,
             namespace,
             address if isinstance(address, str) and is_address(address) else None,
-            slots_of(described),
+            count_slots(described),
             _container(described),
         )
 

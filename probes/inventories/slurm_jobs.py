@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.hostlist import MAX_SLOTS, ListedHost, check_hosts, check_name
 from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.inventories.inventory import FoundHosts, ReadFile, output_of
+from plink.probes.inventories.inventory import FoundHosts, ReadFile, run_program
 
 FORM = "slurm:JOB"
 _HINT = "squeue --me lists your jobs; slurm: alone is the job that plink runs in"
@@ -63,10 +63,12 @@ def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
     place = f"slurm:{job}"
     if not _JOB.fullmatch(job):
         raise HostListError(f"{clean(place)}: {clean(job)!r} is not the number of a job", _HINT)
-    said = output_of(["scontrol", "show", "job", job], place, _HINT)
+    said = run_program(["scontrol", "show", "job", job], place, _HINT)
     found = parse_job(said.decode(errors="replace"), place)
-    names = output_of(["scontrol", "show", "hostnames", found.nodes], place, _HINT)
-    return FoundHosts(hosts_of(found, names.decode(errors="replace"), place), _via(found.number))
+    names = run_program(["scontrol", "show", "hostnames", found.nodes], place, _HINT)
+    return FoundHosts(
+        list_job_hosts(found, names.decode(errors="replace"), place), _via(found.number)
+    )
 
 
 def parse_job(text: str, place: str) -> SlurmJob:
@@ -93,7 +95,7 @@ def parse_job(text: str, place: str) -> SlurmJob:
     return SlurmJob(_first(_ID, record), nodes, _slots(record))
 
 
-def hosts_of(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
+def list_job_hosts(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
     """Return a job's hosts from the output of `scontrol show hostnames`. Pure.
 
     Raises:

@@ -17,7 +17,7 @@ from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, check_hosts, is_host_name
 from plink.probes.hosts.listing import at, entries, parse_listing_json
-from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, output_of
+from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, run_program
 
 FORM = "terraform:FOLDER[:OUTPUT]"
 _HINT = (
@@ -52,7 +52,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
         return FoundHosts(parse_outputs(content, f"terraform:{path}", name), content=content)
     place = clean(f"terraform:{path}")
     program = next((each for each in _PROGRAMS if shutil.which(each)), _PROGRAMS[0])
-    said = output_of([program, f"-chdir={path}", "output", "-json"], place, _HINT)
+    said = run_program([program, f"-chdir={path}", "output", "-json"], place, _HINT)
     return FoundHosts(parse_outputs(said, place, name))
 
 
@@ -73,7 +73,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
         known = ", ".join(clean(each) for each in list(values)[:3]) or "none"
         raise HostListError(f"{place}: there is no output {clean(name)!r}", f"outputs: {known}")
     chosen = {name: values[name]} if name else values
-    found = {each: hosts for each, value in chosen.items() if (hosts := hosts_in(value))}
+    found = {each: hosts for each, value in chosen.items() if (hosts := parse_hosts(value))}
     # Names without addresses may be those of anything: subnets, keys, disks.
     with_addresses = {
         each: hosts
@@ -93,12 +93,12 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     )
 
 
-def hosts_in(value: Any) -> list[tuple[str, str | None]]:
+def parse_hosts(value: Any) -> list[tuple[str, str | None]]:
     """Return names and addresses of the hosts in a list or mapping; empty if it holds others."""
     if isinstance(value, Mapping):
         found = [_parse_named_host(name, item) for name, item in value.items()]
     else:
-        found = [_of(item) for item in entries(value)]
+        found = [_parse_host(item) for item in entries(value)]
     return [] if None in found else [host for host in found if host is not None]
 
 
@@ -120,13 +120,13 @@ def _parse_named_host(name: str, item: Any) -> tuple[str, str | None] | None:
         return None
     if isinstance(item, str):
         return (name, item) if is_address(item) else None
-    found = _of(item)
+    found = _parse_host(item)
     return (
         None if found is None else (name, found[1] or (found[0] if is_address(found[0]) else None))
     )
 
 
-def _of(item: Any) -> tuple[str, str | None] | None:
+def _parse_host(item: Any) -> tuple[str, str | None] | None:
     if isinstance(item, str):
         return (item, None) if is_host_name(item) else None
     if not isinstance(item, dict):

@@ -82,7 +82,7 @@ def parse_report(output: str) -> TransferReport | Complaint:
     return TransferReport(known, _retransmits(data), _cpu_percent(data))
 
 
-def received_gbit_s(
+def compute_received_gbit_s(
     report: TransferReport, start_s: float, end_s: float = math.inf
 ) -> float | None:
     """Return the rate of a part of a test in Gbit/s; None without an interval in it."""
@@ -98,7 +98,9 @@ def received_gbit_s(
     return gbit_s if gbit_s <= _MAX_GBIT_S else None
 
 
-def received_between_gbit_s(report: TransferReport, start_s: float, end_s: float) -> float | None:
+def compute_received_between_gbit_s(
+    report: TransferReport, start_s: float, end_s: float
+) -> float | None:
     """Return the rate between two moments of a test in Gbit/s.
 
     None where it did not last so long.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from plink.probes.errors import HostError
-from plink.probes.iperf3.parse import received_gbit_s
+from plink.probes.iperf3.parse import compute_received_gbit_s
 from plink.probes.iperf3.transfers import End, TransferError, Transfers, find_ends
 from plink.probes.options import Iperf3Options
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
@@ -52,7 +52,7 @@ class _Iperf3:
                 if error.is_silence
                 else PairLoss(source, destination, str(error))
             )
-        gbit_s = received_gbit_s(report, WARM_UP_SHARE * self._duration_s)
+        gbit_s = compute_received_gbit_s(report, WARM_UP_SHARE * self._duration_s)
         if not gbit_s:
             return Silence("no data arrived")
         return BandwidthReading(source, destination, gbit_s, report.retransmits)

@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.serialization import (
 from plink.probes.ssh.config import Target, read_file
 
 
-def fits(pattern: str, name: str) -> bool:
+def matches_pattern(pattern: str, name: str) -> bool:
     """Return whether a pattern matches a name, ignoring case."""
     # Brackets are part of a name with a port. A regular expression with as many stars could take
     # for ever; fnmatch never goes back behind a star.
@@ -73,7 +73,7 @@ def read_authority(blob: bytes) -> bytes | None:
     None where the certificate cannot be understood.
     """
     try:
-        return _blob_of(_load(blob).signature_key())
+        return _encode_key(_load(blob).signature_key())
     except (ValueError, UnsupportedAlgorithm):
         return None
 
@@ -97,12 +97,12 @@ def check_certificate(
     try:
         certificate = _load(blob)
         authority = certificate.signature_key()
-        if _blob_of(authority) not in set(authorities):
+        if _encode_key(authority) not in set(authorities):
             raise UnknownAuthorityError(
                 "is signed by an authority that known_hosts does not trust for the host"
             )
         certificate.verify_cert_signature()
-        is_its_key = _blob_of(certificate.public_key()) == key
+        is_its_key = _encode_key(certificate.public_key()) == key
     except InvalidSignature:
         raise CertificateError("has a wrong signature") from None
     except (ValueError, UnsupportedAlgorithm):
@@ -122,7 +122,7 @@ def _check_limits(certificate: SSHCertificate, name: str, now_s: float) -> None:
     if now_s >= certificate.valid_before:
         raise CertificateError(f"was valid until {_date(certificate.valid_before)}")
     principals = [each.decode(errors="replace") for each in certificate.valid_principals]
-    if principals and not any(fits(pattern, name) for pattern in principals):
+    if principals and not any(matches_pattern(pattern, name) for pattern in principals):
         raise CertificateError(f"is for {', '.join(principals[:3])} and not for {name}")
     if certificate.critical_options:
         option = next(iter(certificate.critical_options)).decode(errors="replace")
@@ -142,7 +142,7 @@ def _load(blob: bytes) -> SSHCertificate:
     return found
 
 
-def _blob_of(key: SSHPublicKeyTypes) -> bytes:
+def _encode_key(key: SSHPublicKeyTypes) -> bytes:
     text = key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
     return base64.b64decode(text.split()[1])
 
@@ -293,7 +293,9 @@ def _matches(line: _Line, name: str) -> bool:
 
 
 def _fits(pattern: str, name: str) -> bool:
-    return _fits_hash(pattern, name) if pattern.startswith("|1|") else fits(pattern, name)
+    return (
+        _fits_hash(pattern, name) if pattern.startswith("|1|") else matches_pattern(pattern, name)
+    )
 
 
 def _fits_hash(pattern: str, name: str) -> bool:

@@ -71,13 +71,13 @@ def measure(job: MeasuringJob[TraceOptions], sink: Sink[RouteReading]) -> None:
         run.conduct()
 
 
-def limits_of(options: TraceOptions, silence_s: float) -> TraceLimits:
+def build_limits(options: TraceOptions, silence_s: float) -> TraceLimits:
     """Return the limits of the workers; all tries of a destination share the allowed silence."""
     wait_s = max(_LEAST_WAIT_S, silence_s / options.count)
     return TraceLimits(options.port or TRACE_PORT, options.max_hops, wait_s)
 
 
-def program() -> str:
+def read_worker_program() -> str:
     """Return the source text of a worker."""
     return _PROGRAM.read_text(encoding="ascii")
 
@@ -194,7 +194,7 @@ class _TraceRun:
         self._options = job.options
         self._sink = sink
         self._workers = workers
-        self._limits = limits_of(job.options, job.timeout_s)
+        self._limits = build_limits(job.options, job.timeout_s)
         self._able = set(range(len(job.hosts)))
         self._starting = set(self._able)
         self._suspicion = Suspicion()
@@ -204,7 +204,7 @@ class _TraceRun:
 
     def start(self, concurrency: int) -> None:
         """Start a worker on every host."""
-        source = program()
+        source = read_worker_program()
         openings = [opening(source, host.address, self._limits) for host in self._hosts]
         for index, error in self._workers.start(openings, concurrency).items():
             self._lose_host(index, str(error))

@@ -82,7 +82,7 @@ def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list
     """
     members = [(group, host) for group in together for host in groups[group]]
     others = [hosts for group, hosts in enumerate(groups) if group not in together]
-    partners = in_turn(others)
+    partners = interleave(others)
     each = 2 if len(partners) >= 2 * len(members) else 1
     flows: dict[int, list[Flow]] = {group: [] for group in together}
     for number in range(min(each * len(members), MAX_FLOWS * len(partners))):
@@ -91,13 +91,13 @@ def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list
     return [flows[group] for group in together]
 
 
-def in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
+def interleave(groups: Sequence[Sequence[int]]) -> list[int]:
     """Return the first host of every group, then the second of each, and so on."""
     longest = max(map(len, groups), default=0)
     return [hosts[place] for place in range(longest) for hosts in groups if place < len(hosts)]
 
 
-def slots(senders: Sequence[int]) -> list[int]:
+def number_transfers(senders: Sequence[int]) -> list[int]:
     """Return each transfer's number among its sender's, from 0, as each needs its own port."""
     seen: Counter[int] = Counter()
     found = []
@@ -126,7 +126,7 @@ def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
     return [pairs for pairs in (first, last) if pairs]
 
 
-def second_looks(
+def plan_second_looks(
     groups: Sequence[Sequence[int]], gbit_s: Mapping[tuple[int, int], float]
 ) -> list[list[tuple[int, int]]]:
     """Return rounds that pair both ends of slow transfers with others, to find the slow end.

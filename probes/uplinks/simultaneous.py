@@ -25,7 +25,7 @@ from plink.probes.iperf3.transfers import (
 from plink.probes.options import TransferOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.samples import HostLoss, no_limit
-from plink.probes.uplinks.plan import slots
+from plink.probes.uplinks.plan import number_transfers
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -172,7 +172,7 @@ class SimultaneousTransfers:
 
     def _run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:
         start = _Start(duration_s)
-        places = slots([sender for sender, _ in pairs])
+        places = number_transfers([sender for sender, _ in pairs])
         stride = max(places) + 1
         executor = ThreadPoolExecutor(max_workers=len(pairs))
         try:

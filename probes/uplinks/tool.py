@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from plink.probes.iperf3.parse import received_between_gbit_s, received_gbit_s
+from plink.probes.iperf3.parse import compute_received_between_gbit_s, compute_received_gbit_s
 from plink.probes.iperf3.tool import WARM_UP_SHARE
 from plink.probes.iperf3.transfers import OUT_OF_TIME
 from plink.probes.samples import BandwidthReading, PairLoss
@@ -89,7 +89,7 @@ def _deliver(pair: tuple[int, int], outcome: Outcome, duration_s: int, sink: Lin
     if isinstance(outcome, Exception):
         sink.pair_lost(PairLoss(*pair, str(outcome)))
         return
-    gbit_s = received_gbit_s(outcome.report, WARM_UP_SHARE * duration_s)
+    gbit_s = compute_received_gbit_s(outcome.report, WARM_UP_SHARE * duration_s)
     if gbit_s:
         sink.reading(BandwidthReading(*pair, gbit_s, outcome.report.retransmits))
     else:
@@ -173,7 +173,7 @@ class _RunningTurn:
     ) -> tuple[dict[int, dict[Flow, Timed]], bool]:
         """Return the successful transfers, and whether a machine may have limited them."""
         order = [(group, flow) for group, some in flows.items() for flow in some]
-        pairs = [_ends_of(flow, sends=self._sends) for _, flow in order]
+        pairs = [_order_ends(flow, sends=self._sends) for _, flow in order]
         outcomes = self._transfers.run(pairs, duration_s)
         done: dict[int, dict[Flow, Timed]] = {group: {} for group in flows}
         for (group, flow), pair, outcome in zip(order, pairs, outcomes, strict=True):
@@ -197,7 +197,7 @@ class _RunningTurn:
             self._sink.exchange(GroupExchange(group, self._sends, own, is_whole, beside, is_busy))
 
 
-def _ends_of(flow: Flow, *, sends: bool) -> tuple[int, int]:
+def _order_ends(flow: Flow, *, sends: bool) -> tuple[int, int]:
     """Return sender and receiver of a flow."""
     return (flow.member, flow.partner) if sends else (flow.partner, flow.member)
 
@@ -214,7 +214,7 @@ def _rates(done: Mapping[int, Mapping[Flow, Timed]], duration_s: int) -> dict[in
     if windows_s is None:
         return None
     for (group, flow, timed), window_s in zip(order, windows_s, strict=True):
-        gbit_s = received_between_gbit_s(timed.report, *window_s)
+        gbit_s = compute_received_between_gbit_s(timed.report, *window_s)
         if gbit_s is None:
             return None
         found[group].append((flow, gbit_s))
@@ -272,7 +272,7 @@ def _together_gbit_s(
     if windows_s is None:
         return None
     rates = [
-        received_between_gbit_s(each.report, *window_s)
+        compute_received_between_gbit_s(each.report, *window_s)
         for each, window_s in zip(timed, windows_s, strict=True)
     ]
     known = [rate for rate in rates if rate is not None]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from benchkit.datacenters import FAMILIES
 from benchkit.readings import cluster_of, edges_leaving
 from plink.model.distance import distances
-from plink.probes.rounds import sampled_rounds
+from plink.probes.rounds import sample_rounds
 from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.sampling.sampler import next_rounds
@@ -147,7 +147,7 @@ def by_chance(network: Network, share: float, seed: int) -> Sample:
     """So many rounds of the tournament as are the share of all pairs, or just more."""
     size = len(network.rack_of)
     count = max(2, int(np.ceil(share * (size - 1))))
-    rounds = sampled_rounds(size, count, seed)
+    rounds = sample_rounds(size, count, seed)
     readings = np.full((size, size), np.nan)
     for i, j in _pairs(rounds):
         readings[i, j] = readings[j, i] = network.readings_us[i, j]

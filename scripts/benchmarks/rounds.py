@@ -13,9 +13,9 @@ import numpy as np
 from benchkit.arguments import numbers, words
 from benchkit.readings import cluster_of, edges_leaving
 from benchkit.report import Report
-from plink.measure.probing.passes import chosen_sample, rounds_among
+from plink.measure.probing.passes import choose_sample, list_rounds
 from plink.model.distance import distances
-from plink.probes.rounds import rounds_in_all
+from plink.probes.rounds import count_rounds
 from plink.solvers.ring.ring_search import search_ring
 
 EXAMPLE = "--racks 8 --hosts 8"
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     """Measure and print the table."""
     rows = []
     for racks, hosts in zip(arguments.racks, arguments.hosts, strict=True):
-        in_all = rounds_in_all(racks * hosts)
+        in_all = count_rounds(racks * hosts)
         for rounds in arguments.rounds:
             if rounds == "all":
                 rows.append(_row(racks, hosts, in_all))
@@ -61,7 +61,7 @@ def _leaving(racks: int, hosts: int, rounds: int, seed: int) -> tuple[float, int
     names = [f"n{i}" for i in range(size)]
     truth = np.where(rack[:, None] == rack[None, :], _IN_RACK_US, _ACROSS_US)
     readings = np.full((size, size), np.nan)
-    for pairs in rounds_among(names, names, chosen_sample(size, rounds, seed)):
+    for pairs in list_rounds(names, names, choose_sample(size, rounds, seed)):
         for a, b in pairs:
             readings[a, b], readings[b, a] = truth[a, b] * np.exp(np.abs(rng.normal(0, _NOISE, 2)))
     read = int((~np.isnan(readings)).sum())

@@ -12,7 +12,7 @@ from plink.base.given_way import GivenWay
 from plink.files import order as order_file
 from plink.files.hosts import Host
 from plink.files.order import Order, Solver, TimeCost
-from plink.measure.listed import with_recorded
+from plink.measure.listed import apply_recorded_way
 from plink.probes.options import SshOptions, ViaOptions
 
 
@@ -33,30 +33,30 @@ def key(tmp_path: Path) -> str:
 
 def test_what_is_not_given_comes_from_the_file(config: Path, key: str) -> None:
     recorded = GivenWay(str(config), key, "me")
-    assert with_recorded(SshOptions(concurrency=3), recorded, "c.json") == SshOptions(
+    assert apply_recorded_way(SshOptions(concurrency=3), recorded, "c.json") == SshOptions(
         str(config), key, "me", concurrency=3
     )
 
 
 def test_a_key_that_is_not_there_is_refused_by_the_name_of_the_file_that_names_it() -> None:
     with pytest.raises(WrongUseError, match=r"c\.json.*/no/such/key"):
-        with_recorded(SshOptions(), GivenWay(identity="/no/such/key"), "c.json")
+        apply_recorded_way(SshOptions(), GivenWay(identity="/no/such/key"), "c.json")
 
 
 def test_what_is_given_wins(config: Path, key: str) -> None:
     recorded = GivenWay("/no/such/file", key, "me")
     given = SshOptions(str(config), user="you")
-    assert with_recorded(given, recorded, "c.json") == SshOptions(str(config), key, "you")
+    assert apply_recorded_way(given, recorded, "c.json") == SshOptions(str(config), key, "you")
 
 
 def test_a_command_in_place_of_ssh_is_never_taken_from_a_file() -> None:
-    assert with_recorded(SshOptions(), GivenWay(via="evil {host}"), "c.json") == SshOptions()
+    assert apply_recorded_way(SshOptions(), GivenWay(via="evil {host}"), "c.json") == SshOptions()
 
 
 @pytest.mark.parametrize("recorded", [None, GivenWay("/no/such/file")])
 def test_a_command_that_is_given_stays(recorded: GivenWay | None) -> None:
     way = ViaOptions("kubectl exec -i {host} --")
-    assert with_recorded(way, recorded, "c.json") is way
+    assert apply_recorded_way(way, recorded, "c.json") is way
 
 
 @pytest.mark.parametrize("path", ["ssh_config", "./ssh_config", "../x", "/no/such/file", "/a\0b"])
@@ -65,7 +65,7 @@ def test_a_configuration_of_another_place_is_refused(
 ) -> None:
     monkeypatch.chdir(config.parent)
     with pytest.raises(WrongUseError) as caught:
-        with_recorded(SshOptions(), GivenWay(path), "c.json")
+        apply_recorded_way(SshOptions(), GivenWay(path), "c.json")
     assert caught.value.hint == "give the SSH configuration with ssh_config=FILE"
 
 
@@ -73,14 +73,14 @@ def test_a_configuration_of_another_place_is_refused(
 def test_a_configuration_that_others_can_write_is_refused(mode: int, config: Path) -> None:
     config.chmod(mode)
     with pytest.raises(WrongUseError):
-        with_recorded(SshOptions(), GivenWay(str(config)), "c.json")
+        apply_recorded_way(SshOptions(), GivenWay(str(config)), "c.json")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_configuration_of_another_user_is_refused(config: Path) -> None:
     os.chown(config, 12345, 12345)
     with pytest.raises(WrongUseError):
-        with_recorded(SshOptions(), GivenWay(str(config)), "c.json")
+        apply_recorded_way(SshOptions(), GivenWay(str(config)), "c.json")
 
 
 def test_an_order_file_says_how_its_hosts_were_reached(tmp_path: Path) -> None:

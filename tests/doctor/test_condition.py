@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from plink.probes import condition
-from plink.probes.condition import best_share, parse, throttled_share
+from plink.probes.condition import compute_throttled_share, find_best_share, parse
 
 SAID = """\
 mtu 9000
@@ -59,7 +59,7 @@ def test_this_machine_s_shell_says_it() -> None:
     assert said.busy_share is not None
     assert "tcp_sent" in said.counters
     spin = subprocess.run(["sh", "-c", condition._SPIN], capture_output=True, text=True, check=True)
-    share = best_share(spin.stdout)
+    share = find_best_share(spin.stdout)
     assert share is None or 0.0 < share <= 1.0
 
 
@@ -81,8 +81,8 @@ def test_nonsense_says_nothing(text: str) -> None:
 
 
 def test_turns_that_are_too_short_say_nothing() -> None:
-    assert best_share("100 200\nx\n5000000 1000\n") is None
-    assert throttled_share("before periods 5\nbefore throttled 1\n4 9\n") is None
+    assert find_best_share("100 200\nx\n5000000 1000\n") is None
+    assert compute_throttled_share("before periods 5\nbefore throttled 1\n4 9\n") is None
     counted = "before periods 5\nbefore throttled 1\n4 9\nafter periods 25\nafter throttled 16\n"
-    assert throttled_share(counted) == pytest.approx(0.75)
-    assert best_share("4000000 8000000\n4000000 5000000\n") == pytest.approx(0.8)
+    assert compute_throttled_share(counted) == pytest.approx(0.75)
+    assert find_best_share("4000000 8000000\n4000000 5000000\n") == pytest.approx(0.8)

@@ -10,18 +10,18 @@ import pytest
 from plink.files.groups import HostLink, Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.files.matrices import Matrix
-from plink.measure.drift.judge import nearer_to_file
+from plink.measure.drift.judge import keep_nearer
 from plink.measure.drift.rates import (
     LinkJudgement,
     RateChange,
-    changed_uplinks,
-    expected_gbit_s,
-    groups_by_weight,
+    choose_other_transfers,
+    choose_transfers,
+    find_changed_uplinks,
     judge_links,
+    keep_nearer_uplinks,
     limit_by_hosts,
-    nearer_uplinks,
-    others_to_transfer,
-    pairs_to_transfer,
+    predict_gbit_s,
+    sort_groups_by_weight,
 )
 
 SIZES = (3, 5, 8)
@@ -51,14 +51,14 @@ def read(rates: Matrix, seed: Sequence[int]) -> Matrix:
 
 def check(file: Matrix, now: Matrix, seed: int) -> LinkJudgement:
     """The course of a check: of every host a pair, and again what seems changed, twice."""
-    rounds = pairs_to_transfer(file, 64, seed)
+    rounds = choose_transfers(file, 64, seed)
     seen = measured(now, rounds, [seed, 1])
     found = judge_links(NAMES, file, seen)
     for number in range(2):
         if not found.changed.any():
             break
-        again = others_to_transfer(file, found.changed, found.compared, seed + number)
-        seen = nearer_to_file(file, seen, measured(now, again, [seed, 2 + number]))
+        again = choose_other_transfers(file, found.changed, found.compared, seed + number)
+        seen = keep_nearer(file, seen, measured(now, again, [seed, 2 + number]))
         found = judge_links(NAMES, file, seen)
     return found
 
@@ -76,7 +76,7 @@ USUAL = np.full(len(NAMES), 0.4)
 
 def test_every_host_is_in_a_pair_that_shows_its_link() -> None:
     file = read(truth(USUAL), [1])
-    rounds = pairs_to_transfer(file, 64, 0)
+    rounds = choose_transfers(file, 64, 0)
     pairs = [pair for found in rounds for pair in found]
     assert {host for pair in pairs for host in pair} == set(range(len(NAMES)))
     assert all(RACK[a] == RACK[b] for a, b in pairs)
@@ -87,7 +87,7 @@ def test_every_host_is_in_a_pair_that_shows_its_link() -> None:
     # The slowest come first where there are too many.
     links = USUAL.copy()
     links[7] = 0.05
-    few = pairs_to_transfer(truth(links), 2, 0)
+    few = choose_transfers(truth(links), 2, 0)
     assert 7 in few[0][0]
     assert sum(map(len, few)) == 1
 
@@ -137,7 +137,7 @@ def test_nothing_is_said_of_what_was_not_measured() -> None:
     found = judge_links(NAMES[:3], unknown, unknown)
     assert not found.changes
     assert not found.is_changed
-    assert pairs_to_transfer(unknown, 64, 0) == []
+    assert choose_transfers(unknown, 64, 0) == []
 
 
 UPLINKS = [Uplink(group.name, 0.2, 0.2) for group in GROUPS]
@@ -146,12 +146,12 @@ LINKS = [HostLink(name, 0.4, 0.4) for name in NAMES]
 
 def test_links_that_uplinks_came_with_are_compared_inside_groups() -> None:
     known = UplinkMeasurement(uplinks=UPLINKS, links=LINKS, tool="uplinks")
-    expected = expected_gbit_s(NAMES, None, GROUPS, known)
+    expected = predict_gbit_s(NAMES, None, GROUPS, known)
     inside = (RACK[:, None] == RACK[None, :]) & ~np.eye(len(NAMES), dtype=bool)
     assert (np.isfinite(expected) == inside).all()
     assert np.nanmin(expected) == np.nanmax(expected) == 0.4
     pairs = truth(USUAL)
-    assert np.array_equal(expected_gbit_s(NAMES, pairs, GROUPS, known), pairs, equal_nan=True)
+    assert np.array_equal(predict_gbit_s(NAMES, pairs, GROUPS, known), pairs, equal_nan=True)
 
 
 def ways(factor: float, seed: int) -> dict[tuple[str, bool], float]:
@@ -166,13 +166,13 @@ def ways(factor: float, seed: int) -> dict[tuple[str, bool], float]:
 def test_uplinks_are_named_only_where_they_changed() -> None:
     for seed in REPETITIONS:
         now = ways(1.0, seed)
-        assert changed_uplinks(UPLINKS, now, {}) == []
+        assert find_changed_uplinks(UPLINKS, now, {}) == []
         now["r1", True] = 0.02
-        assert changed_uplinks(UPLINKS, now, {}) == [RateChange("r1", True, True, 0.2, 0.02)]
+        assert find_changed_uplinks(UPLINKS, now, {}) == [RateChange("r1", True, True, 0.2, 0.02)]
     bound = [Uplink("r1", 0.2, 0.2, send_is_lower_bound=True)]
     # What may have carried more all along did not become faster.
-    assert changed_uplinks(bound, {("r1", True): 2.0}, {}) == []
-    assert len(changed_uplinks(bound, {("r1", True): 0.02}, {})) == 1
+    assert find_changed_uplinks(bound, {("r1", True): 2.0}, {}) == []
+    assert len(find_changed_uplinks(bound, {("r1", True): 0.02}, {})) == 1
 
 
 def test_a_cut_host_explains_what_its_group_exchanges() -> None:
@@ -180,19 +180,19 @@ def test_a_cut_host_explains_what_its_group_exchanges() -> None:
     cut = [RateChange("n00", False, True, 0.4, 0.05)]
     explained = limit_by_hosts(GROUPS, LINKS, cut)
     assert explained == {("r0", True): pytest.approx(0.85)}
-    assert changed_uplinks(small, {("r0", True): 0.8}, explained) == []
-    assert len(changed_uplinks(small, {("r0", True): 0.1}, explained)) == 1
-    assert len(changed_uplinks(small, {("r0", True): 0.8}, {})) == 1
+    assert find_changed_uplinks(small, {("r0", True): 0.8}, explained) == []
+    assert len(find_changed_uplinks(small, {("r0", True): 0.1}, explained)) == 1
+    assert len(find_changed_uplinks(small, {("r0", True): 0.8}, {})) == 1
     assert limit_by_hosts(GROUPS, [], cut) == {}
 
 
 def test_groups_whose_hosts_have_least_come_first() -> None:
     uplinks = [Uplink("r0", 0.2, 0.2), Uplink("r1", 0.2, 0.1), Uplink("r2", 4.0, 4.0)]
-    assert [group.name for group in groups_by_weight(GROUPS, uplinks)] == ["r1", "r0", "r2"]
-    assert groups_by_weight(GROUPS, uplinks[:1]) == GROUPS[:1]
+    assert [group.name for group in sort_groups_by_weight(GROUPS, uplinks)] == ["r1", "r0", "r2"]
+    assert sort_groups_by_weight(GROUPS, uplinks[:1]) == GROUPS[:1]
 
 
 def test_the_nearer_of_two_figures_counts() -> None:
     first, second = {("r0", True): 0.02}, {("r0", True): 0.19}
-    assert nearer_uplinks(UPLINKS, first, second) == second
-    assert nearer_uplinks(UPLINKS, second, first) == {("r0", True): 0.19}
+    assert keep_nearer_uplinks(UPLINKS, first, second) == second
+    assert keep_nearer_uplinks(UPLINKS, second, first) == {("r0", True): 0.19}

@@ -33,7 +33,7 @@ from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.inventories.ansible import find_connections, parse_inventory
-from plink.probes.inventories.parallelcluster import hosts_of, parse_instances
+from plink.probes.inventories.parallelcluster import list_compute_nodes, parse_instances
 from plink.probes.inventories.pods import parse_pods
 from plink.probes.inventories.skypilot import parse_nodes
 from plink.probes.inventories.slurm_jobs import parse_job
@@ -163,7 +163,9 @@ def _report(content: bytes) -> object:
     said = iperf3.parse_report(content.decode(errors="replace"))
     if isinstance(said, iperf3.Complaint):
         return said
-    return iperf3.received_gbit_s(said, 0.1), iperf3.received_between_gbit_s(said, 0.1, 0.9)
+    return iperf3.compute_received_gbit_s(said, 0.1), iperf3.compute_received_between_gbit_s(
+        said, 0.1, 0.9
+    )
 
 
 _SNAPSHOT = _written_snapshot()
@@ -287,7 +289,7 @@ READERS: Mapping[str, Reader] = {
         (ProbesError,),
     ),
     "ParallelCluster's instances": Reader(
-        lambda content: hosts_of(parse_instances(content, "pc")[0], "", "pc"),
+        lambda content: list_compute_nodes(parse_instances(content, "pc")[0], "", "pc"),
         (_INSTANCES,), (ProbesError,),
     ),
     "SkyPilot's configuration": Reader(

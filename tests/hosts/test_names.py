@@ -13,7 +13,7 @@ from plink.cli import run
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster, Unreachable
 from plink.files.hosts import Host
-from plink.measure.listed import hosts_of, to_listed_host
+from plink.measure.listed import list_again, to_listed_host
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, find_name_fault, is_user
@@ -48,7 +48,7 @@ def test_names_that_mean_something_else_are_refused_everywhere(name: str, tmp_pa
         with pytest.raises(HostListError, match=r"^c\.json: "):
             to_listed_host(host, "c.json")
     with pytest.raises(HostListError):
-        hosts_of(Cluster([Host("a", "a")], unreachable=[Unreachable(name, "down")]), "c.json")
+        list_again(Cluster([Host("a", "a")], unreachable=[Unreachable(name, "down")]), "c.json")
     with pytest.raises(WrongUseError):
         ApiCluster.from_matrix(["a", name], np.ones((2, 2)))
     for place in (

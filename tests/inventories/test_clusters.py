@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
-from plink.probes.inventories.parallelcluster import hosts_of, parse_instances
+from plink.probes.inventories.parallelcluster import list_compute_nodes, parse_instances
 from plink.probes.inventories.skypilot import parse_nodes
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig
@@ -88,7 +88,7 @@ def test_a_cluster_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 )
 def test_what_has_no_nodes_is_refused(instances: list[Any], queue: str, said: str) -> None:
     with pytest.raises(HostListError) as caught:
-        hosts_of(instances, queue, "pc")
+        list_compute_nodes(instances, queue, "pc")
     assert str(caught.value) == said
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import ListedHost
-from plink.probes.inventories.slurm_jobs import SlurmJob, hosts_of, parse_job
+from plink.probes.inventories.slurm_jobs import SlurmJob, list_job_hosts, parse_job
 from plink.probes.options import SshOptions, ViaOptions
 
 # Its owner may call a job as he likes, and comment on it.
@@ -107,11 +107,11 @@ def test_outside_of_a_job_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -
 
 def test_names_of_hosts() -> None:
     job = SlurmJob("1", "n[1-2]", 4)
-    assert hosts_of(job, "n1\nn2\n", "slurm:1") == [
+    assert list_job_hosts(job, "n1\nn2\n", "slurm:1") == [
         ListedHost(name, slots=4, place="slurm:1") for name in ("n1", "n2")
     ]
     with pytest.raises(HostListError):
-        hosts_of(job, "n1\n-n2\n", "slurm:1")
+        list_job_hosts(job, "n1\n-n2\n", "slurm:1")
 
 
 @given(st.text(alphabet="JobId=State NumdsLt12345_()[]\n", max_size=200))

@@ -13,10 +13,10 @@ from plink.probes.iperf3.parse import (
     Complaint,
     Interval,
     TransferReport,
+    compute_received_between_gbit_s,
+    compute_received_gbit_s,
     parse_report,
     parse_version,
-    received_between_gbit_s,
-    received_gbit_s,
 )
 
 # iperf 3.12: iperf3 -c 10.187.181.5 -p 5301 -J -R -i 0.1 -t 1
@@ -175,10 +175,10 @@ def test_a_recorded_report() -> None:
     assert report == TransferReport(
         [Interval(0, 0.10008, 5019576), Interval(0.10008, 0.200077, 4756680)], 7
     )
-    assert received_gbit_s(report, 0.1) == pytest.approx(0.3805, rel=1e-3)
-    assert received_gbit_s(report, 0.0) == pytest.approx(0.3909, rel=1e-3)
-    assert received_gbit_s(report, 0.0, 0.1) == pytest.approx(0.4012, rel=1e-3)
-    assert received_gbit_s(report, 0.2) is None
+    assert compute_received_gbit_s(report, 0.1) == pytest.approx(0.3805, rel=1e-3)
+    assert compute_received_gbit_s(report, 0.0) == pytest.approx(0.3909, rel=1e-3)
+    assert compute_received_gbit_s(report, 0.0, 0.1) == pytest.approx(0.4012, rel=1e-3)
+    assert compute_received_gbit_s(report, 0.2) is None
 
 
 def test_an_old_version_is_understood() -> None:
@@ -249,17 +249,17 @@ def test_an_unknown_use_of_the_processor_is_none(used: Any) -> None:
 
 def test_intervals_count_in_part() -> None:
     report = TransferReport([Interval(0.0, 0.5, 1e9 / 8), Interval(0.5, 1.0, 3e9 / 8)], None)
-    assert received_between_gbit_s(report, 0.0, 1.0) == pytest.approx(4.0)
-    assert received_between_gbit_s(report, 0.25, 0.75) == pytest.approx(4.0)
-    assert received_between_gbit_s(report, 0.1, 0.2) == pytest.approx(2.0)
-    assert received_between_gbit_s(report, 0.4, 0.8) == pytest.approx(5.0)
-    assert received_between_gbit_s(report, 0.5, 1.1) is None
-    assert received_between_gbit_s(report, 0.5, 0.5) is None
+    assert compute_received_between_gbit_s(report, 0.0, 1.0) == pytest.approx(4.0)
+    assert compute_received_between_gbit_s(report, 0.25, 0.75) == pytest.approx(4.0)
+    assert compute_received_between_gbit_s(report, 0.1, 0.2) == pytest.approx(2.0)
+    assert compute_received_between_gbit_s(report, 0.4, 0.8) == pytest.approx(5.0)
+    assert compute_received_between_gbit_s(report, 0.5, 1.1) is None
+    assert compute_received_between_gbit_s(report, 0.5, 0.5) is None
 
 
 def test_a_rate_beyond_all_bounds_is_none() -> None:
     report = TransferReport([Interval(0.0, 1e-9, 1e12)], None)
-    assert received_gbit_s(report, 0.0) is None
+    assert compute_received_gbit_s(report, 0.0) is None
 
 
 @given(st.text())
@@ -293,7 +293,7 @@ def test_the_rate_is_that_of_the_part_asked_for(received: list[int], first: int)
     ]
     report = parse_report(json.dumps({"intervals": intervals}))
     assert isinstance(report, TransferReport)
-    found = received_gbit_s(report, first / 10)
+    found = compute_received_gbit_s(report, first / 10)
     rest = received[first:]
     if not rest:
         assert found is None

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.uplinks.plan import MAX_FLOWS, in_turn, plan_flows, plan_links, slots
+from plink.probes.uplinks.plan import (
+    MAX_FLOWS,
+    interleave,
+    number_transfers,
+    plan_flows,
+    plan_links,
+)
 
 SIZES = st.lists(st.integers(1, 20), min_size=2, max_size=8)
 
@@ -57,12 +63,12 @@ def test_as_many_transfers_as_partners_allow(sizes: list[int], flows: int) -> No
 
 @given(SIZES)
 def test_turns_take_everyone_once(sizes: list[int]) -> None:
-    assert sorted(in_turn(groups_of(sizes))) == list(range(sum(sizes)))
+    assert sorted(interleave(groups_of(sizes))) == list(range(sum(sizes)))
 
 
 @given(st.lists(st.integers(0, 3)))
 def test_no_two_transfers_of_a_sender_share_a_slot(senders: list[int]) -> None:
-    found = list(zip(senders, slots(senders), strict=True))
+    found = list(zip(senders, number_transfers(senders), strict=True))
     assert len(set(found)) == len(found)
 
 

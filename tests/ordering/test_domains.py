@@ -17,7 +17,7 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
 from plink.files.hosts import places_by_domain
-from plink.measure.probing.resume import carried_over
+from plink.measure.probing.resume import carry_over
 
 Domain = str | None
 
@@ -133,4 +133,4 @@ def test_domains_are_taken_over_from_an_inventory_and_kept(inventory: str, tmp_p
     read = plink.Cluster.read(file)
     assert [host.domain for host in read.hosts] == domains
     anew = [replace(host, domain=None) for host in read.hosts]
-    assert [host.domain for host in carried_over(anew, read, moved=()).hosts] == domains
+    assert [host.domain for host in carry_over(anew, read, moved=()).hosts] == domains

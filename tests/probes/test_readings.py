@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from plink.probes.echo.grants import Grants, Pace
 from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
-from plink.probes.echo.readings import Meetings, disturbance
+from plink.probes.echo.readings import Meetings, compute_disturbance
 
 efforts = st.builds(
     Effort, st.integers(0, 10**7), st.integers(0, 10**7), st.none() | st.integers(0, 10**7)
@@ -36,13 +36,13 @@ efforts = st.builds(
 def test_the_share_that_other_work_took(
     one: Effort, other: Effort, shared: bool, share: float | None
 ) -> None:
-    assert disturbance(one, other, same_processor=shared) == share
-    assert disturbance(other, one, same_processor=shared) == share
+    assert compute_disturbance(one, other, same_processor=shared) == share
+    assert compute_disturbance(other, one, same_processor=shared) == share
 
 
 @given(efforts, efforts, st.booleans())
 def test_a_share_is_a_share(one: Effort, other: Effort, shared: bool) -> None:
-    share = disturbance(one, other, same_processor=shared)
+    share = compute_disturbance(one, other, same_processor=shared)
     assert share is None or 0.0 <= share <= 1.0
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.rounds import round_of, round_robin
+from plink.probes.rounds import find_round, round_robin
 
 
 @given(st.integers(0, 70))
@@ -25,5 +25,5 @@ def test_the_number_of_rounds_is_the_least_possible(hosts: int) -> None:
 @given(st.integers(2, 70))
 def test_the_round_of_a_pair_is_where_it_stands(hosts: int) -> None:
     for number, pairs in enumerate(round_robin(hosts)):
-        assert {round_of(hosts, pair) for pair in pairs} == {number}
-        assert {round_of(hosts, pair[::-1]) for pair in pairs} == {number}
+        assert {find_round(hosts, pair) for pair in pairs} == {number}
+        assert {find_round(hosts, pair[::-1]) for pair in pairs} == {number}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.rounds import round_robin, rounds_in_all, sampled_rounds
+from plink.probes.rounds import count_rounds, round_robin, sample_rounds
 
 Pairs = list[tuple[int, int]]
 
@@ -59,8 +59,8 @@ def random_regular(hosts: int, degree: int, seed: int) -> list[Pairs]:
 
 @given(hosts=st.integers(2, 90), rounds=st.integers(1, 100), seed=st.integers(0, 1 << 62))
 def test_rounds_are_disjoint_pairs_that_meet_once(hosts: int, rounds: int, seed: int) -> None:
-    sample = sampled_rounds(hosts, rounds, seed)
-    assert len(sample) == min(rounds, rounds_in_all(hosts))
+    sample = sample_rounds(hosts, rounds, seed)
+    assert len(sample) == min(rounds, count_rounds(hosts))
     for pairs in sample:
         ends = [end for pair in pairs for end in pair]
         assert len(ends) == len(set(ends)) == hosts - hosts % 2
@@ -72,7 +72,7 @@ def test_rounds_are_disjoint_pairs_that_meet_once(hosts: int, rounds: int, seed:
 
 @given(hosts=st.integers(3, 90), rounds=st.integers(1, 100), seed=st.integers(0, 1 << 62))
 def test_partners_are_as_even_as_can_be(hosts: int, rounds: int, seed: int) -> None:
-    sample = sampled_rounds(hosts, rounds, seed)
+    sample = sample_rounds(hosts, rounds, seed)
     partners = adjacency(hosts, sample).sum(axis=1)
     if hosts % 2 == 0:
         assert set(partners) == {len(sample)}
@@ -83,12 +83,12 @@ def test_partners_are_as_even_as_can_be(hosts: int, rounds: int, seed: int) -> N
 
 @given(hosts=st.integers(2, 300), rounds=st.integers(2, 12), seed=st.integers(0, 1 << 62))
 def test_two_rounds_and_more_connect_all_hosts(hosts: int, rounds: int, seed: int) -> None:
-    assert is_connected(hosts, sampled_rounds(hosts, rounds, seed))
+    assert is_connected(hosts, sample_rounds(hosts, rounds, seed))
 
 
 def test_the_first_two_rounds_connect_every_number_of_hosts() -> None:
     for hosts in (*range(2, 40), *range(40, 400, 9)):
-        first_two = sampled_rounds(hosts, 2, seed=hosts)
+        first_two = sample_rounds(hosts, 2, seed=hosts)
         assert is_connected(hosts, first_two), hosts
         assert sum(map(len, first_two)) == (hosts if hosts % 2 == 0 and hosts > 2 else hosts - 1)
 
@@ -97,25 +97,25 @@ def test_the_first_two_rounds_connect_every_number_of_hosts() -> None:
 def test_a_longer_sample_begins_with_the_shorter_one(
     hosts: int, data: st.DataObject, seed: int
 ) -> None:
-    longer = data.draw(st.integers(1, max(1, rounds_in_all(hosts) - 1)))
+    longer = data.draw(st.integers(1, max(1, count_rounds(hosts) - 1)))
     shorter = data.draw(st.integers(1, longer))
-    assert sampled_rounds(hosts, longer, seed)[:shorter] == sampled_rounds(hosts, shorter, seed)
+    assert sample_rounds(hosts, longer, seed)[:shorter] == sample_rounds(hosts, shorter, seed)
 
 
 @pytest.mark.parametrize("hosts", [2, 3, 8, 9])
 def test_as_many_rounds_as_there_are_is_the_tournament(hosts: int) -> None:
-    assert sampled_rounds(hosts, rounds_in_all(hosts), 5) == round_robin(hosts)
-    assert sampled_rounds(hosts, 10**9, 5) == round_robin(hosts)
+    assert sample_rounds(hosts, count_rounds(hosts), 5) == round_robin(hosts)
+    assert sample_rounds(hosts, 10**9, 5) == round_robin(hosts)
 
 
 def test_the_seed_decides() -> None:
-    assert sampled_rounds(40, 4, 1) == sampled_rounds(40, 4, 1)
-    assert sampled_rounds(40, 4, 1) != sampled_rounds(40, 4, 2)
+    assert sample_rounds(40, 4, 1) == sample_rounds(40, 4, 1)
+    assert sample_rounds(40, 4, 1) != sample_rounds(40, 4, 2)
 
 
 def test_the_sample_of_a_seed_never_changes() -> None:
     """A cluster file records the seed only: `--resume` must find the same pairs years later."""
-    assert sampled_rounds(10, 2, 7) == [
+    assert sample_rounds(10, 2, 7) == [
         [(0, 5), (1, 9), (2, 8), (3, 7), (4, 6)],
         [(0, 7), (1, 4), (2, 3), (5, 9), (6, 8)],
     ]
@@ -123,7 +123,7 @@ def test_the_sample_of_a_seed_never_changes() -> None:
 
 @pytest.mark.parametrize(("hosts", "rounds"), [(64, 16), (255, 32), (400, 16)])
 def test_pairs_expand_as_those_of_a_random_regular_graph(hosts: int, rounds: int) -> None:
-    ours = second_eigenvalue(hosts, sampled_rounds(hosts, rounds, seed=3))
+    ours = second_eigenvalue(hosts, sample_rounds(hosts, rounds, seed=3))
     even = hosts + hosts % 2
     random = [second_eigenvalue(even, random_regular(even, rounds, seed)) for seed in range(3)]
     assert ours <= 1.1 * max(random)
@@ -133,4 +133,4 @@ def test_pairs_expand_as_those_of_a_random_regular_graph(hosts: int, rounds: int
 @pytest.mark.parametrize(("hosts", "rounds"), [(600, 8), (600, 32)])
 def test_few_hops_lie_between_any_two_hosts(hosts: int, rounds: int) -> None:
     random = max(diameter(hosts, random_regular(hosts, rounds, seed)) for seed in range(3))
-    assert diameter(hosts, sampled_rounds(hosts, rounds, seed=3)) <= random + 1
+    assert diameter(hosts, sample_rounds(hosts, rounds, seed=3)) <= random + 1

@@ -17,7 +17,7 @@ from plink.measure.probing.passes import (
     PassOptions,
     StoppingPolicy,
     Visits,
-    chosen_sample,
+    choose_sample,
 )
 from plink.optimize.groups.finding import GroupRequest, find_groups
 from plink.probes.samples import PairLoss, RttReading
@@ -69,7 +69,7 @@ def cluster_of(collector):
 def test_the_racks_of_128_hosts_are_found_in_a_fifth_of_the_pairs():
     rack, times_us = racks([16] * 8, seed=1001)
     collector = collector_of(128)
-    sample = chosen_sample(128, FOLLOWED_ROUNDS, 0)
+    sample = choose_sample(128, FOLLOWED_ROUNDS, 0)
     followed(collector, times_us, sample)
     cluster = cluster_of(collector)
     measured = np.isfinite(cluster.rtt.readings_us).sum() / (128 * 127)

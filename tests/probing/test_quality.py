@@ -7,7 +7,7 @@ import pytest
 
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
-from plink.measure.probing.collectors import RttCollector, RunRecord, disturbed_hosts
+from plink.measure.probing.collectors import RttCollector, RunRecord, describe_disturbed_hosts
 from plink.probes.echo.readings import DISTURBED
 from plink.probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs
@@ -26,12 +26,12 @@ def disturbed(*pairs: tuple[int, int]) -> np.ndarray:
 
 
 def test_a_quiet_network_gets_no_word() -> None:
-    assert disturbed_hosts(NAMES, disturbed(), EVERY) == []
+    assert describe_disturbed_hosts(NAMES, disturbed(), EVERY) == []
 
 
 def test_a_busy_host_is_named() -> None:
     pairs = [pair for i in range(6) if i != 3 for pair in ((3, i), (i, 3))]
-    (doubt,) = disturbed_hosts(NAMES, disturbed(*pairs), EVERY)
+    (doubt,) = describe_disturbed_hosts(NAMES, disturbed(*pairs), EVERY)
     assert doubt == (
         "10 of 30 directed pairs were disturbed by other work on the hosts, most on n3 (10 of its "
         "10): their readings may be too high"
@@ -40,7 +40,7 @@ def test_a_busy_host_is_named() -> None:
 
 def test_hosts_that_are_all_busy_are_counted() -> None:
     everything = disturbed(*all_pairs(6))
-    (doubt,) = disturbed_hosts(NAMES, everything, everything)
+    (doubt,) = describe_disturbed_hosts(NAMES, everything, everything)
     assert doubt == (
         "30 of 30 directed pairs were disturbed by other work on the hosts, on all 6 hosts: "
         "their readings may be too high"
@@ -48,7 +48,7 @@ def test_hosts_that_are_all_busy_are_counted() -> None:
 
 
 def test_one_pair_is_one_pair() -> None:
-    (doubt,) = disturbed_hosts(NAMES, disturbed((1, 2)), EVERY)
+    (doubt,) = describe_disturbed_hosts(NAMES, disturbed((1, 2)), EVERY)
     assert doubt == (
         "1 directed pair was disturbed by other work on the hosts, most on n1 (1 of its 10), n2 "
         "(1 of its 10): its reading may be too high"
@@ -57,7 +57,7 @@ def test_one_pair_is_one_pair() -> None:
 
 def test_pairs_that_no_one_asked_for_are_not_counted() -> None:
     sampled = disturbed((0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (5, 4))
-    (doubt,) = disturbed_hosts(NAMES, disturbed((0, 1)) | disturbed((1, 0)), sampled)
+    (doubt,) = describe_disturbed_hosts(NAMES, disturbed((0, 1)) | disturbed((1, 0)), sampled)
     assert doubt.startswith("2 of 6 directed pairs were disturbed by other work on the hosts")
     assert "n0 (2 of its 2)" in doubt
 

@@ -14,16 +14,16 @@ from plink.files.cluster import Cluster, Unreachable
 from plink.files.groups import Uplink, UplinkMeasurement
 from plink.files.hosts import Group, Host
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
-from plink.measure.listed import hosts_of
+from plink.measure.listed import list_again
 from plink.measure.probing.collectors import (
     BandwidthCollector,
     RouteCollector,
     RttCollector,
     RunRecord,
 )
-from plink.measure.probing.request import same_interface, same_network
-from plink.measure.probing.resume import carried_over, kept_hosts, moved_hosts, refuse_to_drop
-from plink.measure.probing.tools import recorded_count, recorded_passes
+from plink.measure.probing.request import keep_interface, keep_network
+from plink.measure.probing.resume import carry_over, find_moved_hosts, refuse_to_drop, select_hosts
+from plink.measure.probing.tools import read_recorded_count, read_recorded_passes
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import BandwidthReading, RouteReading, RttReading
@@ -56,7 +56,7 @@ def test_hosts_come_back_as_they_were_listed() -> None:
             Unreachable("b", "listed among the hosts as well", position=0),
         ],
     )
-    hosts = hosts_of(earlier, "c.json")
+    hosts = list_again(earlier, "c.json")
     assert [host.name for host in hosts] == ["a", "b", "c", "d", "e", "x"]
     assert hosts[0] == ListedHost("a", user="me", port=9, slots=4, place="c.json")
 
@@ -65,23 +65,23 @@ def test_one_host_is_too_few() -> None:
     with pytest.raises(
         WrongUseError, match=r"c\.json: has one host, and probing needs at least two"
     ):
-        hosts_of(cluster("a"), "c.json")
+        list_again(cluster("a"), "c.json")
 
 
 def test_measured_hosts_stay_though_they_are_down() -> None:
     now = {"a": Host("a", "10.0.0.97"), "n": Host("n", "10.0.0.9")}
-    hosts = kept_hosts(listed("n", "c", "a", "gone"), now, cluster(*NAMES))
+    hosts = select_hosts(listed("n", "c", "a", "gone"), now, cluster(*NAMES))
     assert [host.name for host in hosts] == ["n", "c", "a"]
     assert hosts[1].address == "10.0.0.99"
 
 
 def test_a_host_that_is_down_gives_way_to_who_has_its_address() -> None:
-    hosts = kept_hosts(listed("a", "n"), {"n": Host("n", "10.0.0.97")}, cluster(*NAMES))
+    hosts = select_hosts(listed("a", "n"), {"n": Host("n", "10.0.0.97")}, cluster(*NAMES))
     assert [host.name for host in hosts] == ["n"]
 
 
 def test_readings_of_absent_hosts_stay_and_new_ones_find_their_place() -> None:
-    kept = carried_over(cluster(*NAMES).hosts, cluster("a", "c"), moved=())
+    kept = carry_over(cluster(*NAMES).hosts, cluster("a", "c"), moved=())
     # Host a is down: b and c take part, as hosts 0 and 1 of the run.
     collector = RttCollector(kept, [1, 2], [10.0])
     assert collector.missing(round_robin(2)) == {(0, 1), (1, 0)}
@@ -96,14 +96,14 @@ def test_readings_of_absent_hosts_stay_and_new_ones_find_their_place() -> None:
 def test_a_host_at_another_address_loses_its_readings() -> None:
     earlier = cluster(*NAMES)
     hosts = [earlier.hosts[0], replace(earlier.hosts[1], address="10.9.9.9"), earlier.hosts[2]]
-    moved = moved_hosts(hosts, earlier)
+    moved = find_moved_hosts(hosts, earlier)
     assert moved == {"b": "10.0.0.98"}
-    collector = RttCollector(carried_over(hosts, earlier, moved), [0, 1, 2], [10.0])
+    collector = RttCollector(carry_over(hosts, earlier, moved), [0, 1, 2], [10.0])
     assert collector.missing(round_robin(3)) == {(0, 1), (1, 0), (1, 2), (2, 1)}
 
 
 def test_a_run_adds_to_what_other_tools_measured() -> None:
-    kept = carried_over(cluster(*NAMES).hosts, cluster(*NAMES), moved=())
+    kept = carry_over(cluster(*NAMES).hosts, cluster(*NAMES), moved=())
     bandwidths = BandwidthCollector(kept, [0, 1, 2])
     assert len(bandwidths.missing(round_robin(3))) == 6
     bandwidths.reading(BandwidthReading(2, 0, gbit_s=9.4, retransmits=None))
@@ -127,7 +127,7 @@ def test_groups_that_lost_a_host_are_dropped_with_their_uplinks() -> None:
     uplinks = UplinkMeasurement(uplinks=[Uplink("x", 1.0, 1.0), Uplink("y", 2.0, 2.0)], tool="t")
     groups = [Group("x", ["a"]), Group("y", ["b", "c"])]
     earlier = replace(cluster(*NAMES), groups=groups, uplinks=uplinks)
-    kept = carried_over(earlier.hosts[:2], earlier, moved=())
+    kept = carry_over(earlier.hosts[:2], earlier, moved=())
     assert kept.groups == [groups[0]]
     assert kept.uplinks is not None
     assert kept.uplinks.uplinks == [uplinks.uplinks[0]]
@@ -137,7 +137,7 @@ def test_a_group_with_a_host_that_moved_is_kept_without_its_uplink() -> None:
     uplinks = UplinkMeasurement(uplinks=[Uplink("x", 1.0, 1.0), Uplink("y", 2.0, 2.0)], tool="t")
     groups = [Group("x", ["a"]), Group("y", ["b", "c"])]
     earlier = replace(cluster(*NAMES), groups=groups, uplinks=uplinks)
-    kept = carried_over(earlier.hosts, earlier, moved={"b": "10.9.9.9"})
+    kept = carry_over(earlier.hosts, earlier, moved={"b": "10.9.9.9"})
     assert kept.groups == groups
     assert kept.uplinks is not None
     assert kept.uplinks.uplinks == [uplinks.uplinks[0]]
@@ -177,30 +177,30 @@ def test_a_list_may_drop_hosts_without_readings() -> None:
 
 
 def test_the_count_is_the_recorded_one_where_all_of_it_was_sent() -> None:
-    assert recorded_count({"count": 30}) == 30
-    assert recorded_count({"count": 2000, "precision_percent": 0.0}) == 2000
-    assert recorded_count({"count": 60, "precision_percent": 2.0, "passes": 5}) == 60
+    assert read_recorded_count({"count": 30}) == 30
+    assert read_recorded_count({"count": 2000, "precision_percent": 0.0}) == 2000
+    assert read_recorded_count({"count": 60, "precision_percent": 2.0, "passes": 5}) == 60
     # Before there were passes, a precision ended a meeting early.
-    assert recorded_count({"count": 2000, "precision_percent": 2.0}) is None
-    assert recorded_count({"count": True, "passes": 5}) is None
-    assert recorded_passes({"passes": 5}) == 5
-    assert recorded_passes({"passes": 0}) is recorded_passes({"passes": "5"}) is None
+    assert read_recorded_count({"count": 2000, "precision_percent": 2.0}) is None
+    assert read_recorded_count({"count": True, "passes": 5}) is None
+    assert read_recorded_passes({"passes": 5}) == 5
+    assert read_recorded_passes({"passes": 0}) is read_recorded_passes({"passes": "5"}) is None
 
 
 def test_the_network_is_the_recorded_one() -> None:
     recorded = {"network": "10.0.0.0/8", "interface": "eth1"}
     ten, other = ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("10.0.0.0/16")
-    assert same_network(recorded, None, "c") == same_network(recorded, ten, "c") == ten
-    assert same_interface(recorded, None, "c") == same_interface(recorded, "eth1", "c") == "eth1"
-    assert same_network({}, None, "c") is None
-    assert same_interface({}, None, "c") is None
+    assert keep_network(recorded, None, "c") == keep_network(recorded, ten, "c") == ten
+    assert keep_interface(recorded, None, "c") == keep_interface(recorded, "eth1", "c") == "eth1"
+    assert keep_network({}, None, "c") is None
+    assert keep_interface({}, None, "c") is None
     with pytest.raises(WrongUseError, match=r"with network=10\.0\.0\.0/8, not 10.0.0.0/16"):
-        same_network(recorded, other, "c")
+        keep_network(recorded, other, "c")
     with pytest.raises(WrongUseError, match="c: was measured without interface, not eth0"):
-        same_interface({}, "eth0", "c")
+        keep_interface({}, "eth0", "c")
 
 
 @pytest.mark.parametrize("value", ["x", [1], {}, 1.5, 7.0, True, "10.0.0.1/8"])
 def test_a_recorded_network_that_is_not_valid(value: object) -> None:
     with pytest.raises(WrongUseError, match=r"options\.network is not a network"):
-        same_network({"network": value}, None, "c")
+        keep_network({"network": value}, None, "c")

@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.files.measurements import Measurement, RoundSample, recorded_sample
 from plink.measure.probing.limits import ALL_ROUNDS
-from plink.measure.probing.passes import advice, chosen_sample, rounds_among
-from plink.measure.probing.request import same_sample
-from plink.probes.rounds import sampled_rounds
+from plink.measure.probing.passes import advise_sampling, choose_sample, list_rounds
+from plink.measure.probing.request import keep_sample
+from plink.probes.rounds import sample_rounds
 
 NAMES = [f"n{i:02}" for i in range(20)]
 
 
 def pairs_of(present: list[str], sample: RoundSample | None) -> set[tuple[str, str]]:
-    rounds = rounds_among(NAMES, present, sample)
+    rounds = list_rounds(NAMES, present, sample)
     return {(present[i], present[j]) for pairs in rounds for i, j in pairs}
 
 
 def test_all_rounds_are_a_tournament_of_those_present() -> None:
-    assert chosen_sample(20, None, 5) is None
-    assert chosen_sample(20, 19, 5) is None
-    assert chosen_sample(20, ALL_ROUNDS, 5) is None
-    rounds = rounds_among(NAMES, NAMES[:7], None)
+    assert choose_sample(20, None, 5) is None
+    assert choose_sample(20, 19, 5) is None
+    assert choose_sample(20, ALL_ROUNDS, 5) is None
+    rounds = list_rounds(NAMES, NAMES[:7], None)
     assert len(rounds) == 7
     assert sum(map(len, rounds)) == 21
 
@@ -36,14 +36,14 @@ def test_all_rounds_are_a_tournament_of_those_present() -> None:
 def test_hosts_that_are_missing_change_no_pair_of_the_others(
     missing: set[str], rounds: int, seed: int
 ) -> None:
-    sample = chosen_sample(20, rounds, seed)
+    sample = choose_sample(20, rounds, seed)
     assert sample is not None
     present = [name for name in NAMES if name not in missing]
     everything = pairs_of(NAMES, sample)
     assert pairs_of(present, sample) == {pair for pair in everything if missing.isdisjoint(pair)}
-    assert all(i < j for pairs in rounds_among(NAMES, present, sample) for i, j in pairs)
+    assert all(i < j for pairs in list_rounds(NAMES, present, sample) for i, j in pairs)
     assert everything == {
-        (NAMES[i], NAMES[j]) for pairs in sampled_rounds(20, rounds, seed) for i, j in pairs
+        (NAMES[i], NAMES[j]) for pairs in sample_rounds(20, rounds, seed) for i, j in pairs
     }
 
 
@@ -72,22 +72,22 @@ def test_what_is_no_sample_counts_as_none(options: dict[str, Any]) -> None:
 
 def test_resuming_goes_on_with_the_sample_of_the_file() -> None:
     before = Measurement(tool="echo", options=RoundSample(4, 19, 7).to_options())
-    assert same_sample(before, None, None, "c") == {"rounds": 4, "seed": 7}
-    assert same_sample(before, 8, None, "c") == {"rounds": 8, "seed": 7}
-    assert same_sample(before, ALL_ROUNDS, 7, "c") == {"rounds": ALL_ROUNDS, "seed": 7}
+    assert keep_sample(before, None, None, "c") == {"rounds": 4, "seed": 7}
+    assert keep_sample(before, 8, None, "c") == {"rounds": 8, "seed": 7}
+    assert keep_sample(before, ALL_ROUNDS, 7, "c") == {"rounds": ALL_ROUNDS, "seed": 7}
     with pytest.raises(WrongUseError, match="was measured with seed=7, not 8"):
-        same_sample(before, None, 8, "c")
+        keep_sample(before, None, 8, "c")
     for whole in (None, Measurement(tool="echo")):
-        assert same_sample(whole, 8, 3, "c") == {"rounds": 8, "seed": 3}
-        assert same_sample(whole, None, None, "c") == {"rounds": None, "seed": None}
+        assert keep_sample(whole, 8, 3, "c") == {"rounds": 8, "seed": 3}
+        assert keep_sample(whole, None, None, "c") == {"rounds": None, "seed": None}
 
 
 def test_many_hosts_are_told_of_the_rounds() -> None:
-    (text,) = advice(1000, None, 32)
+    (text,) = advise_sampling(1000, None, 32)
     assert text == (
         "all 999 rounds of 1,000 hosts are 999,000 directed pairs; "
         "rounds=auto measures at most 50,000 of them, those that show groups, "
         "rounds=32 any 32,000"
     )
-    assert advice(1000, chosen_sample(1000, 32, 0), 32) == []
-    assert advice(64, None, 32) == []
+    assert advise_sampling(1000, choose_sample(1000, 32, 0), 32) == []
+    assert advise_sampling(64, None, 32) == []

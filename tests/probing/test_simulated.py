@@ -17,7 +17,7 @@ from plink.files import cluster as cluster_file
 from plink.measure.probing import request
 from plink.measure.probing.passes import NO_POLICY, StoppingPolicy
 from plink.probes.reach import Reached
-from plink.probes.rounds import sampled_rounds
+from plink.probes.rounds import sample_rounds
 
 HOSTS, ROUNDS = 60, 12
 
@@ -55,7 +55,7 @@ def test_a_sample_of_many_hosts_is_measured_whole(
     assert code == 0
     assert cluster.rtt is not None
     measured = np.zeros((HOSTS, HOSTS), dtype=bool)
-    for i, j in (pair for pairs in sampled_rounds(HOSTS, ROUNDS, 9) for pair in pairs):
+    for i, j in (pair for pairs in sample_rounds(HOSTS, ROUNDS, 9) for pair in pairs):
         measured[i, j] = measured[j, i] = True
     np.testing.assert_array_equal(~np.isnan(cluster.rtt.readings_us), measured)
     assert {"rounds": 12, "rounds_in_all": 59, "seed": 9}.items() <= cluster.rtt.options.items()
@@ -72,7 +72,7 @@ def test_failing_hosts_cost_their_own_pairs_only(
     assert failed
     lost = {(item.source, item.destination) for item in cluster.rtt.failures if item.destination}
     read = ~np.isnan(cluster.rtt.readings_us)
-    for i, j in (pair for pairs in sampled_rounds(HOSTS, ROUNDS, 0) for pair in pairs):
+    for i, j in (pair for pairs in sample_rounds(HOSTS, ROUNDS, 0) for pair in pairs):
         for one, other in ((i, j), (j, i)):
             names = (cluster.names[one], cluster.names[other])
             assert read[one, other] != (names in lost)
@@ -126,7 +126,7 @@ def test_the_report_and_show_say_that_it_is_a_sample(
 def test_pairs_that_a_question_asks_for_count_in_every_figure(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sampled = {pair for pairs in sampled_rounds(HOSTS, ROUNDS, 0) for pair in pairs}
+    sampled = {pair for pairs in sample_rounds(HOSTS, ROUNDS, 0) for pair in pairs}
     beside = [(0, other) for other in range(1, HOSTS) if (0, other) not in sampled][:23]
     behaviour = Behaviour(round_s=0.002, pair_loss=0.0, never_start=0.0, die=0.0)
     policy = StoppingPolicy(hinges=lambda _: beside)

@@ -21,7 +21,7 @@ from plink.probes.trace.protocol import (
     parse_said,
     start_command,
 )
-from plink.probes.trace.tool import program
+from plink.probes.trace.tool import read_worker_program
 
 
 def test_reads_what_workers_say() -> None:
@@ -72,9 +72,9 @@ def test_any_line_is_understood_or_refused(line: str) -> None:
 
 
 def test_the_opening_is_the_program_and_what_it_needs_to_know() -> None:
-    text = opening(program(), "10.0.0.1", TraceLimits(33434, 30, 0.6667))
+    text = opening(read_worker_program(), "10.0.0.1", TraceLimits(33434, 30, 0.6667))
     length, _, rest = text.partition("\n")
-    assert rest[: int(length)] == program()
+    assert rest[: int(length)] == read_worker_program()
     assert rest[int(length) :] == "begin 10.0.0.1 33434 30 0.667 0.002\n"
 
 

@@ -10,7 +10,13 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.matrices import Counts, Matrix
 from plink.files.measurements import BandwidthMeasurement, Halves, RttMeasurement
-from plink.measure.drift.judge import Mask, Pair, both_ways_us, common_factor, pairs_to_check
+from plink.measure.drift.judge import (
+    Mask,
+    Pair,
+    average_both_ways_us,
+    choose_pairs,
+    fit_common_factor,
+)
 
 # Pairs of other hosts that are measured again, too, to tell what all readings have in common.
 MOST_CONTROLS = 32
@@ -49,7 +55,7 @@ def controls(rtt: RttMeasurement, hosts: Collection[int]) -> list[Pair]:
     """Return pairs of other hosts that are measured again, too."""
     others = rtt.readings_us.copy()
     others[list(hosts), :] = others[:, list(hosts)] = np.nan
-    pairs = pairs_to_check(both_ways_us(others), _PARTNERS, seed=0)
+    pairs = choose_pairs(average_both_ways_us(others), _PARTNERS, seed=0)
     return pairs[:: 1 + len(pairs) // MOST_CONTROLS]
 
 
@@ -93,7 +99,7 @@ def merged_rtt(
     measured_us = np.where(is_new, after.readings_us, np.nan)
     factor = None
     if len(known) >= _LEAST_CONTROLS:
-        factor = common_factor(before.readings_us, measured_us, known)
+        factor = fit_common_factor(before.readings_us, measured_us, known)
     if factor is None or abs(factor - 1.0) <= _ALIKE:
         factor = 1.0
 

@@ -19,8 +19,8 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.matrices import Matrix
 from plink.files.plan import Plan
-from plink.measure.drift.judge import both_ways_us, judge, noise_ceilings
-from plink.measure.probing.resume import carried_over
+from plink.measure.drift.judge import average_both_ways_us, judge, noise_ceilings
+from plink.measure.probing.resume import carry_over
 from plink.model.network import capacity
 from plink.optimize.groups.finding import (
     METHODS,
@@ -86,7 +86,7 @@ def _with_moved(cluster: Cluster, moved: Sequence[str]) -> Cluster:
     """
     if cluster.rtt is None:
         return cluster
-    logs = np.log(both_ways_us(cluster.rtt.readings_us))
+    logs = np.log(average_both_ways_us(cluster.rtt.readings_us))
     place_of = {name: place for place, name in enumerate(cluster.names)}
     members = [[host for host in group.hosts if host not in moved] for group in cluster.groups]
     places = [[place_of[host] for host in hosts] for hosts in members]
@@ -193,7 +193,7 @@ def cluster_of(plan: Plan, cluster: Cluster) -> Cluster:
         Group(group.name, [name for name in group.hosts if name in ranks])
         for group in cluster.groups
     ]
-    kept = carried_over(hosts, cluster, moved=())
+    kept = carry_over(hosts, cluster, moved=())
     return replace(kept, groups=[group for group in groups if group.hosts])
 
 

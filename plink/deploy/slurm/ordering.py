@@ -21,7 +21,7 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.order import Order
 from plink.measure.drift.judge import expect
-from plink.measure.probing.check import check, check_request, comparable_rtt
+from plink.measure.probing.check import build_check_request, check, select_comparable_rtt
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult, probe
 from plink.optimize.orders.ordering import find_order
@@ -158,9 +158,9 @@ def _still_holds(
     cluster: Cluster, allocation: Allocation, reaching: Reaching, progress: ProgressListener
 ) -> bool:
     """Return whether a few new readings agree with those that the switches predict."""
-    rtt = comparable_rtt(cluster, "what is kept")
+    rtt = select_comparable_rtt(cluster, "what is kept")
     with _way(allocation, reaching, progress) as way:
-        asked = check_request(
+        asked = build_check_request(
             cluster, "what is kept", {"passes": _PASSES}, timeout_s=_TIMEOUT_S, way=way
         )
         try:

@@ -30,7 +30,7 @@ Mask = npt.NDArray[np.bool_]
 _NEAR_FACTOR = 1.35
 
 
-def both_ways_us(readings_us: Matrix) -> Matrix:
+def average_both_ways_us(readings_us: Matrix) -> Matrix:
     """Return the geometric mean of both directions, (N, N); the one reading if one is missing.
 
     NaN where neither direction has a reading above zero, and on the diagonal.
@@ -43,7 +43,7 @@ def both_ways_us(readings_us: Matrix) -> Matrix:
     return mean_us
 
 
-def near_hosts(times_us: Matrix) -> Mask:
+def find_near_hosts(times_us: Matrix) -> Mask:
     """Return a mask of the hosts about as near to each row's host as its nearest, (N, N).
 
     Args:
@@ -55,7 +55,7 @@ def near_hosts(times_us: Matrix) -> Mask:
     return near
 
 
-def pairs_to_check(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
+def choose_pairs(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
     """Return pairs that give every host at least `partners` partners, half of them near.
 
     Args:
@@ -66,10 +66,10 @@ def pairs_to_check(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
     Returns:
         pairs (lower index, higher index), sorted.
     """
-    return more_partners(times_us, range(len(times_us)), (), partners, seed)
+    return choose_more_partners(times_us, range(len(times_us)), (), partners, seed)
 
 
-def more_partners(
+def choose_more_partners(
     times_us: Matrix, hosts: Iterable[int], having: Iterable[Pair], partners: int, seed: int
 ) -> list[Pair]:
     """Return additional pairs until each of `hosts` has `partners` partners, half of them near."""
@@ -230,7 +230,7 @@ def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> B
     return Baseline(times_us, np.maximum(floor, _DEVIATIONS * estimate.deviation))
 
 
-def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
+def fit_common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
     """Return the median ratio of new to old round-trip times over unchanged pairs.
 
     None where none of them has readings.
@@ -241,7 +241,7 @@ def common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> flo
     return float(np.exp(np.median(known))) if known.size else None
 
 
-def nearer_to_file(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
+def keep_nearer(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
     """Return, per pair, the one of two new readings nearer to the file: only lasting change counts.
 
     Args:
@@ -268,12 +268,12 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
     compared = ~np.isnan(there)
     if not compared.any():
         return DriftJudgement((), (), 1.0, (), 1.0)
-    common = common_shift((there + back) / 2.0, ceilings, compared)
+    common = fit_common_shift((there + back) / 2.0, ceilings, compared)
     above = (there - common > ceilings) & (back - common > ceilings)
     below = (there - common < -ceilings) & (back - common < -ceilings)
     changed = above | below
     beyond = (there + back) / 2.0 - common
-    near = near_hosts(both_ways_us(file_us))
+    near = find_near_hosts(average_both_ways_us(file_us))
     groups = _together(
         _blame_hosts(near, compared, changed, np.abs(beyond) / ceilings), near, changed
     )
@@ -299,7 +299,7 @@ def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
     return shifts
 
 
-def common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
+def fit_common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
     """Return the log ratio shared by most pairs, or about 0 where that explains as many."""
     values, limits = shifts[compared], ceilings[compared]
     candidates = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
@@ -388,8 +388,8 @@ def measure_and_judge(
         what was found; None where there is no pair to measure.
     """
     file_us, ceilings = file.times_us, file.ceilings
-    times_us = both_ways_us(np.where(is_comparable, file_us, np.nan))
-    pairs = pairs_to_check(times_us, partners, seed)
+    times_us = average_both_ways_us(np.where(is_comparable, file_us, np.nan))
+    pairs = choose_pairs(times_us, partners, seed)
     if not pairs:
         return None
     first_us = measure(pairs)
@@ -400,11 +400,13 @@ def measure_and_judge(
         if not found.changed:
             break
         controls = found.unchanged[:: max(1, len(found.unchanged) // _CONTROLS)]
-        more = more_partners(times_us, _suspects(found), pairs, _MORE_PARTNERS * partners, seed)
+        more = choose_more_partners(
+            times_us, _suspects(found), pairs, _MORE_PARTNERS * partners, seed
+        )
         pairs = sorted({*pairs, *more})
         again_us = measure(sorted({*found.changed, *controls, *more}))
-        factor = common_factor(file_us, again_us, controls) or common
-        steady_us = nearer_to_file(file_us, steady_us, again_us / factor)
+        factor = fit_common_factor(file_us, again_us, controls) or common
+        steady_us = keep_nearer(file_us, steady_us, again_us / factor)
         found = judge(file_us, steady_us, ceilings)
     return replace(found, common_factor=common)
 

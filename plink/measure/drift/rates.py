@@ -2,7 +2,7 @@
 
 A host's link is named in a direction when most of its pairs changed in that direction, and no other
 host explains them better. As with round trips, a factor common to all is no change unless it is
-large, and only what lasts counts (`nearer_to_file`).
+large, and only what lasts counts (`keep_nearer`).
 
 One pair of each host is transferred again: a host's link shows with the partner with which the host
 did best, since what racks share is least in the way there.
@@ -18,13 +18,13 @@ import numpy as np
 from plink.files.groups import HostLink, Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.files.matrices import Matrix
-from plink.measure.drift.judge import LEAST_CEILING, MAX_COMMON_FACTOR, Mask, Pair, common_shift
+from plink.measure.drift.judge import LEAST_CEILING, MAX_COMMON_FACTOR, Mask, Pair, fit_common_shift
 
 # A host's link shows where it does at least this share of its best.
 _NEARLY_BEST = 0.7
 
 
-def expected_gbit_s(
+def predict_gbit_s(
     names: Sequence[str],
     gbit_s: Matrix | None,
     groups: Sequence[Group],
@@ -57,7 +57,7 @@ def expected_gbit_s(
     return expected
 
 
-def pairs_to_transfer(expected: Matrix, most: int, seed: int) -> list[list[Pair]]:
+def choose_transfers(expected: Matrix, most: int, seed: int) -> list[list[Pair]]:
     """Return rounds of disjoint pairs that load every host's link once, mostly one round.
 
     The hosts with the slowest links come first, each with the partner with which it did best.
@@ -89,7 +89,7 @@ def pairs_to_transfer(expected: Matrix, most: int, seed: int) -> list[list[Pair]
     return [pairs for pairs in rounds if pairs]
 
 
-def others_to_transfer(
+def choose_other_transfers(
     expected: Matrix, changed: Mask, compared: Mask, seed: int
 ) -> list[list[Pair]]:
     """Return rounds with the changed pairs, and with their hosts paired with others.
@@ -198,7 +198,7 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
     if not compared.any():
         return LinkJudgement((), compared & False, compared, 1.0)
     ceiling = link_ceiling(expected)
-    common = common_shift(shifts, np.full(shifts.shape, ceiling), compared)
+    common = fit_common_shift(shifts, np.full(shifts.shape, ceiling), compared)
     changed: Mask = compared & (np.abs(np.nan_to_num(shifts) - common) > ceiling)
     changes = _blame_links(names, expected, now, changed, compared)
     return LinkJudgement(changes, changed, compared, float(np.exp(common)))
@@ -261,7 +261,7 @@ Way = tuple[str, bool]
 """A group's name, and whether it sends."""
 
 
-def groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
+def sort_groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
     """Return the groups with an uplink, those whose hosts get the least share of it first."""
     known = {uplink.group: uplink for uplink in uplinks}
 
@@ -273,7 +273,7 @@ def groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list
     return sorted((group for group in groups if group.name in known), key=share)
 
 
-def changed_uplinks(
+def find_changed_uplinks(
     uplinks: Sequence[Uplink],
     now_gbit_s: Mapping[Way, float],
     explained_gbit_s: Mapping[Way, float],
@@ -324,7 +324,7 @@ def limit_by_hosts(
     return found
 
 
-def nearer_uplinks(
+def keep_nearer_uplinks(
     uplinks: Sequence[Uplink], first: Mapping[Way, float], second: Mapping[Way, float]
 ) -> dict[Way, float]:
     """Return, of an uplink's two new rates, the one nearer to the file's.

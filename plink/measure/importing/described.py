@@ -67,7 +67,7 @@ TOOL = "described"
 _LEVELS = 3
 
 
-def latencies(
+def build_latencies(
     top: Fields,
     hosts: Sequence[Host],
     groups: Sequence[Group],
@@ -190,19 +190,19 @@ def import_network(content: bytes, source: str) -> Cluster:
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid TOML ({reason})", _HINT) from None
     top = _check_names(Fields(data, source), _TOP)
-    hosts, groups, links, uplinks = _hosts_of(top)
+    hosts, groups, links, uplinks = _read_hosts(top)
     facts = LinkFacts(
         top.integer("burst_bytes", 0, MAX_BURST_BYTES, default=0),
-        _rows_of(top, [group.name for group in groups]),
+        _read_rows(top, [group.name for group in groups]),
     )
     return Cluster(
         hosts=hosts,
-        rtt=latencies(top, hosts, groups, facts.rows, is_limited=bool(links or uplinks)),
+        rtt=build_latencies(top, hosts, groups, facts.rows, is_limited=bool(links or uplinks)),
         made_from=document.digest(content),
         groups=groups,
         uplinks=UplinkMeasurement(uplinks=uplinks, links=links, tool=TOOL),
         links=facts if facts != LinkFacts() else None,
-        clients=_clients_of(top),
+        clients=_read_clients(top),
         source=source,
     )
 
@@ -226,7 +226,7 @@ def _check_names(fields: Fields, names: Sequence[str]) -> Fields:
     return fields
 
 
-def _hosts_of(
+def _read_hosts(
     top: Fields,
 ) -> tuple[list[Host], list[Group], list[HostLink], list[Uplink]]:
     hosts: list[Host] = []
@@ -303,7 +303,7 @@ def _rate(part: Fields, top: Fields, name: str) -> float | None:
     return own.optional_number(name, LEAST_GBIT_S, MAX_GBIT_S)
 
 
-def _rows_of(top: Fields, groups: Sequence[str]) -> list[GroupRow]:
+def _read_rows(top: Fields, groups: Sequence[str]) -> list[GroupRow]:
     left = set(groups)
     rows: list[GroupRow] = []
     for item in top.objects("rows", optional=True):
@@ -324,7 +324,7 @@ def _rows_of(top: Fields, groups: Sequence[str]) -> list[GroupRow]:
     return rows
 
 
-def _clients_of(top: Fields) -> list[ClientFit]:
+def _read_clients(top: Fields) -> list[ClientFit]:
     given = top.optional_object("clients")
     found = []
     for name in () if given is None else given.names():

@@ -14,8 +14,8 @@ from plink.measure.importing.pairs import (
     MAX_HOSTS,
     PairReading,
     Readings,
-    checked_name,
-    number,
+    check_host_name,
+    parse_number,
 )
 
 TOOL = "mpiGraph"
@@ -72,7 +72,7 @@ def _readings(
         if cells[:2] != [f"{names[one]}:{one}", word] or len(cells) != len(names) + 2:
             raise WrongUseError(f"{place}: row {one + 1} of the table is not understood", HINT)
         for other, cell in enumerate(cells[2:]):
-            gbit_s = number(cell, place) * _GBIT_PER_MB
+            gbit_s = parse_number(cell, place) * _GBIT_PER_MB
             if other != one:
                 source, destination = (other, one) if word == "from" else (one, other)
                 yield PairReading(names[source], names[destination], gbit_s=gbit_s)
@@ -82,4 +82,4 @@ def _name(cell: str, rank: int, place: str) -> str:
     name, _, number_text = cell.rpartition(":")
     if number_text != str(rank):
         raise WrongUseError(f"{place}: {brief(cell)} is not a host with the number {rank}", HINT)
-    return checked_name(name, place)
+    return check_host_name(name, place)

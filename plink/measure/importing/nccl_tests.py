@@ -19,11 +19,11 @@ from plink.measure.importing.pairs import (
     PairReading,
     Readings,
     SkippedPart,
-    bandwidth_of,
-    checked_name,
-    number,
-    round_trip_us,
-    title_on,
+    check_host_name,
+    parse_number,
+    parse_title,
+    select_bandwidth,
+    select_round_trip_us,
 )
 
 TOOL = "nccl-tests"
@@ -120,7 +120,7 @@ def _runs(text: str, source: str) -> Sequence[_NcclRun]:
         elif _BEGIN.match(line):
             runs.append(_NcclRun(place, test))
             test, is_open = "", True
-        elif title_on(line) is not None:
+        elif parse_title(line) is not None:
             is_open = False
         elif is_open:
             _take(runs[-1], line, place)
@@ -130,7 +130,7 @@ def _runs(text: str, source: str) -> Sequence[_NcclRun]:
 def _take(run: _NcclRun, line: str, place: str) -> None:
     if found := _RANK.match(line):
         rank, process = int(found[1]), " ".join(found[2].split())
-        host = checked_name(found[3], place)
+        host = check_host_name(found[3], place)
         if host not in run.hosts:
             run.hosts.append(host)
         # The same line twice is a log that was copied twice.
@@ -138,10 +138,10 @@ def _take(run: _NcclRun, line: str, place: str) -> None:
             run.ranks_twice.append(rank)
     elif found := _ROW.fullmatch(line):
         size, time_us, gbyte_s, *wrong = found.groups()
-        gbit_s = number(gbyte_s, place) * _GBIT_PER_GB
-        run.rows.append(Message(int(size), number(time_us, place), gbit_s))
+        gbit_s = parse_number(gbyte_s, place) * _GBIT_PER_GB
+        run.rows.append(Message(int(size), parse_number(time_us, place), gbit_s))
         # Older versions print the greatest error there, which is below 1 where all is well.
-        counts = [number(each, place) for each in wrong if each != "N/A"]
+        counts = [parse_number(each, place) for each in wrong if each != "N/A"]
         run.wrong = max([run.wrong, *(count for count in counts if count >= 1.0)])
         run.is_mixed |= bool(run.ends)
     elif _LIKE_A_ROW.match(line):
@@ -174,7 +174,7 @@ def _refusal(run: _NcclRun, size_bytes: int | None) -> SkippedPart | None:
         reason = "has a row that is not understood"
     elif size_bytes is None and not run.ends:
         reason = "ended early"
-    elif size_bytes is not None and bandwidth_of(run.rows, size_bytes) is None:
+    elif size_bytes is not None and select_bandwidth(run.rows, size_bytes) is None:
         reason = f"has no bandwidth of messages of {format_size(size_bytes)}"
     elif any(_readings(run, size_bytes)):
         return None
@@ -185,8 +185,8 @@ def _refusal(run: _NcclRun, size_bytes: int | None) -> SkippedPart | None:
 
 def _readings(run: _NcclRun, size_bytes: int | None) -> Iterator[PairReading]:
     # Other tests' times are of more than a message each way.
-    rtt_us = round_trip_us(run.rows) if "sendrecv" in run.test else None
-    fastest = bandwidth_of(run.rows, size_bytes)
+    rtt_us = select_round_trip_us(run.rows) if "sendrecv" in run.test else None
+    fastest = select_bandwidth(run.rows, size_bytes)
     for one, other in (run.hosts, reversed(run.hosts)):
         if rtt_us is not None:
             yield PairReading(one, other, rtt_us=rtt_us)

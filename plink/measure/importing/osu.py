@@ -19,11 +19,11 @@ from plink.measure.importing.pairs import (
     PairReading,
     Readings,
     SkippedPart,
-    bandwidth_readings,
-    number,
-    pair_on,
-    round_trip_us,
-    title_on,
+    build_bandwidth_readings,
+    parse_number,
+    parse_pair_line,
+    parse_title,
+    select_round_trip_us,
 )
 
 TOOL = "osu"
@@ -92,9 +92,9 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_OsuR
     is_open = False
     for line_number, line in enumerate(text.split("\n"), start=1):
         place = f"{source}:{line_number}"
-        if named := pair_on(line, place, HINT):
+        if named := parse_pair_line(line, place, HINT):
             pair, is_open = named, False
-        elif title := title_on(line):
+        elif title := parse_title(line):
             is_open = False
             if (found := _TITLE.fullmatch(title)) is None:
                 continue
@@ -117,7 +117,7 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_OsuR
 def _take(run: _OsuRun, cells: Sequence[str], place: str) -> None:
     if len(cells) < 2:
         raise WrongUseError(f"{place}: the line is cut short")
-    size_bytes, value = int(number(cells[0], place)), number(cells[1], place)
+    size_bytes, value = int(parse_number(cells[0], place)), parse_number(cells[1], place)
     if run.kind == "latency":
         run.rows.append(Message(size_bytes, time_us=value))
     else:
@@ -130,8 +130,8 @@ def _readings(run: _OsuRun, size_bytes: int | None) -> Iterator[PairReading]:
     if not run.rows:
         raise WrongUseError(f"{run.place}: this run has no result")
     if run.kind == "latency":
-        yield PairReading(run.source, run.destination, rtt_us=round_trip_us(run.rows))
+        yield PairReading(run.source, run.destination, rtt_us=select_round_trip_us(run.rows))
         return
     ends = [(run.source, run.destination), (run.destination, run.source)]
     directions = ends if run.kind == "both" else ends[:1]
-    yield from bandwidth_readings(run.rows, directions, size_bytes, run.place)
+    yield from build_bandwidth_readings(run.rows, directions, size_bytes, run.place)

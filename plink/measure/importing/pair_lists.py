@@ -28,9 +28,9 @@ from plink.measure.importing.pairs import (
     PairReading,
     Readings,
     SkippedPart,
-    bandwidth_of,
-    checked_name,
-    number,
+    check_host_name,
+    parse_number,
+    select_bandwidth,
 )
 from plink.probes.hosts.hostlist import find_name_fault
 
@@ -71,9 +71,9 @@ def _table_rows(text: str, source: str) -> list[list[str]] | None:
         return None
     lines = text.splitlines()
     rules = [
-        number
-        for number, line in enumerate(lines)
-        if number and "-" in line and "|" in lines[number - 1] and _is_rule(line)
+        line_number
+        for line_number, line in enumerate(lines)
+        if line_number and "-" in line and "|" in lines[line_number - 1] and _is_rule(line)
     ]
     if rules:
         return _of_markdown(lines, rules, source)
@@ -216,7 +216,7 @@ def read_pair_list(
             continue
         status = "" if columns.status is None else row[columns.status]
         time_us, gbit_s = (_value(row, values, place) for values in (columns.times, columns.rates))
-        size = None if columns.size is None else int(number(row[columns.size], place))
+        size = None if columns.size is None else int(parse_number(row[columns.size], place))
         if status.lower() not in _GOOD:
             reason = f"has the status {brief(status)}"
             found.left_out.append(SkippedPart(place, reason, pair, what="row"))
@@ -271,7 +271,7 @@ def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
     if len(row) <= last:
         raise WrongUseError(f"{place}: has {len(row)} cells, fewer than the heading", _HINT)
     one, other = columns.ends
-    return checked_name(row[one], place), checked_name(row[other], place)
+    return check_host_name(row[one], place), check_host_name(row[other], place)
 
 
 def _value(row: Sequence[str], values: Values | None, place: str) -> float | None:
@@ -288,7 +288,7 @@ def _number(cell: str, values: Values, place: str) -> float:
     if split is None:
         raise WrongUseError(f"{place}: {brief(cell)} is not a number")
     text, behind = split
-    number(text, place)
+    parse_number(text, place)
     unit = values.unit
     if behind:
         try:
@@ -314,7 +314,7 @@ def _rates(
     messages: dict[tuple[str, str], list[Message]], size_bytes: int | None, columns: Columns
 ) -> Iterator[PairReading]:
     for pair, of_pair in messages.items():
-        fastest = bandwidth_of(of_pair, size_bytes)
+        fastest = select_bandwidth(of_pair, size_bytes)
         if fastest is None:
             continue
         for one, other in _directions(pair, columns):

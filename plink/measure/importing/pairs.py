@@ -52,7 +52,7 @@ class Message:
     gbit_s: float | None = None
 
 
-def round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> float | None:
+def select_round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> float | None:
     """Return the round trip of the smallest message, if it is small enough to show latency.
 
     Args:
@@ -67,7 +67,7 @@ def round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> float | Non
     return ways * min(timed)[1] if timed else None
 
 
-def bandwidth_of(messages: Sequence[Message], size_bytes: int | None) -> Message | None:
+def select_bandwidth(messages: Sequence[Message], size_bytes: int | None) -> Message | None:
     """Return the message to take the bandwidth from: the requested size, or else the fastest."""
     known = [each for each in messages if each.gbit_s]
     if size_bytes is not None:
@@ -89,7 +89,7 @@ class PairReading:
     size_bytes: int | None = None
 
 
-def bandwidth_readings(
+def build_bandwidth_readings(
     rows: Sequence[Message],
     ends: Sequence[tuple[str, str]],
     size_bytes: int | None,
@@ -106,7 +106,7 @@ def bandwidth_readings(
     Raises:
         WrongUseError: there are no messages of that size.
     """
-    fastest = bandwidth_of(rows, size_bytes)
+    fastest = select_bandwidth(rows, size_bytes)
     if fastest is None and size_bytes is not None:
         raise WrongUseError(f"{place}: this run has no messages of {format_size(size_bytes)}")
     gbit_s, reached_with = (0.0, None) if fastest is None else (fastest.gbit_s, fastest.size_bytes)
@@ -163,7 +163,7 @@ class _Gaps:
     notes: Sequence[str]
 
 
-def cluster_of(
+def build_cluster(
     parts: Sequence[Readings], source: str, *, percentile: float, hint: str | None = None
 ) -> Cluster:
     """Return the cluster of these readings, with hosts in order of appearance.
@@ -268,7 +268,7 @@ def _tools(parts: Sequence[Readings], is_wanted: Callable[[Readings], bool]) -> 
     return ", ".join(dict.fromkeys(part.tool for part in parts if is_wanted(part))) or "import"
 
 
-def pair_on(line: str, place: str, hint: str) -> tuple[str, str] | None:
+def parse_pair_line(line: str, place: str, hint: str) -> tuple[str, str] | None:
     """Return the hosts that a line `# pair: A B` names; None for any other line.
 
     Raises:
@@ -277,19 +277,19 @@ def pair_on(line: str, place: str, hint: str) -> tuple[str, str] | None:
     found = _PAIR_LINE.fullmatch(line.strip())
     if found is None:
         return None
-    one, other = checked_name(found[1], place), checked_name(found[2], place)
+    one, other = check_host_name(found[1], place), check_host_name(found[2], place)
     if one == other:
         raise WrongUseError(f"{place}: both hosts are {one}", hint)
     return one, other
 
 
-def title_on(line: str) -> str | None:
+def parse_title(line: str) -> str | None:
     """Return the title line of a benchmark without blanks; None for any other line."""
     bare = line.strip()
     return bare if _TITLE.fullmatch(bare) else None
 
 
-def checked_name(name: str, place: str) -> str:
+def check_host_name(name: str, place: str) -> str:
     """Return a host's name if it is valid.
 
     Raises:
@@ -302,7 +302,7 @@ def checked_name(name: str, place: str) -> str:
     return name
 
 
-def number(text: str, place: str) -> float:
+def parse_number(text: str, place: str) -> float:
     """Return a non-negative number given as text.
 
     Raises:

@@ -20,11 +20,11 @@ from plink.measure.importing.pairs import (
     PairReading,
     Readings,
     SkippedPart,
-    bandwidth_readings,
-    number,
-    pair_on,
-    round_trip_us,
-    title_on,
+    build_bandwidth_readings,
+    parse_number,
+    parse_pair_line,
+    parse_title,
+    select_round_trip_us,
 )
 
 TOOL = "perftest"
@@ -97,9 +97,9 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_Test
     is_open = False
     for line_number, line in enumerate(text.split("\n"), start=1):
         place = f"{source}:{line_number}"
-        if named := pair_on(line, place, HINT):
+        if named := parse_pair_line(line, place, HINT):
             pair, is_open = named, False
-        elif title := title_on(line):
+        elif title := parse_title(line):
             is_open = False
             if found := _TITLE.fullmatch(title):
                 if pair is None:
@@ -125,7 +125,7 @@ def _row(run: _TestRun, cells: Sequence[str], place: str) -> Message:
     at = next((i for i, name in enumerate(run.columns) if name.startswith(wanted)), None)
     if at is None or len(cells) < len(run.columns) + 2:
         raise WrongUseError(f"{place}: the line has no {wanted.rstrip('[')}", "keep the headings")
-    size_bytes, value = int(number(cells[0], place)), number(cells[at + 2], place)
+    size_bytes, value = int(parse_number(cells[0], place)), parse_number(cells[at + 2], place)
     if run.is_latency:
         return Message(size_bytes, time_us=value)
     named = run.columns[at].partition("[")[2].rstrip("]")
@@ -140,10 +140,10 @@ def _readings(run: _TestRun, size_bytes: int | None) -> Iterator[PairReading]:
         raise WrongUseError(f"{run.place}: this run has no result")
     if run.is_latency:
         ways = 1.0 if run.operation == "RDMA_Read" else 2.0
-        yield PairReading(run.client, run.server, rtt_us=round_trip_us(run.rows, ways))
+        yield PairReading(run.client, run.server, rtt_us=select_round_trip_us(run.rows, ways))
         return
     ends = [(run.client, run.server), (run.server, run.client)]
     if run.operation == "RDMA_Read":
         ends.reverse()
     directions = ends if run.is_both_ways else ends[:1]
-    yield from bandwidth_readings(run.rows, directions, size_bytes, run.place)
+    yield from build_bandwidth_readings(run.rows, directions, size_bytes, run.place)

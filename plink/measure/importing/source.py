@@ -32,7 +32,7 @@ from plink.measure.importing.pair_lists import (
     read_pair_list,
     refuse_list_without_hosts,
 )
-from plink.measure.importing.pairs import Readings, cluster_of, decode_text
+from plink.measure.importing.pairs import Readings, build_cluster, decode_text
 
 
 def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:
@@ -253,7 +253,7 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
     Raises:
         WrongUseError: a file is of another kind, or none holds a measurement.
     """
-    files = files_in(paths)
+    files = list_files(paths)
     if len(files) == 1:
         content, source = document.read_content(files[0]), document.label(files[0])
         return Imported(_import_one(content, source, options))
@@ -275,7 +275,7 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
         sources = format_names([source for source, _ in refused], MOST_NAMED)
         what = format_count(len(refused), "file")
         parts[0].notes.append(f"left out {what}: {sources}; the first because of: {refused[0][1]}")
-    found = cluster_of(
+    found = build_cluster(
         parts,
         format_names([document.label(path) for path in files], MOST_NAMED),
         percentile=options.percentile,
@@ -284,7 +284,7 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
     return Imported(found, len(refused))
 
 
-def files_in(paths: Sequence[str]) -> list[str]:
+def list_files(paths: Sequence[str]) -> list[str]:
     """Return the files that paths name, including those in folders, without repetition.
 
     Raises:
@@ -293,7 +293,7 @@ def files_in(paths: Sequence[str]) -> list[str]:
     found: dict[str, str] = {}
     for path in paths:
         try:
-            names = _files_of(Path(path)) if path and Path(path).is_dir() else [path]
+            names = _list_files(Path(path)) if path and Path(path).is_dir() else [path]
             for name in names:
                 found.setdefault(
                     name if name == document.STANDARD_STREAM else os.path.realpath(name), name
@@ -307,7 +307,7 @@ def files_in(paths: Sequence[str]) -> list[str]:
     return list(found.values())
 
 
-def _files_of(folder: Path) -> list[str]:
+def _list_files(folder: Path) -> list[str]:
     return sorted(str(each) for each in folder.iterdir() if each.is_file() and each.name[0] != ".")
 
 
@@ -331,7 +331,7 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
     if logs or (text is not None and is_pair_list(as_csv(text, source))):
         parts = _read_pairs(content, source, options)
         hint_of_kind = logs[0].hint if logs else None
-        found = cluster_of(parts, source, percentile=options.percentile, hint=hint_of_kind)
+        found = build_cluster(parts, source, percentile=options.percentile, hint=hint_of_kind)
         return replace(found, made_from=document.digest(content))
     if text is not None:
         refuse_unreadable(text, source)

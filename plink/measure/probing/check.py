@@ -17,20 +17,20 @@ from plink.files.cluster import Cluster, measured_rtt
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure, RttMeasurement
 from plink.measure.drift.judge import Baseline, DriftJudgement, Mask, Pair, measure_and_judge
-from plink.measure.listed import hosts_of
+from plink.measure.listed import list_again
 from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates
 from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.limits import CHECK_PASSES
 from plink.measure.probing.passes import PassOptions, Visits
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
-from plink.measure.probing.resume import moved_hosts
-from plink.measure.probing.run import job_for
+from plink.measure.probing.resume import find_moved_hosts
+from plink.measure.probing.run import build_job
 from plink.measure.probing.tools import TOOLS
 from plink.probes.errors import OptionError
 from plink.probes.hosts.address import IPNetwork
 from plink.probes.options import RttOptions
 from plink.probes.reach import Reached, Way
-from plink.probes.rounds import disjoint_rounds
+from plink.probes.rounds import build_disjoint_rounds
 
 # A seed that a person can type.
 _SEEDS = 1 << 31
@@ -72,7 +72,7 @@ class CheckResult:
         return not self.unreachable and not self.failures
 
 
-def comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
+def select_comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
     """Return the round-trip times of a cluster if plink can measure them again.
 
     Raises:
@@ -87,7 +87,7 @@ def comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
     return rtt
 
 
-def check_request(
+def build_check_request(
     cluster: Cluster,
     source: str,
     given: Mapping[str, Any],
@@ -102,7 +102,7 @@ def check_request(
     """Return the request to measure a cluster again, with the file's settings unless overridden.
 
     Args:
-        cluster: with round-trip times that are comparable (`comparable_rtt`).
+        cluster: with round-trip times that are comparable (`select_comparable_rtt`).
         source: what errors call its file.
         given: the fields of the tool's options that are asked for.
         network, interface: if any, those that the cluster says.
@@ -112,11 +112,11 @@ def check_request(
     Raises:
         WrongUseError: it was measured otherwise.
     """
-    tool = comparable_rtt(cluster, source).tool
+    tool = select_comparable_rtt(cluster, source).tool
     known = {"passes": CHECK_PASSES, **given}
     how = resume_options(cluster, source, tool, known, network=network, interface=interface)
     return ProbeRequest(
-        hosts_of(Cluster(cluster.hosts), source),
+        list_again(Cluster(cluster.hosts), source),
         options=how.options,
         timeout_s=timeout_s,
         seed=secrets.randbelow(_SEEDS) if seed is None else seed,
@@ -167,7 +167,7 @@ def check(
         found,
         failures=[*found.failures, *rates.failures],
         rates=rates,
-        not_checked=_not_checked(cluster, rates),
+        not_checked=_list_unchecked(cluster, rates),
     )
 
 
@@ -202,11 +202,11 @@ def check_reached(
         unreachable={error.host: str(error) for error in reached.failures},
         failures=again.failures,
         seconds=again.seconds,
-        not_checked=_not_checked(cluster, None),
+        not_checked=_list_unchecked(cluster, None),
     )
 
 
-def _not_checked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
+def _list_unchecked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
     """Return the measurements in the file that the check of round trips does not cover."""
     found = [] if rates is None else list(rates.not_checked)
     if cluster.bandwidth is not None and cluster.bandwidth.tool not in TOOLS:
@@ -245,7 +245,7 @@ class _Again:
         ]
         now = {host.name: host.address for host in present}
         self.moved = {
-            name: (before, now[name]) for name, before in moved_hosts(present, cluster).items()
+            name: (before, now[name]) for name, before in find_moved_hosts(present, cluster).items()
         }
         self.failures: list[Failure] = []
         self.seconds = 0.0
@@ -270,7 +270,7 @@ class _Again:
         )
         index = {place: i for i, place in enumerate(self._places)}
         # Both lists have the hosts in the file's order, so that the lower index stays in front.
-        rounds = disjoint_rounds((index[a], index[b]) for a, b in pairs)
+        rounds = build_disjoint_rounds((index[a], index[b]) for a, b in pairs)
         wanted = collector.missing(rounds)
         self._progress.stage("probing", len(wanted))
         visits = Visits(
@@ -282,7 +282,7 @@ class _Again:
             on_pass=lambda number, total: self._progress.stage(f"pass {number}", total),
         )
         began = time.monotonic()
-        tool.measure(job_for(request, self._reached.hosts, wanted, rounds, visits), collector)
+        tool.measure(build_job(request, self._reached.hosts, wanted, rounds, visits), collector)
         self.seconds += time.monotonic() - began
         self.failures += collector.failures
         _, measurement = collector.result(RunRecord(request.tool, {}, "", 0.0, ()))

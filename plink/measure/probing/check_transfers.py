@@ -14,23 +14,23 @@ from plink.files.cluster import Cluster
 from plink.files.groups import UplinkMeasurement
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure
-from plink.measure.drift.judge import Pair, nearer_to_file
+from plink.measure.drift.judge import Pair, keep_nearer
 from plink.measure.drift.rates import (
     LinkJudgement,
     RateChange,
     Way,
-    changed_uplinks,
-    expected_gbit_s,
-    groups_by_weight,
+    choose_other_transfers,
+    choose_transfers,
+    find_changed_uplinks,
     judge_links,
+    keep_nearer_uplinks,
     limit_by_hosts,
-    nearer_uplinks,
-    others_to_transfer,
-    pairs_to_transfer,
+    predict_gbit_s,
+    sort_groups_by_weight,
 )
 from plink.measure.probing.limits import CHECK_LINKS, CHECK_UPLINKS
 from plink.measure.probing.tools import IPERF3, UPLINKS, UplinkOptions
-from plink.probes.facts import most_pairs
+from plink.probes.facts import limit_pairs
 from plink.probes.iperf3.transfers import OUT_OF_TIME
 from plink.probes.options import Iperf3Options, TransferOptions
 from plink.probes.reach import Reached, ReachedHost
@@ -137,10 +137,10 @@ class TransfersAgain:
         """
         cluster = self._cluster
         options, duration_s, both = self._link_options(has_pairs=gbit_s is not None)
-        expected = expected_gbit_s(cluster.names, gbit_s, cluster.groups, cluster.uplinks)
+        expected = predict_gbit_s(cluster.names, gbit_s, cluster.groups, cluster.uplinks)
         is_here = np.isin(np.arange(len(cluster.hosts)), self._places)
         expected = np.where(is_here[:, None] & is_here[None, :], expected, np.nan)
-        rounds = pairs_to_transfer(expected, CHECK_LINKS, self._seed)
+        rounds = choose_transfers(expected, CHECK_LINKS, self._seed)
         with self._transfers(options, limit_s) as transfers:
             now = self._measure_rates(transfers, rounds, duration_s, both=both)
             found = judge_links(cluster.names, expected, now)
@@ -149,11 +149,11 @@ class TransfersAgain:
                 if not found.changed.any():
                     break
                 seed = self._seed + number
-                again = others_to_transfer(expected, found.changed, found.compared, seed)
+                again = choose_other_transfers(expected, found.changed, found.compared, seed)
                 rates = self._measure_rates(transfers, again, duration_s, both=both)
                 # What could not be confirmed is not known.
                 now[found.changed & np.isnan(rates)] = np.nan
-                now = nearer_to_file(expected, now, rates)
+                now = keep_nearer(expected, now, rates)
                 found = judge_links(cluster.names, expected, now)
         return found
 
@@ -177,7 +177,7 @@ class TransfersAgain:
         groups = [present[name] for name in names]
         # What a group exchanges without one of its hosts cannot be compared.
         whole = {each.name for each in cluster.groups if len(present[each.name]) == len(each.hosts)}
-        weighty = groups_by_weight(cluster.groups, uplinks.uplinks)
+        weighty = sort_groups_by_weight(cluster.groups, uplinks.uplinks)
         wanted = [names.index(group.name) for group in weighty if group.name in whole]
         wanted = wanted[:CHECK_UPLINKS]
         if len(names) < 2 or not wanted:
@@ -190,7 +190,7 @@ class TransfersAgain:
         with self._transfers(options, limit_s) as transfers:
             self._progress.stage("checking uplinks", len(ways))
             now = self._measure_exchanges(transfers, names, groups, turns, duration_s)
-            changes = changed_uplinks(uplinks.uplinks, now, explained)
+            changes = find_changed_uplinks(uplinks.uplinks, now, explained)
             self._until_s = time.monotonic() + limit_s
             for _ in range(_UPLINK_CONFIRMATIONS):
                 if not changes:
@@ -203,8 +203,8 @@ class TransfersAgain:
                     before = now.pop((each.name, each.sends))
                     if (each.name, each.sends) in again:
                         now[each.name, each.sends] = before
-                now |= nearer_uplinks(uplinks.uplinks, now, again)
-                changes = changed_uplinks(uplinks.uplinks, now, explained)
+                now |= keep_nearer_uplinks(uplinks.uplinks, now, again)
+                changes = find_changed_uplinks(uplinks.uplinks, now, explained)
         return now, changes
 
     def _measure_exchanges(
@@ -271,7 +271,7 @@ class TransfersAgain:
             directed,
             duration_s,
             sink,
-            concurrency=most_pairs([host.facts for host in self._hosts]),
+            concurrency=limit_pairs([host.facts for host in self._hosts]),
         )
         for loss in sink.lost:
             if loss.reason != OUT_OF_TIME:
@@ -339,7 +339,7 @@ def check_rates(
         WrongUseError: options in the file that cannot be.
     """
     if limit_s <= 0.0:
-        return RatesResult(not_checked=_not_checked(cluster, (), ()))
+        return RatesResult(not_checked=_list_unchecked(cluster, (), ()))
     again = TransfersAgain(
         cluster, reached.hosts, silence_s=silence_s, seed=seed, progress=progress
     )
@@ -357,14 +357,14 @@ def check_rates(
         now, changed = again.uplinks(cluster.uplinks, changes, rest * limit_s)
         groups = list(dict.fromkeys(group for group, _ in now))
         changes += changed
-    hosts = [] if links is None else _compared_hosts(cluster.names, links)
+    hosts = [] if links is None else _list_compared_hosts(cluster.names, links)
     return RatesResult(
         hosts=hosts,
         groups=groups,
         changes=changes,
         common_factor=1.0 if links is None else links.common_factor,
         is_changed=bool(changes) or (links is not None and links.is_changed),
-        not_checked=_not_checked(cluster, hosts, groups),
+        not_checked=_list_unchecked(cluster, hosts, groups),
         failures=list(dict.fromkeys(again.failures)),
         seconds=time.monotonic() - began,
     )
@@ -390,12 +390,12 @@ def _knows_links(cluster: Cluster) -> bool:
     return cluster.uplinks is not None and bool(cluster.uplinks.links)
 
 
-def _compared_hosts(names: Sequence[str], links: LinkJudgement) -> list[str]:
+def _list_compared_hosts(names: Sequence[str], links: LinkJudgement) -> list[str]:
     seen = {int(host) for pair in np.argwhere(links.compared) for host in pair}
     return [name for place, name in enumerate(names) if place in seen]
 
 
-def _not_checked(cluster: Cluster, hosts: Collection[str], groups: Collection[str]) -> list[str]:
+def _list_unchecked(cluster: Cluster, hosts: Collection[str], groups: Collection[str]) -> list[str]:
     """Return the measurements in the file that the check of rates does not cover."""
     found = []
     if _has_links(cluster):
@@ -413,7 +413,7 @@ def _not_checked(cluster: Cluster, hosts: Collection[str], groups: Collection[st
     return found
 
 
-def summary(found: RatesResult) -> str:
+def summarize_changes(found: RatesResult) -> str:
     """Return, in words, how many of the compared links and uplinks changed."""
     parts = []
     for names, what, of, is_uplink in (

@@ -319,7 +319,7 @@ class RttCollector(Collector[RttReading]):
             self._rtt_us = {p: kept.rtt_us[p].copy() for p in self._percentiles}
             self._samples = kept.samples.astype(np.int64)
             self._losses = kept.losses.astype(np.int64)
-            self._passes, self._halves_us = _passes_of(kept)
+            self._passes, self._halves_us = _copy_passes(kept)
         # What earlier runs recorded for pairs without a second pass.
         self._precision_percent = self._copy_or_unknown(
             None if kept is None else kept.precision_percent
@@ -347,7 +347,7 @@ class RttCollector(Collector[RttReading]):
 
     def warnings(self) -> list[str]:
         """Name the readings that other work on the hosts may have raised."""
-        return disturbed_hosts(
+        return describe_disturbed_hosts(
             self._cluster.names, self._untrusted_pairs(), ~np.isnan(self._readings())
         )
 
@@ -407,7 +407,7 @@ class RttCollector(Collector[RttReading]):
         return replace(self._cluster, rtt=measurement), measurement
 
 
-def _passes_of(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
+def _copy_passes(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
     known = kept.with_passes()
     if known.passes is None or known.halves_us is None:
         raise RuntimeError("a measurement with passes has none")
@@ -439,7 +439,7 @@ def is_untrusted(
     return untrusted
 
 
-def disturbed_hosts(
+def describe_disturbed_hosts(
     names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> list[str]:
     """Return a sentence naming hosts with disturbed readings; empty if there are none.

@@ -14,7 +14,7 @@ from plink.files.measurements import Failure
 from plink.probes import condition
 from plink.probes.condition import HostCondition, ProcessorTurns
 from plink.probes.errors import HostError
-from plink.probes.facts import shared_machines
+from plink.probes.facts import count_sharing_hosts
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.remote.session import for_each
 
@@ -58,7 +58,7 @@ def _turns(reached: Reached, concurrency: int) -> dict[str, ProcessorTurns]:
     """Measure each host's share of a processor, few hosts at once so that they do not compete."""
     facts = [host.facts for host in reached.hosts]
     cores = min(fact.cores for fact in facts)
-    at_once = min(cores, concurrency) if shared_machines(facts) else concurrency
+    at_once = min(cores, concurrency) if count_sharing_hosts(facts) else concurrency
     best: dict[str, ProcessorTurns] = {}
     asked: Sequence[ReachedHost] = reached.hosts
     for _ in range(_TURNS):

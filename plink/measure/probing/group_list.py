@@ -53,16 +53,18 @@ def read_given_groups(
     try:
         if path.startswith(topograph.PREFIX):
             topology, content = topograph.read_topology(path.removeprefix(topograph.PREFIX), _read)
-            return _of_topology(topology, hosts, listed_in, are_positions=are_positions), {}
+            return _build_topology_groups(
+                topology, hosts, listed_in, are_positions=are_positions
+            ), {}
         content = _read(path)
         found = parse_topology(content, source)
     except HostListError as error:
         raise WrongUseError(str(error), error.hint) from None
     if found is not None:
-        groups = _of_topology(found, hosts, listed_in, are_positions=are_positions)
-        return groups, _domains_of(found)
+        groups = _build_topology_groups(found, hosts, listed_in, are_positions=are_positions)
+        return groups, _check_domains(found)
     if content.lstrip().startswith(b"{"):
-        return _of_cluster(content, source, hosts, listed_in), {}
+        return _read_cluster_groups(content, source, hosts, listed_in), {}
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -93,7 +95,7 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
             )
         if name in groups:
             raise WrongUseError(f"{place}: group {name} is already at {groups[name][0]}")
-        members = _members(listed, place)
+        members = _parse_members(listed, place)
         for host in members:
             _check_host(host, place, hosts, listed_in)
             if host in places:
@@ -105,7 +107,7 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
     return [Group(name, members) for name, (_, members) in groups.items()]
 
 
-def _members(listed: str, place: str) -> list[str]:
+def _parse_members(listed: str, place: str) -> list[str]:
     try:
         members = [host.name for host in parse_line(listed, place)]
     except RangeError as error:
@@ -117,7 +119,9 @@ def _members(listed: str, place: str) -> list[str]:
     return members
 
 
-def _of_cluster(content: bytes, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
+def _read_cluster_groups(
+    content: bytes, source: str, hosts: Collection[str], listed_in: str
+) -> list[Group]:
     groups = list(cluster_file.parse_cluster(content, source).groups)
     if not groups:
         raise WrongUseError(f"{source}: holds no groups", "give a file of lines NAME: HOSTS")
@@ -127,7 +131,7 @@ def _of_cluster(content: bytes, source: str, hosts: Collection[str], listed_in: 
     return groups
 
 
-def _of_topology(
+def _build_topology_groups(
     topology: Topology, hosts: Collection[str], listed_in: str, *, are_positions: bool
 ) -> list[Group]:
     """Return the groups in a topology file, without hosts that the cluster lacks."""
@@ -161,7 +165,7 @@ def _of_topology(
     return list(groups.values())
 
 
-def _domains_of(topology: Topology) -> Mapping[str, str]:
+def _check_domains(topology: Topology) -> Mapping[str, str]:
     for name in topology.domains.values():
         if not is_word(name):
             raise WrongUseError(

@@ -25,7 +25,7 @@ from plink.files.measurements import (
 from plink.measure.probing.collectors import RttCollector, RunRecord, Seen
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.probes.options import RttOptions
-from plink.probes.rounds import round_of, round_robin, rounds_in_all, sampled_rounds
+from plink.probes.rounds import count_rounds, find_round, round_robin, sample_rounds
 from plink.probes.samples import Rounds, Wanted
 from plink.solvers.sampling.sampler import next_rounds, usual_share
 
@@ -197,7 +197,7 @@ def arrange_rounds(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> 
     seat = chance.permutation(hosts)
     rounds: dict[int, list[Pair]] = {}
     for i, j in pairs:
-        rounds.setdefault(round_of(hosts, (int(seat[i]), int(seat[j]))), []).append((i, j))
+        rounds.setdefault(find_round(hosts, (int(seat[i]), int(seat[j]))), []).append((i, j))
     numbers = sorted(rounds)
     return [
         [rounds[numbers[k]][m] for m in chance.permutation(len(rounds[numbers[k]]))]
@@ -232,7 +232,7 @@ _MANY_HOSTS = 256
 _NO_ANSWER = object()
 
 
-def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
+def choose_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
     """Return the sample of rounds or pairs that a run measures; None for all rounds.
 
     Args:
@@ -241,11 +241,11 @@ def chosen_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
     """
     if rounds == FOLLOWED_ROUNDS:
         return FollowedSample(usual_share(listed), seed)
-    in_all = rounds_in_all(listed)
+    in_all = count_rounds(listed)
     return None if rounds is None or rounds >= in_all else RoundSample(rounds, in_all, seed)
 
 
-def rounds_among(listed: Sequence[str], present: Sequence[str], sample: Sample | None) -> Rounds:
+def list_rounds(listed: Sequence[str], present: Sequence[str], sample: Sample | None) -> Rounds:
     """Return the rounds of disjoint pairs that a run goes through.
 
     Args:
@@ -270,11 +270,11 @@ def rounds_among(listed: Sequence[str], present: Sequence[str], sample: Sample |
             for a, b in ((places[i], places[j]) for i, j in pairs)
             if a is not None and b is not None
         ]
-        for pairs in sampled_rounds(len(listed), sample.rounds, sample.seed)
+        for pairs in sample_rounds(len(listed), sample.rounds, sample.seed)
     ]
 
 
-def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
+def advise_sampling(hosts: int, sample: Sample | None, example: int) -> list[str]:
     """Return advice on sampling for users with many hosts, before the run begins; empty for few.
 
     Args:
@@ -282,7 +282,7 @@ def advice(hosts: int, sample: Sample | None, example: int) -> list[str]:
     """
     if sample is not None or hosts <= _MANY_HOSTS:
         return []
-    rounds, pairs = rounds_in_all(hosts), hosts * (hosts - 1)
+    rounds, pairs = count_rounds(hosts), hosts * (hosts - 1)
     fewer = example * (hosts - hosts % 2)
     text = f"all {rounds:,} rounds of {hosts:,} hosts are {pairs:,} directed pairs"
     followed = round(usual_share(hosts) * pairs)

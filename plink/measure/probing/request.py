@@ -13,7 +13,7 @@ from plink.base.progress import ProgressListener
 from plink.files.cluster import Cluster
 from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, recorded_sample
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
-from plink.measure.probing.tools import TOOLS, option_changed_error
+from plink.measure.probing.tools import TOOLS, build_option_changed_error
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork
 from plink.probes.hosts.hostlist import ListedHost
@@ -126,11 +126,11 @@ def resume_options(
     known = before or next((other for other in others if other is not None), None)
     if known is None:
         return Resumed(chosen, network, interface, rounds, seed or 0)
-    sample = same_sample(known, rounds, seed, source)
+    sample = keep_sample(known, rounds, seed, source)
     return Resumed(
         chosen,
-        same_network(known.options, network, source),
-        same_interface(known.options, interface, source),
+        keep_network(known.options, network, source),
+        keep_interface(known.options, interface, source),
         sample["rounds"],
         sample["seed"] or 0,
     )
@@ -163,7 +163,7 @@ def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> N
         )
 
 
-def same_network(
+def keep_network(
     options: Mapping[str, Any], given: IPNetwork | None, source: str
 ) -> IPNetwork | None:
     """Return the network from which an earlier measurement took its addresses, or None.
@@ -177,11 +177,11 @@ def same_network(
     except ValueError:
         raise WrongUseError(f"{source}: options.network is not a network") from None
     if given is not None and given != network:
-        raise option_changed_error(source, "network", network, given)
+        raise build_option_changed_error(source, "network", network, given)
     return network
 
 
-def same_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
+def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
     """Return the interface from which an earlier measurement took its addresses, or None.
 
     Raises:
@@ -191,11 +191,11 @@ def same_interface(options: Mapping[str, Any], given: str | None, source: str) -
     if recorded is not None and not isinstance(recorded, str):
         raise WrongUseError(f"{source}: options.interface is not a name")
     if given is not None and given != recorded:
-        raise option_changed_error(source, "interface", recorded, given)
+        raise build_option_changed_error(source, "interface", recorded, given)
     return recorded
 
 
-def same_sample(
+def keep_sample(
     before: Measurement | None, rounds: int | None, seed: int | None, source: str
 ) -> dict[str, int | None]:
     """Return the given `rounds` and `seed`, else those of the earlier measurement.
@@ -209,7 +209,7 @@ def same_sample(
     if sample is None:
         return {"rounds": rounds, "seed": seed}
     if seed not in (None, sample.seed):
-        raise option_changed_error(source, "seed", sample.seed, seed)
+        raise build_option_changed_error(source, "seed", sample.seed, seed)
     before_it = FOLLOWED_ROUNDS if isinstance(sample, FollowedSample) else sample.rounds
     return {"rounds": before_it if rounds is None else rounds, "seed": sample.seed}
 

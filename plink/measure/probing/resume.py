@@ -38,19 +38,19 @@ class ResumeState:
     moves: Sequence[str]
 
 
-def resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
+def build_resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
     """Build a run's starting state: the earlier cluster, if any, with the hosts of this run."""
     present = {host.name: _to_host(host) for host in reached.hosts}
-    hosts = kept_hosts(request.hosts, present, request.earlier)
-    moved = moved_hosts(hosts, request.earlier)
+    hosts = select_hosts(request.hosts, present, request.earlier)
+    moved = find_moved_hosts(hosts, request.earlier)
     names = {host.name for host in hosts}
     cluster = replace(
-        carried_over(hosts, request.earlier, moved),
-        unreachable=_unreachable(request.hosts, reached, names),
+        carry_over(hosts, request.earlier, moved),
+        unreachable=_list_unreachable(request.hosts, reached, names),
         made_from=request.made_from,
         way=_way_as_given(request.way),
     )
-    return ResumeState(cluster, _absent(reached, names), _moves(hosts, moved))
+    return ResumeState(cluster, _list_absent(reached, names), _describe_moves(hosts, moved))
 
 
 def _way_as_given(way: Way) -> GivenWay | None:
@@ -86,7 +86,7 @@ def _to_host(reached: ReachedHost) -> Host:
     )
 
 
-def _absent(reached: Reached, kept: Container[str]) -> list[Failure]:
+def _list_absent(reached: Reached, kept: Container[str]) -> list[Failure]:
     """Return the hosts of an earlier run that this run could not reach."""
     return [
         Failure(error.host, f"{error} (what was measured earlier is kept)")
@@ -95,7 +95,7 @@ def _absent(reached: Reached, kept: Container[str]) -> list[Failure]:
     ]
 
 
-def _unreachable(
+def _list_unreachable(
     listed: Sequence[ListedHost], reached: Reached, kept: Container[str]
 ) -> list[Unreachable]:
     """Return the listed hosts that were never reached."""
@@ -114,7 +114,7 @@ def _unreachable(
     ]
 
 
-def _moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
+def _describe_moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
     """Return a note for each host whose address differs from the earlier one."""
     return [
         f"{host.name} had the address {moved[host.name]} and now has {host.address}: "
@@ -124,7 +124,7 @@ def _moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
     ]
 
 
-def kept_hosts(
+def select_hosts(
     listed: Sequence[ListedHost], reached: Mapping[str, Host], earlier: Cluster | None
 ) -> list[Host]:
     """Return the hosts of the cluster to write, in list order: reached now, or measured earlier.
@@ -143,7 +143,7 @@ def kept_hosts(
     return hosts
 
 
-def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str]:
+def find_moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str]:
     """Return the hosts whose address changed since an earlier run, by name with the old address.
 
     A host that has a name for an address, as those of an imported matrix, was never reached, so
@@ -158,7 +158,7 @@ def moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str
     }
 
 
-def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[str]) -> Cluster:
+def carry_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[str]) -> Cluster:
     """Return a cluster of these hosts with the readings that an earlier one has of them.
 
     Args:
@@ -180,7 +180,7 @@ def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
         bandwidth=None if earlier.bandwidth is None else earlier.bandwidth.for_hosts(places),
         routes=None if earlier.routes is None else earlier.routes.for_hosts(places),
         groups=groups,
-        uplinks=_uplinks_of(
+        uplinks=_keep_uplinks(
             earlier.uplinks,
             {group.name for group in groups if not any(name in moved for name in group.hosts)},
             before.keys() & names,
@@ -189,7 +189,7 @@ def carried_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Containe
     )
 
 
-def _uplinks_of(
+def _keep_uplinks(
     uplinks: UplinkMeasurement | None, groups: Container[str], hosts: Container[str]
 ) -> UplinkMeasurement | None:
     if uplinks is None:
@@ -201,7 +201,9 @@ def _uplinks_of(
     )
 
 
-def repeat_record(before: Measurement, sample: Sample | None, notes: Sequence[str]) -> RunRecord:
+def repeat_run_record(
+    before: Measurement, sample: Sample | None, notes: Sequence[str]
+) -> RunRecord:
     """Return the record of a run that had nothing left to measure: that of the earlier run.
 
     Args:

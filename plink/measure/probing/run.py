@@ -26,17 +26,17 @@ from plink.measure.probing.passes import (
     Following,
     StoppingPolicy,
     Visits,
-    advice,
+    advise_sampling,
     build_visits,
-    chosen_sample,
-    rounds_among,
+    choose_sample,
+    list_rounds,
 )
 from plink.measure.probing.request import ProbeRequest, connect_hosts
-from plink.measure.probing.resume import repeat_record, resume_state
+from plink.measure.probing.resume import build_resume_state, repeat_run_record
 from plink.measure.probing.tools import TOOLS
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
-from plink.probes.facts import most_pairs, shared_machines
+from plink.probes.facts import count_sharing_hosts, limit_pairs
 from plink.probes.hosts.address import describe_choices
 from plink.probes.options import RttOptions
 from plink.probes.reach import Reached, ReachedHost
@@ -109,18 +109,18 @@ def measure_pairs(
     Raises:
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
-    tool, state = TOOLS[request.tool], resume_state(request, reached)
+    tool, state = TOOLS[request.tool], build_resume_state(request, reached)
     if tool.measure is None:
         raise OptionError(f"{tool.name} measures groups of hosts, not pairs")
     kept, options = state.cluster, request.options
     places = {name: place for place, name in enumerate(kept.names)}
     listed, present = ([host.name for host in of] for of in (request.hosts, reached.hosts))
     measured = [places[name] for name in present]
-    collector = _collector(request, kept, measured, progress)
+    collector = _build_collector(request, kept, measured, progress)
     collector.failures += state.absent
-    sample = chosen_sample(len(listed), request.rounds, request.seed)
-    following = _following(request, collector, sample)
-    rounds = rounds_among(listed, present, sample) if following is None else following.next()
+    sample = choose_sample(len(listed), request.rounds, request.seed)
+    following = _build_following(request, collector, sample)
+    rounds = list_rounds(listed, present, sample) if following is None else following.next()
     wanted = collector.missing(rounds)
     visits: Visits | None = None
     if isinstance(collector, RttCollector) and isinstance(options, RttOptions):
@@ -137,13 +137,13 @@ def measure_pairs(
             on_pass=lambda number, total: progress.stage(f"pass {number}", total),
         )
     is_due = bool(wanted) or (visits is not None and visits.is_due)
-    job = job_for(request, reached.hosts, wanted, rounds, visits)
+    job = build_job(request, reached.hosts, wanted, rounds, visits)
     notes = [
         *state.moves,
-        *_notes_on(reached.hosts, job.concurrency, tool.cores_per_pair),
-        *([] if request.recorded_addresses() else _address_notes(reached.hosts)),
+        *_describe_sharing(reached.hosts, job.concurrency, tool.cores_per_pair),
+        *([] if request.recorded_addresses() else _describe_addresses(reached.hosts)),
     ]
-    for note in [*notes, *advice(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
+    for note in [*notes, *advise_sampling(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
         progress.say(note)
     if wanted:
         progress.stage("probing", len(wanted))
@@ -171,13 +171,13 @@ def measure_pairs(
             if isinstance(options, RttOptions):
                 done += collector.describe_precision(options.precision_percent)
         else:
-            run = repeat_record(before, sample, state.moves)
+            run = repeat_run_record(before, sample, state.moves)
             done = ["nothing measured anew"]
         cluster, measurement = collector.result(run)
         if is_due and isinstance(collector, RttCollector) and not cluster.groups:
             # That there are no groups was said of other readings.
             cluster = replace(cluster, grouping=None)
-        asked = _requested_rounds(listed, kept.names, sample, following, measured)
+        asked = _list_requested_rounds(listed, kept.names, sample, following, measured)
         result = ProbeResult(
             cluster=cluster,
             measurement=measurement,
@@ -192,7 +192,7 @@ def measure_pairs(
     return result
 
 
-def _collector(
+def _build_collector(
     request: ProbeRequest, kept: Cluster, measured: Sequence[int], progress: ProgressListener
 ) -> Collector[Any]:
     if isinstance(request.options, RttOptions):
@@ -212,7 +212,7 @@ def _collector(
     )
 
 
-def job_for(
+def build_job(
     request: ProbeRequest,
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
@@ -220,7 +220,7 @@ def job_for(
     visits: Visits | None,
 ) -> MeasuringJob[Any]:
     """Build the job for the request's tool; `visits` supplies further rounds."""
-    fitting = most_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
+    fitting = limit_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
     return MeasuringJob(
         hosts,
         wanted,
@@ -248,13 +248,15 @@ def _options_to_record(
     }
 
 
-def _notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int) -> list[str]:
+def _describe_sharing(
+    hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int
+) -> list[str]:
     """Return notes on hosts that share a machine, given the cores that a pair takes."""
     facts = [host.facts for host in hosts]
-    sharing = shared_machines(facts)
+    sharing = count_sharing_hosts(facts)
     if not sharing or not cores_per_pair:
         return []
-    fitting = most_pairs(facts, cores_per_pair)
+    fitting = limit_pairs(facts, cores_per_pair)
     pairs = "1 pair" if concurrency == 1 else f"{concurrency} pairs"
     note = f"{sharing} of {len(hosts)} hosts share a machine: {pairs} at a time"
     if concurrency > fitting:
@@ -264,7 +266,7 @@ def _notes_on(hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: in
     return [note]
 
 
-def _address_notes(hosts: Sequence[ReachedHost]) -> list[str]:
+def _describe_addresses(hosts: Sequence[ReachedHost]) -> list[str]:
     """Return a note on hosts with several addresses, of which one was chosen."""
     note = describe_choices(
         {host.name: host.address for host in hosts},
@@ -273,7 +275,7 @@ def _address_notes(hosts: Sequence[ReachedHost]) -> list[str]:
     return [] if note is None else [note]
 
 
-def _requested_rounds(
+def _list_requested_rounds(
     listed: Sequence[str],
     names: Sequence[str],
     sample: Sample | None,
@@ -282,11 +284,11 @@ def _requested_rounds(
 ) -> Rounds:
     """Return the requested rounds of pairs, in indices of the cluster's hosts."""
     if following is None:
-        return rounds_among(listed, names, sample)
+        return list_rounds(listed, names, sample)
     return [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]
 
 
-def _following(
+def _build_following(
     request: ProbeRequest, collector: Collector[Any], sample: Sample | None
 ) -> Following | None:
     if not isinstance(sample, FollowedSample):

@@ -130,11 +130,11 @@ def _resume_round_trips(
 ) -> dict[str, Any]:
     """Additional passes count for every pair."""
     del source
-    passes = recorded_passes(recorded)
+    passes = read_recorded_passes(recorded)
     before = {
-        "count": recorded_count(recorded),
+        "count": read_recorded_count(recorded),
         "passes": passes,
-        "precision_percent": recorded_precision(recorded),
+        "precision_percent": read_recorded_precision(recorded),
     }
     known = {name: value for name, value in before.items() if value is not None}
     extra = max(0, given["passes"] - (passes or 1)) if "passes" in given else 0
@@ -161,7 +161,7 @@ def _resume_trace(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
     del source
-    count = recorded_count(recorded)
+    count = read_recorded_count(recorded)
     return {**({} if count is None else {"count": count}), **given}
 
 
@@ -172,7 +172,7 @@ def _resume_transfers(
     before = _check_recorded_transfer(recorded, source)
     for name, value in before.items():
         if name != "duration_s" and given.get(name, value) != value:
-            raise option_changed_error(source, name, value, given[name])
+            raise build_option_changed_error(source, name, value, given[name])
     return {**before, **given}
 
 
@@ -200,24 +200,24 @@ def _check_recorded_transfer(recorded: Mapping[str, Any], source: str) -> dict[s
     return dict(zip(names, (duration_s, streams, direction, congestion), strict=True))
 
 
-def recorded_count(recorded: Mapping[str, Any]) -> int | None:
+def read_recorded_count(recorded: Mapping[str, Any]) -> int | None:
     """Return the recorded number of probes per direction and meeting, or None.
 
     Before there were passes, a meeting with a precision was so long at most, and mostly shorter.
     """
     count = recorded.get("count")
-    if recorded_passes(recorded) is None and recorded_precision(recorded):
+    if read_recorded_passes(recorded) is None and read_recorded_precision(recorded):
         return None
     return count if type(count) is int and 1 <= count <= MAX_COUNT else None
 
 
-def recorded_passes(recorded: Mapping[str, Any]) -> int | None:
+def read_recorded_passes(recorded: Mapping[str, Any]) -> int | None:
     """Return the recorded number of passes, or None where none is recorded."""
     passes = recorded.get("passes")
     return passes if type(passes) is int and 1 <= passes <= MAX_PASSES else None
 
 
-def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
+def read_recorded_precision(recorded: Mapping[str, Any]) -> float | None:
     """Return the recorded precision in per cent, or None."""
     precision_percent = finite_number(recorded.get("precision_percent"))
     if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
@@ -225,7 +225,9 @@ def recorded_precision(recorded: Mapping[str, Any]) -> float | None:
     return precision_percent
 
 
-def option_changed_error(source: str, option: str, before: object, given: object) -> WrongUseError:
+def build_option_changed_error(
+    source: str, option: str, before: object, given: object
+) -> WrongUseError:
     """Return the error for an option that differs from the earlier measurement's."""
     how = f"without {option}" if before is None else f"with {option}={before}"
     hint = f"leave out {option}={given}, or write a new measurement to another file"

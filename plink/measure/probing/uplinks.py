@@ -20,10 +20,10 @@ from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, Failure
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume import repeat_record, resume_state
+from plink.measure.probing.resume import build_resume_state, repeat_run_record
 from plink.measure.probing.tools import UplinkOptions
 from plink.probes.errors import OptionError
-from plink.probes.facts import most_pairs, shared_machines
+from plink.probes.facts import count_sharing_hosts, limit_pairs
 from plink.probes.options import Iperf3Options
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
@@ -33,8 +33,8 @@ from plink.probes.uplinks.plan import (
     GroupExchange,
     HostRates,
     plan_links,
+    plan_second_looks,
     plan_turns,
-    second_looks,
 )
 from plink.probes.uplinks.simultaneous import SimultaneousTransfers
 from plink.probes.uplinks.tool import measure_both_ways, measure_groups, measure_links
@@ -72,15 +72,15 @@ class LinkCollector:
     def links(self) -> HostRates:
         """Return the link rates known so far."""
         return HostRates(
-            send=_largest(self._gbit_s),
-            receive=_largest(self._gbit_s.T),
+            send=_find_largest(self._gbit_s),
+            receive=_find_largest(self._gbit_s.T),
         )
 
     def doubtful(self, rounds: Rounds) -> Rounds:
         """Return rounds that repeat slow transfers with other partners, to find the slow end."""
         pairs = [pair for met in rounds for pair in met]
         rates = {pair: float(self._gbit_s[pair]) for pair in pairs}
-        return second_looks(
+        return plan_second_looks(
             self._groups, {pair: rate for pair, rate in rates.items() if not np.isnan(rate)}
         )
 
@@ -91,7 +91,7 @@ class LinkCollector:
 
     def pair_lost(self, loss: PairLoss) -> None:
         """Record that a directed pair was given up."""
-        self.failures.append(_failed_pair(self._names, loss))
+        self.failures.append(_build_failure(self._names, loss))
         self._on_settled()
 
 
@@ -168,9 +168,9 @@ class UplinkCollector:
                 exchange = self._exchanges.get((index, sends))
                 if exchange is not None:
                     is_bound = may_be_more(exchange, groups, links, carried)
-                    uplink = _with(uplink, exchange, is_lower_bound=is_bound)
+                    uplink = _add_exchange(uplink, exchange, is_lower_bound=is_bound)
             if uplink.send_gbit_s is not None or uplink.receive_gbit_s is not None:
-                found.append(_with_hosts(uplink, groups[index], links))
+                found.append(_add_host_rates(uplink, groups[index], links))
         return found
 
     def host_links(self, links: HostRates) -> list[HostLink]:
@@ -216,30 +216,30 @@ class UplinkCollector:
 
     def pair_lost(self, loss: PairLoss) -> None:
         """Record that a transfer failed."""
-        self.failures.append(_failed_pair(self._names, loss))
+        self.failures.append(_build_failure(self._names, loss))
 
     def host_lost(self, loss: HostLoss) -> None:
         """Record that a host cannot take part."""
         self.failures.append(Failure(self._names[loss.host], loss.reason))
 
 
-def _largest(gbit_s: Matrix) -> dict[int, float]:
+def _find_largest(gbit_s: Matrix) -> dict[int, float]:
     return {
         host: float(np.nanmax(row)) for host, row in enumerate(gbit_s) if not np.isnan(row).all()
     }
 
 
-def _failed_pair(names: Sequence[str], loss: PairLoss) -> Failure:
+def _build_failure(names: Sequence[str], loss: PairLoss) -> Failure:
     return Failure(names[loss.source], loss.reason, destination=names[loss.destination])
 
 
-def _with(uplink: Uplink, exchange: GroupExchange, *, is_lower_bound: bool) -> Uplink:
+def _add_exchange(uplink: Uplink, exchange: GroupExchange, *, is_lower_bound: bool) -> Uplink:
     if exchange.sends:
         return replace(uplink, send_gbit_s=exchange.gbit_s, send_is_lower_bound=is_lower_bound)
     return replace(uplink, receive_gbit_s=exchange.gbit_s, receive_is_lower_bound=is_lower_bound)
 
 
-def _with_hosts(uplink: Uplink, members: Sequence[int], links: HostRates) -> Uplink:
+def _add_host_rates(uplink: Uplink, members: Sequence[int], links: HostRates) -> Uplink:
     """Add the sum of the hosts' own rates, each in its better direction, if all are known."""
     best = [max(links.send.get(host, 0.0), links.receive.get(host, 0.0)) for host in members]
     return replace(uplink, hosts_gbit_s=sum(best)) if all(best) else uplink
@@ -281,21 +281,21 @@ def measure_uplinks(
     options = request.options
     if not isinstance(options, UplinkOptions):
         raise OptionError(f"{request.tool} does not measure uplinks")
-    state = resume_state(request, reached)
+    state = build_resume_state(request, reached)
     kept = state.cluster
-    groups = _groups_of(options.groups, set(kept.names))
+    groups = _restrict_groups(options.groups, set(kept.names))
     cluster = replace(
         kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
     )
-    members = _members(cluster.groups, reached.hosts)
-    notes = [*state.moves, *_notes_on(reached.hosts, members)]
+    members = _index_members(cluster.groups, reached.hosts)
+    notes = [*state.moves, *_describe_hosts(reached.hosts, members)]
     for note in notes:
         progress.say(note)
-    links = _link_collector(cluster, reached.hosts, list(members.values()), progress)
+    links = _build_link_collector(cluster, reached.hosts, list(members.values()), progress)
     collector = UplinkCollector(
         [host.name for host in reached.hosts],
         members,
-        _reusable_uplinks(cluster, request.earlier),
+        _select_reusable_uplinks(cluster, request.earlier),
         on_settled=progress.step,
     )
     wanted = collector.missing()
@@ -312,7 +312,7 @@ def measure_uplinks(
                 left_s=request.left_s,
                 ssh_concurrency=request.way.concurrency,
             ) as transfers:
-                rounds = _unknown_links(list(members.values()), links, request.concurrency)
+                rounds = _plan_unknown_links(list(members.values()), links, request.concurrency)
                 _find_link_rates(transfers, rounds, options.link_duration_s, links, progress)
                 progress.stage("measuring uplinks", len(wanted))
                 _find_group_rates(
@@ -342,10 +342,10 @@ def measure_uplinks(
                 notes=notes,
             )
         else:
-            run = repeat_record(before, None, state.moves)
+            run = repeat_run_record(before, None, state.moves)
         measurement = UplinkMeasurement(
             uplinks=collector.uplinks(links.links()),
-            links=_with_earlier(collector.host_links(links.links()), before),
+            links=_add_earlier_links(collector.host_links(links.links()), before),
             failures=[*state.absent, *links.failures, *collector.failures],
             **vars(run),
         )
@@ -362,7 +362,7 @@ def _find_link_rates(
     progress: ProgressListener,
 ) -> None:
     """Measure each host's link alone, and once more where the partner may have been slower."""
-    concurrency = most_pairs([host.facts for host in transfers.hosts])
+    concurrency = limit_pairs([host.facts for host in transfers.hosts])
     progress.stage("measuring hosts' links", sum(map(len, rounds)))
     measure_links(transfers, rounds, duration_s, links, concurrency=concurrency)
     if again := links.doubtful(rounds):
@@ -370,7 +370,7 @@ def _find_link_rates(
         measure_links(transfers, again, duration_s, links, concurrency=concurrency)
 
 
-def _with_earlier(
+def _add_earlier_links(
     links: Sequence[HostLink], before: UplinkMeasurement | None
 ) -> Sequence[HostLink]:
     """Return the links of this run, plus an earlier run's of hosts that took no part."""
@@ -399,13 +399,13 @@ def _find_group_rates(
         measure_groups(transfers, groups, alone, duration_s, collector)
 
 
-def _groups_of(groups: Sequence[Group], names: set[str]) -> list[Group]:
+def _restrict_groups(groups: Sequence[Group], names: set[str]) -> list[Group]:
     """Return the groups restricted to hosts of the cluster, without empty groups."""
     known = [Group(group.name, [name for name in group.hosts if name in names]) for group in groups]
     return [group for group in known if group.hosts]
 
 
-def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
+def _index_members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
     """Return the indices of the reached hosts of each group."""
     places = {host.name: place for place, host in enumerate(hosts)}
     members = {
@@ -420,7 +420,7 @@ def _members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str,
     return found
 
 
-def _reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
+def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
     """Return an earlier run's uplinks of groups whose hosts are the same."""
     before = {} if earlier is None else {group.name: group.hosts for group in earlier.groups}
     same = {group.name for group in cluster.groups if before.get(group.name) == group.hosts}
@@ -428,7 +428,7 @@ def _reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[str, Up
     return {uplink.group: uplink for uplink in known if uplink.group in same}
 
 
-def _link_collector(
+def _build_link_collector(
     cluster: Cluster,
     hosts: Sequence[ReachedHost],
     groups: Sequence[Sequence[int]],
@@ -443,7 +443,7 @@ def _link_collector(
     return LinkCollector(names, groups, known, on_settled=progress.step)
 
 
-def _unknown_links(
+def _plan_unknown_links(
     groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
 ) -> Rounds:
     """Return rounds of transfers that include every host whose link rate is unknown.
@@ -464,12 +464,14 @@ def _unknown_links(
     ]
 
 
-def _notes_on(hosts: Sequence[ReachedHost], members: Mapping[str, Sequence[int]]) -> list[str]:
+def _describe_hosts(
+    hosts: Sequence[ReachedHost], members: Mapping[str, Sequence[int]]
+) -> list[str]:
     notes = []
     outside = len(hosts) - sum(map(len, members.values()))
     if outside:
         notes.append(f"{outside} of {len(hosts)} hosts are in no group and take no part")
-    sharing = shared_machines([host.facts for host in hosts])
+    sharing = count_sharing_hosts([host.facts for host in hosts])
     if sharing:
         notes.append(
             f"{sharing} of {len(hosts)} hosts share a machine: its processors may be the limit "
@@ -483,7 +485,7 @@ _BOTH_WAYS_S = 1
 _ENOUGH = 0.9
 
 
-def with_both_ways(
+def measure_both_directions(
     request: ProbeRequest, cluster: Cluster, reached: Reached, progress: ProgressListener
 ) -> Cluster:
     """Return the cluster with the rates of uplinks loaded in both directions at once.
