@@ -82,8 +82,8 @@ def test_without_groups_there_is_no_hierarchy():
     alike = rack_cluster([6], has_groups=False)
     found = plan(alike)
     assert [each.kind for each in found.candidates] == ["flat", "ring", "tree"]
-    assert [vars(refused) for refused in found.refused] == [
-        {"kind": "2lha", "reason": "no groups of near hosts are known"}
+    assert [(refused.kind, refused.reason) for refused in found.refused] == [
+        ("2lha", "no groups of near hosts are known")
     ]
     assert found.plan.kind == "flat"
     with pytest.raises(WrongUseError, match="no plan of kind 2lha: no groups") as caught:
