@@ -83,6 +83,15 @@ class SearchProgress:
 OnProgress = Callable[[SearchProgress], None]
 
 
+def scale_progress(on_progress: OnProgress | None, factor: float) -> OnProgress | None:
+    """Return a progress callback that multiplies costs and bounds, for another unit."""
+    if on_progress is None:
+        return None
+    return lambda now: on_progress(
+        SearchProgress(now.seconds, factor * now.cost, factor * now.lower_bound)
+    )
+
+
 def check_options(
     order: Order,
     hosts: int,

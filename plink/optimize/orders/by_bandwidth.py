@@ -28,8 +28,8 @@ from plink.solvers.search import (
     LEAST_S,
     OnProgress,
     Orders,
-    SearchProgress,
     median_random_cost,
+    scale_progress,
 )
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import cost_with_slots, prices_with_slots
@@ -85,7 +85,7 @@ def order_by_bandwidth(
         seed=request.seed,
         time_limit_s=max(deadline.left_s * (1.0 - RANDOM_SHARE), LEAST_S),
         threads=request.threads,
-        on_progress=None if on_progress is None else _in_us(on_progress),
+        on_progress=scale_progress(on_progress, _US_PER_S),
     )
     if domains is not None:
         order = domains.join(best.order)
@@ -205,11 +205,3 @@ def _refuse(request: OrderRequest) -> None:
 def _gbit_s(s_per_gbit: float) -> float:
     """Return the bandwidth between two hosts; within a host it is practically unlimited."""
     return min(MAX_GBIT_S, 1.0 / s_per_gbit) if s_per_gbit else MAX_GBIT_S
-
-
-def _in_us(on_progress: OnProgress) -> OnProgress:
-    def tell(progress: SearchProgress) -> None:
-        cost_us, bound_us = progress.cost * _US_PER_S, progress.lower_bound * _US_PER_S
-        on_progress(SearchProgress(progress.seconds, cost_us, bound_us))
-
-    return tell

@@ -22,7 +22,7 @@ from plink.solvers.contention.contention_search import in_sequence, search_by_co
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import FOREVER_S, LEAST_S, OnProgress, SearchProgress, Solution
+from plink.solvers.search import LEAST_S, OnProgress, Solution, scale_progress
 from plink.solvers.slots.anneal import TURNS, anneal_order, search_by_places
 from plink.solvers.slots.layout import RankLayout
 
@@ -104,20 +104,32 @@ class ContentionObjective:
         *,
         seed: int,
         deadline: Deadline,
+        steps: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> Solution:
         """Return the fastest order found; among equals, the least sum of latencies."""
-        near = self.by_latency.solve(given, seed=seed, deadline=deadline.part(_LATENCY_SHARE))
+        near = self.by_latency.solve(
+            given, seed=seed, deadline=deadline.part(_LATENCY_SHARE), steps=steps
+        )
         if near.is_interrupted:
-            return self._of_best([given, near.order], near)
+            return self._of_best([given, near.order], near.steps)
         starts = [list(given), list(near.order)]
         if self._position_of is None:
             return self._by_whole_orders(starts, seed, deadline, on_progress)
-        told = None if on_progress is None else _in_us(self._telling(on_progress))
         found = self._search(
-            starts, seed, max(deadline.left_s, LEAST_S), clock=self._clock_of_positions, told=told
+            starts,
+            seed,
+            max(deadline.left_s, LEAST_S),
+            clock=self._clock_of_positions,
+            steps=steps,
+            told=scale_progress(self._telling(on_progress), _US_PER_S),
         )
-        return self._with_costs(found, deadline)
+        return replace(
+            found,
+            cost=self.cost_us(found.order),
+            lower_bound=self._bound_us(found, deadline),
+            steps=near.steps + found.steps,
+        )
 
     @property
     def goes_by_steps(self) -> bool:
@@ -127,15 +139,6 @@ class ContentionObjective:
     def in_one_thread(self) -> ContentionObjective:
         """Return the objective with a single-threaded search."""
         return replace(self, by_latency=self.by_latency.in_one_thread())
-
-    def restart(self, given: Sequence[int], *, seed: int, steps: int) -> Solution:
-        """Return the fastest order found within a number of steps."""
-        near = self.by_latency.restart(given, seed=seed, steps=steps)
-        found = self._search([list(given), list(near.order)], seed, FOREVER_S, steps=steps)
-        if found.is_interrupted:
-            raise KeyboardInterrupt
-        found = self._with_costs(found, Deadline(FOREVER_S))
-        return replace(found, steps=near.steps + found.steps)
 
     def _search(
         self,
@@ -162,18 +165,11 @@ class ContentionObjective:
             on_progress=told,
         )
 
-    def _with_costs(self, found: Solution, deadline: Deadline) -> Solution:
-        """Return a solution with its cost and bound in µs."""
-        cost_us = self.cost_us(found.order)
-        bound_us = self._bound_us(found, deadline)
-        return replace(found, cost=cost_us, lower_bound=bound_us)
-
-    def _of_best(self, orders: Sequence[Sequence[int]], found: Solution) -> Solution:
+    def _of_best(self, orders: Sequence[Sequence[int]], steps: int) -> Solution:
         """Return the quickest of some orders as the result of an interrupted search."""
         order = min(orders, key=self.cost_us)
-        return Solution(
-            order, self.cost_us(order), 0.0, "interrupt", found.steps, "contention-annealing"
-        )
+        cost_us = self.cost_us(order)
+        return Solution(order, cost_us, 0.0, "interrupt", steps, "contention-annealing")
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:  # noqa: ARG002
         """Return 0: each search proves its own bound already."""
@@ -188,8 +184,9 @@ class ContentionObjective:
             return 0.0
         return time_bound_us(self.table, self.network, self.limits, position_of, deadline)
 
-    def _telling(self, on_progress: OnProgress) -> OnProgress:
-        return on_progress if self.limits is None else without_bound(on_progress)
+    def _telling(self, on_progress: OnProgress | None) -> OnProgress | None:
+        is_proven = self.limits is None or on_progress is None
+        return on_progress if is_proven else without_bound(on_progress)
 
     @cached_property
     def _position_of(self) -> npt.NDArray[np.intp] | None:
@@ -225,7 +222,7 @@ class ContentionObjective:
             start = search_by_places(self.layout, begins, self.cost_us, search_places, places)
             bound_us = self._bound_of_any_slots_us(deadline.part(_PROOF_SHARE))
         except KeyboardInterrupt:
-            return self._of_best(begins, Solution(begins[0], 0.0, 0.0, "interrupt"))
+            return self._of_best(begins, 0)
         found = anneal_order(
             self.cost_us,
             start,
@@ -243,13 +240,3 @@ class ContentionObjective:
         if self.limits is not None:
             network = with_latency(network, self.limits.lowest_us)
         return unequal_bound_s(self.table, network, self.layout.slots, deadline) * _US_PER_S
-
-
-def _in_us(on_progress: OnProgress) -> OnProgress:
-    """Return a progress callback that converts costs from seconds to µs."""
-
-    def tell(progress: SearchProgress) -> None:
-        cost_us, bound_us = progress.cost * _US_PER_S, progress.lower_bound * _US_PER_S
-        on_progress(SearchProgress(progress.seconds, cost_us, bound_us))
-
-    return tell

@@ -19,7 +19,7 @@ from plink.model.gaps import Range, latency_range_us, measured_latency_us, witho
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import FOREVER_S, LEAST_S, TOLERANCE, OnProgress, Solution
+from plink.solvers.search import LEAST_S, TOLERANCE, OnProgress, Solution
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import (
     cost_with_slots,
@@ -80,15 +80,17 @@ class LatencyObjective:
         *,
         seed: int,
         deadline: Deadline,
+        steps: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> Solution:
-        """Return the cheapest order found."""
-        if self.limits is not None:
+        """Return the cheapest order found, within a number of steps if there is one."""
+        if self.limits is not None and steps is None:
             return self._solve_with_gaps(given, self.limits, seed, deadline, on_progress)
         time_limit_s = max(deadline.left_s, LEAST_S)
         # The search for a ring proves its bound itself.
-        proof_s = 0.0 if isinstance(self.form, RingForm) else _PROOF_SHARE * time_limit_s
-        return search_with_slots(
+        is_proven = isinstance(self.form, RingForm) or steps is not None
+        proof_s = 0.0 if is_proven else _PROOF_SHARE * time_limit_s
+        found = search_with_slots(
             self.form,
             self.matrix_us,
             self.layout,
@@ -96,9 +98,11 @@ class LatencyObjective:
             seed=seed,
             time_limit_s=time_limit_s - proof_s,
             threads=self.threads,
+            steps=steps,
             proof_limit_s=proof_s,
             on_progress=on_progress,
         )
+        return found if self.limits is None else replace(found, lower_bound=0.0)
 
     @property
     def goes_by_steps(self) -> bool:
@@ -109,21 +113,6 @@ class LatencyObjective:
     def in_one_thread(self) -> LatencyObjective:
         """Return the objective with a single-threaded search."""
         return replace(self, threads=1)
-
-    def restart(self, given: Sequence[int], *, seed: int, steps: int) -> Solution:
-        """Return the cheapest order found within a number of steps."""
-        found = search_with_slots(
-            self.form,
-            self.matrix_us,
-            self.layout,
-            given,
-            seed=seed,
-            time_limit_s=FOREVER_S,
-            steps=steps,
-        )
-        if found.is_interrupted:
-            raise KeyboardInterrupt
-        return found if self.limits is None else replace(found, lower_bound=0.0)
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:
         """Return a lower bound on the cost of every order; the search starts from `order`."""

@@ -13,7 +13,8 @@ from plink.optimize.executors.executor import executor_at
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
-from plink.solvers.search import Solution
+from plink.solvers.limits.deadline import Deadline
+from plink.solvers.search import FOREVER_S, Solution
 
 # As many seeds are drawn as there are restarts, in a range that every search takes.
 _SEEDS = 1 << 63
@@ -62,4 +63,9 @@ def by_restarts(
 
 def _restart(problem: _Problem, seed: int) -> Solution:
     """Run one search with its own seed, on any machine."""
-    return problem.objective.restart(problem.given, seed=seed, steps=problem.steps)
+    found = problem.objective.solve(
+        problem.given, seed=seed, deadline=Deadline(FOREVER_S), steps=problem.steps
+    )
+    if found.is_interrupted:
+        raise KeyboardInterrupt
+    return found
