@@ -3,10 +3,10 @@
 1. *Distances.* The logarithm of the least reading of a pair: noise multiplies, and only adds.
 2. *Tree.* Average linkage on these (`partitions`).
 3. *Number of groups.* The cut whose two classes of readings, within and between groups, cost least
-   (`classes`, `pairs`, `prior`), improved by moving hosts, with the times of slow hosts taken out
+   (`classes`, `pairs`), improved by moving hosts, with the times of slow hosts taken out
    (`explanation`).
-4. *How sure.* What is gained on the best explanation without groups (`times`, `points`), and what
-   the next best groups would cost (`membership`).
+4. *How sure.* What is gained on the best explanation without groups (`explanation`), and what
+   the next best groups would cost (`partitions`).
 5. *Levels.* The same again between the groups that were found, and within them.
 """
 
