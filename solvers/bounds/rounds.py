@@ -10,7 +10,6 @@ sequences of rounds is a lower bound; it is found by dynamic programming over se
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,8 +36,6 @@ _NO_LIMIT_S = 1e8
 _S_PER_CUBE = 1e-10
 
 # Where SciPy finds factors, and what importing that takes.
-_FACTORS, _IMPORT_S = "scipy.sparse.csgraph", 0.5
-
 Adjacency = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.intp]
 
@@ -220,23 +217,21 @@ class ShortPairs:
         """Return the least threshold from `least` on at which `can_hold` is true."""
         low = int(np.searchsorted(self._levels, least))
         high = len(self._levels) - 1
-        with_factors = _FACTORS in sys.modules or deadline.left_s > _IMPORT_S
         took_s = _S_PER_CUBE * len(self._distance) ** 3
         while low < high and took_s < deadline.left_s:
             middle = (low + high) // 2
             before_s = deadline.left_s
-            if self.can_hold(pattern, float(self._levels[middle]), with_factors=with_factors):
+            if self.can_hold(pattern, float(self._levels[middle])):
                 high = middle
             else:
                 low = middle + 1
             took_s = before_s - deadline.left_s
         return float(self._levels[low])
 
-    def can_hold(self, pattern: Pattern, threshold: float, *, with_factors: bool = True) -> bool:
-        """Return whether the threshold's graph passes all tests for containing the pattern.
+    def can_hold(self, pattern: Pattern, threshold: float) -> bool:
+        """Return whether the degrees of the threshold's graph allow it to contain the pattern.
 
-        Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left;
-        then degrees, components, cuts, and `with_factors` k-factors (for a regular pattern).
+        Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left.
         """
         graph = self._distance <= threshold
         np.fill_diagonal(graph, False)
@@ -246,15 +241,7 @@ class ShortPairs:
             if (np.sort(graph.sum(axis=1))[::-1] < pattern.degrees).any():
                 return False
             graph = _with_surroundings(graph, pattern)
-        return (
-            _components_fit(graph, pattern)
-            and self._clusters_fit(graph, pattern)
-            and (
-                not with_factors
-                or not pattern.is_regular
-                or _has_factor(graph, int(pattern.degrees[0]))
-            )
-        )
+        return True
 
     def _degrees_threshold(self, pattern: Pattern) -> float:
         threshold = 0.0
@@ -279,16 +266,6 @@ class ShortPairs:
                 size_of.append(int(merged))
         return threshold
 
-    def _clusters_fit(self, graph: Adjacency, pattern: Pattern) -> bool:
-        clusters = self._clusters.astype(np.float32)
-        inside = clusters @ graph.astype(np.float32)
-        degree = graph.sum(axis=1).astype(np.float32)
-        usable = np.minimum(np.where(self._clusters, degree - inside, inside), pattern.degrees[0])
-        needed = pattern.least_leaving[self._clusters.sum(axis=1)]
-        of_cluster = np.where(self._clusters, usable, 0.0).sum(axis=1)
-        of_others = usable.sum(axis=1) - of_cluster
-        return bool((np.minimum(of_cluster, of_others) >= needed).all())
-
 
 def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
     """Return the members of each cluster of a dendrogram, (C, N), without single hosts and all."""
@@ -310,11 +287,6 @@ def _sums(pattern: Pattern) -> int:
     return bits
 
 
-def _components_fit(graph: Adjacency, pattern: Pattern) -> bool:
-    fits = _sums(pattern)
-    return all(fits >> size & 1 for size in component_sizes(graph))
-
-
 def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
     """Return the graph's edges that have at least the surroundings of a pattern's edge."""
     least_common, least_continued = pattern.surroundings
@@ -324,31 +296,6 @@ def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
     enough = continued >= least_continued
     kept: Adjacency = graph & (common >= least_common) & enough & enough.T
     return kept
-
-
-def _has_factor(graph: Adjacency, degree: int) -> bool:
-    """Return whether the graph has a subgraph with in- and out-degree `degree` everywhere.
-
-    Every k-regular subgraph on all hosts does so. The other way round does not follow.
-    """
-    from scipy.sparse import csr_array  # noqa: PLC0415  a third of a second, which few pay for
-    from scipy.sparse.csgraph import (  # noqa: PLC0415
-        maximum_bipartite_matching,
-        maximum_flow,
-    )
-
-    size = len(graph)
-    if degree == 1:
-        matched = maximum_bipartite_matching(csr_array(graph), perm_type="column")
-        return bool((matched >= 0).all())
-    source, sink = 2 * size, 2 * size + 1
-    senders, receivers = np.nonzero(graph)
-    hosts = np.arange(size)
-    tails = np.concatenate([senders, np.full(size, source), hosts + size])
-    heads = np.concatenate([receivers + size, hosts, np.full(size, sink)])
-    capacity = np.concatenate([np.ones(len(senders)), np.full(2 * size, degree)]).astype(np.int32)
-    network = csr_array((capacity, (tails, heads)), shape=(2 * size + 2, 2 * size + 2))
-    return bool(maximum_flow(network, source, sink).flow_value == degree * size)
 
 
 @dataclass(frozen=True)
@@ -425,11 +372,6 @@ class Pattern:
             return 0, 0
         common, continued = common_and_continued(self._union)
         return int(common[self._union].min()), int(continued[self._union].min())
-
-    @property
-    def is_regular(self) -> bool:
-        """Whether all ranks have equally many peers."""
-        return bool(self.degrees[0] == self.degrees[-1])
 
     @cached_property
     def most_inside(self) -> Counts:
