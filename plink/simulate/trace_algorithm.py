@@ -6,7 +6,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.simulate.schedule import Schedule, check, steps_of
-from plink.solvers.collectives.algorithm import Algorithm, define
+from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.form import RoundsForm, WeightedRound
 from plink.solvers.collectives.steps import PeerTable, Round
 
@@ -72,7 +72,7 @@ def trace_algorithm(schedule: Schedule) -> Algorithm:
         ],
     )
     messages = sum(len(step.sources) for step in table.rounds)
-    return define(
+    return Algorithm(
         NAME,
         "what a trace sends",
         lambda _ranks, _size_bytes: table,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from plink.solvers.collectives.form import Form
 from plink.solvers.collectives.steps import PeerTable
@@ -22,16 +22,24 @@ def few_messages(ranks: int) -> int:
     return 2 * ranks * max(1, ranks.bit_length())
 
 
+def any_number(ranks: int) -> str | None:  # noqa: ARG001
+    """Return None: any number of ranks is supported."""
+    return None
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """Collective algorithm of a library: messages, form and supported numbers of ranks.
 
+    The functions are called with two ranks or more, `build_table` and `build_form` only with a
+    number that is not refused.
+
     Args:
         name: such as `gloo-ring`.
         about: one line: what it is, and whose.
-        refusal: of a number of ranks: why the library does not run it so, or None.
-        table: of ranks and bytes: who sends how much to whom.
-        form: of ranks: what the latency form of its cost sums.
+        build_table: of ranks and bytes: who sends how much to whom.
+        build_form: of ranks: what the latency form of its cost sums.
+        find_refusal: of ranks: why the library does not run it with so many, or None.
         is_over_hosts: its ranks are hosts, however many processes run on each.
         messages: of ranks: about how many pairs of ranks its form and its table name.
         collective: that it carries out.
@@ -39,73 +47,40 @@ class Algorithm:
 
     name: str
     about: str
-    refusal: Callable[[int], str | None]
-    table: Callable[[int, int], PeerTable]
-    form: Callable[[int], Form]
-    is_over_hosts: bool = False
-    messages: Callable[[int], int] = few_messages
-    collective: str = "all-reduce"
+    build_table: Callable[[int, int], PeerTable]
+    build_form: Callable[[int], Form]
+    find_refusal: Callable[[int], str | None] = any_number
+    is_over_hosts: bool = field(default=False, kw_only=True)
+    messages: Callable[[int], int] = field(default=few_messages, kw_only=True)
+    collective: str = field(default="all-reduce", kw_only=True)
 
-
-def any_number(ranks: int) -> str | None:  # noqa: ARG001
-    """Return None: any number of ranks is supported."""
-    return None
-
-
-def define(
-    name: str,
-    about: str,
-    table: Callable[[int, int], PeerTable],
-    form: Callable[[int], Form],
-    refusal: Callable[[int], str | None] = any_number,
-    *,
-    is_over_hosts: bool = False,
-    messages: Callable[[int], int] = few_messages,
-    collective: str = "all-reduce",
-) -> Algorithm:
-    """Return an algorithm of at least two ranks.
-
-    Its `table` and `form` raise ValueError, with the refusal, for a number of ranks that it
-    refuses; `table` also for a negative number of bytes.
-
-    Args:
-        name: as in `Algorithm`.
-        about: as in `Algorithm`.
-        table: table of two ranks or more that are not refused.
-        form: form of two ranks or more that are not refused.
-        refusal: of two ranks or more.
-        is_over_hosts: as in `Algorithm`.
-        messages: as in `Algorithm`.
-        collective: as in `Algorithm`.
-    """
-
-    def refused(ranks: int) -> str | None:
+    def refusal(self, ranks: int) -> str | None:
+        """Return why the algorithm does not run with this number of ranks; None if it does."""
         if ranks < 2:
-            return f"{name} needs at least 2 ranks, not {ranks}"
-        return refusal(ranks)
+            return f"{self.name} needs at least 2 ranks, not {ranks}"
+        return self.find_refusal(ranks)
 
-    def check(ranks: int) -> None:
-        reason = refused(ranks)
-        if reason is not None:
-            raise ValueError(reason)
+    def table(self, ranks: int, size_bytes: int) -> PeerTable:
+        """Return who sends how much to whom for a buffer of this size.
 
-    def checked_table(ranks: int, size_bytes: int) -> PeerTable:
-        check(ranks)
+        Raises:
+            ValueError: a number of ranks that is refused, or a negative number of bytes.
+        """
+        self._check(ranks)
         if size_bytes < 0:
             raise ValueError(f"size_bytes is {size_bytes}, expected 0 or more")
-        return table(ranks, size_bytes)
+        return self.build_table(ranks, size_bytes)
 
-    def checked_form(ranks: int) -> Form:
-        check(ranks)
-        return form(ranks)
+    def form(self, ranks: int) -> Form:
+        """Return what the latency form of the algorithm's cost sums.
 
-    return Algorithm(
-        name,
-        about,
-        refused,
-        checked_table,
-        checked_form,
-        is_over_hosts,
-        messages,
-        collective,
-    )
+        Raises:
+            ValueError: a number of ranks that is refused.
+        """
+        self._check(ranks)
+        return self.build_form(ranks)
+
+    def _check(self, ranks: int) -> None:
+        reason = self.refusal(ranks)
+        if reason is not None:
+            raise ValueError(reason)

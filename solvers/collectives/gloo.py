@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm, define, few_messages, ring_messages
+from plink.solvers.collectives.algorithm import Algorithm, few_messages, ring_messages
 from plink.solvers.collectives.form import RingForm, RoundsForm, rounds_form
 from plink.solvers.collectives.steps import (
     PeerTable,
@@ -134,7 +134,7 @@ def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
         return rounds_form(ranks, table(ranks, ranks).rounds)
 
     about = f"Gloo's legacy bcube with base {base}: all-to-all in groups of {base} ranks"
-    return define(
+    return Algorithm(
         name,
         about,
         table,
@@ -145,35 +145,35 @@ def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
 
 
 ALL = (
-    define(
+    Algorithm(
         "gloo-ring",
         "Gloo's allreduce today: every rank sends to the one before it, in segments",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, step=-1, is_pipelined=True),
         RingForm,
         messages=ring_messages,
     ),
-    define(
+    Algorithm(
         "gloo-ring-legacy",
         "Gloo's legacy allreduce_ring: every rank sends whole buffers to the next",
         _legacy_ring,
         RingForm,
         messages=ring_messages,
     ),
-    define(
+    Algorithm(
         "gloo-ring-chunked",
         "Gloo's legacy allreduce_ring_chunked: every rank sends to the next, two chunks at a time",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, is_pipelined=True),
         RingForm,
         messages=ring_messages,
     ),
-    define(
+    Algorithm(
         "gloo-halving-doubling",
         "Gloo's legacy halving-doubling: largest halves to the nearest, in binary blocks",
         _halving_doubling,
         lambda ranks: rounds_form(ranks, _halving_doubling(ranks, ranks).rounds),
     ),
     legacy_bcube(DEFAULT_BCUBE_BASE),
-    define(
+    Algorithm(
         "gloo-bcube-new",
         "Gloo's allreduce with algorithm BCUBE: pairs while two divides, then one group",
         lambda ranks, size_bytes: _in_groups(bcube_groups(ranks), ranks, size_bytes),
@@ -250,7 +250,7 @@ def _in_rounds(
     table: Callable[[int, int], PeerTable],
     messages: Callable[[int], int],
 ) -> Algorithm:
-    return define(
+    return Algorithm(
         f"gloo-{name}",
         f"Gloo's {name.replace('-', '')}: {about}",
         table,
@@ -261,7 +261,7 @@ def _in_rounds(
 
 
 OTHERS = (
-    define(
+    Algorithm(
         "gloo-reduce-scatter",
         "PyTorch's reduce-scatter on Gloo: a ring allreduce of the whole buffer",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, step=-1, is_pipelined=True),
@@ -269,7 +269,7 @@ OTHERS = (
         messages=ring_messages,
         collective="reduce-scatter",
     ),
-    define(
+    Algorithm(
         "gloo-all-gather",
         "Gloo's allgather: parts go round to the next rank",
         _all_gather,
@@ -277,7 +277,7 @@ OTHERS = (
         messages=ring_messages,
         collective="all-gather",
     ),
-    define(
+    Algorithm(
         "gloo-send-receive",
         "on Gloo every rank sends to the next and receives from the one before",
         _send_receive,

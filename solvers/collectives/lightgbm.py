@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm, define, few_messages, ring_messages
+from plink.solvers.collectives.algorithm import Algorithm, few_messages, ring_messages
 from plink.solvers.collectives.form import Form, RingForm, rounds_form
 from plink.solvers.collectives.steps import (
     PeerTable,
@@ -124,7 +124,7 @@ def _combine_halves(
         return None
 
     messages = ring_messages if halves == (ring, ring) else few_messages
-    return define(name, about, table, form, refusal, messages=messages)
+    return Algorithm(name, about, table, form, refusal, messages=messages)
 
 
 ALL = (

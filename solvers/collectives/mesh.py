@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.collectives.algorithm import Algorithm, define
+from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.form import (
     MeshForm,
     MeshLine,
@@ -36,7 +36,7 @@ def _chain_rounds(ranks: int, size_bytes: int) -> list[Round]:
     return [send(low, low + 1, size_bytes), send(low + 1, low, size_bytes)]
 
 
-CHAIN = define(
+CHAIN = Algorithm(
     "chain",
     "point to point: every rank sends to the next, and back, as the stages of a pipeline do",
     lambda ranks, size_bytes: PeerTable(ranks, _chain_rounds(ranks, size_bytes)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import define, ring_messages
+from plink.solvers.collectives.algorithm import Algorithm, ring_messages
 from plink.solvers.collectives.form import RingForm, TreesForm, rounds_form
 from plink.solvers.collectives.nccl import tree_table
 from plink.solvers.collectives.steps import (
@@ -66,33 +66,33 @@ def _rabenseifner(ranks: int, size_bytes: int) -> PeerTable:
 
 
 OPEN_MPI = (
-    define(
+    Algorithm(
         "openmpi-linear",
         "Open MPI's basic linear (1): all send to rank 0, which answers all",
         _linear,
         lambda ranks: rounds_form(ranks, _linear(ranks, ranks).rounds),
     ),
-    define(
+    Algorithm(
         "openmpi-recursive-doubling",
         "Open MPI's recursive doubling (3): whole buffers at distances 1, 2, 4, ...",
         recursive_doubling,
         lambda ranks: rounds_form(ranks, recursive_doubling(ranks, ranks).rounds),
     ),
-    define(
+    Algorithm(
         "openmpi-ring",
         "Open MPI's ring (4): every rank sends to the next",
         _ring,
         RingForm,
         messages=ring_messages,
     ),
-    define(
+    Algorithm(
         "openmpi-segmented-ring",
         "Open MPI's segmented ring (5) with segments of 1 MiB",
         _segmented_ring,
         RingForm,
         messages=ring_messages,
     ),
-    define(
+    Algorithm(
         "openmpi-rabenseifner",
         "Open MPI's Rabenseifner (6): largest halves to the nearest",
         _rabenseifner,
@@ -133,32 +133,32 @@ def knomial_tree(ranks: int) -> Ranks:
 
 
 MPICH = (
-    define(
+    Algorithm(
         "mpich-recursive-doubling",
         "MPICH's recursive_doubling: whole buffers at distances 1, 2, 4, ...",
         recursive_doubling,
         lambda ranks: rounds_form(ranks, recursive_doubling(ranks, ranks).rounds),
     ),
-    define(
+    Algorithm(
         "mpich-reduce-scatter-allgather",
         "MPICH's reduce_scatter_allgather (Rabenseifner): largest halves to the nearest",
         _reduce_scatter_allgather,
         lambda ranks: rounds_form(ranks, _reduce_scatter_allgather(ranks, ranks).rounds),
     ),
-    define(
+    Algorithm(
         "mpich-ring",
         "MPICH's ring (in 4.0 the non-blocking tsp_ring): every rank sends to the next",
         ring_table,
         RingForm,
         messages=ring_messages,
     ),
-    define(
+    Algorithm(
         "mpich-tree",
         "MPICH 4.0's tsp_tree, kary: a binary tree with rank 0 as its root",
         lambda ranks, size_bytes: tree_table([kary_tree(ranks)], size_bytes, is_pipelined=False),
         lambda ranks: TreesForm(ranks, [kary_tree(ranks)]),
     ),
-    define(
+    Algorithm(
         "mpich-tree-knomial",
         "MPICH's tree, knomial_1 (the default since it is blocking): a binomial tree of rank 0",
         lambda ranks, size_bytes: tree_table([knomial_tree(ranks)], size_bytes, is_pipelined=False),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import define, ring_messages
+from plink.solvers.collectives.algorithm import Algorithm, ring_messages
 from plink.solvers.collectives.form import RingForm, TreesForm
 from plink.solvers.collectives.steps import PeerTable, Ranks, Round, ring_table, send, together
 
@@ -33,14 +33,14 @@ def double_tree(ranks: int) -> list[Ranks]:
 
 
 ALL = (
-    define(
+    Algorithm(
         "nccl-ring",
         "NCCL's ring: every rank sends to the next",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, is_pipelined=True),
         RingForm,
         messages=ring_messages,
     ),
-    define(
+    Algorithm(
         "nccl-tree",
         "NCCL's double binary tree: half the buffer up and down each of two trees",
         lambda ranks, size_bytes: tree_table(double_tree(ranks), size_bytes, is_pipelined=True),

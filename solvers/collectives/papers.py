@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm, define, ring_messages
+from plink.solvers.collectives.algorithm import Algorithm, ring_messages
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, rounds_form
 from plink.solvers.collectives.nccl import tree_table
 from plink.solvers.collectives.steps import (
@@ -47,7 +47,7 @@ def _powers(base: int, name: str, about: str) -> Algorithm:
         power = "two" if base == 2 else str(base)
         return f"{name} needs a power of {power} of ranks, not {ranks}"
 
-    return define(
+    return Algorithm(
         name,
         about,
         table,
@@ -98,7 +98,7 @@ def double_tree(ranks: int) -> list[Ranks]:
     return [tree, decrement_ranks(tree)]
 
 
-RING = define(
+RING = Algorithm(
     "ring",
     "ring of Luo 2020: every rank sends to the next",
     ring_table,
@@ -108,7 +108,7 @@ RING = define(
 HALVING_DOUBLING = _powers(
     2, "halving-doubling", "halving-doubling of Luo 2020: pairs at distances 1, 2, 4, ..."
 )
-TREE = define(
+TREE = Algorithm(
     "tree",
     "double binary tree of Luo 2020: by halving the ranks, and the same tree one rank on",
     lambda ranks, size_bytes: tree_table(double_tree(ranks), size_bytes, is_pipelined=True),
@@ -126,7 +126,7 @@ def _pairwise(ranks: int, size_bytes: int) -> PeerTable:
 
 
 ALL_TO_ALL = (
-    define(
+    Algorithm(
         "all-to-all",
         "pairwise all-to-all: in round k every rank sends a part of its own to the k-th after it",
         _pairwise,

@@ -10,7 +10,7 @@ from plink.base.text import format_count
 from plink.files.mesh import MESH, Mesh, MeshDimension
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import algorithm_for
-from plink.solvers.collectives.algorithm import Algorithm, define
+from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.mesh import Dimension, find_pattern, mesh_form, mesh_table
 from plink.solvers.slots.layout import RankLayout
 
@@ -63,7 +63,7 @@ def mesh_algorithm(mesh: Mesh, name: str = MESH) -> Algorithm:
             return None
         return f"the mesh {mesh.text} has {format_count(mesh.ranks, 'rank')}, not {ranks}"
 
-    return define(
+    return Algorithm(
         name,
         f"the groups of {mesh.text}: {mesh.traffic}",
         lambda _ranks, _size_bytes: mesh_table(dimensions),
