@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from plink.solvers.collectives.form import Form
+from plink.solvers.collectives.form import Form, rounds_form
 from plink.solvers.collectives.steps import PeerTable
 
 # Rounds that name every pair of ranks take as long to look at as there are pairs.
@@ -38,7 +38,7 @@ class Algorithm:
         name: such as `gloo-ring`.
         about: one line: what it is, and whose.
         build_table: of ranks and bytes: who sends how much to whom.
-        build_form: of ranks: what the latency form of its cost sums.
+        build_form: of ranks: what the latency form of its cost sums; None for the table's rounds.
         find_refusal: of ranks: why the library does not run it with so many, or None.
         is_over_hosts: its ranks are hosts, however many processes run on each.
         messages: of ranks: about how many pairs of ranks its form and its table name.
@@ -48,7 +48,7 @@ class Algorithm:
     name: str
     about: str
     build_table: Callable[[int, int], PeerTable]
-    build_form: Callable[[int], Form]
+    build_form: Callable[[int], Form] | None = None
     find_refusal: Callable[[int], str | None] = any_number
     is_over_hosts: bool = field(default=False, kw_only=True)
     messages: Callable[[int], int] = field(default=few_messages, kw_only=True)
@@ -78,6 +78,8 @@ class Algorithm:
             ValueError: a number of ranks that is refused.
         """
         self._check(ranks)
+        if self.build_form is None:
+            return rounds_form(ranks, self.build_table(ranks, ranks).rounds)
         return self.build_form(ranks)
 
     def _check(self, ranks: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from plink.solvers.collectives.algorithm import Algorithm, few_messages, ring_messages
-from plink.solvers.collectives.form import RingForm, RoundsForm, rounds_form
+from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.steps import (
     PeerTable,
     Ranks,
@@ -130,16 +130,12 @@ def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
     def table(ranks: int, size_bytes: int) -> PeerTable:
         return _in_groups(legacy_bcube_groups(ranks, base), ranks, size_bytes)
 
-    def form(ranks: int) -> RoundsForm:
-        return rounds_form(ranks, table(ranks, ranks).rounds)
-
     about = f"Gloo's legacy bcube with base {base}: all-to-all in groups of {base} ranks"
     return Algorithm(
         name,
         about,
         table,
-        form,
-        refusal,
+        find_refusal=refusal,
         messages=lambda ranks: messages_in_groups(ranks, legacy_bcube_groups(ranks, base)),
     )
 
@@ -170,14 +166,12 @@ ALL = (
         "gloo-halving-doubling",
         "Gloo's legacy halving-doubling: largest halves to the nearest, in binary blocks",
         _halving_doubling,
-        lambda ranks: rounds_form(ranks, _halving_doubling(ranks, ranks).rounds),
     ),
     legacy_bcube(DEFAULT_BCUBE_BASE),
     Algorithm(
         "gloo-bcube-new",
         "Gloo's allreduce with algorithm BCUBE: pairs while two divides, then one group",
         lambda ranks, size_bytes: _in_groups(bcube_groups(ranks), ranks, size_bytes),
-        lambda ranks: rounds_form(ranks, _in_groups(bcube_groups(ranks), ranks, ranks).rounds),
         messages=lambda ranks: messages_in_groups(ranks, bcube_groups(ranks)),
     ),
 )
@@ -254,7 +248,6 @@ def _in_rounds(
         f"gloo-{name}",
         f"Gloo's {name.replace('-', '')}: {about}",
         table,
-        lambda ranks: rounds_form(ranks, table(ranks, ranks).rounds),
         messages=messages,
         collective=name,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plink.solvers.collectives.algorithm import Algorithm, ring_messages
-from plink.solvers.collectives.form import RingForm, TreesForm, rounds_form
+from plink.solvers.collectives.form import RingForm, TreesForm
 from plink.solvers.collectives.nccl import tree_table
 from plink.solvers.collectives.steps import (
     ELEMENT_BYTES,
@@ -70,13 +70,11 @@ OPEN_MPI = (
         "openmpi-linear",
         "Open MPI's basic linear (1): all send to rank 0, which answers all",
         _linear,
-        lambda ranks: rounds_form(ranks, _linear(ranks, ranks).rounds),
     ),
     Algorithm(
         "openmpi-recursive-doubling",
         "Open MPI's recursive doubling (3): whole buffers at distances 1, 2, 4, ...",
         recursive_doubling,
-        lambda ranks: rounds_form(ranks, recursive_doubling(ranks, ranks).rounds),
     ),
     Algorithm(
         "openmpi-ring",
@@ -96,7 +94,6 @@ OPEN_MPI = (
         "openmpi-rabenseifner",
         "Open MPI's Rabenseifner (6): largest halves to the nearest",
         _rabenseifner,
-        lambda ranks: rounds_form(ranks, _rabenseifner(ranks, ranks).rounds),
     ),
 )
 
@@ -137,13 +134,11 @@ MPICH = (
         "mpich-recursive-doubling",
         "MPICH's recursive_doubling: whole buffers at distances 1, 2, 4, ...",
         recursive_doubling,
-        lambda ranks: rounds_form(ranks, recursive_doubling(ranks, ranks).rounds),
     ),
     Algorithm(
         "mpich-reduce-scatter-allgather",
         "MPICH's reduce_scatter_allgather (Rabenseifner): largest halves to the nearest",
         _reduce_scatter_allgather,
-        lambda ranks: rounds_form(ranks, _reduce_scatter_allgather(ranks, ranks).rounds),
     ),
     Algorithm(
         "mpich-ring",

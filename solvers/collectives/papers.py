@@ -130,7 +130,6 @@ ALL_TO_ALL = (
         "all-to-all",
         "pairwise all-to-all: in round k every rank sends a part of its own to the k-th after it",
         _pairwise,
-        lambda ranks: rounds_form(ranks, _pairwise(ranks, ranks).rounds),
         messages=lambda ranks: ranks * (ranks - 1),
         collective="all-to-all",
     ),
