@@ -18,8 +18,6 @@ _S_PER_PAIR = 1e-8
 # An order by single steps to the nearest host is found in any case: it takes no longer.
 _LEAST_S = 0.1
 
-_NO_LIMIT_S = 1e8
-
 # Optimal leaf ordering takes time with the cube of the size: 0.1 s for 500, minutes for thousands.
 _MAX_OPTIMAL = 600
 
@@ -74,7 +72,7 @@ def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> lis
         A permutation of 0 ... N-1, the same for the same input if the time suffices.
     """
     matrix = np.ascontiguousarray(distance, dtype=np.float64)
-    until = deadline or Deadline(_NO_LIMIT_S)
+    until = deadline or Deadline()
     try:
         if until.left_s < _S_PER_PAIR * matrix.size:
             raise TimeoutError

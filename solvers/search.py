@@ -30,9 +30,6 @@ TOLERANCE = 1e-9
 # A search has some time at least, in which it looks at the order to begin with.
 LEAST_S = 1e-3
 
-# Searches that are counted in steps end long before.
-FOREVER_S = 1e8
-
 _TELL_S = 0.05
 
 # Orders that are priced at the same time.

@@ -30,8 +30,6 @@ _S_PER_PAIR = 1e-6
 # With more different rounds than this, not every set is looked at.
 _MOST_SETS_OF = 10
 
-_NO_LIMIT_S = 1e8
-
 # What looking at a graph once takes at least, for each triple of hosts.
 _S_PER_CUBE = 1e-10
 
@@ -170,7 +168,7 @@ class ShortPairs:
         self._levels = np.unique(distance[np.triu_indices(size, 1)])
         self._nearest = np.sort(distance + np.diag(np.full(size, np.inf)), axis=1)[:, :-1]
         matrix = np.ascontiguousarray(distance, dtype=np.float64)
-        until = deadline or Deadline(_NO_LIMIT_S)
+        until = deadline or Deadline()
         self._merges = linkage(matrix, "single", until)
         self._clusters = _clusters(self._merges, linkage(matrix, "average", until))
 

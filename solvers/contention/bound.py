@@ -20,8 +20,6 @@ _ROUNDING = 1e-9
 # What all eigenvalues of a matrix take at most, for each triple of hosts.
 _S_PER_CUBE = 2e-9
 
-_NO_LIMIT_S = 1e8
-
 # The error of an eigenvalue, as a share of the matrix's trace.
 _EIGENVALUE_ERROR = 1e-12
 
@@ -77,7 +75,7 @@ def bound_loads_s(
     """Return the lower bound in seconds for a table given as loads and waits."""
     if positions == 1:
         return 0.0
-    until = deadline or Deadline(_NO_LIMIT_S)
+    until = deadline or Deadline()
     by_stage_s = 0.0
     for number, count in enumerate(loads.counts):
         if until.is_over:

@@ -16,7 +16,7 @@ from plink.solvers.contention.stages import Ranks, Waits
 from plink.solvers.contention.time import TableTimer, native_problem
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import FOREVER_S, EndedBy, OnProgress, Search, Solution, check_options
+from plink.solvers.search import LEAST_S, EndedBy, OnProgress, Search, Solution, check_options
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import search_with_slots
 
@@ -48,8 +48,6 @@ _LEAST_BOUND_S = 0.1
 # All orders of few hosts are tried in any case where so few messages make that a tenth of a second.
 _FEW_MESSAGES = 2000
 
-# A search has some time at least.
-_LEAST_S = 1e-3
 # Other distances are made and looked at, in so long a time a pair of hosts.
 _PREPARATION_S = 1e-8
 
@@ -201,7 +199,7 @@ class _Climb:
         messages = len(self._clock.loads.sources) + len(self._clock.waits.sources)
         deadline = search.deadline
         if messages <= _FEW_MESSAGES:
-            search.deadline = Deadline(FOREVER_S)
+            search.deadline = Deadline()
         ended_by = search.try_all()
         search.deadline, search.steps = deadline, 0
         if ended_by == "time":
@@ -280,7 +278,7 @@ def ring_by_groups(
         RankLayout([1] * network.hosts, ring),
         range(network.hosts),
         seed=seed,
-        time_limit_s=max(deadline.left_s, _LEAST_S),
+        time_limit_s=max(deadline.left_s, LEAST_S),
     )
     if found.ended_by == "interrupt":
         raise KeyboardInterrupt

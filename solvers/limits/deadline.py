@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from plink.solvers import _native
 
+# Work that is limited otherwise ends long before.
+FOREVER_S = 1e8
+
 
 class Deadline:
     """Point in time when a search must end, which can be brought forward.
@@ -12,10 +15,10 @@ class Deadline:
     stops with it. Native loops ask it too, and heed Ctrl-C where they run on the main thread.
 
     Args:
-        seconds: from now; 0 for one that is over.
+        seconds: from now; 0 for one that is over; years if left out.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float = FOREVER_S) -> None:
         self.native = _native.Deadline(seconds)
 
     @property

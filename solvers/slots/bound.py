@@ -19,8 +19,6 @@ Matrix = npt.NDArray[np.float64]
 
 _ROUNDING = 1e-12
 
-_NO_LIMIT_S = 1e8
-
 # More slots than this, and no bound is looked for: that takes a matrix of them.
 _MOST_BOUND_SLOTS = 1024
 
@@ -71,7 +69,7 @@ def subset_ring_bound(
         # A ring of two goes there and back.
         nearest = nearest[:, :1].repeat(2, axis=1)
     halves = np.sort(nearest.sum(axis=1))[: layout.fewest_hosts] / 2.0
-    until = deadline or Deadline(_NO_LIMIT_S)
+    until = deadline or Deadline()
     bound = max(float(halves.sum()), _by_components(matrix, layout, until))
     return bound * (1.0 - _ROUNDING)
 

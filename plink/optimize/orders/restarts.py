@@ -14,7 +14,7 @@ from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import FOREVER_S, Solution
+from plink.solvers.search import Solution
 
 # As many seeds are drawn as there are restarts, in a range that every search takes.
 _SEEDS = 1 << 63
@@ -64,7 +64,7 @@ def by_restarts(
 def _restart(problem: _Problem, seed: int) -> Solution:
     """Run one search with its own seed, on any machine."""
     found = problem.objective.solve(
-        problem.given, seed=seed, deadline=Deadline(FOREVER_S), steps=problem.steps
+        problem.given, seed=seed, deadline=Deadline(), steps=problem.steps
     )
     if found.is_interrupted:
         raise KeyboardInterrupt
