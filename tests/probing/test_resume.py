@@ -23,7 +23,7 @@ from plink.measure.probing.collectors import (
 )
 from plink.measure.probing.request import keep_interface, keep_network
 from plink.measure.probing.resume import carry_over, find_moved_hosts, refuse_to_drop, select_hosts
-from plink.measure.probing.tools import read_recorded_count, read_recorded_passes
+from plink.measure.probing.tools import read_recorded_whole
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import BandwidthReading, RouteReading, RttReading
@@ -176,15 +176,11 @@ def test_a_list_may_drop_hosts_without_readings() -> None:
     refuse_to_drop(earlier, listed("b", "c"), "hosts", "c.json")
 
 
-def test_the_count_is_the_recorded_one_where_all_of_it_was_sent() -> None:
-    assert read_recorded_count({"count": 30}) == 30
-    assert read_recorded_count({"count": 2000, "precision_percent": 0.0}) == 2000
-    assert read_recorded_count({"count": 60, "precision_percent": 2.0, "passes": 5}) == 60
-    # Before there were passes, a precision ended a meeting early.
-    assert read_recorded_count({"count": 2000, "precision_percent": 2.0}) is None
-    assert read_recorded_count({"count": True, "passes": 5}) is None
-    assert read_recorded_passes({"passes": 5}) == 5
-    assert read_recorded_passes({"passes": 0}) is read_recorded_passes({"passes": "5"}) is None
+def test_a_recorded_number_counts_only_if_it_is_one() -> None:
+    assert read_recorded_whole({"count": 30}, "count", 50) == 30
+    for value in (True, 0, 51, "30", None):
+        assert read_recorded_whole({"count": value}, "count", 50) is None
+    assert read_recorded_whole({}, "count", 50) is None
 
 
 def test_the_network_is_the_recorded_one() -> None:

@@ -33,7 +33,7 @@ def test_more_passes_than_recorded_are_so_many_more() -> None:
     assert TOOLS["echo"].resume({"passes": 8}, recorded, "c").extra_passes == 3
     assert TOOLS["echo"].resume({"passes": 4}, recorded, "c").extra_passes == 0
     assert TOOLS["echo"].resume({}, recorded, "c") == EchoOptions(passes=5)
-    # A file from before there were passes.
+    # A file that records no passes.
     assert TOOLS["echo"].resume({"passes": 8}, {"count": 9}, "c").extra_passes == 7
     assert TOOLS["fping"].resume({}, {"count": 9}, "c") == FpingOptions(count=9)
 

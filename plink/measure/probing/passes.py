@@ -18,13 +18,11 @@ from plink.files.matrices import Counts, Matrix
 from plink.files.measurements import (
     FollowedSample,
     RoundSample,
-    RttMeasurement,
     Sample,
     disagreement,
 )
 from plink.measure.probing.collectors import RttCollector, RunRecord, Seen
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
-from plink.probes.options import RttOptions
 from plink.probes.rounds import count_rounds, find_round, round_robin, sample_rounds
 from plink.probes.samples import Rounds, Wanted
 from plink.solvers.sampling.sampler import next_rounds, usual_share
@@ -431,41 +429,3 @@ class Visits:
             return False
         before, self._answer = self._answer, self._policy.answer(cluster)
         return bool(before == self._answer)
-
-
-def build_visits(
-    options: RttOptions,
-    collector: RttCollector,
-    policy: StoppingPolicy,
-    *,
-    earlier: RttMeasurement | None,
-    seed: int,
-    measured: Sequence[int],
-    rounds: Rounds,
-    wanted: Wanted,
-    following: Following | None,
-    on_pass: Callable[[int, int], None],
-) -> Visits:
-    """Return the source of further rounds that a run needs.
-
-    A file from before there were passes keeps its readings as they are, unless more passes are
-    asked for.
-
-    Args:
-        options: how the tool measures.
-        earlier: the measurement that is resumed, or None.
-        seed: decides which pairs are measured close together in time.
-        collector, policy, measured, rounds, wanted, following, on_pass: as `Visits` has them.
-    """
-    if earlier is not None and earlier.passes is None and not options.extra_passes:
-        rounds = [[(min(pair), max(pair)) for pair in wanted]]
-    return Visits(
-        collector,
-        measured,
-        rounds,
-        wanted,
-        PassOptions(options.passes, options.precision_percent, options.extra_passes, seed),
-        policy=policy,
-        following=following,
-        on_pass=on_pass,
-    )

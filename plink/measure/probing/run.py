@@ -24,10 +24,10 @@ from plink.measure.probing.limits import EXAMPLE_ROUNDS
 from plink.measure.probing.passes import (
     NO_POLICY,
     Following,
+    PassOptions,
     StoppingPolicy,
     Visits,
     advise_sampling,
-    build_visits,
     choose_sample,
     list_rounds,
 )
@@ -124,15 +124,15 @@ def measure_pairs(
     wanted = collector.missing(rounds)
     visits: Visits | None = None
     if isinstance(collector, RttCollector) and isinstance(options, RttOptions):
-        visits = build_visits(
-            options,
+        visits = Visits(
             collector,
-            policy,
-            earlier=None if request.earlier is None else request.earlier.rtt,
-            seed=request.seed,
-            measured=measured,
-            rounds=rounds,
-            wanted=wanted,
+            measured,
+            _list_repeated_rounds(request, options, rounds, wanted),
+            wanted,
+            PassOptions(
+                options.passes, options.precision_percent, options.extra_passes, request.seed
+            ),
+            policy=policy,
             following=following,
             on_pass=lambda number, total: progress.stage(f"pass {number}", total),
         )
@@ -286,6 +286,19 @@ def _list_requested_rounds(
     if following is None:
         return list_rounds(listed, names, sample)
     return [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]
+
+
+def _list_repeated_rounds(
+    request: ProbeRequest, options: RttOptions, rounds: Rounds, wanted: Wanted
+) -> Rounds:
+    """Return the rounds of pairs that may meet several times.
+
+    Readings without a record of passes stay as they are, unless more passes are asked for.
+    """
+    earlier = None if request.earlier is None else request.earlier.rtt
+    if earlier is None or earlier.passes is not None or options.extra_passes:
+        return rounds
+    return [[(min(pair), max(pair)) for pair in wanted]]
 
 
 def _build_following(

@@ -130,9 +130,9 @@ def _resume_round_trips(
 ) -> dict[str, Any]:
     """Additional passes count for every pair."""
     del source
-    passes = read_recorded_passes(recorded)
+    passes = read_recorded_whole(recorded, "passes", MAX_PASSES)
     before = {
-        "count": read_recorded_count(recorded),
+        "count": read_recorded_whole(recorded, "count", MAX_COUNT),
         "passes": passes,
         "precision_percent": read_recorded_precision(recorded),
     }
@@ -161,7 +161,7 @@ def _resume_trace(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
     del source
-    count = read_recorded_count(recorded)
+    count = read_recorded_whole(recorded, "count", MAX_COUNT)
     return {**({} if count is None else {"count": count}), **given}
 
 
@@ -200,21 +200,10 @@ def _check_recorded_transfer(recorded: Mapping[str, Any], source: str) -> dict[s
     return dict(zip(names, (duration_s, streams, direction, congestion), strict=True))
 
 
-def read_recorded_count(recorded: Mapping[str, Any]) -> int | None:
-    """Return the recorded number of probes per direction and meeting, or None.
-
-    Before there were passes, a meeting with a precision was so long at most, and mostly shorter.
-    """
-    count = recorded.get("count")
-    if read_recorded_passes(recorded) is None and read_recorded_precision(recorded):
-        return None
-    return count if type(count) is int and 1 <= count <= MAX_COUNT else None
-
-
-def read_recorded_passes(recorded: Mapping[str, Any]) -> int | None:
-    """Return the recorded number of passes, or None where none is recorded."""
-    passes = recorded.get("passes")
-    return passes if type(passes) is int and 1 <= passes <= MAX_PASSES else None
+def read_recorded_whole(recorded: Mapping[str, Any], name: str, most: int) -> int | None:
+    """Return a recorded option that is a whole number from 1 to `most`, or None."""
+    value = recorded.get(name)
+    return value if type(value) is int and 1 <= value <= most else None
 
 
 def read_recorded_precision(recorded: Mapping[str, Any]) -> float | None:
