@@ -12,7 +12,8 @@ are a node list.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import (
@@ -78,74 +79,69 @@ def is_topology_conf(text: str) -> bool:
     return _BEGIN.search(text) is not None
 
 
-def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
-    """Return all nodes of a topology.conf, in file order.
+@dataclass(frozen=True)
+class TopologyConf:
+    """Switches and blocks of a topology.conf.
+
+    Args:
+        leaves: every leaf switch or block by name, with its place in the file and its nodes.
+        parents: the parent of every switch that has one, the first where there are several.
+        blocks: names of all blocks.
+    """
+
+    leaves: Mapping[str, tuple[str, Sequence[str]]]
+    parents: Mapping[str, str]
+    blocks: Set[str]
+
+
+def parse_topology_conf(text: str, source: str) -> TopologyConf:
+    """Parse a topology.conf; `source` names it in errors.
 
     Raises:
-        HostListError: as `parse_topology_groups`, or there are fewer than two.
+        HostListError: a line is not understood, a name comes twice, or nothing has nodes.
     """
-    groups = parse_topology_groups(text, source)
-    hosts = [
-        ListedHost(name, place=place) for _, (place, names) in groups.items() for name in names
-    ]
-    # A node may be below two switches; it is one host all the same.
-    return check_hosts({host.name: host for host in hosts}.values(), source)
-
-
-def parse_topology_groups(text: str, source: str) -> dict[str, tuple[str, list[str]]]:
-    """Return every leaf switch or block by name, with its place in the file and its nodes.
-
-    Raises:
-        HostListError: a line is not understood, a name comes twice.
-    """
-    groups: dict[str, tuple[str, list[str]]] = {}
-    count = 0
+    leaves: dict[str, tuple[str, list[str]]] = {}
+    parents: dict[str, str] = {}
+    blocks: set[str] = set()
+    count = count_below = 0
     for number, line in _logical_lines(text):
         place = f"{source}:{number}"
         values = _values(line, place)
+        blocks |= {values["blockname"]} if "blockname" in values else set()
+        if "switchname" in values and "switches" in values:
+            children = expand_names(values["switches"], place)
+            count_below += len(children)
+            if count_below > MAX_NAMES:
+                raise HostListError(f"{place}: the file names more than {MAX_NAMES:,} switches")
+            for child in children:
+                parents.setdefault(child, values["switchname"])
         if "nodes" not in values or "switches" in values or "aggregatedblock" in values:
             continue
         name = next((values[key] for key in _NAMES if key in values), "")
         if not name:
             raise HostListError(f"{place}: Nodes= without SwitchName= or BlockName=")
-        if name in groups:
-            raise HostListError(f"{place}: {name[:40]!r} is already at {groups[name][0]}")
+        if name in leaves:
+            raise HostListError(f"{place}: {name[:40]!r} is already at {leaves[name][0]}")
         members = _members(values["nodes"], place)
+        leaves[name] = (place, members)
         count += len(members)
         if count > MAX_NAMES:
             raise HostListError(f"{place}: the file names more than {MAX_NAMES:,} nodes")
-        groups[name] = (place, members)
-    if not groups:
+    if not leaves:
         raise HostListError(f"{source}: no switch and no block has nodes")
-    return groups
+    return TopologyConf(leaves, parents, blocks)
 
 
-def parse_block_names(text: str, source: str) -> set[str]:
-    """Return the names of all blocks in a topology.conf.
-
-    Raises:
-        HostListError: a line is not understood.
-    """
-    lines = [_values(line, f"{source}:{number}") for number, line in _logical_lines(text)]
-    return {values["blockname"] for values in lines if "blockname" in values}
-
-
-def parse_topology_parents(text: str, source: str) -> dict[str, str]:
-    """Return the parent of every switch that has one, by name.
-
-    The first, where there are several.
+def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
+    """Return all nodes of a topology.conf, in file order.
 
     Raises:
-        HostListError: a line is not understood.
+        HostListError: as `parse_topology_conf`, or there are fewer than two.
     """
-    parents: dict[str, str] = {}
-    for number, line in _logical_lines(text):
-        place = f"{source}:{number}"
-        values = _values(line, place)
-        if "switchname" in values and "switches" in values:
-            for child in expand_names(values["switches"], place):
-                parents.setdefault(child, values["switchname"])
-    return parents
+    leaves = parse_topology_conf(text, source).leaves.values()
+    hosts = [ListedHost(name, place=place) for place, names in leaves for name in names]
+    # A node may be below two switches; it is one host all the same.
+    return check_hosts({host.name: host for host in hosts}.values(), source)
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:

@@ -21,9 +21,7 @@ from plink.probes.hosts.listing import at, entries, objects
 from plink.probes.hosts.slurm import (
     expand_names,
     is_topology_conf,
-    parse_block_names,
-    parse_topology_groups,
-    parse_topology_parents,
+    parse_topology_conf,
 )
 from plink.probes.inventories.inventory import parse_yaml
 from plink.probes.json_parsing import parse_json
@@ -94,7 +92,7 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
         raise HostListError(f"{source}: no switch and no block has hosts", _HINT)
     domains: Mapping[str, str] = {}
     if read is _of_conf:
-        blocks = parse_block_names(data, source)
+        blocks = parse_topology_conf(data, source).blocks
         domains = {host: path[-1] for host, path in paths.items() if path[-1] in blocks}
     elif read is _of_nodes:
         domains = _domains_of_nodes(data)
@@ -143,9 +141,9 @@ def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
 
 
 def _of_conf(text: str, source: str) -> Paths:
-    parents = parse_topology_parents(text, source)
-    for name, (_, hosts) in parse_topology_groups(text, source).items():
-        yield from _below(name, hosts, parents, source)
+    found = parse_topology_conf(text, source)
+    for name, (_, hosts) in found.leaves.items():
+        yield from _below(name, hosts, found.parents, source)
 
 
 def _of_yaml(text: str, source: str) -> Paths:

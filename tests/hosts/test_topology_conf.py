@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plink.deploy.launchers import TOPOLOGIES
 from plink.files.hosts import Group
 from plink.probes.errors import HostListError
-from plink.probes.hosts.slurm import parse_topology_groups
+from plink.probes.hosts.slurm import parse_topology_conf
 from plink.probes.inventories.kinds import parse_hosts
 
 # The example of topology.conf(5), with a comment and another spelling.
@@ -30,7 +30,7 @@ BLOCK = "BlockName=block1 Nodes=n[01-02]\nBlockName=block2 Nodes=n[03-04]\nBlock
 
 
 def groups(text: str) -> dict[str, list[str]]:
-    return {name: found for name, (_, found) in parse_topology_groups(text, "t.conf").items()}
+    return {name: found for name, (_, found) in parse_topology_conf(text, "t.conf").leaves.items()}
 
 
 def test_a_tree() -> None:

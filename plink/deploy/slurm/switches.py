@@ -14,7 +14,7 @@ from plink.base.replacing import replace
 from plink.files.matrices import Matrix
 from plink.files.measurements import RttMeasurement
 from plink.probes.errors import HostListError
-from plink.probes.hosts.slurm import parse_topology_groups
+from plink.probes.hosts.slurm import parse_topology_conf
 
 _LEVEL = re.compile(r"\bLevel=(\d+)\s*")
 _OTHERS = re.compile(r"\b(?:BlockIndex|BlockSize|LinkSpeed|Topology)=\S*\s*")
@@ -36,7 +36,7 @@ def parse_switches(text: str) -> dict[str, str]:
     if not leaves:
         return {}
     try:
-        groups = parse_topology_groups("\n".join(leaves), "scontrol show topology")
+        groups = parse_topology_conf("\n".join(leaves), "scontrol show topology").leaves
     except HostListError:
         return {}
     return {name: switch for switch, (_, names) in groups.items() for name in names}
