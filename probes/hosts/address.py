@@ -97,7 +97,7 @@ def choose_address(
     """
     name = host or ssh_address
     if interface is not None:
-        there = [found for found in candidates if found.interface == interface]
+        there = [candidate for candidate in candidates if candidate.interface == interface]
         if not there:
             raise _unfit(name, f"has no address on interface {interface}", candidates)
         candidates = there
@@ -105,7 +105,7 @@ def choose_address(
         return _in_network(name, candidates, network, interface)
     if interface is not None:
         by_family = sorted(candidates, key=_version)
-        usable = [found for found in by_family if not _ip(found).is_link_local]
+        usable = [candidate for candidate in by_family if not _ip(candidate).is_link_local]
         return (usable or by_family)[0]
     return _default(name, candidates, ssh_address)
 
@@ -113,9 +113,9 @@ def choose_address(
 def _in_network(
     name: str, candidates: Sequence[InterfaceAddress], network: IPNetwork, interface: str | None
 ) -> InterfaceAddress:
-    inside = [found for found in candidates if _ip(found) in network]
+    inside = [candidate for candidate in candidates if _ip(candidate) in network]
     if interface is None and not network.is_loopback and not network.is_link_local:
-        inside = [found for found in inside if _reaches_others(found)]
+        inside = [candidate for candidate in inside if _reaches_others(candidate)]
     if not inside:
         raise _unfit(name, f"has no address in {network}", candidates)
     if len(inside) > 1:
@@ -127,18 +127,22 @@ def _default(
     name: str, candidates: Sequence[InterfaceAddress], ssh_address: str
 ) -> InterfaceAddress:
     reached = _parse_ip(ssh_address)
-    usable = [found for found in candidates if _reaches_others(found)]
-    real = [found for found in usable if _is_real(found)]
-    for found in real or candidates:
+    usable = [candidate for candidate in candidates if _reaches_others(candidate)]
+    real = [candidate for candidate in usable if _is_real(candidate)]
+    for candidate in real or candidates:
         # Loopback is every host's own: SSH came through a tunnel that ends here.
-        if _ip(found) == reached and not _ip(found).is_loopback:
-            return found
-    preferred = real or [found for found in usable if not _is_overlay(found)] or usable
-    routed = [found for found in preferred if found.has_route]
-    private = [found for found in preferred if any(_ip(found) in network for network in _PRIVATE)]
+        if _ip(candidate) == reached and not _ip(candidate).is_loopback:
+            return candidate
+    preferred = real or [candidate for candidate in usable if not _is_overlay(candidate)] or usable
+    routed = [candidate for candidate in preferred if candidate.has_route]
+    private = [
+        candidate
+        for candidate in preferred
+        if any(_ip(candidate) in network for network in _PRIVATE)
+    ]
     for group in (routed, private, preferred):
         for version in (4, 6):
-            choice = [found for found in group if _version(found) == version]
+            choice = [candidate for candidate in group if _version(candidate) == version]
             if len(choice) == 1:
                 return choice[0]
             if choice and group is not routed:
@@ -147,24 +151,24 @@ def _default(
     raise _unfit(name, "has no address that other hosts can reach", candidates)
 
 
-def _reaches_others(found: InterfaceAddress) -> bool:
-    address = _ip(found)
-    is_local = address.is_loopback or address.is_link_local or found.interface == "lo"
-    if found.has_route and not is_local:
+def _reaches_others(candidate: InterfaceAddress) -> bool:
+    address = _ip(candidate)
+    is_local = address.is_loopback or address.is_link_local or candidate.interface == "lo"
+    if candidate.has_route and not is_local:
         # A bridge may have taken over the address of the host (br-ex of OVN-Kubernetes).
         return True
-    is_virtual = _VIRTUAL.match(found.interface) or found.kind in _VIRTUAL_KINDS
+    is_virtual = _VIRTUAL.match(candidate.interface) or candidate.kind in _VIRTUAL_KINDS
     return not is_local and not is_virtual
 
 
-def _is_overlay(found: InterfaceAddress) -> bool:
-    return found.kind in _OVERLAY_KINDS or _OVERLAY.match(found.interface) is not None
+def _is_overlay(candidate: InterfaceAddress) -> bool:
+    return candidate.kind in _OVERLAY_KINDS or _OVERLAY.match(candidate.interface) is not None
 
 
-def _is_real(found: InterfaceAddress) -> bool:
+def _is_real(candidate: InterfaceAddress) -> bool:
     """Return whether an address belongs to a network that its interface is part of."""
-    has_network = found.prefix is None or found.prefix < _ip(found).max_prefixlen
-    return not _is_overlay(found) and (has_network or found.has_route)
+    has_network = candidate.prefix is None or candidate.prefix < _ip(candidate).max_prefixlen
+    return not _is_overlay(candidate) and (has_network or candidate.has_route)
 
 
 def describe_choices(
@@ -182,18 +186,18 @@ def describe_choices(
     left: dict[str, None] = {}
     hosts = 0
     for name, address in chosen.items():
-        own = [found for found in candidates[name] if found.address == address]
+        own = [candidate for candidate in candidates[name] if candidate.address == address]
         others = [
-            found
-            for found in candidates[name]
-            if found.address != address
-            and _reaches_others(found)
-            and _family_of(found.address) == _family_of(address)
+            candidate
+            for candidate in candidates[name]
+            if candidate.address != address
+            and _reaches_others(candidate)
+            and _family_of(candidate.address) == _family_of(address)
         ]
         hosts += bool(others)
         if others:
-            taken.update(dict.fromkeys(_label(found) for found in own[:1]))
-            left.update(dict.fromkeys(_label(found) for found in others))
+            taken.update(dict.fromkeys(_label(candidate) for candidate in own[:1]))
+            left.update(dict.fromkeys(_label(candidate) for candidate in others))
     if not hosts:
         return None
     noun = "host has" if hosts == 1 else "hosts have"
@@ -203,8 +207,8 @@ def describe_choices(
     )
 
 
-def _label(found: InterfaceAddress) -> str:
-    return found.interface or found.address
+def _label(candidate: InterfaceAddress) -> str:
+    return candidate.interface or candidate.address
 
 
 def _some(labels: Mapping[str, None]) -> str:
@@ -218,16 +222,16 @@ def _unfit(name: str, reason: str, candidates: Sequence[InterfaceAddress]) -> Ho
 
 
 def _listing(candidates: Sequence[InterfaceAddress]) -> str:
-    shown = [f"{found.interface} {found.address}".strip() for found in candidates[:3]]
+    shown = [f"{candidate.interface} {candidate.address}".strip() for candidate in candidates[:3]]
     return ", ".join(shown) + (", ..." if len(candidates) > 3 else "")
 
 
-def _version(found: InterfaceAddress) -> int:
-    return _ip(found).version
+def _version(candidate: InterfaceAddress) -> int:
+    return _ip(candidate).version
 
 
-def _ip(found: InterfaceAddress) -> IPAddress:
-    return ipaddress.ip_address(found.address)
+def _ip(candidate: InterfaceAddress) -> IPAddress:
+    return ipaddress.ip_address(candidate.address)
 
 
 def _parse_ip(text: str) -> IPAddress | None:
@@ -297,7 +301,9 @@ def _choose(name: str, host: Candidates, network: IPNetwork | None, interface: s
 
 
 def _of_version(host: Candidates, version: int) -> Candidates:
-    fitting = [found for found in host.addresses if _family_of(found.address) == version]
+    fitting = [
+        candidate for candidate in host.addresses if _family_of(candidate.address) == version
+    ]
     return Candidates(fitting, host.ssh_address)
 
 
