@@ -208,45 +208,45 @@ def parse(
     text: str, interface: str, offset_s: float | None = None, error_s: float | None = None
 ) -> HostCondition:
     """Parse a host's report, ignoring lines that are not understood."""
-    said: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")
         if name in ("before", "after", "ib"):
             second, _, value = value.partition(" ")
             name = f"{name} {second}"
-        said.setdefault(name, value.strip())
-    before, after = (_counters(said, when) for when in ("before", "after"))
-    cpu = _cpu_shares(said.get("before cpu", ""), said.get("after cpu", ""))
-    load = said.get("load", "").split(" ")[0]
+        values.setdefault(name, value.strip())
+    before, after = (_counters(values, when) for when in ("before", "after"))
+    cpu = _cpu_shares(values.get("before cpu", ""), values.get("after cpu", ""))
+    load = values.get("load", "").split(" ")[0]
     return HostCondition(
         interface=interface,
-        mtu_bytes=_whole(said.get("mtu"), 1, 1 << 20),
-        speed_mbit=_whole(said.get("speed"), 1, _MOST_MBIT),
-        duplex=said["duplex"] if said.get("duplex") in ("full", "half") else None,
-        pcie_share=_pcie_share(said),
-        congestion_control=_word(said.get("congestion")),
-        kernel=_word(said.get("kernel")),
+        mtu_bytes=_whole(values.get("mtu"), 1, 1 << 20),
+        speed_mbit=_whole(values.get("speed"), 1, _MOST_MBIT),
+        duplex=values["duplex"] if values.get("duplex") in ("full", "half") else None,
+        pcie_share=_pcie_share(values),
+        congestion_control=_word(values.get("congestion")),
+        kernel=_word(values.get("kernel")),
         load=float(load) if re.fullmatch(r"[0-9]{1,6}\.[0-9]{1,3}", load) else None,
-        cores=_whole(said.get("cores"), 1, 1 << 20) or 1,
+        cores=_whole(values.get("cores"), 1, 1 << 20) or 1,
         busy_share=None if cpu is None else cpu[0],
         steal_share=None if cpu is None else cpu[1],
         rx_bytes_s=_rate(before, after, "rx_bytes"),
         tx_bytes_s=_rate(before, after, "tx_bytes"),
         counters=after,
-        infiniband_gbit_s=_infiniband(said),
+        infiniband_gbit_s=_infiniband(values),
         clock_offset_s=offset_s,
         clock_error_s=error_s,
     )
 
 
-def _counters(said: Mapping[str, str], when: str) -> dict[str, int]:
-    found = {name: _whole(said.get(f"{when} {name}"), 0, 1 << 62) for name in _COUNTERS}
+def _counters(values: Mapping[str, str], when: str) -> dict[str, int]:
+    counters = {name: _whole(values.get(f"{when} {name}"), 0, 1 << 62) for name in _COUNTERS}
     # The line begins with its own name.
-    words = said.get(f"{when} tcp", "").split()
+    words = values.get(f"{when} tcp", "").split()
     if len(words) > _TCP_AGAIN:
-        found["tcp_sent"] = _whole(words[_TCP_SENT], 0, 1 << 62)
-        found["tcp_again"] = _whole(words[_TCP_AGAIN], 0, 1 << 62)
-    return {name: number for name, number in found.items() if number is not None}
+        counters["tcp_sent"] = _whole(words[_TCP_SENT], 0, 1 << 62)
+        counters["tcp_again"] = _whole(words[_TCP_AGAIN], 0, 1 << 62)
+    return {name: number for name, number in counters.items() if number is not None}
 
 
 def _rate(before: Mapping[str, int], after: Mapping[str, int], name: str) -> float | None:
@@ -270,9 +270,9 @@ def _cpu_shares(before: str, after: str) -> tuple[float, float] | None:
     return (total - idle) / total, spent[_CPU_STEAL] / total
 
 
-def _pcie_share(said: Mapping[str, str]) -> float | None:
-    speeds = [_SPEED.match(said.get(name, "")) for name in ("pcie_now", "pcie_most")]
-    widths = [_whole(said.get(f"{name}_width"), 1, 64) for name in ("pcie_now", "pcie_most")]
+def _pcie_share(values: Mapping[str, str]) -> float | None:
+    speeds = [_SPEED.match(values.get(name, "")) for name in ("pcie_now", "pcie_most")]
+    widths = [_whole(values.get(f"{name}_width"), 1, 64) for name in ("pcie_now", "pcie_most")]
     if not all(speeds) or not all(widths):
         return None
     now, most = (
@@ -283,14 +283,14 @@ def _pcie_share(said: Mapping[str, str]) -> float | None:
     return min(1.0, now / most) if most else None
 
 
-def _infiniband(said: Mapping[str, str]) -> dict[str, float]:
-    found = {}
-    for name, value in said.items():
+def _infiniband(values: Mapping[str, str]) -> dict[str, float]:
+    rates = {}
+    for name, value in values.items():
         rate = _SPEED.match(value)
         port = name.removeprefix("ib infiniband/")
         if name.startswith("ib infiniband/") and rate and re.fullmatch(r"[\w./-]{1,64}", port):
-            found[port.replace("/ports/", ":")] = float(rate[1])
-    return dict(sorted(found.items())[:64])
+            rates[port.replace("/ports/", ":")] = float(rate[1])
+    return dict(sorted(rates.items())[:64])
 
 
 def _word(text: str | None) -> str | None:

@@ -104,7 +104,7 @@ def parse_ip_addr(text: str) -> list[InterfaceAddress]:
     lines = [line.partition("\\")[0].split() for line in text.splitlines()]
     default = _default_interfaces(lines)
     kinds = {words[1]: words[2] for words in lines if len(words) == 3 and words[0] == "link"}
-    found = []
+    addresses = []
     for words in lines:
         if len(words) < 4 or words[2] not in ("inet", "inet6"):
             continue
@@ -114,8 +114,8 @@ def parse_ip_addr(text: str) -> list[InterfaceAddress]:
         parsed = _parse_address(interface, words[3])
         if parsed is not None:
             has_route = interface in default
-            found.append(replace(parsed, kind=kinds.get(interface, ""), has_route=has_route))
-    return found[:_MAX_ADDRESSES]
+            addresses.append(replace(parsed, kind=kinds.get(interface, ""), has_route=has_route))
+    return addresses[:_MAX_ADDRESSES]
 
 
 def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:

@@ -88,10 +88,12 @@ def read_hosts(path: str) -> HostList:
     """
     if path == _ALLOCATION:
         return HostList(parse_allocation(os.environ))
-    found = find_hosts(path, _read_list)
-    if found is not None:
-        content = found.content
-        return HostList(found.hosts, None if content is None else document.digest(content), found)
+    inventory = find_hosts(path, _read_list)
+    if inventory is not None:
+        content = inventory.content
+        return HostList(
+            inventory.hosts, None if content is None else document.digest(content), inventory
+        )
     kind, colon, _ = path.partition(":")
     if colon and kind.isalnum() and not os.path.lexists(path):
         forms = ", ".join(f"{known.form} ({known.about})" for known in KINDS.values())
@@ -211,11 +213,11 @@ def _refuse_untrusted(config: str, source: str) -> None:
             f"{named}, which is a relative path, so it depends on the working folder", _GIVE_IT
         )
     try:
-        found = os.stat(config)  # noqa: PTH116  Path's own hides some failures
+        status = os.stat(config)  # noqa: PTH116  Path's own hides some failures
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise WrongUseError(f"{named}, which cannot be read: {reason}", _GIVE_IT) from None
-    if found.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()):
         raise WrongUseError(f"{named}, which belongs to another user", _GIVE_IT)
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise WrongUseError(f"{named}, which other users can write", _GIVE_IT)

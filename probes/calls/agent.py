@@ -304,15 +304,15 @@ def serve(
         OptionError: nobody was there for so long.
     """
     pause_s, since_s = _FIRST_PAUSE_S, time.monotonic()
-    said: Told | None = None
+    reported: Told | None = None
     while True:
         outcome = _call(home, say)
         was_served = outcome.state == _LEFT
         if was_served and once:
             return
-        if outcome != said:
+        if outcome != reported:
             say(outcome)
-        said = None if was_served else outcome
+        reported = None if was_served else outcome
         if was_served:
             since_s = time.monotonic()
         elif time.monotonic() - since_s >= wait_s:

@@ -384,10 +384,10 @@ class _EchoRun:
 
     def _take(self, timeout_s: float) -> bool:
         """Handle the next message of an agent; return False if none comes in time."""
-        said = self._agents.hear(timeout_s)
-        if said is None:
+        message = self._agents.hear(timeout_s)
+        if message is None:
             return False
-        index, event = said
+        index, event = message
         if index not in self._alive:
             return True
         if isinstance(event, OutputEnded):

@@ -55,12 +55,12 @@ _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
 def is_ready(described: Mapping[str, Any]) -> bool:
     """Return whether a node or pod is ready; True if it reports no readiness."""
-    said = [
+    statuses = [
         at(condition, "status")
         for condition in objects(at(described, "status", "conditions"))
         if at(condition, "type") == "Ready"
     ]
-    return not said or said[0] == "True"
+    return not statuses or statuses[0] == "True"
 
 
 def is_up(pod: Mapping[str, Any]) -> bool:
@@ -84,8 +84,8 @@ def count_slots(described: Mapping[str, Any]) -> int:
 
 
 def _count(text: Any) -> int:
-    said = str(text)
-    return int(said) if said.isascii() and said.isdigit() and len(said) <= 5 else 0
+    digits = str(text)
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 5 else 0
 
 
 _HINT = (

@@ -73,8 +73,8 @@ def run_program(words: Sequence[str], place: str, hint: str) -> bytes:
         message = f"{place}: {program} cannot be run ({clean(str(error))})"
         raise HostListError(message, hint) from None
     if done.returncode != 0:
-        said = last_line(done.stderr) or f"exit status {done.returncode}"
-        raise HostListError(f"{place}: {program} says: {clean(said)}", hint)
+        reason = last_line(done.stderr) or f"exit status {done.returncode}"
+        raise HostListError(f"{place}: {program} says: {clean(reason)}", hint)
     return done.stdout
 
 
@@ -127,5 +127,5 @@ def parse_yaml(text: str, source: str, hint: str) -> Any:
     try:
         return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = clean(" ".join(str(error).split()))
-        raise HostListError(f"{source}: not valid YAML ({said})", hint) from None
+        reason = clean(" ".join(str(error).split()))
+        raise HostListError(f"{source}: not valid YAML ({reason})", hint) from None

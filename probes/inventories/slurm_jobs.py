@@ -63,11 +63,11 @@ def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
     place = f"slurm:{job}"
     if not _JOB.fullmatch(job):
         raise HostListError(f"{clean(place)}: {clean(job)!r} is not the number of a job", _HINT)
-    said = run_program(["scontrol", "show", "job", job], place, _HINT)
-    found = parse_job(said.decode(errors="replace"), place)
-    names = run_program(["scontrol", "show", "hostnames", found.nodes], place, _HINT)
+    output = run_program(["scontrol", "show", "job", job], place, _HINT)
+    running_job = parse_job(output.decode(errors="replace"), place)
+    names = run_program(["scontrol", "show", "hostnames", running_job.nodes], place, _HINT)
     return FoundHosts(
-        list_job_hosts(found, names.decode(errors="replace"), place), _via(found.number)
+        list_job_hosts(running_job, names.decode(errors="replace"), place), _via(running_job.number)
     )
 
 
@@ -86,8 +86,8 @@ def parse_job(text: str, place: str) -> SlurmJob:
         )
     if not running:
         states = sorted({_first(_STATE, record).lower() or "unknown" for record in records})
-        said = f"the job is {' and '.join(states)}" if states else "Slurm describes no job"
-        raise HostListError(f"{place}: {said}, and only one that runs has nodes", _HINT)
+        problem = f"the job is {' and '.join(states)}" if states else "Slurm describes no job"
+        raise HostListError(f"{place}: {problem}, and only one that runs has nodes", _HINT)
     (record,) = running
     nodes = _first(_NODES, record)
     if not nodes or nodes.startswith("("):

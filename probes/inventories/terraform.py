@@ -52,8 +52,8 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
         return FoundHosts(parse_outputs(content, f"terraform:{path}", name), content=content)
     place = clean(f"terraform:{path}")
     program = next((each for each in _PROGRAMS if shutil.which(each)), _PROGRAMS[0])
-    said = run_program([program, f"-chdir={path}", "output", "-json"], place, _HINT)
-    return FoundHosts(parse_outputs(said, place, name))
+    output = run_program([program, f"-chdir={path}", "output", "-json"], place, _HINT)
+    return FoundHosts(parse_outputs(output, place, name))
 
 
 def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
@@ -73,21 +73,21 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
         known = ", ".join(clean(each) for each in list(values)[:3]) or "none"
         raise HostListError(f"{place}: there is no output {clean(name)!r}", f"outputs: {known}")
     chosen = {name: values[name]} if name else values
-    found = {each: hosts for each, value in chosen.items() if (hosts := parse_hosts(value))}
+    lists = {each: hosts for each, value in chosen.items() if (hosts := parse_hosts(value))}
     # Names without addresses may be those of anything: subnets, keys, disks.
     with_addresses = {
         each: hosts
-        for each, hosts in found.items()
+        for each, hosts in lists.items()
         if any(known or is_address(host) for host, known in hosts)
     }
-    found = with_addresses or found
-    if len(found) > 1:
-        named = ", ".join(f"{place}:{clean(each)}" for each in list(found)[:3])
-        raise HostListError(f"{place}: {len(found)} outputs list hosts", f"choose one of {named}")
-    if not found:
+    lists = with_addresses or lists
+    if len(lists) > 1:
+        named = ", ".join(f"{place}:{clean(each)}" for each in list(lists)[:3])
+        raise HostListError(f"{place}: {len(lists)} outputs list hosts", f"choose one of {named}")
+    if not lists:
         which = f"the output {clean(name)!r} lists" if name else "no output lists"
         raise HostListError(f"{place}: {which} {'no ' if name else ''}hosts", _HINT)
-    (hosts,) = found.values()
+    (hosts,) = lists.values()
     return check_hosts(
         [ListedHost(each, ssh_address=known, place=place) for each, known in hosts], place
     )

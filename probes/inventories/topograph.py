@@ -79,8 +79,8 @@ def _answer(url: str, place: str) -> tuple[int, bytes]:
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
             return answer.status, answer.read(_MOST_BYTES + 1)
     except urllib.error.HTTPError as error:
-        said = clean(error.read(1000).decode(errors="replace").strip() or str(error.reason))
-        reason = f"the server answers {error.code}: {said}"
+        text = clean(error.read(1000).decode(errors="replace").strip() or str(error.reason))
+        reason = f"the server answers {error.code}: {text}"
     except (OSError, ValueError, HTTPException) as error:
         reason = f"the server cannot be asked ({clean(str(getattr(error, 'reason', error)))})"
     raise HostListError(f"{place}: {reason}", _HINT)

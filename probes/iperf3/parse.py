@@ -74,8 +74,8 @@ def parse_report(output: str) -> TransferReport | Complaint:
         return Complaint(clean(f"said {last[0]}"))
     if data.get("error"):
         return Complaint(clean(str(data["error"])))
-    told = data.get("intervals")
-    intervals = [_interval(item) for item in told] if isinstance(told, list) else []
+    items = data.get("intervals")
+    intervals = [_interval(item) for item in items] if isinstance(items, list) else []
     known = [interval for interval in intervals if interval is not None]
     if not known or len(known) < len(intervals) or not _follow(known):
         return Complaint("gave no readable report")

@@ -276,15 +276,15 @@ class Transfers(Running):
 
 def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
     output = LimitedOutput(server, limit_s)
-    said: list[str] = []
+    lines: list[str] = []
     for line in output.lines(_MAX_REPORT):
         if line == LISTENING:
             return
-        said.append(line)
-    complaint = Complaint("\n".join(said))
-    if TAKEN in said or _says(complaint, _OCCUPIED):
+        lines.append(line)
+    complaint = Complaint("\n".join(lines))
+    if TAKEN in lines or _says(complaint, _OCCUPIED):
         raise PortTakenError(f"another program uses port {port} of {server.host}")
-    why = "does not start" if output.is_late or not said else f"ends: {said[-1]}"
+    why = "does not start" if output.is_late or not lines else f"ends: {lines[-1]}"
     raise TransferError(f"the iperf3 server on {server.host} {why}")
 
 

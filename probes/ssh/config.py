@@ -154,28 +154,30 @@ class SshConfig:
                 f"the ProxyJump settings of the SSH configuration form a cycle at {listed.name}"
             )
         user = listed.user or (None if depth else self._options.user)
-        found = self._ask(listed.connect_to or listed.name, user, listed.port, listed.ssh_options)
-        hostname, port, user = (found[key][0] for key in ("hostname", "port", "user"))
+        settings = self._ask(
+            listed.connect_to or listed.name, user, listed.port, listed.ssh_options
+        )
+        hostname, port, user = (settings[key][0] for key in ("hostname", "port", "user"))
         given = hostname if port == "22" else f"[{hostname}]:{port}"
-        tokens = _tokens(listed.connect_to or listed.name, hostname, port, user, found)
+        tokens = _tokens(listed.connect_to or listed.name, hostname, port, user, settings)
         # What stands on the command line is for the hosts listed, as in OpenSSH.
         own_key = None if depth else self._options.identity_file
-        keys = tuple(_expand_tokens(key, tokens) for key in found.get("identityfile", ()))
-        user_files = _files(found, "userknownhostsfile", tokens)
-        strict = found.get("stricthostkeychecking", ["ask"])[0].lower()
+        keys = tuple(_expand_tokens(key, tokens) for key in settings.get("identityfile", ()))
+        user_files = _files(settings, "userknownhostsfile", tokens)
+        strict = settings.get("stricthostkeychecking", ["ask"])[0].lower()
         return Target(
             name=listed.name,
             hostname=hostname,
             port=int(port),
             user=user,
             identity_files=(own_key,) if own_key else keys,
-            identities_only=own_key is not None or found.get("identitiesonly") == ["yes"],
-            host_key_name=found.get("hostkeyalias", [given])[0],
-            known_hosts_files=(*user_files, *_files(found, "globalknownhostsfile", tokens)),
+            identities_only=own_key is not None or settings.get("identitiesonly") == ["yes"],
+            host_key_name=settings.get("hostkeyalias", [given])[0],
+            known_hosts_files=(*user_files, *_files(settings, "globalknownhostsfile", tokens)),
             new_host_keys_file=next(iter(user_files), None),
             accept_new_host_keys=self._options.accept_new_host_keys or strict in _ACCEPTING,
-            jumps=self._jumps(found.get("proxyjump", ["none"])[0], depth),
-            proxy_command=_proxy_command(found, tokens),
+            jumps=self._jumps(settings.get("proxyjump", ["none"])[0], depth),
+            proxy_command=_proxy_command(settings, tokens),
         )
 
     def _jumps(self, chain: str, depth: int) -> tuple[Target, ...]:
@@ -223,25 +225,25 @@ class SshConfig:
             ) from None
         except OSError as error:
             raise OptionError(f"ssh cannot be run ({error.strerror})") from None
-        told = done.stderr.decode(errors="replace").splitlines()
-        if self._shell and any(_EXECUTING in line for line in told):
+        messages = done.stderr.decode(errors="replace").splitlines()
+        if self._shell and any(_EXECUTING in line for line in messages):
             raise OptionError(
                 f"{self._place}: has a `Match exec`, and plink runs commands of the user's own "
                 "configuration alone",
                 "give the hosts in question sections of their own, or put it into ~/.ssh/config",
             )
         if done.returncode != 0:
-            errors = [line for line in told if not line.startswith(("debug", "OpenSSH_"))]
-            said = (errors or [f"exit status {done.returncode}"])[0]
-            said = said.removeprefix(_STDIN).strip(": \r")
-            raise OptionError(f"{self._place}: ssh cannot use it for {name} ({clean(said)})")
-        found: dict[str, list[str]] = {}
+            errors = [line for line in messages if not line.startswith(("debug", "OpenSSH_"))]
+            reason = (errors or [f"exit status {done.returncode}"])[0]
+            reason = reason.removeprefix(_STDIN).strip(": \r")
+            raise OptionError(f"{self._place}: ssh cannot use it for {name} ({clean(reason)})")
+        settings: dict[str, list[str]] = {}
         for line in done.stdout.decode(errors="replace").splitlines():
             key, _, value = line.partition(" ")
-            found.setdefault(key, []).append(value)
-        if not {"hostname", "port", "user"} <= found.keys():
+            settings.setdefault(key, []).append(value)
+        if not {"hostname", "port", "user"} <= settings.keys():
             raise OptionError(f"{self._place}: ssh -G {name} prints no settings of the host")
-        return found
+        return settings
 
 
 def parse_jump(text: str) -> ListedHost:
@@ -262,7 +264,7 @@ def parse_jump(text: str) -> ListedHost:
 
 
 def _tokens(
-    name: str, hostname: str, port: str, user: str, found: Mapping[str, Sequence[str]]
+    name: str, hostname: str, port: str, user: str, settings: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
     """Return the values of ssh_config(5)'s tokens, except %C, whose hash differs by version."""
     own = socket.gethostname()
@@ -271,8 +273,8 @@ def _tokens(
         "d": str(_home()),
         "h": hostname,
         "i": str(os.getuid()),
-        "j": found.get("proxyjump", [""])[0],
-        "k": found.get("hostkeyalias", [name])[0],
+        "j": settings.get("proxyjump", [""])[0],
+        "k": settings.get("hostkeyalias", [name])[0],
         "L": own.partition(".")[0],
         "l": own,
         "n": name,
@@ -303,16 +305,16 @@ def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
 
 
 def _files(
-    found: Mapping[str, Sequence[str]], key: str, tokens: Mapping[str, str]
+    settings: Mapping[str, Sequence[str]], key: str, tokens: Mapping[str, str]
 ) -> tuple[str, ...]:
     # The client prints them without quotes, and names may hold blanks.
-    names = re.split(r" (?=[/~]|none$)", " ".join(found.get(key, ())))
+    names = re.split(r" (?=[/~]|none$)", " ".join(settings.get(key, ())))
     expanded = (_expand_tokens(name, tokens) for name in names if name.lower() != "none")
     return tuple(str(Path(name).expanduser()) for name in expanded)
 
 
-def _proxy_command(found: Mapping[str, Sequence[str]], tokens: Mapping[str, str]) -> str | None:
-    command = found.get("proxycommand", ["none"])[0]
+def _proxy_command(settings: Mapping[str, Sequence[str]], tokens: Mapping[str, str]) -> str | None:
+    command = settings.get("proxycommand", ["none"])[0]
     if command.lower() == "none":
         return None
     # Variables are the shell's, whose syntax is its own.

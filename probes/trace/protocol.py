@@ -114,8 +114,8 @@ def _routers(answers: Iterable[ProbeAnswer]) -> dict[int, str]:
 def _explain(answers: Sequence[ProbeAnswer], name: str) -> NoRoute:
     for answer in answers:
         if answer.icmp_type == UNREACHABLE:
-            said = _UNREACHABLE.get(answer.icmp_code, f"unreachable (code {answer.icmp_code})")
-            return NoRoute(f"{answer.address}, hop {answer.ttl}, says: {said}", is_silent=False)
+            meaning = _UNREACHABLE.get(answer.icmp_code, f"unreachable (code {answer.icmp_code})")
+            return NoRoute(f"{answer.address}, hop {answer.ttl}, says: {meaning}", is_silent=False)
     for is_echo in (False, True):
         routers = _routers(answer for answer in answers if answer.is_echo is is_echo)
         again = find_repeated(routers[ttl] for ttl in sorted(routers))

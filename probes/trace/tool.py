@@ -216,10 +216,10 @@ class _TraceRun:
         most_quiet_turns = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S
         quiet = 0
         while self._starting or self._turns.running:
-            said = self._workers.hear(_HEAR_S)
-            if said is not None:
+            message = self._workers.hear(_HEAR_S)
+            if message is not None:
                 quiet = 0
-                self._take(*said)
+                self._take(*message)
             elif (quiet := quiet + 1) > most_quiet_turns:
                 owing = self._starting | {source for source, _ in self._turns.running}
                 for index in sorted(owing):
@@ -234,15 +234,15 @@ class _TraceRun:
             tries = 1 if destination in self._suspected else self._options.count
             self._workers.tell(source, request(self._hosts[destination].address, tries))
 
-    def _take(self, index: int, said: Said | OutputEnded) -> None:
+    def _take(self, index: int, message: Said | OutputEnded) -> None:
         if index not in self._able:
             return
-        if isinstance(said, Ready) and index in self._starting:
+        if isinstance(message, Ready) and index in self._starting:
             self._starting.discard(index)
             self._turns.admit(index)
-        elif isinstance(said, (Unable, OutputEnded)):
-            self._lose_host(index, said.reason)
-        elif not isinstance(said, Traced) or not self._take_trace(index, said):
+        elif isinstance(message, (Unable, OutputEnded)):
+            self._lose_host(index, message.reason)
+        elif not isinstance(message, Traced) or not self._take_trace(index, message):
             self._lose_host(index, "its trace worker reports what it was not asked")
 
     def _take_trace(self, source: int, traced: Traced) -> bool:

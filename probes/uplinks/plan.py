@@ -100,11 +100,11 @@ def interleave(groups: Sequence[Sequence[int]]) -> list[int]:
 def number_transfers(senders: Sequence[int]) -> list[int]:
     """Return each transfer's number among its sender's, from 0, as each needs its own port."""
     seen: Counter[int] = Counter()
-    found = []
+    numbers = []
     for sender in senders:
-        found.append(seen[sender])
+        numbers.append(seen[sender])
         seen[sender] += 1
-    return found
+    return numbers
 
 
 def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:

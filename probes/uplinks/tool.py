@@ -205,9 +205,9 @@ def _order_ends(flow: Flow, *, sends: bool) -> tuple[int, int]:
 def _rates(done: Mapping[int, Mapping[Flow, Timed]], duration_s: int) -> dict[int, Rates] | None:
     """Return each group's rates while all its transfers ran; None if unknown."""
     order = [(group, flow, timed) for group, some in done.items() for flow, timed in some.items()]
-    found: dict[int, Rates] = {group: [] for group in done}
+    rates: dict[int, Rates] = {group: [] for group in done}
     if not order:
-        return found
+        return rates
     windows_s = common_windows_s(
         [timed for *_, timed in order], duration_s, WARM_UP_SHARE * duration_s
     )
@@ -217,8 +217,8 @@ def _rates(done: Mapping[int, Mapping[Flow, Timed]], duration_s: int) -> dict[in
         gbit_s = compute_received_between_gbit_s(timed.report, *window_s)
         if gbit_s is None:
             return None
-        found[group].append((flow, gbit_s))
-    return found
+        rates[group].append((flow, gbit_s))
+    return rates
 
 
 def measure_both_ways(
@@ -253,9 +253,9 @@ def measure_both_ways(
     for longer in _TRIES:
         if transfers.left_s() <= longer * duration_s:
             break
-        found = _together_gbit_s(transfers, pairs, longer * duration_s)
-        if found is not None:
-            most = max(found, most or 0.0)
+        gbit_s = _together_gbit_s(transfers, pairs, longer * duration_s)
+        if gbit_s is not None:
+            most = max(gbit_s, most or 0.0)
             if most >= enough_gbit_s:
                 break
     return most

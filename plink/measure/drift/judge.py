@@ -393,22 +393,22 @@ def measure_and_judge(
     if not pairs:
         return None
     first_us = measure(pairs)
-    found = judge(file_us, first_us, ceilings)
+    judgement = judge(file_us, first_us, ceilings)
     # Each run has its own common factor: the hosts may be busy in one and idle in the next.
-    common, steady_us = found.common_factor, first_us / found.common_factor
+    common, steady_us = judgement.common_factor, first_us / judgement.common_factor
     for _ in range(_CONFIRMATIONS):
-        if not found.changed:
+        if not judgement.changed:
             break
-        controls = found.unchanged[:: max(1, len(found.unchanged) // _CONTROLS)]
+        controls = judgement.unchanged[:: max(1, len(judgement.unchanged) // _CONTROLS)]
         more = choose_more_partners(
-            times_us, _suspects(found), pairs, _MORE_PARTNERS * partners, seed
+            times_us, _suspects(judgement), pairs, _MORE_PARTNERS * partners, seed
         )
         pairs = sorted({*pairs, *more})
-        again_us = measure(sorted({*found.changed, *controls, *more}))
+        again_us = measure(sorted({*judgement.changed, *controls, *more}))
         factor = fit_common_factor(file_us, again_us, controls) or common
         steady_us = keep_nearer(file_us, steady_us, again_us / factor)
-        found = judge(file_us, steady_us, ceilings)
-    return replace(found, common_factor=common)
+        judgement = judge(file_us, steady_us, ceilings)
+    return replace(judgement, common_factor=common)
 
 
 def _suspects(found: DriftJudgement) -> list[int]:

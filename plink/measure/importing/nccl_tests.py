@@ -99,14 +99,14 @@ def read_nccl_tests(text: str, source: str, size_bytes: int | None = None) -> Re
     Raises:
         WrongUseError: a host's name that cannot be.
     """
-    found = Readings(TOOL, rtt_notes=[_NOTE])
+    readings = Readings(TOOL, rtt_notes=[_NOTE])
     for run in _runs(text, source):
         left_out = _refusal(run, size_bytes)
         if left_out is None:
-            found.pairs += _readings(run, size_bytes)
+            readings.pairs += _readings(run, size_bytes)
         else:
-            found.left_out.append(left_out)
-    return found
+            readings.left_out.append(left_out)
+    return readings
 
 
 def _runs(text: str, source: str) -> Sequence[_NcclRun]:

@@ -75,15 +75,17 @@ def read_osu(text: str, source: str, size_bytes: int | None = None) -> Readings:
     Raises:
         WrongUseError: a run without its pair, without rows, or without that size.
     """
-    found = Readings(TOOL, rtt_notes=[_NOTE])
-    for run in _runs(text, source, found.left_out):
+    readings = Readings(TOOL, rtt_notes=[_NOTE])
+    for run in _runs(text, source, readings.left_out):
         if run.wrong:
             reason = "failed its validation: wrong results arrived"
             ends = (run.source, run.destination)
-            found.left_out.append(SkippedPart(run.place, reason, ends, _HINT_WRONG, WRONG_RESULTS))
+            readings.left_out.append(
+                SkippedPart(run.place, reason, ends, _HINT_WRONG, WRONG_RESULTS)
+            )
         else:
-            found.pairs += _readings(run, size_bytes)
-    return found
+            readings.pairs += _readings(run, size_bytes)
+    return readings
 
 
 def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_OsuRun]:

@@ -205,7 +205,7 @@ def read_pair_list(
         raise WrongUseError(
             f"{source}: has no column of message sizes, so size cannot be chosen", _HINT
         )
-    found = Readings(TOOL, rtt_notes=columns.notes, are_samples=True)
+    readings = Readings(TOOL, rtt_notes=columns.notes, are_samples=True)
     messages: dict[tuple[str, str], list[Message]] = {}
     own = 0
     for line_number, row in rows:
@@ -219,26 +219,26 @@ def read_pair_list(
         size = None if columns.size is None else int(parse_number(row[columns.size], place))
         if status.lower() not in _GOOD:
             reason = f"has the status {brief(status)}"
-            found.left_out.append(SkippedPart(place, reason, pair, what="row"))
+            readings.left_out.append(SkippedPart(place, reason, pair, what="row"))
             continue
         if time_us is None and not gbit_s:
             reason = "has no value" if gbit_s is None else "reports that no data arrived"
-            found.left_out.append(SkippedPart(place, reason, pair, what="row"))
+            readings.left_out.append(SkippedPart(place, reason, pair, what="row"))
             continue
         if time_us is not None and (size is None or size <= MOST_ROUND_TRIP_BYTES):
-            found.pairs += [
+            readings.pairs += [
                 PairReading(*ends, rtt_us=time_us) for ends in _directions(pair, columns)
             ]
         if gbit_s:
             messages.setdefault(pair, []).append(Message(size or 0, gbit_s=gbit_s))
-    found.pairs += _rates(messages, size_bytes, columns)
+    readings.pairs += _rates(messages, size_bytes, columns)
     if own:
-        found.notes.append(f"{format_count(own, 'row')} of a host and itself left aside")
-    if size_bytes is not None and not any(pair.gbit_s for pair in found.pairs):
+        readings.notes.append(f"{format_count(own, 'row')} of a host and itself left aside")
+    if size_bytes is not None and not any(pair.gbit_s for pair in readings.pairs):
         raise WrongUseError(
             f"{source}: holds no bandwidth of messages of {format_size(size_bytes)}"
         )
-    return found
+    return readings
 
 
 def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:

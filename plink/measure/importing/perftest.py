@@ -80,15 +80,15 @@ def read_perftest(text: str, source: str, size_bytes: int | None = None) -> Read
     Raises:
         WrongUseError: a run without its pair, without rows, or without that size.
     """
-    found = Readings(TOOL, rtt_notes=[_NOTE])
-    for run in _runs(text, source, found.left_out):
+    readings = Readings(TOOL, rtt_notes=[_NOTE])
+    for run in _runs(text, source, readings.left_out):
         if run.has_average_alone:
             reason = "has an average and no median, as it ran for a duration (-D)"
             ends = (run.client, run.server)
-            found.left_out.append(SkippedPart(run.place, reason, ends, _HINT_DURATION))
+            readings.left_out.append(SkippedPart(run.place, reason, ends, _HINT_DURATION))
         else:
-            found.pairs += _readings(run, size_bytes)
-    return found
+            readings.pairs += _readings(run, size_bytes)
+    return readings
 
 
 def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_TestRun]:

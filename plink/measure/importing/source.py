@@ -275,13 +275,13 @@ def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
         sources = format_names([source for source, _ in refused], MOST_NAMED)
         what = format_count(len(refused), "file")
         parts[0].notes.append(f"left out {what}: {sources}; the first because of: {refused[0][1]}")
-    found = build_cluster(
+    cluster = build_cluster(
         parts,
         format_names([document.label(path) for path in files], MOST_NAMED),
         percentile=options.percentile,
     )
-    found = replace(found, made_from=f"sha256:{whole.hexdigest()}")
-    return Imported(found, len(refused))
+    cluster = replace(cluster, made_from=f"sha256:{whole.hexdigest()}")
+    return Imported(cluster, len(refused))
 
 
 def list_files(paths: Sequence[str]) -> list[str]:
@@ -290,12 +290,12 @@ def list_files(paths: Sequence[str]) -> list[str]:
     Raises:
         WrongUseError: a folder that cannot be read or holds no file.
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for path in paths:
         try:
             names = _list_files(Path(path)) if path and Path(path).is_dir() else [path]
             for name in names:
-                found.setdefault(
+                files.setdefault(
                     name if name == document.STANDARD_STREAM else os.path.realpath(name), name
                 )
         # ValueError: a NUL in the name.
@@ -304,7 +304,7 @@ def list_files(paths: Sequence[str]) -> list[str]:
             raise WrongUseError(f"{path}: cannot be read: {reason}") from None
         if not names:
             raise WrongUseError(f"{path}: is a folder without files")
-    return list(found.values())
+    return list(files.values())
 
 
 def _list_files(folder: Path) -> list[str]:
@@ -401,12 +401,12 @@ def _text(content: bytes, source: str) -> str | None:
 
 def describe_import(cluster: Cluster) -> dict[str, Any]:
     """Return the import as a JSON object: its hosts, and the share of pairs with a reading."""
-    found: dict[str, Any] = {"hosts": cluster.names}
+    description: dict[str, Any] = {"hosts": cluster.names}
     if cluster.rtt is not None:
-        found["rtt"] = _about(cluster.rtt, cluster.rtt.readings_us)
+        description["rtt"] = _about(cluster.rtt, cluster.rtt.readings_us)
     if cluster.bandwidth is not None:
-        found["bandwidth"] = _about(cluster.bandwidth, cluster.bandwidth.gbit_s)
-    return found
+        description["bandwidth"] = _about(cluster.bandwidth, cluster.bandwidth.gbit_s)
+    return description
 
 
 def _about(measurement: Measurement, values: Matrix) -> dict[str, Any]:

@@ -152,9 +152,11 @@ def check(
         PlinkError: fewer than two hosts can be reached, or no pair can be compared.
     """
     with connect_hosts(request, progress) as reached:
-        found = check_reached(cluster, file, request, reached, partners=partners, progress=progress)
+        result = check_reached(
+            cluster, file, request, reached, partners=partners, progress=progress
+        )
         if not holds_rates(cluster):
-            return found
+            return result
         rates = check_rates(
             cluster,
             reached,
@@ -164,8 +166,8 @@ def check(
             progress=progress,
         )
     return replace(
-        found,
-        failures=[*found.failures, *rates.failures],
+        result,
+        failures=[*result.failures, *rates.failures],
         rates=rates,
         not_checked=_list_unchecked(cluster, rates),
     )
@@ -208,22 +210,26 @@ def check_reached(
 
 def _list_unchecked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
     """Return the measurements in the file that the check of round trips does not cover."""
-    found = [] if rates is None else list(rates.not_checked)
+    unchecked = [] if rates is None else list(rates.not_checked)
     if cluster.bandwidth is not None and cluster.bandwidth.tool not in TOOLS:
-        found.append(f"bandwidths, which plink did not measure (tool: {cluster.bandwidth.tool})")
+        unchecked.append(
+            f"bandwidths, which plink did not measure (tool: {cluster.bandwidth.tool})"
+        )
     if cluster.routes is not None:
-        found.append("routes")
-    return found
+        unchecked.append("routes")
+    return unchecked
 
 
 def _judge(again: _Again, file: Baseline, partners: int, seed: int) -> DriftJudgement:
-    found = measure_and_judge(file, again.are_reached, again.measure, partners=partners, seed=seed)
-    if found is None:
+    judgement = measure_and_judge(
+        file, again.are_reached, again.measure, partners=partners, seed=seed
+    )
+    if judgement is None:
         raise PlinkError("the file has no reading between the hosts that can be reached")
-    if not found.pairs:
+    if not judgement.pairs:
         reasons = sorted({failure.reason for failure in again.failures})
         raise PlinkError(f"no pair could be measured again: {reasons[0] if reasons else 'unknown'}")
-    return found
+    return judgement
 
 
 class _Again:

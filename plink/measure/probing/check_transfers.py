@@ -143,19 +143,21 @@ class TransfersAgain:
         rounds = choose_transfers(expected, CHECK_LINKS, self._seed)
         with self._transfers(options, limit_s) as transfers:
             now = self._measure_rates(transfers, rounds, duration_s, both=both)
-            found = judge_links(cluster.names, expected, now)
+            judgement = judge_links(cluster.names, expected, now)
             self._until_s = time.monotonic() + limit_s
             for number in range(_LINK_CONFIRMATIONS):
-                if not found.changed.any():
+                if not judgement.changed.any():
                     break
                 seed = self._seed + number
-                again = choose_other_transfers(expected, found.changed, found.compared, seed)
+                again = choose_other_transfers(
+                    expected, judgement.changed, judgement.compared, seed
+                )
                 rates = self._measure_rates(transfers, again, duration_s, both=both)
                 # What could not be confirmed is not known.
-                now[found.changed & np.isnan(rates)] = np.nan
+                now[judgement.changed & np.isnan(rates)] = np.nan
                 now = keep_nearer(expected, now, rates)
-                found = judge_links(cluster.names, expected, now)
-        return found
+                judgement = judge_links(cluster.names, expected, now)
+        return judgement
 
     def uplinks(
         self, uplinks: UplinkMeasurement, hosts: Sequence[RateChange], limit_s: float
@@ -397,30 +399,30 @@ def _list_compared_hosts(names: Sequence[str], links: LinkJudgement) -> list[str
 
 def _list_unchecked(cluster: Cluster, hosts: Collection[str], groups: Collection[str]) -> list[str]:
     """Return the measurements in the file that the check of rates does not cover."""
-    found = []
+    unchecked = []
     if _has_links(cluster):
         others = [name for name in cluster.names if name not in set(hosts)]
         if others:
-            found.append(f"the links of {format_names(others, _MOST_NAMED)}")
+            unchecked.append(f"the links of {format_names(others, _MOST_NAMED)}")
     elif _has_uplinks(cluster):
-        found.append("hosts' links, of which the file has only sums")
+        unchecked.append("hosts' links, of which the file has only sums")
     if _has_bandwidth(cluster):
-        found.append("the bandwidth of most pairs: of each host one or two were measured again")
+        unchecked.append("the bandwidth of most pairs: of each host one or two were measured again")
     if cluster.uplinks is not None and _has_uplinks(cluster):
         known = [each.group for each in cluster.uplinks.uplinks if each.group not in set(groups)]
         if known:
-            found.append(f"the uplinks of {format_names(known, _MOST_NAMED)}")
-    return found
+            unchecked.append(f"the uplinks of {format_names(known, _MOST_NAMED)}")
+    return unchecked
 
 
-def summarize_changes(found: RatesResult) -> str:
+def summarize_changes(rates: RatesResult) -> str:
     """Return, in words, how many of the compared links and uplinks changed."""
     parts = []
     for names, what, of, is_uplink in (
-        (found.hosts, "links", "host", False),
-        (found.groups, "uplinks", "group", True),
+        (rates.hosts, "links", "host", False),
+        (rates.groups, "uplinks", "group", True),
     ):
-        changed = {each.name for each in found.changes if each.is_uplink == is_uplink}
+        changed = {each.name for each in rates.changes if each.is_uplink == is_uplink}
         if names:
             parts.append(f"{what} of {len(changed):,} of {format_count(len(names), of)}")
     return f"{' and '.join(parts)} changed"

@@ -356,13 +356,13 @@ class RttCollector(Collector[RttReading]):
         passes = self._passes[self._passes > 0]
         if not passes.size or passes.max() == 1:
             return []
-        found = [f"{passes.max()} passes"]
+        parts = [f"{passes.max()} passes"]
         if passes.min() < passes.max():
-            found = [f"{passes.mean():.1f} passes on average ({passes.min()} to {passes.max()})"]
+            parts = [f"{passes.mean():.1f} passes on average ({passes.min()} to {passes.max()})"]
         if precision_percent > 0.0:
             agree = np.count_nonzero(100.0 * disagreement(self._halves_us) <= precision_percent)
-            found.append(f"{agree} of {self.readings} agree within {precision_percent:g} %")
-        return found
+            parts.append(f"{agree} of {self.readings} agree within {precision_percent:g} %")
+        return parts
 
     def read_passes(self) -> Seen:
         """Return the readings of all passes between the run's hosts, in the run's order."""

@@ -30,26 +30,26 @@ def ask_conditions(
     """Ask all hosts for their condition while nothing is measured; silent ones are failures."""
     progress.stage("asking hosts", len(reached.hosts))
     started, began_s = datetime.now(timezone.utc), time.monotonic()
-    said: dict[str, HostCondition] = {}
+    conditions: dict[str, HostCondition] = {}
     failures = []
     for host, outcome in for_each(_ask, reached.hosts, concurrency):
         if isinstance(outcome, HostError):
             failures.append(Failure(host.name, str(outcome)))
         else:
-            said[host.name] = outcome
+            conditions[host.name] = outcome
         progress.step()
     for name, turns in _turns(reached, concurrency).items():
-        if name in said:
-            said[name] = replace(said[name], **vars(turns))
+        if name in conditions:
+            conditions[name] = replace(conditions[name], **vars(turns))
     return ConditionMeasurement(
         tool=TOOL,
         started=started.isoformat(timespec="seconds"),
         seconds=time.monotonic() - began_s,
         failures=failures,
         hosts=[
-            NamedCondition(host.name, said[host.name])
+            NamedCondition(host.name, conditions[host.name])
             for host in reached.hosts
-            if host.name in said
+            if host.name in conditions
         ],
     )
 

@@ -161,7 +161,7 @@ class UplinkCollector:
         groups = list(self._groups.values())
         links = raise_to_seen_rates(links, self._exchanges.values())
         carried = self._all_carried()
-        found = []
+        uplinks = []
         for index, name in enumerate(self._groups):
             uplink = self._kept.get(name, Uplink(name, None, None))
             for sends in (True, False):
@@ -170,8 +170,8 @@ class UplinkCollector:
                     is_bound = may_be_more(exchange, groups, links, carried)
                     uplink = _add_exchange(uplink, exchange, is_lower_bound=is_bound)
             if uplink.send_gbit_s is not None or uplink.receive_gbit_s is not None:
-                found.append(_add_host_rates(uplink, groups[index], links))
-        return found
+                uplinks.append(_add_host_rates(uplink, groups[index], links))
+        return uplinks
 
     def host_links(self, links: HostRates) -> list[HostLink]:
         """Return each host's best send and receive rates, alone or among others."""
@@ -191,12 +191,12 @@ class UplinkCollector:
 
     def _carried_rates(self, index: int, name: str) -> list[tuple[bool, float]]:
         before = self._kept.get(name, Uplink(name, None, None))
-        found = []
+        rates = []
         for sends, known in ((True, before.send_gbit_s), (False, before.receive_gbit_s)):
             exchange = self._exchanges.get((index, sends))
             gbit_s = known if exchange is None else exchange.gbit_s
-            found += [] if gbit_s is None else [(sends, gbit_s)]
-        return found
+            rates += [] if gbit_s is None else [(sends, gbit_s)]
+        return rates
 
     def exchange(self, exchange: GroupExchange) -> None:
         """Record the reading of a group in one direction."""
@@ -411,13 +411,13 @@ def _index_members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dic
     members = {
         group.name: [places[name] for name in group.hosts if name in places] for group in groups
     }
-    found = {name: indices for name, indices in members.items() if indices}
-    if len(found) < 2:
+    present = {name: indices for name, indices in members.items() if indices}
+    if len(present) < 2:
         raise PlinkError(
             "the reached hosts are of fewer than two groups",
             "the uplink of a group is its connection to the hosts of other groups",
         )
-    return found
+    return present
 
 
 def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
@@ -507,7 +507,7 @@ def measure_both_directions(
     }
     if len(present) < 2 or not wanted:
         return cluster
-    found: dict[str, float] = {}
+    rates_gbit_s: dict[str, float] = {}
     names = list(present)
     progress.stage("measuring both ways at once", len(wanted))
     with SimultaneousTransfers(
@@ -527,10 +527,10 @@ def measure_both_directions(
                     transfers, groups, names.index(name), _BOTH_WAYS_S, enough_gbit_s
                 )
                 if both is not None:
-                    found[name] = both
+                    rates_gbit_s[name] = both
             progress.step()
     uplinks = [
-        replace(each, both_gbit_s=found.get(each.group, each.both_gbit_s))
+        replace(each, both_gbit_s=rates_gbit_s.get(each.group, each.both_gbit_s))
         for each in cluster.uplinks.uplinks
     ]
     return replace(cluster, uplinks=replace(cluster.uplinks, uplinks=uplinks))
