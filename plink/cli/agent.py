@@ -55,16 +55,16 @@ def command(
     Ctrl-C or SIGTERM ends it, and what it has started.
     """
     # paramiko would slow `--help`.
-    from plink.probes.calls.agent import Home, Told, derive_keys, serve  # noqa: PLC0415
+    from plink.probes.calls.agent import CallStatus, CallTarget, derive_keys, serve  # noqa: PLC0415
     from plink.probes.hosts.hostlist import check_name  # noqa: PLC0415
     from plink.transport.addresses import parse_address  # noqa: PLC0415
 
     own_name = name or socket.gethostname()
     check_name(own_name, "--name" if name else "the name of this host")
     host, port = parse_address(join, "--join")
-    home = Home(host, port, derive_keys(read_kept_secret(secret_file)), own_name)
+    home = CallTarget(host, port, derive_keys(read_kept_secret(secret_file)), own_name)
 
-    def say(told: Told) -> None:
+    def say(told: CallStatus) -> None:
         if as_json:
             click.echo(json_text(vars(told)))
         else:

@@ -19,7 +19,7 @@ from plink.files.hosts import Host
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.inventories.inventory import FoundHosts
+from plink.probes.inventories.inventory import InventoryHosts
 from plink.probes.inventories.kinds import KINDS, find_hosts, likely_kind, parse_hosts
 from plink.probes.options import SshOptions, ViaOptions
 
@@ -42,7 +42,7 @@ class HostList:
 
     hosts: Sequence[ListedHost]
     made_from: str | None = None
-    found: FoundHosts | None = None
+    found: InventoryHosts | None = None
 
     @property
     def notes(self) -> Sequence[str]:

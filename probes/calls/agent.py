@@ -255,7 +255,7 @@ _LEFT = "left"
 
 
 @dataclass(frozen=True)
-class Home:
+class CallTarget:
     """Address at which an agent calls plink, and the name of the agent's host.
 
     Args:
@@ -271,7 +271,7 @@ class Home:
 
 
 @dataclass(frozen=True)
-class Told:
+class CallStatus:
     """Status message of an agent about its calls.
 
     Args:
@@ -284,8 +284,8 @@ class Told:
 
 
 def serve(
-    home: Home,
-    say: Callable[[Told], None],
+    home: CallTarget,
+    say: Callable[[CallStatus], None],
     *,
     once: bool = False,
     wait_s: float = math.inf,
@@ -304,7 +304,7 @@ def serve(
         OptionError: nobody was there for so long.
     """
     pause_s, since_s = _FIRST_PAUSE_S, time.monotonic()
-    reported: Told | None = None
+    reported: CallStatus | None = None
     while True:
         outcome = _call(home, say)
         was_served = outcome.state == _LEFT
@@ -325,7 +325,7 @@ def serve(
         pause(pause_s * random.uniform(0.5, 1.0))
 
 
-def _call(home: Home, say: Callable[[Told], None]) -> Told:
+def _call(home: CallTarget, say: Callable[[CallStatus], None]) -> CallStatus:
     """Make one call and return its outcome."""
     where = f"{home.host} port {home.port}"
     try:
@@ -333,14 +333,14 @@ def _call(home: Home, say: Callable[[Told], None]) -> Told:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.settimeout(None)
             call = Call(connection, home.keys, home.name)
-            say(Told("connected", f"connected to {where}"))
+            say(CallStatus("connected", f"connected to {where}"))
             try:
                 call.wait()
             finally:
                 call.close()
     except (OSError, EOFError, paramiko.SSHException) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        return Told("waiting", f"waiting for {where} ({reason.lower()})")
+        return CallStatus("waiting", f"waiting for {where} ({reason.lower()})")
     if not call.was_trusted:
-        return Told("refused", f"{where} does not know the secret, or refuses this host")
-    return Told(_LEFT, f"{where} has gone; waiting for the next call")
+        return CallStatus("refused", f"{where} does not know the secret, or refuses this host")
+    return CallStatus(_LEFT, f"{where} has gone; waiting for the next call")

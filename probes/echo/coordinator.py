@@ -12,8 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from plink.probes.echo import ECHO_AGENT_FILE
-from plink.probes.echo.grants import Grant, Grants, Pace, Placement
-from plink.probes.echo.liveness import Liveness, Reports
+from plink.probes.echo.grants import ConcurrencyController, Grant, Grants, Placement
+from plink.probes.echo.liveness import PingDeadlines, ReportDeadlines
 from plink.probes.echo.protocol import (
     SILENT,
     Alive,
@@ -233,15 +233,19 @@ class _EchoRun:
         self._acquainted: list[set[int]] = [set() for _ in job.hosts]
         self._concurrency = job.concurrency
         self._grants = Grants(() if self._is_free else self._schedule.pairs(), job.concurrency)
-        self._pace = Pace(job.concurrency) if job.adaptive and not self._is_free else None
+        self._pace = (
+            ConcurrencyController(job.concurrency) if job.adaptive and not self._is_free else None
+        )
         self._suspicion = Suspicion()
-        self._liveness = Liveness(
+        self._liveness = PingDeadlines(
             _ANSWER_WITHIN_S,
             min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * job.timeout_s)),
         )
         # The slowest meeting: every probe is answered, but as late as an answer still counts.
         slowest_s = 2 * job.options.count * job.timeout_s
-        self._reports = Reports(self._schedule, _REPORT_WITHIN_S, _REPORT_WITHIN_S + slowest_s)
+        self._reports = ReportDeadlines(
+            self._schedule, _REPORT_WITHIN_S, _REPORT_WITHIN_S + slowest_s
+        )
         # What is said to the two ends of a meeting that was granted.
         self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
         self._ask_at = 0.0

@@ -122,7 +122,7 @@ class Grants:
                 self.over(end, number)
 
 
-class Pace:
+class ConcurrencyController:
     """Controller of the number of concurrent pairs, which lowers it when meetings are disturbed.
 
     Other work disturbs few pairs as much as many: where fewer at once brings no relief, the number

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from plink.probes.echo.schedule import Schedule
 
 
-class Liveness:
+class PingDeadlines:
     """Deadlines of the agents that owe an answer to a ping.
 
     Times are seconds of a clock that never goes back.
@@ -63,7 +63,7 @@ class Liveness:
 
 
 @dataclass(frozen=True)
-class Late:
+class LateHost:
     """Host that is still in a meeting that its partner left long ago.
 
     Args:
@@ -75,7 +75,7 @@ class Late:
     is_told: bool
 
 
-class Reports:
+class ReportDeadlines:
     """Deadlines for the second end of a meeting to report its end.
 
     A host that answers the coordinator, but reports nothing, would else be waited for for ever.
@@ -124,7 +124,7 @@ class Reports:
         self._all_heard_at = now
         self._due = dict.fromkeys(self._due, now)
 
-    def late(self, now: float, *, in_turn: bool) -> list[Late]:
+    def late(self, now: float, *, in_turn: bool) -> list[LateHost]:
         """Return hosts that have not left a meeting in time: to be warned first, then given up.
 
         Args:
@@ -136,7 +136,7 @@ class Reports:
             waited_s = now - max(since, self._heard_at.get(host, since))
             if waited_s > self._within_s and not (in_turn and self._is_earlier(host, number)):
                 partner = self._schedule.partners_by_round(host)[number]
-                late.append(Late(host, partner, (host, number) in self._told))
+                late.append(LateHost(host, partner, (host, number) in self._told))
                 self._told.add((host, number))
                 self._due[host, number] = now
         return late

@@ -36,7 +36,7 @@ from plink.probes.inventories.ansible_connection import (
     is_local,
     read_connection,
 )
-from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, parse_yaml
+from plink.probes.inventories.inventory import InventoryHosts, ReadFile, file_and_part, parse_yaml
 
 _RANGE = re.compile(r"\[([0-9]{1,9}|[a-zA-Z]):([0-9]{1,9}|[a-zA-Z])(?::([0-9]{1,6}))?\]")
 _HINT_RANGE = "a range is [01:50], [a:f] or [1:9:2]"
@@ -328,7 +328,7 @@ FORM = "ansible:FILE[:GROUP]"
 _YAML = re.compile(r"\s*(?:(?:#[^\n]*|---[^\n]*)\n\s*)*(?:\{|[\w.\-\"']+:(?:\s|$))")
 
 
-def read(where: str, read_file: ReadFile) -> FoundHosts:
+def read(where: str, read_file: ReadFile) -> InventoryHosts:
     """Return the hosts of a group of an inventory, or all of them if no group is named.
 
     Raises:
@@ -338,7 +338,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
     content = read_file(path)
     connections = find_connections(parse_inventory(content, path), group or ALL)
     keys = dict.fromkeys(key for found in connections for key in found.keys)
-    return FoundHosts(
+    return InventoryHosts(
         [found.host for found in connections],
         identity_files=tuple(str(Path(key).expanduser()) for key in keys),
         content=content,

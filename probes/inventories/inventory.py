@@ -18,7 +18,7 @@ ReadFile = Callable[[str], bytes]
 
 
 @dataclass(frozen=True)
-class FoundHosts:
+class InventoryHosts:
     """Hosts of an inventory, with the default way to reach them.
 
     Args:

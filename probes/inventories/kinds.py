@@ -19,7 +19,7 @@ from plink.probes.inventories import (
     terraform,
     topograph,
 )
-from plink.probes.inventories.inventory import FoundHosts, ReadFile
+from plink.probes.inventories.inventory import InventoryHosts, ReadFile
 from plink.probes.inventories.topologies import parse_topology
 
 # In a host list, a bracket opens an IPv6 address.
@@ -56,7 +56,7 @@ class HostListKind:
 
     form: str
     about: str
-    read: Callable[[str, ReadFile], FoundHosts]
+    read: Callable[[str, ReadFile], InventoryHosts]
 
 
 KINDS: dict[str, HostListKind] = {
@@ -98,7 +98,7 @@ def likely_kind(content: bytes) -> str | None:
     return next((kind for kind, sign in _LOOKS_LIKE.items() if sign.search(beginning)), None)
 
 
-def find_hosts(named: str, read_file: ReadFile) -> FoundHosts | None:
+def find_hosts(named: str, read_file: ReadFile) -> InventoryHosts | None:
     """Return the hosts of the inventory `KIND:WHERE`; None if the text names no kind.
 
     Args:

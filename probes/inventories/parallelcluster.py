@@ -14,7 +14,7 @@ from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, check_hosts
 from plink.probes.hosts.listing import at, parse_listing_json
-from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, run_program
+from plink.probes.inventories.inventory import InventoryHosts, ReadFile, file_and_part, run_program
 
 FORM = "pcluster:NAME[:QUEUE]"
 _HINT = (
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,59}")
 _MOST_PAGES = 100
 
 
-def read(where: str, read_file: ReadFile) -> FoundHosts:
+def read(where: str, read_file: ReadFile) -> InventoryHosts:
     """Return the running compute nodes of one queue, or of all.
 
     Args:
@@ -40,7 +40,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
     if not _NAME.fullmatch(name):
         content = read_file(name)
         instances, _ = parse_instances(content, place)
-        return FoundHosts(list_compute_nodes(instances, queue, place), content=content)
+        return InventoryHosts(list_compute_nodes(instances, queue, place), content=content)
     instances, token = [], ""
     for _ in range(_MOST_PAGES):
         words = ["pcluster", "describe-cluster-instances", "--cluster-name", name]
@@ -49,7 +49,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
         instances += more
         if not token:
             break
-    return FoundHosts(list_compute_nodes(instances, queue, place))
+    return InventoryHosts(list_compute_nodes(instances, queue, place))
 
 
 def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:

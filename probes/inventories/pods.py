@@ -16,7 +16,7 @@ from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, check_hosts, check_name
 from plink.probes.hosts.listing import at, count_slots, is_up, objects, parse_listing_json
-from plink.probes.inventories.inventory import TIMEOUT_S, FoundHosts, ReadFile, run_program
+from plink.probes.inventories.inventory import TIMEOUT_S, InventoryHosts, ReadFile, run_program
 
 FORM = "k8s:NAMESPACE/SELECTOR"
 _HINT = "write k8s:training/job-name=gpt, or k8s:training/ for every pod of the namespace"
@@ -44,7 +44,7 @@ class Pod:
     container: str | None
 
 
-def read(where: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
+def read(where: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
     """Return the pods that match a selector, reached by `kubectl exec`.
 
     Args:
@@ -63,7 +63,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
     hosts = [
         ListedHost(pod.name, slots=pod.slots, ssh_address=pod.address, place=place) for pod in pods
     ]
-    return FoundHosts(check_hosts(hosts, place), lambda: via(pods, place))
+    return InventoryHosts(check_hosts(hosts, place), lambda: via(pods, place))
 
 
 def parse_where(where: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.hostlist import ListedHost, check_hosts
-from plink.probes.inventories.inventory import FoundHosts, ReadFile
+from plink.probes.inventories.inventory import InventoryHosts, ReadFile
 
 FORM = "sky:CLUSTER"
 FOLDER = "~/.sky/generated/ssh"
@@ -20,7 +20,7 @@ _CLUSTER = re.compile(r"[A-Za-z]([-_.A-Za-z0-9]{0,200}[A-Za-z0-9])?")
 _HOST = re.compile(r"^[ \t]*Host\s+(\S+)[ \t]*$", re.MULTILINE)
 
 
-def read(cluster: str, read_file: ReadFile) -> FoundHosts:
+def read(cluster: str, read_file: ReadFile) -> InventoryHosts:
     """Return a cluster's nodes, under the names that SkyPilot adds to the SSH configuration.
 
     Raises:
@@ -36,7 +36,7 @@ def read(cluster: str, read_file: ReadFile) -> FoundHosts:
             f"sky status {cluster} writes it for a cluster that is up",
         )
     content = read_file(str(path))
-    return FoundHosts(parse_nodes(content.decode(errors="replace"), cluster), content=content)
+    return InventoryHosts(parse_nodes(content.decode(errors="replace"), cluster), content=content)
 
 
 def parse_nodes(text: str, cluster: str) -> list[ListedHost]:

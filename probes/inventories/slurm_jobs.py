@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.hostlist import MAX_SLOTS, ListedHost, check_hosts, check_name
 from plink.probes.hosts.slurm import parse_allocation
-from plink.probes.inventories.inventory import FoundHosts, ReadFile, run_program
+from plink.probes.inventories.inventory import InventoryHosts, ReadFile, run_program
 
 FORM = "slurm:JOB"
 _HINT = "squeue --me lists your jobs; slurm: alone is the job that plink runs in"
@@ -48,7 +48,7 @@ class SlurmJob:
     slots: int
 
 
-def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
+def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
     """Return the nodes of a job, reached by `srun` from this machine.
 
     Args:
@@ -66,7 +66,7 @@ def read(job: str, read_file: ReadFile) -> FoundHosts:  # noqa: ARG001
     output = run_program(["scontrol", "show", "job", job], place, _HINT)
     running_job = parse_job(output.decode(errors="replace"), place)
     names = run_program(["scontrol", "show", "hostnames", running_job.nodes], place, _HINT)
-    return FoundHosts(
+    return InventoryHosts(
         list_job_hosts(running_job, names.decode(errors="replace"), place), _via(running_job.number)
     )
 
@@ -107,12 +107,12 @@ def list_job_hosts(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
     return check_hosts(hosts, place)
 
 
-def _of_this_job(environment: Mapping[str, str]) -> FoundHosts:
+def _of_this_job(environment: Mapping[str, str]) -> InventoryHosts:
     hosts = parse_allocation(environment)
     number = environment.get(_JOB_VARIABLE, "")
     if not _JOB.fullmatch(number):
         raise HostListError(f"slurm: {_JOB_VARIABLE} is not the number of a job", _HINT)
-    return FoundHosts(hosts, _via(number))
+    return InventoryHosts(hosts, _via(number))
 
 
 def _via(number: str) -> Callable[[], str]:

@@ -17,7 +17,7 @@ from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, check_hosts, is_host_name
 from plink.probes.hosts.listing import at, entries, parse_listing_json
-from plink.probes.inventories.inventory import FoundHosts, ReadFile, file_and_part, run_program
+from plink.probes.inventories.inventory import InventoryHosts, ReadFile, file_and_part, run_program
 
 FORM = "terraform:FOLDER[:OUTPUT]"
 _HINT = (
@@ -35,7 +35,7 @@ _ADDRESSES = (
 )
 
 
-def read(where: str, read_file: ReadFile) -> FoundHosts:
+def read(where: str, read_file: ReadFile) -> InventoryHosts:
     """Return the hosts in an output of Terraform.
 
     Args:
@@ -49,11 +49,11 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
     path, name = file_and_part(where)
     if not Path(path).is_dir():
         content = read_file(path)
-        return FoundHosts(parse_outputs(content, f"terraform:{path}", name), content=content)
+        return InventoryHosts(parse_outputs(content, f"terraform:{path}", name), content=content)
     place = clean(f"terraform:{path}")
     program = next((each for each in _PROGRAMS if shutil.which(each)), _PROGRAMS[0])
     output = run_program([program, f"-chdir={path}", "output", "-json"], place, _HINT)
-    return FoundHosts(parse_outputs(output, place, name))
+    return InventoryHosts(parse_outputs(output, place, name))
 
 
 def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.hostlist import ListedHost, check_hosts
 from plink.probes.hosts.listing import parse_listing_json
-from plink.probes.inventories.inventory import TIMEOUT_S, FoundHosts, ReadFile
+from plink.probes.inventories.inventory import TIMEOUT_S, InventoryHosts, ReadFile
 from plink.probes.inventories.topologies import Topology, parse_topology
 
 FORM = "topograph:URL_OR_FILE"
@@ -22,7 +22,7 @@ _MOST_BYTES = 64 << 20
 _PAUSE_S = 1.0
 
 
-def read(where: str, read_file: ReadFile) -> FoundHosts:
+def read(where: str, read_file: ReadFile) -> InventoryHosts:
     """Return all hosts of a topology, those of a switch together.
 
     Raises:
@@ -30,7 +30,7 @@ def read(where: str, read_file: ReadFile) -> FoundHosts:
     """
     topology, content = read_topology(where, read_file)
     hosts = [ListedHost(name, place=topology.source) for name in topology.paths]
-    return FoundHosts(check_hosts(hosts, topology.source), content=content)
+    return InventoryHosts(check_hosts(hosts, topology.source), content=content)
 
 
 def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:

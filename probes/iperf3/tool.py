@@ -6,7 +6,12 @@ from collections.abc import Mapping
 
 from plink.probes.errors import HostError
 from plink.probes.iperf3.parse import compute_received_gbit_s
-from plink.probes.iperf3.transfers import End, TransferError, Transfers, find_ends
+from plink.probes.iperf3.transfers import (
+    TransferError,
+    TransferHost,
+    Transfers,
+    find_transfer_hosts,
+)
 from plink.probes.options import Iperf3Options
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
 from plink.probes.samples import BandwidthReading, MeasuringJob, PairLoss, Sink
@@ -28,11 +33,11 @@ class _Iperf3:
         self.running = Transfers(job.options, job.timeout_s, job.left_s)
         self._hosts = job.hosts
         self._duration_s = job.options.duration_s
-        self._ends: Mapping[int, End] = {}
+        self._ends: Mapping[int, TransferHost] = {}
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
         """Find out which hosts have iperf3."""
-        self._ends, failures = find_ends(self._hosts, concurrency)
+        self._ends, failures = find_transfer_hosts(self._hosts, concurrency)
         return failures
 
     def measure(

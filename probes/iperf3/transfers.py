@@ -159,7 +159,7 @@ class PortTakenError(TransferError):
 
 
 @dataclass(frozen=True)
-class End:
+class TransferHost:
     """Host that takes part in a test."""
 
     session: Session
@@ -190,7 +190,12 @@ class Transfers(Running):
         self._ports = range(first, first + (1 if options.port else _PORTS))
 
     def run(
-        self, sender: End, receiver: End, duration_s: int, *, timeout_divisor: int = 1
+        self,
+        sender: TransferHost,
+        receiver: TransferHost,
+        duration_s: int,
+        *,
+        timeout_divisor: int = 1,
     ) -> TransferReport:
         """Run a test and return its receiver's report.
 
@@ -217,8 +222,8 @@ class Transfers(Running):
     @contextmanager
     def prepare(
         self,
-        sender: End,
-        receiver: End,
+        sender: TransferHost,
+        receiver: TransferHost,
         port: int,
         duration_s: int,
         *,
@@ -292,13 +297,13 @@ def _says(complaint: Complaint, phrases: Sequence[str]) -> bool:
     return any(phrase in complaint.text for phrase in phrases)
 
 
-def find_ends(
+def find_transfer_hosts(
     hosts: Sequence[ReachedHost], concurrency: int
-) -> tuple[dict[int, End], dict[int, HostError]]:
+) -> tuple[dict[int, TransferHost], dict[int, HostError]]:
     """Return the hosts that have iperf3, by index, and why the others cannot take part."""
 
-    def find(index: int) -> End:
+    def find(index: int) -> TransferHost:
         host = hosts[index]
-        return End(host.session, host.address, find_version(host.session))
+        return TransferHost(host.session, host.address, find_version(host.session))
 
     return run_on_all(find, range(len(hosts)), concurrency)

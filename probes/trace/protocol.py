@@ -155,7 +155,7 @@ class Traced:
     answers: tuple[ProbeAnswer, ...]
 
 
-Said = Ready | Unable | Traced
+WorkerMessage = Ready | Unable | Traced
 
 
 def start_command(python: str) -> str:
@@ -195,7 +195,7 @@ def request(address: str, tries: int) -> str:
     return f"trace {address} {tries}\n"
 
 
-def parse_said(line: str, python: str) -> Said:
+def parse_message(line: str, python: str) -> WorkerMessage:
     """Parse one line from a worker into a message.
 
     Args:

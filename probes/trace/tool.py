@@ -24,13 +24,13 @@ from plink.probes.samples import (
 from plink.probes.trace.protocol import (
     Ready,
     Route,
-    Said,
     Traced,
     TraceLimits,
     Unable,
+    WorkerMessage,
     find_route,
     opening,
-    parse_said,
+    parse_message,
     request,
     start_command,
 )
@@ -138,7 +138,7 @@ class PairTurns:
         return lost
 
 
-class Workers(HostPrograms[Said]):
+class Workers(HostPrograms[WorkerMessage]):
     """Running workers on all hosts.
 
     Args:
@@ -169,9 +169,9 @@ class Workers(HostPrograms[Said]):
             self.tell(index, openings[index])
         return failures
 
-    def parse(self, line: str) -> Said:
+    def parse(self, line: str) -> WorkerMessage:
         """Parse a line of a worker."""
-        return parse_said(line, self._python)
+        return parse_message(line, self._python)
 
     def explain_end(self, process: RemoteProcess) -> str:
         """Return why a worker that was not told to has ended."""
@@ -234,7 +234,7 @@ class _TraceRun:
             tries = 1 if destination in self._suspected else self._options.count
             self._workers.tell(source, request(self._hosts[destination].address, tries))
 
-    def _take(self, index: int, message: Said | OutputEnded) -> None:
+    def _take(self, index: int, message: WorkerMessage | OutputEnded) -> None:
         if index not in self._able:
             return
         if isinstance(message, Ready) and index in self._starting:

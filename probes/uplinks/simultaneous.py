@@ -16,11 +16,11 @@ from plink.probes.errors import HostError
 from plink.probes.iperf3.parse import TransferReport
 from plink.probes.iperf3.transfers import (
     DEFAULT_PORT,
-    End,
     PortTakenError,
     TransferError,
+    TransferHost,
     Transfers,
-    find_ends,
+    find_transfer_hosts,
 )
 from plink.probes.options import TransferOptions
 from plink.probes.reach import ReachedHost
@@ -42,7 +42,7 @@ _LEAST_SHARE = 0.3
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedTransfer:
     """Transfer with the time when it ended, on one clock for all.
 
     Args:
@@ -54,7 +54,7 @@ class Timed:
 
 
 def common_windows_s(
-    transfers: Sequence[Timed], duration_s: float, warm_up_s: float
+    transfers: Sequence[TimedTransfer], duration_s: float, warm_up_s: float
 ) -> list[tuple[float, float]] | None:
     """Return the interval in which all transfers run, on the clock of each.
 
@@ -78,7 +78,7 @@ def common_windows_s(
     return [(first_s - begin_s, last_s - begin_s) for begin_s in begun_s]
 
 
-Outcome = Timed | Exception
+Outcome = TimedTransfer | Exception
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,12 @@ class SimultaneousTransfers:
         self._port = options.port or DEFAULT_PORT
         self._ssh_concurrency = ssh_concurrency
         self._on_host_lost = on_host_lost
-        self._ends: Mapping[int, End] = {}
+        self._ends: Mapping[int, TransferHost] = {}
         # Why hosts cannot take part, by index.
         self._lost: dict[int, HostError] = {}
 
     def __enter__(self) -> Self:
-        self._ends, self._lost = find_ends(self.hosts, self._ssh_concurrency)
+        self._ends, self._lost = find_transfer_hosts(self.hosts, self._ssh_concurrency)
         for index, error in self._lost.items():
             self._on_host_lost(HostLoss(index, str(error)))
         return self
@@ -157,7 +157,7 @@ class SimultaneousTransfers:
         residents = Counter(host.facts.machine for host in self.hosts if host.facts.machine)
         used_percent: defaultdict[str, float] = defaultdict(float)
         for pair, outcome in zip(pairs, outcomes, strict=True):
-            if isinstance(outcome, Timed):
+            if isinstance(outcome, TimedTransfer):
                 for host, percent in zip(pair, outcome.report.cpu_percent, strict=True):
                     used_percent[self.hosts[host].facts.machine] += percent
         return any(
@@ -212,7 +212,7 @@ class SimultaneousTransfers:
                 start.ready.put(None)
                 start.begin.wait()
                 report = run_transfer()
-                return Timed(report, time.monotonic())
+                return TimedTransfer(report, time.monotonic())
         except (TransferError, HostError) as error:
             return error
         finally:

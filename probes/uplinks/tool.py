@@ -13,7 +13,7 @@ from plink.probes.uplinks.plan import ExchangeTurn, Flow, GroupExchange, plan_fl
 from plink.probes.uplinks.simultaneous import (
     Outcome,
     SimultaneousTransfers,
-    Timed,
+    TimedTransfer,
     common_windows_s,
 )
 
@@ -170,14 +170,14 @@ class _RunningTurn:
 
     def _run_transfers(
         self, flows: Mapping[int, Sequence[Flow]], duration_s: int
-    ) -> tuple[dict[int, dict[Flow, Timed]], bool]:
+    ) -> tuple[dict[int, dict[Flow, TimedTransfer]], bool]:
         """Return the successful transfers, and whether a machine may have limited them."""
         order = [(group, flow) for group, some in flows.items() for flow in some]
         pairs = [_order_ends(flow, sends=self._sends) for _, flow in order]
         outcomes = self._transfers.run(pairs, duration_s)
-        done: dict[int, dict[Flow, Timed]] = {group: {} for group in flows}
+        done: dict[int, dict[Flow, TimedTransfer]] = {group: {} for group in flows}
         for (group, flow), pair, outcome in zip(order, pairs, outcomes, strict=True):
-            if isinstance(outcome, Timed):
+            if isinstance(outcome, TimedTransfer):
                 done[group][flow] = outcome
             else:
                 self._sink.pair_lost(PairLoss(*pair, str(outcome)))
@@ -202,7 +202,9 @@ def _order_ends(flow: Flow, *, sends: bool) -> tuple[int, int]:
     return (flow.member, flow.partner) if sends else (flow.partner, flow.member)
 
 
-def _rates(done: Mapping[int, Mapping[Flow, Timed]], duration_s: int) -> dict[int, Rates] | None:
+def _rates(
+    done: Mapping[int, Mapping[Flow, TimedTransfer]], duration_s: int
+) -> dict[int, Rates] | None:
     """Return each group's rates while all its transfers ran; None if unknown."""
     order = [(group, flow, timed) for group, some in done.items() for flow, timed in some.items()]
     rates: dict[int, Rates] = {group: [] for group in done}
@@ -265,7 +267,7 @@ def _together_gbit_s(
     transfers: SimultaneousTransfers, pairs: Sequence[tuple[int, int]], duration_s: int
 ) -> float | None:
     outcomes = transfers.run(pairs, duration_s)
-    timed = [outcome for outcome in outcomes if isinstance(outcome, Timed)]
+    timed = [outcome for outcome in outcomes if isinstance(outcome, TimedTransfer)]
     if not timed or len(timed) < len(pairs):
         return None
     windows_s = common_windows_s(timed, duration_s, WARM_UP_SHARE * duration_s)

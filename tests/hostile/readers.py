@@ -255,7 +255,7 @@ READERS: Mapping[str, Reader] = {
         (echo.EchoProtocolError,),
     ),
     "the trace worker's lines": Reader(
-        _lines(lambda line: trace.parse_said(line, "python3")),
+        _lines(lambda line: trace.parse_message(line, "python3")),
         (b"ready", b"lacks scapy", b"traced 10.0.0.2 e1=10.0.0.1/11.0"),
         (ProbesError,),
     ),

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.iperf3.parse import Interval, TransferReport
-from plink.probes.uplinks.simultaneous import Timed, common_windows_s
+from plink.probes.uplinks.simultaneous import TimedTransfer, common_windows_s
 
 REPORT = TransferReport([Interval(0.0, 1.0, 1.0)], None)
 
 
 def test_transfers_that_begin_at_once_share_all_but_warm_up_and_last_moment() -> None:
-    timed = [Timed(REPORT, 7.0)] * 3
+    timed = [TimedTransfer(REPORT, 7.0)] * 3
     windows = common_windows_s(timed, 2.0, 0.4)
     assert windows is not None
     assert windows == [pytest.approx((0.4, 1.9))] * 3
@@ -21,14 +21,19 @@ def test_transfers_that_begin_at_once_share_all_but_warm_up_and_last_moment() ->
 
 @pytest.mark.parametrize("later_s", [5.0, 1.0])
 def test_transfers_that_hardly_meet_have_no_window(later_s: float) -> None:
-    assert common_windows_s([Timed(REPORT, 2.0), Timed(REPORT, 2.0 + later_s)], 2.0, 0.4) is None
+    assert (
+        common_windows_s(
+            [TimedTransfer(REPORT, 2.0), TimedTransfer(REPORT, 2.0 + later_s)], 2.0, 0.4
+        )
+        is None
+    )
 
 
 @given(st.lists(st.floats(0, 2), min_size=1, max_size=6))
 def test_in_the_window_all_run(begins: list[float]) -> None:
     duration_s, warm_up_s = 3.0, 0.2
     windows = common_windows_s(
-        [Timed(REPORT, begin + duration_s) for begin in begins], duration_s, warm_up_s
+        [TimedTransfer(REPORT, begin + duration_s) for begin in begins], duration_s, warm_up_s
     )
     if windows is None:
         assert max(begins) - min(begins) > 1.5

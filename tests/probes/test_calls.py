@@ -14,7 +14,7 @@ from typing import Any
 import paramiko
 import pytest
 
-from plink.probes.calls.agent import Home, _SshServer, derive_keys, serve
+from plink.probes.calls.agent import CallTarget, _SshServer, derive_keys, serve
 from plink.probes.calls.listener import Listener, gather
 from plink.probes.errors import HostError, HostListError, OptionError
 from plink.probes.hosts.hostlist import ListedHost
@@ -46,7 +46,7 @@ def agent(port: int, name: str, secret: bytes = SECRET) -> Iterator[list[str]]:
 
     def run() -> None:
         with suppress(OverError):
-            home = Home("127.0.0.1", port, derive_keys(secret), name)
+            home = CallTarget("127.0.0.1", port, derive_keys(secret), name)
             serve(home, lambda told: said.append(told.message), pause=pause)
 
     thread = threading.Thread(target=run)
@@ -283,7 +283,7 @@ def is_there(pid: int) -> bool:
 def test_an_agent_may_give_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    home = Home("127.0.0.1", port, derive_keys(SECRET), "far")
+    home = CallTarget("127.0.0.1", port, derive_keys(SECRET), "far")
     with pytest.raises(OptionError, match=r"nobody with the secret has listened at 127\.0\.0\.1"):
         serve(home, lambda _: None, wait_s=0.1, pause=lambda _: time.sleep(0.05))
 

@@ -1,8 +1,8 @@
-from plink.probes.echo.liveness import Liveness
+from plink.probes.echo.liveness import PingDeadlines
 
 
 def test_an_agent_that_does_not_answer_is_overdue() -> None:
-    liveness = Liveness(10.0, 4.0)
+    liveness = PingDeadlines(10.0, 4.0)
     assert liveness.ask(3, 100.0)
     assert not liveness.ask(3, 105.0)
     assert liveness.unanswered == {3}
@@ -14,7 +14,7 @@ def test_an_agent_that_does_not_answer_is_overdue() -> None:
 
 
 def test_a_doubted_agent_is_overdue_sooner() -> None:
-    liveness = Liveness(10.0, 4.0)
+    liveness = PingDeadlines(10.0, 4.0)
     assert liveness.doubts_end_at() == float("inf")
     liveness.ask(1, 100.0)
     liveness.ask(2, 101.0, doubted=True)
@@ -28,7 +28,7 @@ def test_a_doubted_agent_is_overdue_sooner() -> None:
 
 
 def test_a_doubt_ends_with_the_first_word() -> None:
-    liveness = Liveness(10.0, 4.0)
+    liveness = PingDeadlines(10.0, 4.0)
     liveness.ask(1, 100.0, doubted=True)
     liveness.settle(1)
     liveness.ask(1, 103.0)
@@ -36,7 +36,7 @@ def test_a_doubt_ends_with_the_first_word() -> None:
 
 
 def test_what_could_not_be_heard_is_not_owed() -> None:
-    liveness = Liveness(10.0, 4.0)
+    liveness = PingDeadlines(10.0, 4.0)
     liveness.ask(1, 100.0, doubted=True)
     liveness.forget()
     assert liveness.unanswered == set()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.echo.grants import Grants, Pace
+from plink.probes.echo.grants import ConcurrencyController, Grants
 from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
 from plink.probes.echo.readings import Meetings, compute_disturbance
 
@@ -83,7 +83,7 @@ def test_what_is_said_after_a_host_was_lost_ends_at_once() -> None:
     assert not meetings.rest()
 
 
-def told(pace: Pace, shares: dict[int, float], meetings: int) -> list[str]:
+def told(pace: ConcurrencyController, shares: dict[int, float], meetings: int) -> list[str]:
     """What a pace says of so many meetings, of which a share by pairs in flight is disturbed."""
     changes = []
     for number in range(meetings):
@@ -94,27 +94,27 @@ def told(pace: Pace, shares: dict[int, float], meetings: int) -> list[str]:
 
 
 def test_a_quiet_run_keeps_its_pace() -> None:
-    pace = Pace(8)
+    pace = ConcurrencyController(8)
     assert told(pace, {8: 0.3}, 1000) == []
     assert pace.most == 8
 
 
 def test_pairs_that_disturb_each_other_are_fewer() -> None:
-    pace = Pace(8)
+    pace = ConcurrencyController(8)
     changes = told(pace, {8: 1.0, 4: 0.45, 2: 0.0}, 1000)
     assert pace.most == 4
     assert changes == ["4 pairs at a time from here on: 8 disturbed each other"]
 
 
 def test_one_pair_at_a_time_is_the_least() -> None:
-    pace = Pace(3)
+    pace = ConcurrencyController(3)
     changes = told(pace, {3: 1.0, 1: 0.0}, 1000)
     assert pace.most == 1
     assert changes == ["1 pair at a time from here on: 3 disturbed each other"]
 
 
 def test_other_work_is_not_blamed_on_the_pairs() -> None:
-    pace = Pace(8)
+    pace = ConcurrencyController(8)
     changes = told(pace, {8: 0.9, 4: 0.9}, 1000)
     assert pace.most == 8
     assert len(changes) == 2

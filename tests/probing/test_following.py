@@ -13,10 +13,10 @@ from plink.files.measurements import FollowedSample, RoundSample, recorded_sampl
 from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.passes import (
-    Following,
+    AdaptiveSampler,
+    FurtherRounds,
     PassOptions,
     StoppingPolicy,
-    Visits,
     choose_sample,
 )
 from plink.optimize.groups.finding import GroupRequest, find_groups
@@ -53,7 +53,7 @@ def meet(collector, rounds, times_us, lost=()):
 
 
 def followed(collector, times_us, sample, lost=()):
-    following = Following(collector, sample)
+    following = AdaptiveSampler(collector, sample)
     while rounds := following.next():
         for pairs in rounds:
             ends = [end for pair in pairs for end in pair]
@@ -106,7 +106,7 @@ def test_a_later_run_goes_on_from_the_readings():
     collector = collector_of(128)
     followed(collector, times_us, FollowedSample(0.05, 0))
     before = set(map(tuple, np.argwhere(np.isfinite(cluster_of(collector).rtt.readings_us))))
-    following = Following(collector, FollowedSample(0.2, 0))
+    following = AdaptiveSampler(collector, FollowedSample(0.2, 0))
     rounds = following.next()
     assert rounds
     assert not {pair for pairs in rounds for pair in pairs} & before
@@ -115,10 +115,12 @@ def test_a_later_run_goes_on_from_the_readings():
 def test_pairs_that_were_asked_for_meet_again_in_a_second_pass():
     _, times_us = racks([8] * 4, seed=1004)
     collector = collector_of(32)
-    following = Following(collector, FollowedSample(0.5, 0))
+    following = AdaptiveSampler(collector, FollowedSample(0.5, 0))
     first = following.next()
     wanted = frozenset(way for met in first for i, j in met for way in ((i, j), (j, i)))
-    visits = Visits(collector, range(32), first, wanted, PassOptions(2, 2.0), following=following)
+    visits = FurtherRounds(
+        collector, range(32), first, wanted, PassOptions(2, 2.0), following=following
+    )
     meet(collector, first, times_us)
     met = []
     while rounds := visits.more():
@@ -137,7 +139,9 @@ def test_nothing_is_asked_after_the_last_pass(most, asked):
     policy = StoppingPolicy(answer=heard.append)
     wanted = frozenset((i, j) for i in range(8) for j in range(8) if i != j)
     rounds = [[(i, j)] for i, j in sorted(wanted) if i < j]
-    visits = Visits(collector, range(8), rounds, wanted, PassOptions(most, 2.0), policy=policy)
+    visits = FurtherRounds(
+        collector, range(8), rounds, wanted, PassOptions(most, 2.0), policy=policy
+    )
     meet(collector, rounds, times_us)
     while more := visits.more():
         meet(collector, more, times_us)

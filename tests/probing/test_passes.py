@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.measure.probing.passes import Pair, Passes, PassOptions, Seen, arrange_rounds
+from plink.measure.probing.collectors import PassReadings
+from plink.measure.probing.passes import Pair, Passes, PassOptions, arrange_rounds
 from plink.probes.samples import Rounds, Wanted
 from support.pairs import all_pairs
 
@@ -28,9 +29,9 @@ class Network:
         self.met: Counter[Pair] = Counter()
         self.silent: set[int] = set()
 
-    def seen(self) -> Seen:
+    def seen(self) -> PassReadings:
         odd, even = self.halves_us
-        return Seen(self.passes.copy(), (odd.copy(), even.copy()))
+        return PassReadings(self.passes.copy(), (odd.copy(), even.copy()))
 
     def measure(self, wanted: Wanted) -> None:
         for i, j in sorted(wanted):

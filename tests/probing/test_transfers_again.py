@@ -11,7 +11,7 @@ import pytest
 from page.subjects import LINK_GBIT_S, racks, with_rates
 from plink.base.replacing import replace
 from plink.measure.probing import check_transfers
-from plink.measure.probing.check_transfers import TransfersAgain
+from plink.measure.probing.check_transfers import RepeatedTransfers
 from plink.probes.samples import BandwidthReading, PairLoss
 from plink.probes.uplinks.plan import ExchangeTurn, Flow, GroupExchange
 from support.reached import reached_host
@@ -80,7 +80,7 @@ def test_every_transfer_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     steps = Steps()
     hosts = [reached_host(number) for number in NUMBERS]
-    again = TransfersAgain(cluster, hosts, silence_s=1.0, seed=0, progress=steps)
+    again = RepeatedTransfers(cluster, hosts, silence_s=1.0, seed=0, progress=steps)
     assert cluster.bandwidth is not None
     again.links(cluster.bandwidth.gbit_s, 60.0)
     assert cluster.uplinks is not None

@@ -18,18 +18,18 @@ from plink.probes.trace.protocol import (
     TraceLimits,
     Unable,
     opening,
-    parse_said,
+    parse_message,
     start_command,
 )
 from plink.probes.trace.tool import read_worker_program
 
 
 def test_reads_what_workers_say() -> None:
-    assert parse_said("ready", "python3") == Ready()
-    said = parse_said("traced 10.0.0.9 u1=10.0.0.1/11.0 e12=10.0.0.9/0.0", "python3")
+    assert parse_message("ready", "python3") == Ready()
+    said = parse_message("traced 10.0.0.9 u1=10.0.0.1/11.0 e12=10.0.0.9/0.0", "python3")
     answers = (ProbeAnswer(False, 1, "10.0.0.1", 11, 0), ProbeAnswer(True, 12, "10.0.0.9", 0, 0))
     assert said == Traced("10.0.0.9", answers)
-    assert parse_said("traced 10.0.0.9", "python3") == Traced("10.0.0.9", ())
+    assert parse_message("traced 10.0.0.9", "python3") == Traced("10.0.0.9", ())
 
 
 def test_what_a_worker_lacks_is_put_into_words() -> None:
@@ -38,7 +38,7 @@ def test_what_a_worker_lacks_is_put_into_words() -> None:
         ("lacks privilege", "give its py3 the capability CAP_NET_RAW"),
         ("failed \x1b[31mno such address", "cannot trace from its address: \ufffd[31mno such"),
     ):
-        said = parse_said(line, "py3")
+        said = parse_message(line, "py3")
         assert isinstance(said, Unable)
         assert words in said.reason
 
@@ -56,7 +56,7 @@ def test_what_a_worker_lacks_is_put_into_words() -> None:
 )
 def test_refuses_what_no_worker_says(line: str) -> None:
     with pytest.raises(ProtocolError, match="its trace worker"):
-        parse_said(line, "python3")
+        parse_message(line, "python3")
 
 
 words = st.sampled_from(["traced", "10.0.0.9", "u1=10.0.0.1/11.0", "u1=", "ready", "e9", "lacks"])
@@ -65,7 +65,7 @@ words = st.sampled_from(["traced", "10.0.0.9", "u1=10.0.0.1/11.0", "u1=", "ready
 @given(st.text() | st.lists(words | st.text(max_size=5)).map(" ".join))
 def test_any_line_is_understood_or_refused(line: str) -> None:
     try:
-        said = parse_said(line, "python3")
+        said = parse_message(line, "python3")
     except ProtocolError:
         return
     assert isinstance(said, Ready | Unable | Traced)

@@ -158,7 +158,7 @@ class Readings:
 
 
 @dataclass(frozen=True)
-class _Gaps:
+class _SkippedRecord:
     failures: Sequence[Failure]
     notes: Sequence[str]
 
@@ -369,7 +369,9 @@ def _bandwidth(
     )
 
 
-def _gaps(left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], bool]) -> _Gaps:
+def _gaps(
+    left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], bool]
+) -> _SkippedRecord:
     """Return failures for skipped runs of pairs that no other run measured, and notes for the rest.
 
     Wrong results are a failure whatever else was measured.
@@ -382,7 +384,7 @@ def _gaps(left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], boo
             failures.append(Failure(run.hosts[0], reason, run.hosts[1], kind=run.kind))
         else:
             notes.append(f"left out, for it {run.reason}: the {run.what} at {run.place}")
-    return _Gaps(failures, notes)
+    return _SkippedRecord(failures, notes)
 
 
 def _sizes(sizes: Matrix) -> dict[str, int]:

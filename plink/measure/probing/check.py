@@ -21,7 +21,7 @@ from plink.measure.listed import list_again
 from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates
 from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.limits import CHECK_PASSES
-from plink.measure.probing.passes import PassOptions, Visits
+from plink.measure.probing.passes import FurtherRounds, PassOptions
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.resume import find_moved_hosts
 from plink.measure.probing.run import build_job
@@ -195,7 +195,7 @@ def check_reached(
     Raises:
         PlinkError: no pair can be compared.
     """
-    again = _Again(cluster, request, reached, progress)
+    again = _RepeatedRoundTrips(cluster, request, reached, progress)
     judgement = _judge(again, file, partners, request.seed)
     return CheckResult(
         hosts=len(reached.hosts),
@@ -220,7 +220,7 @@ def _list_unchecked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
     return unchecked
 
 
-def _judge(again: _Again, file: Baseline, partners: int, seed: int) -> DriftJudgement:
+def _judge(again: _RepeatedRoundTrips, file: Baseline, partners: int, seed: int) -> DriftJudgement:
     judgement = measure_and_judge(
         file, again.are_reached, again.measure, partners=partners, seed=seed
     )
@@ -232,7 +232,7 @@ def _judge(again: _Again, file: Baseline, partners: int, seed: int) -> DriftJudg
     return judgement
 
 
-class _Again:
+class _RepeatedRoundTrips:
     """Repeated measurement of pairs between a cluster's reached hosts."""
 
     def __init__(
@@ -279,7 +279,7 @@ class _Again:
         rounds = build_disjoint_rounds((index[a], index[b]) for a, b in pairs)
         wanted = collector.missing(rounds)
         self._progress.stage("probing", len(wanted))
-        visits = Visits(
+        visits = FurtherRounds(
             collector,
             self._places,
             rounds,

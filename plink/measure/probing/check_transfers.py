@@ -92,7 +92,7 @@ class _Exchanges:
         """Record that the exchange of this pair is incomplete."""
 
 
-class TransfersAgain:
+class RepeatedTransfers:
     """Repeated transfers between the reached hosts of a cluster.
 
     Args:
@@ -342,7 +342,7 @@ def check_rates(
     """
     if limit_s <= 0.0:
         return RatesResult(not_checked=_list_unchecked(cluster, (), ()))
-    again = TransfersAgain(
+    again = RepeatedTransfers(
         cluster, reached.hosts, silence_s=silence_s, seed=seed, progress=progress
     )
     began = time.monotonic()

@@ -36,7 +36,7 @@ from plink.probes.samples import (
 )
 
 
-class OfPair(Protocol):
+class PairResult(Protocol):
     """Reading or loss that concerns one directed pair of a run's hosts."""
 
     @property
@@ -48,7 +48,7 @@ class OfPair(Protocol):
         """Index of the host that was measured."""
 
 
-Reading = TypeVar("Reading", bound=OfPair)
+Reading = TypeVar("Reading", bound=PairResult)
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ _STANDS_OUT = 2.0
 
 
 @dataclass(frozen=True)
-class Seen:
+class PassReadings:
     """Readings of earlier passes between N hosts.
 
     Args:
@@ -364,11 +364,11 @@ class RttCollector(Collector[RttReading]):
             parts.append(f"{agree} of {self.readings} agree within {precision_percent:g} %")
         return parts
 
-    def read_passes(self) -> Seen:
+    def read_passes(self) -> PassReadings:
         """Return the readings of all passes between the run's hosts, in the run's order."""
         here = np.ix_(self._measured, self._measured)
         odd_us, even_us = self._halves_us
-        return Seen(self._passes[here], (odd_us[here], even_us[here]))
+        return PassReadings(self._passes[here], (odd_us[here], even_us[here]))
 
     def _take(self, pair: tuple[int, int], reading: RttReading) -> None:
         reading_us = reading.rtt_us[self._percentiles[0]]

@@ -21,7 +21,7 @@ from plink.files.measurements import (
     Sample,
     disagreement,
 )
-from plink.measure.probing.collectors import RttCollector, RunRecord, Seen
+from plink.measure.probing.collectors import PassReadings, RttCollector, RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.probes.rounds import count_rounds, find_round, round_robin, sample_rounds
 from plink.probes.samples import Rounds, Wanted
@@ -74,7 +74,7 @@ class Passes:
     """
 
     def __init__(
-        self, before: Seen, pairs: Iterable[Pair], first: Wanted, options: PassOptions
+        self, before: PassReadings, pairs: Iterable[Pair], first: Wanted, options: PassOptions
     ) -> None:
         size = len(before.passes)
         self._options = options
@@ -107,7 +107,7 @@ class Passes:
         further = pairs * max(0, self._options.most - WHOLE_PASSES) * share
         return max(_ALWAYS_ALLOWED, int(further))
 
-    def is_over(self, seen: Seen) -> bool:
+    def is_over(self, seen: PassReadings) -> bool:
         """Return whether no pair may meet again, even if the answer depends on it.
 
         Args:
@@ -120,7 +120,7 @@ class Passes:
         return not may_be_tried_twice and not may.any()
 
     def next(
-        self, seen: Seen, hinges: Collection[Pair] = (), *, is_settled: bool = False
+        self, seen: PassReadings, hinges: Collection[Pair] = (), *, is_settled: bool = False
     ) -> Rounds:
         """Return rounds of the next pass; none if no more are needed.
 
@@ -150,7 +150,7 @@ class Passes:
         pairs = [(int(i), int(j)) for i, j in chosen]
         return arrange_rounds(size, pairs, (self._options.seed, self.number))
 
-    def _disagreement(self, seen: Seen) -> Matrix:
+    def _disagreement(self, seen: PassReadings) -> Matrix:
         """Return how far each pair's passes disagree, (N, N) upper triangle; 0 where they agree."""
         share = disagreement(seen.halves_us)
         share = np.nan_to_num(np.fmax(share, share.T))
@@ -288,7 +288,7 @@ def advise_sampling(hosts: int, sample: Sample | None, example: int) -> list[str
     return [f"{text}, rounds={example} any {fewer:,}"]
 
 
-class Following:
+class AdaptiveSampler:
     """Adaptive sampler of a run: chooses pairs until the groups show or the budget is spent.
 
     Args:
@@ -326,7 +326,7 @@ class Following:
         return np.fmin(least, least.T)
 
 
-class Visits:
+class FurtherRounds:
     """Source of a run's further rounds, pass after pass (`plink.probes.samples.More`).
 
     Args:
@@ -349,7 +349,7 @@ class Visits:
         options: PassOptions,
         *,
         policy: StoppingPolicy = NO_POLICY,
-        following: Following | None = None,
+        following: AdaptiveSampler | None = None,
         on_pass: Callable[[int, int], None] = lambda _number, _directions: None,
     ) -> None:
         self._collector = collector

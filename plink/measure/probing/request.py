@@ -76,7 +76,7 @@ class ProbeRequest:
 
 
 @dataclass(frozen=True)
-class Resumed:
+class ResumedSettings:
     """Settings that a resumed run takes over from the earlier one, named as in `ProbeRequest`."""
 
     options: ToolOptions
@@ -96,7 +96,7 @@ def resume_options(
     interface: str | None = None,
     rounds: int | None = None,
     seed: int | None = None,
-) -> Resumed:
+) -> ResumedSettings:
     """Return the settings that continue an earlier measurement, or those of a new one.
 
     Args:
@@ -111,7 +111,7 @@ def resume_options(
     """
     measuring = TOOLS[tool]
     if earlier is None:
-        return Resumed(measuring.options(**given), network, interface, rounds, seed or 0)
+        return ResumedSettings(measuring.options(**given), network, interface, rounds, seed or 0)
     before = _before(earlier, source, tool)
     if isinstance(before, RttMeasurement):
         given = {"percentile": before.reading, **given}
@@ -125,9 +125,9 @@ def resume_options(
     others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)
     known = before or next((other for other in others if other is not None), None)
     if known is None:
-        return Resumed(chosen, network, interface, rounds, seed or 0)
+        return ResumedSettings(chosen, network, interface, rounds, seed or 0)
     sample = keep_sample(known, rounds, seed, source)
-    return Resumed(
+    return ResumedSettings(
         chosen,
         keep_network(known.options, network, source),
         keep_interface(known.options, interface, source),

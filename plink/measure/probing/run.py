@@ -23,10 +23,10 @@ from plink.measure.probing.collectors import (
 from plink.measure.probing.limits import EXAMPLE_ROUNDS
 from plink.measure.probing.passes import (
     NO_POLICY,
-    Following,
+    AdaptiveSampler,
+    FurtherRounds,
     PassOptions,
     StoppingPolicy,
-    Visits,
     advise_sampling,
     choose_sample,
     list_rounds,
@@ -122,9 +122,9 @@ def measure_pairs(
     following = _build_following(request, collector, sample)
     rounds = list_rounds(listed, present, sample) if following is None else following.next()
     wanted = collector.missing(rounds)
-    visits: Visits | None = None
+    visits: FurtherRounds | None = None
     if isinstance(collector, RttCollector) and isinstance(options, RttOptions):
-        visits = Visits(
+        visits = FurtherRounds(
             collector,
             measured,
             _list_repeated_rounds(request, options, rounds, wanted),
@@ -217,7 +217,7 @@ def build_job(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
     rounds: Rounds,
-    visits: Visits | None,
+    visits: FurtherRounds | None,
 ) -> MeasuringJob[Any]:
     """Build the job for the request's tool; `visits` supplies further rounds."""
     fitting = limit_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
@@ -279,7 +279,7 @@ def _list_requested_rounds(
     listed: Sequence[str],
     names: Sequence[str],
     sample: Sample | None,
-    following: Following | None,
+    following: AdaptiveSampler | None,
     measured: Sequence[int],
 ) -> Rounds:
     """Return the requested rounds of pairs, in indices of the cluster's hosts."""
@@ -303,11 +303,11 @@ def _list_repeated_rounds(
 
 def _build_following(
     request: ProbeRequest, collector: Collector[Any], sample: Sample | None
-) -> Following | None:
+) -> AdaptiveSampler | None:
     if not isinstance(sample, FollowedSample):
         return None
     if not isinstance(collector, RttCollector):
         raise OptionError(
             f"rounds=auto follows round-trip times, which {request.tool} does not measure"
         )
-    return Following(collector, sample)
+    return AdaptiveSampler(collector, sample)

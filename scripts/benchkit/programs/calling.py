@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 
-from plink.probes.calls.agent import Home, derive_keys, serve
+from plink.probes.calls.agent import CallTarget, derive_keys, serve
 
 
 def main() -> None:
@@ -14,7 +14,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     keys = derive_keys(task["secret"].encode())
     for name in task["names"]:
-        home = Home("127.0.0.1", task["port"], keys, name)
+        home = CallTarget("127.0.0.1", task["port"], keys, name)
         threading.Thread(target=serve, args=(home, lambda _: None), daemon=True).start()
     sys.stdin.read()
 
