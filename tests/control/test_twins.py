@@ -172,8 +172,7 @@ def test_twins_do_the_same_whatever_happens(mode: str, spoils: float) -> None:
                 net.step(rank, [rng.choice([Lost("it is gone"), Left(other, "it left")])])
             else:
                 net.deliver(rng, spoils)
-        # A rank of `bitvector` may ask for what it has as late as its next warning.
-        if settings.stall_error_s is not None and not spoils and mode != "bitvector":
+        if settings.stall_error_s is not None and not spoils:
             net.settle(rng, settings.stall_error_s, 8 if mode == "tree" else 60)
             assert [twin.pending for twin in twins] == [[]] * ranks, f"seed {seed}"
         told |= net.failed

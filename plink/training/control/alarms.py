@@ -7,7 +7,11 @@ import math
 
 
 class Alarms:
-    """Alarms for waiting names: after `warning_s`, again after as long, and after `error_s`."""
+    """Alarms for waiting names: after each `warning_s`, and from `error_s` on after each of those.
+
+    An alarm about which the root does nothing, as others seem to have announced the name, is thus
+    given again before long.
+    """
 
     def __init__(self, warning_s: float, error_s: float | None) -> None:
         self._warning_s = warning_s
@@ -36,11 +40,6 @@ class Alarms:
         warned = 0 if now_s is None else math.floor((now_s - since_s) / self._warning_s + 1e-6)
         self._plan(name, since_s, since_s + warned * self._warning_s)
 
-    def restart(self, name: str) -> None:
-        """Give the alarms of a name that waits again, from the first on."""
-        since_s = self._since_s[name]
-        self._plan(name, since_s, since_s)
-
     def remove(self, name: str) -> None:
         """Remove a name."""
         del self._since_s[name]
@@ -67,6 +66,7 @@ class Alarms:
     def _next_s(self, since_s: float, after_s: float) -> float:
         times = math.floor((after_s - since_s) / self._warning_s + 0.5) + 1
         next_s = since_s + times * self._warning_s
-        if self._error_s is not None and after_s < since_s + self._error_s < next_s:
-            next_s = since_s + self._error_s
-        return next_s
+        if self._error_s is None:
+            return next_s
+        is_late = after_s >= since_s + self._error_s
+        return min(next_s, (after_s if is_late else since_s) + self._error_s)

@@ -211,9 +211,6 @@ class Readiness:
         for name in left:
             if name not in self._pending:
                 self._alarms.remove(name)
-            else:
-                # What was told of its waiting was told of all that it shared tensors with.
-                self._alarms.restart(name)
 
     def clear(self) -> None:
         """Clear everything."""

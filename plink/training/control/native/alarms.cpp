@@ -31,11 +31,6 @@ void Alarms::add(const std::string& name, double since_s, std::optional<double> 
     plan(name, since_s, since_s + warned * warning_s_);
 }
 
-void Alarms::restart(const std::string& name) {
-    const double since_s = since_s_.at(name);
-    plan(name, since_s, since_s);
-}
-
 void Alarms::remove(const std::string& name) {
     since_s_.erase(name);
     if (since_s_.empty()) due_ = {};
@@ -63,11 +58,10 @@ void Alarms::plan(const std::string& name, double since_s, double after_s) {
 
 double Alarms::next_s(double since_s, double after_s) const {
     const double times = std::floor((after_s - since_s) / warning_s_ + 0.5) + 1.0;
-    double next = since_s + times * warning_s_;
-    if (error_s_ && after_s < since_s + *error_s_ && since_s + *error_s_ < next) {
-        next = since_s + *error_s_;
-    }
-    return next;
+    const double next = since_s + times * warning_s_;
+    if (!error_s_) return next;
+    const bool is_late = after_s >= since_s + *error_s_;
+    return std::min(next, (is_late ? after_s : since_s) + *error_s_);
 }
 
 }  // namespace plink::control

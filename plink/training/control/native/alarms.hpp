@@ -10,8 +10,9 @@
 
 namespace plink::control {
 
-/// When what has waited long is to be told: for each name that waits after `warning_s`, again after
-/// as long, and after `error_s`.
+/// When what has waited long is to be told: for each name that waits after each `warning_s`, and
+/// from `error_s` on after each of those. An alarm about which the root does nothing, as others seem
+/// to have announced the name, is thus given again before long.
 class Alarms {
   public:
     Alarms(double warning_s, std::optional<double> error_s)
@@ -25,8 +26,6 @@ class Alarms {
     std::optional<double> since_s(const std::string& name) const;
     /// It waits since then; a warning that was due before `now_s` is not given.
     void add(const std::string& name, double since_s, std::optional<double> now_s = {});
-    /// Its alarms are given again, from the first on.
-    void restart(const std::string& name);
     /// It waits no more.
     void remove(const std::string& name);
     void clear();

@@ -180,12 +180,7 @@ void Readiness::say_again(const Pending& pending, const std::unordered_set<std::
         say_unless(gone, {source, versions, pending.first_s});
     }
     for (const std::string& name : left) {
-        // What was told of its waiting was told of all that it shared tensors with.
-        if (pending_.count(name) == 0) {
-            alarms_.remove(name);
-        } else {
-            alarms_.restart(name);
-        }
+        if (pending_.count(name) == 0) alarms_.remove(name);
     }
 }
 
