@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
@@ -18,7 +17,8 @@ from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.structs import encode
-from plink.measure.drift.judge import expect
+from plink.measure.drift.judge import DistanceChange, expect
+from plink.measure.drift.rates import RateChange
 from plink.measure.listed import apply_recorded_way
 from plink.measure.probing.check import (
     CheckResult,
@@ -29,8 +29,8 @@ from plink.measure.probing.check import (
 from plink.measure.probing.check_transfers import RatesResult, summarize_changes
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.model.estimating import estimate_round_trips
-from plink.show.terminal import facts
-from plink.show.terminal.paper import paper
+from plink.show.tables import Column
+from plink.show.terminal.paper import paper, print_facts, print_table
 
 # A common factor as small as that is not worth a word.
 _ALIKE = 0.02
@@ -118,46 +118,39 @@ def _print(source: str, cluster: Cluster, result: CheckResult) -> None:
             console.print(Text(f"the other hosts' links carry {share} of what the file says"))
     if found.changes:
         console.print()
-        console.print(_table(cluster, result))
+        print_table(console, _change_columns(cluster), found.changes)
     if rates is not None and rates.changes:
         console.print()
-        console.print(_rates_table(rates))
+        print_table(console, _RATE_COLUMNS, rates.changes)
     if result.not_checked:
-        console.print()
-        console.print(
-            facts.table([("unchecked", [printable(text) for text in result.not_checked])])
-        )
+        print_facts(console, [("unchecked", result.not_checked)])
 
 
-def _table(cluster: Cluster, result: CheckResult) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="cyan")
-    table.add_column("hosts", overflow="fold")
-    table.add_column("pairs changed", no_wrap=True, justify="right")
-    table.add_column("longer", no_wrap=True, justify="right")
-    table.add_column("shorter", no_wrap=True, justify="right")
-    for change in result.judgement.changes:
-        names = " ".join(cluster.names[host] for host in change.hosts)
-        share = f"{change.changed:,} of {change.pairs:,}"
-        longer = _times(change.longer, change.longer_factor)
-        table.add_row(
-            Text(printable(names)), share, longer, _times(change.shorter, change.shorter_factor)
-        )
-    return table
+def _change_columns(cluster: Cluster) -> list[Column[DistanceChange]]:
+    return [
+        Column(
+            "hosts",
+            lambda change: " ".join(cluster.names[host] for host in change.hosts),
+            is_text=True,
+        ),
+        Column("pairs changed", lambda change: f"{change.changed:,} of {change.pairs:,}"),
+        Column("longer", lambda change: _times(change.longer, change.longer_factor)),
+        Column("shorter", lambda change: _times(change.shorter, change.shorter_factor)),
+    ]
 
 
-def _rates_table(rates: RatesResult) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="cyan")
-    table.add_column("link", overflow="fold")
-    for title in ("in the file", "now"):
-        table.add_column(title, no_wrap=True, justify="right")
-    for change in rates.changes:
-        whose = f"uplink of {change.name}" if change.is_uplink else change.name
-        table.add_row(
-            Text(printable(f"{whose} {'sends' if change.sends else 'receives'}")),
-            bandwidth_text(change.file_gbit_s),
-            bandwidth_text(change.now_gbit_s),
-        )
-    return table
+_RATE_COLUMNS: tuple[Column[RateChange], ...] = (
+    Column(
+        "link",
+        lambda change: (
+            f"{'uplink of ' if change.is_uplink else ''}{change.name} "
+            f"{'sends' if change.sends else 'receives'}"
+        ),
+        is_text=True,
+    ),
+    Column("in the file", lambda change: bandwidth_text(change.file_gbit_s)),
+    Column("now", lambda change: bandwidth_text(change.now_gbit_s)),
+)
 
 
 def _times(pairs: int, factor: float | None) -> str:

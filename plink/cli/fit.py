@@ -77,8 +77,8 @@ def command(
     from plink.files import cluster, document  # noqa: PLC0415
     from plink.files.structs import encode  # noqa: PLC0415
     from plink.measure.listed import apply_recorded_way  # noqa: PLC0415
-    from plink.show.terminal.clients import print_fit  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.predictions import print_fit  # noqa: PLC0415
 
     way = take_way(others)
     written = cluster_name if output is None else output

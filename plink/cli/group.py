@@ -189,9 +189,8 @@ def _print(
     from rich.console import Console  # noqa: PLC0415
 
     from plink.model.network import USUAL_LINK_GBIT_S, capacity  # noqa: PLC0415
-    from plink.show.terminal.groups import (  # noqa: PLC0415
+    from plink.show.groups import (  # noqa: PLC0415
         group_lines,
-        grouping_lines,
         groups_to_json,
         judgement_lines,
     )
@@ -204,8 +203,6 @@ def _print(
     screen = Console(stderr=to_stderr)
     # Into a file or a pipe a group is a line.
     lines = group_lines(cluster, known, screen.width if screen.is_terminal else None)
-    if not lines and cluster.grouping is not None:
-        lines = grouping_lines(cluster, cluster.grouping)
     for line in (*lines, *(judgement_lines(judgement) if judgement is not None else ())):
         click.echo(line, err=to_stderr)
     return known.assumptions

@@ -100,10 +100,7 @@ def command(
     """
     from plink.hub.bounds import Training  # noqa: PLC0415  as of all verbs
     from plink.hub.racks import Racks  # noqa: PLC0415
-    from plink.show.terminal.hub_bounds import (  # noqa: PLC0415
-        compute_bounds,
-        print_bounds,
-    )
+    from plink.show.terminal.hub import compute_bounds, print_bounds  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     network, size_bytes = _model(model)

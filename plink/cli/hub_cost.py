@@ -84,7 +84,7 @@ def command(
     Table 6.3, which contradicts its own prices.
     """
     from plink.hub.cost import Costs, Deployment, contradiction, costs  # noqa: PLC0415  as of all verbs
-    from plink.show.terminal.hub_cost import print_costs  # noqa: PLC0415
+    from plink.show.terminal.hub import print_costs  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
 
     deployment = Deployment(gpus, switch_ports, server_ports, throughput)

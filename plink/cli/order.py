@@ -26,8 +26,9 @@ with lazy_imports():
     from plink.files import document
     from plink.files import order as order_file
     from plink.optimize.orders import slots
-    from plink.show.terminal import algorithms, limiting, outliers, paper
+    from plink.show import findings
     from plink.show.terminal import order as order_page
+    from plink.show.terminal import paper, predictions
     from plink.simulate import trace_algorithm
     from plink.simulate.traces import files as trace_files
     from plink.solvers.limits import deadline as deadlines
@@ -92,7 +93,7 @@ def _on_format(context: click.Context, _: click.Parameter, name: str | None) -> 
 
 def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
     if is_asked and not context.resilient_parsing:
-        algorithms.print_algorithms()
+        predictions.print_algorithms()
         context.exit()
 
 
@@ -245,8 +246,9 @@ def _print(order: order_verb.Order, file: str, *, as_json: bool, to_stderr: bool
     screen = console() if to_stderr else paper.paper(None).console
     order_page.print_order(screen, order)
     if order.limiting is not None:
-        lines = limiting.limiting_lines(order.limiting, order, document.argument(file))
-        outliers.print_outliers(screen, lines)
+        source = document.argument(file)
+        lines = [each.line for each in findings.limiting_findings(order.limiting, order, source)]
+        paper.print_facts(screen, [("outliers", lines)] if lines else [])
 
 
 def _explain(format_name: str, output: str, order: order_verb.Order) -> None:

@@ -99,8 +99,8 @@ def command(
     from plink.files.plan import Plan as AnyPlan  # noqa: PLC0415
     from plink.optimize.plans.forecasting import forecast_plan  # noqa: PLC0415
     from plink.optimize.prediction import forecast  # noqa: PLC0415
-    from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.predictions import print_forecast  # noqa: PLC0415
 
     cluster, order = _read(file, cluster_name, network_name)
     cluster = replace(cluster, uses_readings=distances == "readings")
@@ -142,8 +142,8 @@ def command(
 
 
 def _tell_of_plan(found: PlanForecast, as_json: bool) -> None:
-    from plink.show.terminal.collectives import print_plan_forecast  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
+    from plink.show.terminal.predictions import print_plan_forecast  # noqa: PLC0415
 
     for assumption in found.assumptions:
         note(assumption)

@@ -18,7 +18,7 @@ from plink.files.structs import encode
 from plink.measure.probing.run import ProbeResult
 from plink.measure.probing.tools import DEFAULT_TOOL, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
-from plink.show.terminal.bandwidth import uplink_lines
+from plink.show.facts import uplink_lines
 
 
 def resume_command(tool: str, output: str) -> str:

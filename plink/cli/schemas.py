@@ -31,7 +31,7 @@ from plink.schemas import (
     timeline,
 )
 from plink.schemas.parts import Schema
-from plink.show.terminal.hub_bounds import FoundBounds
+from plink.show.terminal.hub import FoundBounds
 from plink.show.terminal.plan import PlannedOutput
 from plink.simulate.simulation import Simulation
 

@@ -72,13 +72,9 @@ def _show_cluster(
 ) -> None:
     from plink.files import cluster  # noqa: PLC0415
     from plink.files.measurements import readings_at  # noqa: PLC0415
-    from plink.files.structs import encode  # noqa: PLC0415
-    from plink.model.outliers import outliers  # noqa: PLC0415
-    from plink.show.terminal.bandwidth import bandwidth_to_json  # noqa: PLC0415
-    from plink.show.terminal.page import print_cluster  # noqa: PLC0415
+    from plink.show.summary import cluster_to_json, summarise  # noqa: PLC0415
+    from plink.show.terminal.cluster import print_cluster  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.routes import routes_to_json  # noqa: PLC0415
-    from plink.show.terminal.summary import summarise, to_json  # noqa: PLC0415
 
     found = cluster.decode_cluster(data, source)
     summary = None
@@ -86,12 +82,7 @@ def _show_cluster(
         chosen, _ = readings_at(found.rtt, percentile, source)
         summary = summarise(found.names, found.rtt, chosen)
     if as_json:
-        _print_json(
-            to_json(found, summary)
-            | {"outliers": encode(outliers(found))}
-            | bandwidth_to_json(found)
-            | routes_to_json(found)
-        )
+        _print_json(cluster_to_json(found, summary))
     else:
         print_cluster(paper(width), source, found, summary)
 
@@ -99,9 +90,8 @@ def _show_cluster(
 def _show_order(data: Mapping[str, Any], source: str, width: int | None, as_json: bool) -> None:
     from plink.files import order as order_file  # noqa: PLC0415
     from plink.optimize.orders.quality import doubt  # noqa: PLC0415
-    from plink.show.terminal.order import print_order  # noqa: PLC0415
+    from plink.show.terminal.order import print_order, print_ranks  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.ranks import print_ranks  # noqa: PLC0415
 
     found = order_file.decode_order(data, source)
     if as_json:
@@ -145,18 +135,20 @@ def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -
     from plink.autotune.log import records  # noqa: PLC0415
     from plink.autotune.log.history import history_of  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.tuned import print_tuned_page, tuned_to_json  # noqa: PLC0415
+    from plink.show.terminal.runs import print_tuned  # noqa: PLC0415
+    from plink.show.tuned import tuned_to_json  # noqa: PLC0415
 
     run = history_of([records.parse(content, source)], with_replay=False)
     if as_json:
         _print_json(tuned_to_json(run))
     else:
-        print_tuned_page(paper(width).console, run, source)
+        print_tuned(paper(width).console, run, source)
 
 
 def _show_timeline(content: bytes, source: str, width: int | None, as_json: bool) -> None:
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.timeline import print_timeline, timeline_to_json  # noqa: PLC0415
+    from plink.show.terminal.runs import print_timeline  # noqa: PLC0415
+    from plink.show.timelines import timeline_to_json  # noqa: PLC0415
     from plink.training.timeline.merging import merge_ranks  # noqa: PLC0415
     from plink.training.timeline.reading import read_ranks  # noqa: PLC0415
     from plink.training.timeline.summary import summary_of  # noqa: PLC0415

@@ -30,7 +30,8 @@ def command(files: tuple[str, ...], output: str | None, width: int | None, as_js
     # numpy would slow `--help`.
     from plink.files import document  # noqa: PLC0415
     from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.timeline import print_timeline, timeline_to_json  # noqa: PLC0415
+    from plink.show.terminal.runs import print_timeline  # noqa: PLC0415
+    from plink.show.timelines import timeline_to_json  # noqa: PLC0415
     from plink.training.timeline.merging import merge_ranks  # noqa: PLC0415
     from plink.training.timeline.one_trace import one_trace  # noqa: PLC0415
     from plink.training.timeline.reading import read_ranks  # noqa: PLC0415

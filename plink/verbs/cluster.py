@@ -182,10 +182,10 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
     def __str__(self) -> str:
         """Return the text that `plink show` prints."""
         # Who prints nothing does without.
-        from plink.show.terminal.page import print_cluster  # noqa: PLC0415
+        from plink.show.scale import SHADES  # noqa: PLC0415
+        from plink.show.summary import summarise  # noqa: PLC0415
+        from plink.show.terminal.cluster import print_cluster  # noqa: PLC0415
         from plink.show.terminal.paper import Paper  # noqa: PLC0415
-        from plink.show.terminal.scale import SHADES  # noqa: PLC0415
-        from plink.show.terminal.summary import summarise  # noqa: PLC0415
 
         rtt = self.rtt
         summary = None if rtt is None else summarise(self.names, rtt, rtt.reading)

@@ -84,10 +84,9 @@ class Groups(Sequence[Group]):
     def __str__(self) -> str:
         """Return the text that `plink group` prints."""
         from plink.model.network import capacity  # noqa: PLC0415  who prints nothing does without
-        from plink.show.terminal.groups import group_lines, grouping_lines  # noqa: PLC0415
+        from plink.show.groups import group_lines  # noqa: PLC0415
 
-        lines = group_lines(self.cluster, capacity(self.cluster, self.cluster.groups))
-        return "\n".join(lines or grouping_lines(self.cluster, self.grouping))
+        return "\n".join(group_lines(self.cluster, capacity(self.cluster, self.cluster.groups)))
 
 
 def group(

@@ -81,7 +81,7 @@ class Prediction(_Rows[PredictionRow]):
 
     def __str__(self) -> str:
         """Return the text that `plink predict` prints."""
-        from plink.show.terminal.algorithms import print_forecast  # noqa: PLC0415  if at all
+        from plink.show.terminal.predictions import print_forecast  # noqa: PLC0415  if at all
 
         return page(lambda console: print_forecast(console, self.forecast, None))
 
@@ -117,7 +117,7 @@ class PlanPrediction(_Rows[CollectiveRow]):
 
     def __str__(self) -> str:
         """Return the text that `plink predict` prints."""
-        from plink.show.terminal.collectives import print_plan_forecast  # noqa: PLC0415  if at all
+        from plink.show.terminal.predictions import print_plan_forecast  # noqa: PLC0415  if at all
 
         return page(lambda console: print_plan_forecast(console, self.forecast))
 

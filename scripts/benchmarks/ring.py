@@ -25,7 +25,7 @@ from plink.measure.importing.source import import_matrix
 from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.show.terminal.order import unproven_reason
+from plink.show.orders import unproven_reason
 from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.search import Solution

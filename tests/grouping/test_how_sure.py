@@ -11,7 +11,7 @@ from plink.base.replacing import replace
 from plink.files.groups import DoubtfulHost
 from plink.optimize.groups.certainty import more_passes, stop_when_groups_are_certain
 from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
-from plink.show.terminal.groups import group_lines
+from plink.show.groups import group_lines
 from plink.solvers.groups.levels import SURE
 
 

@@ -15,7 +15,8 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Uplink, UplinkMeasurement
 from plink.files.hosts import Group, Host
 from plink.files.measurements import BandwidthMeasurement, Failure
-from plink.show.terminal.bandwidth import oversubscription, uplink_lines
+from plink.show.facts import uplink_lines
+from plink.show.summary import oversubscription
 from support.plink_command import plink_here
 
 NAN = float("nan")

@@ -22,7 +22,7 @@ from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
 from plink.show.page.report import build_sections
 from plink.show.page.ring import rings
-from plink.show.terminal.scale import scale_for
+from plink.show.scale import scale_for
 
 SIZES = [3, 5, 4]
 

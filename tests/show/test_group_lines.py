@@ -9,7 +9,7 @@ import pytest
 from page.subjects import racks
 from plink.cli import run
 from plink.files import cluster
-from plink.show.terminal.groups import hanging
+from plink.show.groups import wrap_line
 
 NAMES = [f"gpu-worker-eu-west-1a-{host:04d}" for host in range(16)]
 
@@ -38,6 +38,6 @@ def test_members_of_a_group_stand_under_each_other(
 
 def test_words_are_never_broken_and_a_narrow_terminal_indents_less() -> None:
     line = "g1  " + " ".join(NAMES[:3])
-    assert hanging(line, None, 4) == [line]
-    assert hanging(line, 60, 50) == [f"g1  {NAMES[0]} {NAMES[1]}", f"    {NAMES[2]}"]
-    assert [part.split()[-1] for part in hanging(line, 10, 4)][-3:] == NAMES[:3]
+    assert wrap_line(line, None, 4) == [line]
+    assert wrap_line(line, 60, 50) == [f"g1  {NAMES[0]} {NAMES[1]}", f"    {NAMES[2]}"]
+    assert [part.split()[-1] for part in wrap_line(line, 10, 4)][-3:] == NAMES[:3]

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
+from plink.show.scale import SHADES, Scale, colour, scale_for, shade
 from plink.show.terminal.heatmap import Picture, draw, legend
-from plink.show.terminal.scale import SHADES, Scale, colour, scale_for, shade
 from show.racks import FAR_US, NEAR_US, racks
 
 SCALE = Scale(NEAR_US, FAR_US)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from plink.show.terminal.modes import find_modes, histogram_line
+from plink.show.modes import find_modes, histogram_line
 
 # Places in µs and shares of the modes: one rack, racks, rows, and near neighbours.
 TRUTHS = [

@@ -9,10 +9,10 @@ from rich.console import Console
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, Unreachable
 from plink.files.hosts import Host
-from plink.show.terminal.page import print_cluster
+from plink.show.scale import SHADES
+from plink.show.summary import summarise
+from plink.show.terminal.cluster import print_cluster
 from plink.show.terminal.paper import Paper
-from plink.show.terminal.scale import SHADES
-from plink.show.terminal.summary import summarise
 from show.racks import Racks, racks
 
 

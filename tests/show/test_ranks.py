@@ -9,9 +9,10 @@ from plink.files.hosts import Host
 from plink.files.order import Order, TimeCost
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
+from plink.show.orders import rank_labels
+from plink.show.scale import SHADES
+from plink.show.terminal.order import print_ranks
 from plink.show.terminal.paper import Paper
-from plink.show.terminal.ranks import print_ranks, rank_labels
-from plink.show.terminal.scale import SHADES
 from show.racks import racks
 
 TEMPLATE = find_order(racks(1, 3).cluster, OrderRequest(seed=1, time_limit_s=0.1))

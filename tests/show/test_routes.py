@@ -12,7 +12,8 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.measurements import NO_ROUTE, Failure, RouteMeasurement
-from plink.show.terminal.routes import route_facts, routes_to_json, summarise_routes
+from plink.show.facts import route_facts
+from plink.show.summary import cluster_to_json, summarise_routes
 from support.plink_command import plink_here
 
 NAMES = ["a", "b", "c", "d"]
@@ -68,7 +69,7 @@ def test_nothing_was_measured() -> None:
     assert said["hops"][1:] == ["0 of 12 directions measured"]
     assert said["routes"] == ["0 routes"]
     assert route_facts(replace(found, routes=None)) == []
-    assert routes_to_json(replace(found, routes=None)) == {}
+    assert "routes" not in cluster_to_json(replace(found, routes=None), None)
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])

@@ -7,7 +7,7 @@ import pytest
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
-from plink.show.terminal.summary import summarise, to_json
+from plink.show.summary import cluster_to_json, summarise
 from show.racks import racks
 
 
@@ -105,14 +105,14 @@ def test_without_a_measured_pair(count: int, hosts: int, missing: float) -> None
 def test_the_json_is_json() -> None:
     made = racks(2, 2, missing=0.2, lossy=0.5)
     summary = summarise(made.cluster.names, made.rtt, 10.0)
-    data = json.loads(json.dumps(to_json(made.cluster, summary), allow_nan=False))
+    data = json.loads(json.dumps(cluster_to_json(made.cluster, summary), allow_nan=False))
     assert data["of"] == "plink.cluster"
     assert data["percentile"] == "p10"
     assert data["unreachable"] == [{"source": "gone", "reason": "connection refused", "slots": 1}]
     assert data["measured"] == summary.measured
     assert len(data["failures"]) == data["pairs"] - data["measured"]
-    bare = to_json(Cluster([Host("a", "a")]), None)
-    assert bare == {"of": "plink.cluster", "hosts": ["a"], "unreachable": []}
+    bare = cluster_to_json(Cluster([Host("a", "a")]), None)
+    assert bare == {"of": "plink.cluster", "hosts": ["a"], "unreachable": [], "outliers": []}
 
 
 @pytest.mark.parametrize(
@@ -132,5 +132,5 @@ def test_the_json_says_which_sample_it_is(
     made = racks(2, 2)
     rtt = replace(made.rtt, options=options)
     summary = summarise(made.cluster.names, rtt, 10.0)
-    data = json.loads(json.dumps(to_json(replace(made.cluster, rtt=rtt), summary)))
+    data = json.loads(json.dumps(cluster_to_json(replace(made.cluster, rtt=rtt), summary)))
     assert data["sample"] == sample

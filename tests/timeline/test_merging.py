@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.show.terminal.timeline import latest_text
+from plink.show.timelines import latest_text
 from plink.training.timeline.iterations import typical
 from plink.training.timeline.merging import Timeline, merge_ranks
 from plink.training.timeline.one_trace import one_trace

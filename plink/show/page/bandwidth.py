@@ -24,7 +24,7 @@ from plink.show.page.parts import (
     Section,
 )
 from plink.show.page.subject import Subject
-from plink.show.terminal.scale import colour
+from plink.show.scale import colour
 
 # Rates of links that are alike differ by a few percent; a scale narrower than this would make
 # structure of their noise.

@@ -6,6 +6,7 @@ from plink.base.size import format_size
 from plink.base.text import format_count, range_text, rtt_text, share_text
 from plink.files.order import Order
 from plink.optimize.orders.quality import confirmation, doubt
+from plink.show.orders import OURS, RANDOM, costs_us, gap_text, has_bound, hosts_text, purpose_text
 from plink.show.page.parts import (
     MUTED,
     NO_GROUP_COLOUR,
@@ -17,16 +18,7 @@ from plink.show.page.parts import (
     Section,
 )
 from plink.show.page.subject import NamedOrder, Subject
-from plink.show.terminal.order import (
-    has_bound,
-    hosts_text,
-    no_cheaper,
-    savings_text,
-    unproven_reason,
-    what_for,
-)
-
-OURS = "plink's order"
+from plink.show.tables import capitalise
 
 
 def costs_section(subject: Subject) -> Section | None:
@@ -37,7 +29,7 @@ def costs_section(subject: Subject) -> Section | None:
         parts.append(Paragraph(_cost_sentence(named)))
         doubtful = doubt(named.order)
         if doubtful is not None:
-            parts.append(Paragraph(f"{doubtful[:1].upper()}{doubtful[1:]}.", is_note=True))
+            parts.append(Paragraph(capitalise(doubtful), is_note=True))
         parts.append(cost_bars(named))
     return Section("orders", "Orders", parts) if parts else None
 
@@ -45,13 +37,12 @@ def costs_section(subject: Subject) -> Section | None:
 def cost_bars(named: NamedOrder) -> Bars:
     """Return a bar chart of the costs of one order."""
     order = named.order
+    colours = (NO_GROUP_COLOUR, NO_GROUP_COLOUR, WITHIN, MUTED)
     rows = [
-        ("given order", order.cost.listed_us, NO_GROUP_COLOUR),
-        ("random order (median)", order.cost.random_us, NO_GROUP_COLOUR),
-        (OURS, order.cost.cost_us, WITHIN),
+        ("random order (median)" if label == RANDOM else label, cost_us, colour)
+        for (label, cost_us), colour in zip(costs_us(order), colours, strict=True)
+        if cost_us is not None
     ]
-    if has_bound(order):
-        rows.append(("lower bound", order.cost.lower_bound_us, MUTED))
     most_us = max(*(cost_us for _, cost_us, _ in rows), order.most_us or 0.0) or 1.0
     bars = [
         (
@@ -85,15 +76,13 @@ def _cost_sentence(named: NamedOrder) -> str:
         else "a sum of latencies, not a time"
     )
     of_cost = "" if order.cost.range_us else f" of its {order.cost_name}"
-    saved = f"{savings_text(order)}{of_cost} could still be saved"
-    gap = saved if order.gap else no_cheaper(order)
-    gap = unproven_reason(order) or (gap if has_bound(order) else "no lower bound is known")
+    gap = gap_text(order, of_cost)
     share = f"the same {order.cost_name} as any"
     if order.cost.random_us:
         of_random = share_text(order.cost.cost_us / order.cost.random_us)
         share = f"{of_random} of a random order's {order.cost_name}"
     return (
-        f"{named.source}: {what_for(order)} on {hosts_text(order)}; "
+        f"{named.source}: {purpose_text(order)} on {hosts_text(order)}; "
         f"the {order.cost_name} is {cost}. "
         f"plink's order has {share}{_between(order)}; {gap}. Gain found again on other "
         f"readings: {confirmation(order)}."

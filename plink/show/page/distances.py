@@ -13,7 +13,7 @@ from plink.show.page.matrix import LEGEND_TICKS, STOPS, log_stops, matrix_figure
 from plink.show.page.matrix_table import matrix_table
 from plink.show.page.parts import Figure, Paragraph, Section
 from plink.show.page.subject import Subject
-from plink.show.terminal.scale import Scale, colour, scale_for
+from plink.show.scale import Scale, colour, scale_for
 
 
 def distances_section(subject: Subject) -> Section | None:

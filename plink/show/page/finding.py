@@ -11,10 +11,11 @@ from plink.files.cluster import Cluster
 from plink.model.outliers import Outlier, by_host
 from plink.optimize.leaving_out import limiting
 from plink.optimize.orders.quality import doubt
+from plink.show.findings import gain_findings
+from plink.show.orders import purpose_text
 from plink.show.page.subject import NamedOrder, Subject
-from plink.show.terminal.bandwidth import oversubscription
-from plink.show.terminal.limiting import gain_lines
-from plink.show.terminal.order import what_for
+from plink.show.summary import oversubscription
+from plink.show.tables import capitalise
 
 _MOST_NAMED = 3
 # Groups whose hosts can send so many times what their uplink carries.
@@ -78,8 +79,8 @@ def _gain(subject: Subject) -> Iterator[str]:
         return
     order = subject.orders[0].order
     found = limiting(subject.cluster, order)
-    for line in gain_lines(found, order, subject.source or "")[:1]:
-        yield f"{line[0].upper()}{line[1:]}."
+    for each in gain_findings(found, order, subject.source or "")[:1]:
+        yield capitalise(each.text)
 
 
 def _slow(slow: Sequence[Outlier]) -> str:
@@ -102,13 +103,13 @@ def _order(named: NamedOrder) -> str | None:
         return None
     if doubt(order) is not None:
         return (
-            f"For {what_for(order)} the order of ranks makes no difference that can be relied on: "
-            "any order will do."
+            f"For {purpose_text(order)} the order of ranks makes no difference that can be relied "
+            "on: any order will do."
         )
     share = share_text(order.cost.cost_us / order.cost.random_us)
     measure = "latency score" if order.is_score else "predicted cost"
     return (
-        f"{named.source} has {share} of a random order's {measure} for {what_for(order)}: "
+        f"{named.source} has {share} of a random order's {measure} for {purpose_text(order)}: "
         "start the job in that order."
     )
 

@@ -13,6 +13,7 @@ from plink.base.text import rtt_text
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
 from plink.model.network import capacity
+from plink.show.groups import SHOWN, group_columns, grouping_lines, method_lines
 from plink.show.page.parts import (
     LINE,
     MUTED,
@@ -29,7 +30,7 @@ from plink.show.page.parts import (
     round_to_digits,
 )
 from plink.show.page.subject import Subject
-from plink.show.terminal.groups import GROUP_HEADER, SHOWN, group_rows, grouping_lines, method_lines
+from plink.show.tables import capitalise, cells, headings, number_columns
 
 _LEAST_HOSTS = 3
 # More joints than this are thinner than a screen's dots; the lowest are left out.
@@ -63,25 +64,20 @@ def _groups(cluster: Cluster) -> list[Part]:
                 else "No groups are known yet; plink group finds them."
             )
         ]
+    columns = group_columns(cluster, capacity(cluster, cluster.groups))
+    rows = cells(columns[:-1], cluster.groups)
     parts: list[Part] = [
         Table(
             "Groups, and how far their hosts are from each other and from the nearest other group",
-            GROUP_HEADER,
-            [
-                (*row[:-1], Names(group.hosts))
-                for row, group in zip(
-                    group_rows(cluster, capacity(cluster, cluster.groups)),
-                    cluster.groups,
-                    strict=True,
-                )
-            ],
-            numbers=range(1, len(GROUP_HEADER) - 1),
+            headings(columns),
+            [(*row, Names(group.hosts)) for row, group in zip(rows, cluster.groups, strict=True)],
+            number_columns(columns),
         )
     ]
     grouping = cluster.grouping
     if grouping is not None:
-        parts += [Paragraph(_sentence(line)) for line in grouping_lines(cluster, grouping)]
-        parts += [Paragraph(_sentence(note), is_note=True) for note in grouping.notes]
+        parts += [Paragraph(capitalise(line)) for line in grouping_lines(cluster, grouping)]
+        parts += [Paragraph(capitalise(note), is_note=True) for note in grouping.notes]
         for title, hosts in (
             ("Hosts that may belong elsewhere", [each.host for each in grouping.doubtful]),
             ("Hosts that fit nowhere", grouping.alone),
@@ -93,14 +89,10 @@ def _groups(cluster: Cluster) -> list[Part]:
                     Table(title, ("how many", "which"), [(f"{len(hosts):,}", Names(hosts))])
                 )
         details: list[Part] = [
-            Paragraph(_sentence(line)) for line in method_lines(cluster, grouping)
+            Paragraph(capitalise(line)) for line in method_lines(cluster, grouping)
         ]
         parts.append(Folded("How the groups were found", details))
     return parts
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 @dataclass

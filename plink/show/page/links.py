@@ -11,7 +11,7 @@ from plink.files.groups import Uplink
 from plink.model.network import Capacity
 from plink.show.page.parts import BETWEEN, NO_GROUP_COLOUR, WITHIN, Bar, Bars, Folded, Part
 from plink.show.page.subject import Subject
-from plink.show.terminal.bandwidth import oversubscription
+from plink.show.summary import oversubscription
 
 _FEW = 16
 _SLOWEST = 8

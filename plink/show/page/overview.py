@@ -10,13 +10,13 @@ from plink import __version__
 from plink.base.text import bandwidth_text, format_count, range_text, rtt_text, share_text
 from plink.files.groups import Uplink
 from plink.files.measurements import BandwidthMeasurement, Measurement, percentile_name
+from plink.show.facts import how_measured
+from plink.show.findings import next_steps
+from plink.show.orders import has_bound, purpose_text
 from plink.show.page.finding import finding
 from plink.show.page.parts import NextSteps, Paragraph, Part, Section, Table
 from plink.show.page.subject import NamedOrder, Subject
-from plink.show.terminal.bandwidth import oversubscription
-from plink.show.terminal.facts import how
-from plink.show.terminal.next_steps import next_steps
-from plink.show.terminal.order import has_bound, what_for
+from plink.show.summary import oversubscription
 
 
 def overview_section(subject: Subject) -> Section:
@@ -39,7 +39,7 @@ def next_section(subject: Subject) -> Section:
         [(named.source, named.order) for named in subject.orders],
     )
     parts: list[Part] = [
-        NextSteps([(step.why, step.command) for step in steps]),
+        NextSteps([(step.text, step.command) for step in steps]),
         Paragraph("Run these in the folder that holds the files; the page does not say which."),
     ]
     if not steps:
@@ -59,7 +59,7 @@ def origin_section(subject: Subject) -> Section:
             ("uplinks", cluster.uplinks),
             ("routes", cluster.routes),
         )
-        rows += [(title, how(found)) for title, found in measurements if found is not None]
+        rows += [(title, how_measured(found)) for title, found in measurements if found is not None]
     rows += [
         (
             "order",
@@ -130,7 +130,7 @@ def _gain_sentence(named: NamedOrder) -> str:
         bound = (
             f"{bound}; the {order.cost_name} is {range_text(limits_us.low_us, limits_us.high_us)}"
         )
-    return f"{named.source}: {what_for(order)}, {cost} of a random order's {measure}, {bound}"
+    return f"{named.source}: {purpose_text(order)}, {cost} of a random order's {measure}, {bound}"
 
 
 def _found_by(named: NamedOrder) -> str:

@@ -4,12 +4,13 @@ Groups have both a colour and a symbol of their own, so that no reader depends o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from plink.base.text import printable
+from plink.show.tables import Fact
 
 # A colour of the page's theme, light or dark, which the page fills in when it draws.
 INK = "var(--ink)"
@@ -63,6 +64,11 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     numbers: Sequence[int] = ()
     is_grid: bool = False
+
+
+def facts_table(caption: str, facts: Iterable[Fact], heading: str = "found") -> Table:
+    """Return facts as a table; the lines of one fact stand side by side."""
+    return Table(caption, ("what", heading), [(label, "; ".join(lines)) for label, lines in facts])
 
 
 @dataclass(frozen=True)

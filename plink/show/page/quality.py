@@ -11,6 +11,7 @@ import numpy.typing as npt
 from plink.base.text import share_text
 from plink.files.measurements import RttMeasurement, percentile_name
 from plink.probes.echo.readings import DISTURBED
+from plink.show.facts import failure_facts, note_facts, rtt_facts
 from plink.show.page.parts import (
     BETWEEN,
     LINE,
@@ -19,12 +20,12 @@ from plink.show.page.parts import (
     Paragraph,
     Part,
     Section,
-    Table,
+    facts_table,
     round_to_digits,
 )
 from plink.show.page.subject import Subject
-from plink.show.terminal.facts import facts, failures, notes
-from plink.show.terminal.summary import summarise
+from plink.show.summary import summarise
+from plink.show.tables import Fact, capitalise
 
 Vector = npt.NDArray[np.float64]
 
@@ -43,17 +44,15 @@ def quality_section(subject: Subject) -> Section | None:
         return None
     rtt = cluster.rtt
     summary = summarise(cluster.names, rtt, rtt.reading)
-    rows = [
-        *((label, "; ".join(lines)) for label, lines in facts(summary)),
-        *((label, "; ".join(lines)) for label, lines in failures("failed", rtt.failures)),
-        *((label, "; ".join(lines)) for label, lines in failures("no answer", cluster.unreachable)),
-        *_disturbance(rtt),
+    facts = [
+        *rtt_facts(summary),
+        *failure_facts("failed", rtt.failures),
+        *failure_facts("no answer", cluster.unreachable),
+        *_disturbance_facts(rtt),
     ]
-    parts: list[Part] = [Table("The measurement in numbers", ("what", "found"), rows)]
+    parts: list[Part] = [facts_table("The measurement in numbers", facts)]
     parts += [
-        Paragraph(f"{line[:1].upper()}{line[1:]}.", is_note=True)
-        for _, lines in notes(rtt)
-        for line in lines
+        Paragraph(capitalise(line), is_note=True) for _, lines in note_facts(rtt) for line in lines
     ]
     curves = spreads(rtt)
     if curves:
@@ -229,16 +228,10 @@ def _percent(value: Any) -> float | None:
     return None if np.isnan(value) else round_to_digits(100.0 * float(value))
 
 
-def _disturbance(rtt: RttMeasurement) -> list[tuple[str, str]]:
+def _disturbance_facts(rtt: RttMeasurement) -> list[Fact]:
     if rtt.disturbance is None or not np.isfinite(rtt.disturbance).any():
         return []
     known = rtt.disturbance[np.isfinite(rtt.disturbance)]
     disturbed = int((known >= DISTURBED).sum())
-    return [
-        (
-            "disturbed",
-            f"{disturbed:,} of {known.size:,} directions by other work on their hosts"
-            if disturbed
-            else "none",
-        )
-    ]
+    text = f"{disturbed:,} of {known.size:,} directions by other work on their hosts"
+    return [("disturbed", [text if disturbed else "none"])]

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plink import __version__
-from plink.show.page.parts import Paragraph, Part, Section, Table
+from plink.show.page.parts import Paragraph, Part, Section, Table, facts_table
 from plink.show.page.timeline_figure import iteration_figure
-from plink.show.terminal.timeline import (
+from plink.show.tables import Fact, capitalise, cells, headings, number_columns
+from plink.show.timelines import (
     NAME_COLUMNS,
-    RANK_COLUMNS,
     latest_text,
-    name_rows,
     pending_text,
-    rank_rows,
+    rank_columns,
     timeline_facts,
 )
 from plink.training.timeline.iterations import typical
@@ -32,10 +31,9 @@ def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Sectio
         sources: the names of their files.
     """
     summary = summary_of(timeline)
-    latest = latest_text(timeline, summary)
     overview: list[Part] = [
-        Paragraph(f"{latest[0].upper()}{latest[1:]}.", is_lead=True),
-        Table("The essentials", ("what", "found"), timeline_facts(timeline, summary)),
+        Paragraph(capitalise(latest_text(timeline, summary)), is_lead=True),
+        facts_table("The essentials", timeline_facts(timeline, summary)),
     ]
     sections = [Section("overview", "In short", overview)]
     iteration = typical(timeline)
@@ -48,8 +46,8 @@ def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Sectio
     if timeline.names:
         sections.append(Section("ranks", "Ranks", [_ranks(summary.ranks, timeline)]))
         sections.append(Section("collectives", "Collectives", [_names(summary.names)]))
-    rows = [("plink", __version__), *(("timeline", source) for source in sources)]
-    origin = Table("Files and tools", ("what", "how"), rows)
+    files: list[Fact] = [("timeline", [source]) for source in sources]
+    origin = facts_table("Files and tools", [("plink", [__version__]), *files], "how")
     return [*sections, Section("origin", "Made from", [origin])]
 
 
@@ -59,8 +57,8 @@ def _ranks(ranks: Sequence[RankSummary], timeline: Timeline) -> Table:
         "long all others waited for it alone; median and longest are of single collectives. "
         "Waiting: something was announced and nothing reduced."
     )
-    columns = range(1, len(RANK_COLUMNS))
-    return Table(caption, RANK_COLUMNS, rank_rows(ranks, timeline), numbers=tuple(columns))
+    columns = rank_columns(timeline)
+    return Table(caption, headings(columns), cells(columns, ranks), number_columns(columns))
 
 
 def _names(names: Sequence[NameSummary]) -> Table:
@@ -70,4 +68,5 @@ def _names(names: Sequence[NameSummary]) -> Table:
     )
     if len(names) > _MOST_NAMES:
         caption += f" The {_MOST_NAMES} of {len(names):,} that ranks waited for longest."
-    return Table(caption, NAME_COLUMNS, name_rows(names[:_MOST_NAMES]), numbers=(1, 2, 3, 4))
+    rows = cells(NAME_COLUMNS, names[:_MOST_NAMES])
+    return Table(caption, headings(NAME_COLUMNS), rows, number_columns(NAME_COLUMNS))

@@ -9,11 +9,10 @@ import numpy as np
 from plink import __version__
 from plink.autotune.log.history import Floats, History
 from plink.base.text import bandwidth_text, bytes_text
-from plink.show.page.parts import Paragraph, Part, Section, Table
+from plink.show.page.parts import Paragraph, Part, Section, Table, facts_table
 from plink.show.page.tuned_figure import run_figure
-from plink.show.terminal.tuned import DECISION_COLUMNS, decision_rows, facts_of, options_rows
-
-_NUMBERS = (1, 2, 3, 4)
+from plink.show.tables import Fact, cells, headings, number_columns
+from plink.show.tuned import decision_columns, numbered_decisions, option_facts, run_facts
 
 
 def tuned_sections(run: History, sources: Sequence[str]) -> list[Section]:
@@ -23,9 +22,7 @@ def tuned_sections(run: History, sources: Sequence[str]) -> list[Section]:
         run: what its logs tell.
         sources: the logs' names.
     """
-    sections = [
-        Section("overview", "Overview", [Table("The essentials", ("what", "found"), facts_of(run))])
-    ]
+    sections = [Section("overview", "Overview", [facts_table("The essentials", run_facts(run))])]
     if run.windows:
         sections.append(Section("run", "The run", _run(run)))
     sections += [
@@ -56,7 +53,9 @@ def _decisions(run: History) -> Part:
         "Every decision but to wait. Iterations are medians of up to three windows with the plan "
         "before, and with the one after."
     )
-    return Table(caption, DECISION_COLUMNS, decision_rows(run), numbers=_NUMBERS)
+    columns = decision_columns(run)
+    rows = cells(columns, numbered_decisions(run))
+    return Table(caption, headings(columns), rows, number_columns(columns))
 
 
 def _hosts(run: History) -> Table:
@@ -83,5 +82,5 @@ def _ends(values: Floats) -> Sequence[float]:
 
 
 def _origin(run: History, sources: Sequence[str]) -> Table:
-    rows = [("plink", __version__), *(("log", source) for source in sources)]
-    return Table("Files and tools", ("what", "how"), [*rows, *options_rows(run)])
+    facts: list[Fact] = [("plink", [__version__]), *(("log", [source]) for source in sources)]
+    return facts_table("Files and tools", [*facts, *option_facts(run)], "how")

@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.text import Text
 
 from plink.base.text import rtt_text
-from plink.show.terminal.scale import Scale, colour, shade
+from plink.show.scale import Scale, colour, shade
 
 Matrix = npt.NDArray[np.float64]
 Groups = Sequence[Sequence[int]]

@@ -1,253 +1,156 @@
-"""Page of an order file: its costs beside others, its quality, and its hosts."""
+"""Page of an order file: its costs beside others, its quality, and a bar for every hop."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
+from rich.cells import cell_len
 from rich.console import Console
+from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from plink.base.size import format_size
-from plink.base.text import (
-    bandwidth_text,
-    format_count,
-    printable,
-    range_text,
-    rtt_text,
-    share_text,
-)
-from plink.files.hosts import Host
+from plink.base.text import bandwidth_text, rtt_text, share_text
 from plink.files.order import BandwidthCost, Order
-from plink.optimize.orders.quality import confirmation
-from plink.show.terminal import facts
-from plink.solvers.search import RANDOM_ORDERS
+from plink.show.orders import (
+    BOUND,
+    GIVEN,
+    OURS,
+    RANDOM,
+    cost_legend,
+    costs_us,
+    hosts_text,
+    order_facts,
+    purpose_text,
+    rank_labels,
+    search_text,
+)
+from plink.show.scale import colour, scale_for
+from plink.show.tables import Column
+from plink.show.terminal.paper import Paper, print_facts, print_line, print_table
 
-_SHOWN_HOSTS = 64
 # Columns that the whole table of costs takes.
 _WIDE = 58
+_STYLES = {OURS: "bold", BOUND: "dim", "bound": "dim"}
 
-# Ends of a search that found the best order of the distances it was given.
-_OPTIMAL = ("exact", "bound")
-WHAT = "cost: the least bandwidth that is used, then the sum of what a Gbit takes"
-
-# Bandwidths this near to each other are equal.
-_EQUAL = 1e-6
+_BAR_WIDTH = 16
+_MAX_NAME_WIDTH = 24
+_MAX_RANKS_WIDTH = 20
+_GUTTER = 4
+# More hosts than this stand in several columns where the page is wide enough.
+_LINES = 24
 
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
     """Print the costs of an order and, if `with_hosts`, its hosts in rank order."""
-    console.print(Text(f"{what_for(order)} order of {hosts_text(order)}", style="bold"))
+    print_line(console, f"{purpose_text(order)} order of {hosts_text(order)}", "bold")
     if len(order.hosts) == 1:
         return
-    console.print(Text(_what(order), style="dim"))
-    console.print(Text(_how(order), style="dim"))
+    print_line(console, cost_legend(order), "dim")
+    print_line(console, search_text(order), "dim")
     console.print()
     if order.bandwidth is not None:
-        console.print(bandwidth_table(order.bandwidth))
+        _print_bandwidths(console, order.bandwidth)
     else:
-        console.print(_costs(order, console.width))
-    console.print()
-    console.print(facts.table(_facts(order, with_hosts=with_hosts)))
+        _print_costs(console, order)
+    print_facts(console, order_facts(order, with_hosts=with_hosts))
 
 
-def what_for(order: Order) -> str:
-    """Return the name of the algorithm or mesh that an order is for."""
-    mesh = "" if order.mesh is None else f" {order.mesh.text}"
-    return printable(f"{order.algorithm}{mesh}")
+def _print_costs(console: Console, order: Order) -> None:
+    """Print the cost table, with as many columns as the console has room for."""
+    row_type = tuple[str, float | None]
 
+    def share_of(cost_us: float | None, other_us: float) -> str:
+        return "" if cost_us is None or not other_us else share_text(cost_us / other_us)
 
-def hosts_text(order: Order) -> str:
-    """Return the numbers of hosts and ranks of an order, and of hosts left out."""
     hosts = len(order.hosts)
-    text = format_count(hosts, "host")
-    if order.unused:
-        text = f"{hosts} of {format_count(hosts + len(order.unused), 'host')}"
-    return text if order.ranks == hosts else f"{text}, {format_count(order.ranks, 'rank')}"
-
-
-def _what(order: Order) -> str:
-    """Return the description of the costs in the table below."""
-    if order.bandwidth is not None:
-        return WHAT
-    if order.mesh is not None:
-        cost = (
-            "latencies by share of traffic, not a time"
-            if order.is_score
-            else "time of an iteration"
-        )
-        return f"{order.cost_name}: {cost}: {order.mesh.traffic}"
-    if order.cost.size_bytes is None:
-        return "score: a sum of latencies, not a time; for times, plink probe --all first"
-    return (
-        f"cost: the time predicted for {format_size(order.cost.size_bytes)} where flows share links"
-    )
-
-
-def _how(order: Order) -> str:
-    solver = order.solver
-    parts = [printable(solver.name), f"seed {solver.seed}"]
-    if solver.steps:
-        parts.append(format_count(solver.steps, "step"))
-    ended_by = printable(solver.ended_by)
-    if order.filled_pairs and solver.ended_by in _OPTIMAL:
-        ended_by += " of distances as filled in"
-    parts += [f"{order.seconds:.2f} s", f"ended by {ended_by}"]
-    return " · ".join(parts)
-
-
-def _costs(order: Order, width: int) -> Table:
-    """Return the cost table: sums, shares of a random order, and per hop.
-
-    `width` in columns decides how much of that.
-    """
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
-    table.add_column("", no_wrap=True)
-    most = 2 if width < _WIDE else 4 if order.is_ring_of_latencies else 3
-    titles = (order.cost_name, "of random", "of given", "a hop")[:most]
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
-    rows = (
-        ("given order", order.cost.listed_us, ""),
-        ("random (median)", order.cost.random_us, ""),
-        ("plink's order", order.cost.cost_us, "bold"),
-        ("lower bound", order.cost.lower_bound_us, "dim"),
-    )
-    for label, cost_us, style in rows:
-        cells = (
-            rtt_text(cost_us),
-            _share(cost_us, order.cost.random_us),
-            _share(cost_us, order.cost.listed_us),
-            rtt_text(cost_us / len(order.hosts)),
-        )
-        if label == "lower bound" and not has_bound(order):
-            cells = ("none known", "", "", "")
-        table.add_row(label, *cells[: len(titles)], style=style)
-    return table
-
-
-def has_bound(order: Order) -> bool:
-    """Return whether the lower bound is above 0."""
-    return order.cost.lower_bound_us > 0.0 or order.most_us == 0.0
-
-
-def unproven_reason(order: Order) -> str | None:
-    """Return why no bound is proven for the order; None if one is."""
-    if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
-        return None
-    verb = "was" if order.filled_pairs == 1 else "were"
-    return f"not proven: {format_count(order.filled_pairs, 'pair')} {verb} not measured"
-
-
-def range_facts(order: Order) -> list[str]:
-    """Return facts on the range of the order's cost; empty if it is one number."""
-    if order.cost.range_us is None:
-        return []
-    low_us, high_us = order.cost.range_us.low_us, order.cost.range_us.high_us
-    most = "with no limit" if high_us is None else "by the shortest way over others"
-    return [range_text(low_us, high_us), f"pairs without a measurement at nothing, and {most}"]
-
-
-def no_cheaper(order: Order) -> str:
-    """Return a sentence that no cheaper order exists, for a bound equal to the cost."""
-    if order.cost.range_us is None:
-        return "no order is cheaper"
-    return f"no order costs less than {rtt_text(order.cost.lower_bound_us)}"
-
-
-def savings_text(order: Order) -> str:
-    """Return the largest share of the cost that the bound allows to save."""
-    most = share_text(order.gap)
-    share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
-    if order.cost.range_us is None or order.most_us is None:
-        return share
-    return f"{share} of {rtt_text(order.most_us)}"
-
-
-def _share(cost_us: float, other_us: float) -> str:
-    return share_text(cost_us / other_us) if other_us else ""
-
-
-def _proof(order: Order) -> list[facts.Fact]:
-    if order.proof is None:
-        return []
-    engine, outcome = printable(order.proof.engine), printable(order.proof.outcome)
-    return [("proof", [f"{engine}: {outcome} after {order.proof.seconds:.1f} s"])]
-
-
-def _facts(order: Order, *, with_hosts: bool) -> list[facts.Fact]:
-    hosts = len(order.hosts) + len(order.unused)
-    pairs = hosts * (hosts - 1) // 2
-    optimal = f"none: {no_cheaper(order)}"
-    gap = f"{savings_text(order)} could still be saved" if order.gap else optimal
-    gap = unproven_reason(order) or (gap if has_bound(order) else "not known")
-    if order.bandwidth is not None:
-        gap = bandwidth_gap(order.bandwidth)
-    filled = (
-        f"{order.filled_pairs:,} of {format_count(pairs, 'pair')}" if order.filled_pairs else "none"
-    )
-    rows: list[facts.Fact] = [
-        ("gap", [gap]),
-        *_proof(order),
-        ("confirmed", [confirmation(order)]),
-        ("filled", [filled]),
+    columns: list[Column[row_type]] = [
+        Column("", lambda row: row[0], is_text=True),
+        Column(order.cost_name, lambda row: "none known" if row[1] is None else rtt_text(row[1])),
+        Column("of random", lambda row: share_of(row[1], order.cost.random_us)),
+        Column("of given", lambda row: share_of(row[1], order.cost.listed_us)),
+        Column("a hop", lambda row: "" if row[1] is None else rtt_text(row[1] / hosts)),
     ]
-    if order.random_orders < RANDOM_ORDERS:
-        median = f"the median of {order.random_orders:,}: the time sufficed for no more"
-        rows.insert(0, ("random", [median]))
-    if order.cost.range_us is not None:
-        rows.insert(0, ("range", range_facts(order)))
-    if order.unmeasured_hosts:
-        rows.append(("no data", [printable(", ".join(order.unmeasured_hosts))]))
-    if with_hosts:
-        rows.append(("hosts", [_names(order.hosts)]))
-    if order.unused:
-        rows.append(("left out", [_names(order.unused)]))
-    return rows
+    most = 3 if console.width < _WIDE else 5 if order.is_ring_of_latencies else 4
+    print_table(console, columns[:most], costs_us(order), lambda row: _STYLES.get(row[0], ""))
 
 
-def _names(hosts: Sequence[Host]) -> str:
-    names = [printable(host.name) for host in hosts]
-    more = [f"and {len(names) - _SHOWN_HOSTS:,} more"] if len(names) > _SHOWN_HOSTS else []
-    return " ".join([*names[:_SHOWN_HOSTS], *more])
-
-
-def bandwidth_table(bandwidth: BandwidthCost) -> Table:
-    """Return the table of bottlenecks: listed, random, plink's, and the bound.
-
-    Beside it is the time that a Gbit takes, summed as the algorithm's latencies are.
-    """
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
-    for title in ("", "bottleneck", "of random", "1 Gbit in all"):
-        table.add_column(title, justify="right" if title else "left", no_wrap=True)
-    rows = (
-        ("given order", bandwidth.listed_gbit_s, bandwidth.listed_s_per_gbit, ""),
-        (
-            "random (median)",
-            bandwidth.random_gbit_s,
-            bandwidth.random_s_per_gbit,
-            "",
+def _print_bandwidths(console: Console, bandwidth: BandwidthCost) -> None:
+    """Print the bottlenecks of orders, and the times that a Gbit takes over their hops, summed."""
+    row_type = tuple[str, float | None, float | None]
+    rows: list[row_type] = [
+        (GIVEN, bandwidth.listed_gbit_s, bandwidth.listed_s_per_gbit),
+        (RANDOM, bandwidth.random_gbit_s, bandwidth.random_s_per_gbit),
+        (OURS, bandwidth.bottleneck_gbit_s, bandwidth.sum_s_per_gbit),
+        ("bound", bandwidth.bound_gbit_s, bandwidth.bound_s_per_gbit),
+    ]
+    random = bandwidth.random_gbit_s
+    columns: list[Column[row_type]] = [
+        Column("", lambda row: row[0], is_text=True),
+        Column(
+            "bottleneck", lambda row: "none known" if row[1] is None else bandwidth_text(row[1])
         ),
-        ("plink's order", bandwidth.bottleneck_gbit_s, bandwidth.sum_s_per_gbit, "bold"),
-        ("bound", bandwidth.bound_gbit_s, bandwidth.bound_s_per_gbit, "dim"),
+        Column("of random", lambda row: "" if row[1] is None else share_text(row[1] / random)),
+        Column("1 Gbit in all", lambda row: "" if row[2] is None else rtt_text(row[2] * 1e6)),
+    ]
+    print_table(console, columns, rows, lambda row: _STYLES.get(row[0], ""))
+
+
+def print_ranks(paper: Paper, order: Order) -> None:
+    """Print rank, host and hop of every host in rank order, with a bar for each measured hop."""
+    ranks = rank_labels(order)
+    bars = _bars(order.cost.hops_us, paper.shades)
+    for place in order.filled_hops:
+        bars[place] = Text("not measured", style="dim")
+    if order.bandwidth is not None:
+        hops = [bandwidth_text(hop) for hop in order.bandwidth.hops_gbit_s]
+    else:
+        hops = [rtt_text(hop) for hop in order.cost.hops_us]
+    widths = (
+        min(_MAX_RANKS_WIDTH, max(4, *map(len, ranks))),
+        min(_MAX_NAME_WIDTH, max(4, *map(cell_len, order.names))),
+        max(7, *map(len, hops)),
+        _BAR_WIDTH,
     )
-    for label, gbit_s, s_per_gbit, style in rows:
-        table.add_row(
-            label,
-            "none known" if gbit_s is None else bandwidth_text(gbit_s),
-            "" if gbit_s is None else share_text(gbit_s / bandwidth.random_gbit_s),
-            "" if s_per_gbit is None else rtt_text(s_per_gbit * 1e6),
-            style=style,
-        )
+    fitting = (paper.console.width + _GUTTER) // (sum(widths) + len(widths) - 1 + _GUTTER)
+    columns = max(1, min(fitting, math.ceil(len(ranks) / _LINES)))
+    lines = math.ceil(len(ranks) / columns)
+    page = Table.grid(padding=(0, _GUTTER, 0, 0))
+    parts = []
+    for start in range(0, len(ranks), lines):
+        part = _rank_table(widths)
+        for place in range(start, min(start + lines, len(ranks))):
+            hop = Text(hops[place])
+            part.add_row(Text(ranks[place]), Text(order.names[place]), hop, bars[place])
+        parts.append(part)
+    parts[-1].add_row("→", Text(order.names[0], style="dim"))
+    page.add_row(*parts)
+    paper.console.print()
+    paper.console.print(page)
+
+
+def _rank_table(widths: tuple[int, int, int, int]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="cyan")
+    rank, name, hop, bar = widths
+    table.add_column("rank", justify="right", width=rank, style="dim", no_wrap=True)
+    table.add_column("host", width=name, no_wrap=True)
+    table.add_column("to next", justify="right", width=hop, no_wrap=True)
+    table.add_column("", width=bar, no_wrap=True)
     return table
 
 
-def bandwidth_gap(bandwidth: BandwidthCost) -> str:
-    """Return how much wider another order's bottleneck could be at most."""
-    bound = bandwidth.bound_gbit_s
-    if bound is None:
-        return "not known"
-    if bound <= bandwidth.bottleneck_gbit_s * (1.0 + _EQUAL):
-        return "none: no order has a wider bottleneck"
-    more = bound / bandwidth.bottleneck_gbit_s - 1.0
-    return f"the bottleneck could be at most {share_text(more)} wider"
+def _bars(hops_us: Sequence[float], shades: str | None) -> list[Text]:
+    """Return a proportional bar per hop; no hop above zero is invisible."""
+    hops = np.array(hops_us)
+    largest = float(hops.max())
+    positions = scale_for(hops).positions(hops)
+    bars = []
+    for hop, position in zip(hops, positions, strict=True):
+        length = math.ceil(_BAR_WIDTH * hop / largest) if hop > 0.0 else 0
+        if shades is None:
+            bars.append(Text("█" * length, Style(color=colour(float(position)))))
+        else:
+            bars.append(Text(shades[0] * length))
+    return bars

@@ -1,17 +1,22 @@
-"""Console on which pages are printed: width, colours and characters."""
+"""Console on which pages are printed, and the styles of its tables and facts."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from plink.base.output import check_output, tolerate
-from plink.show.terminal.scale import ASCII_SHADES, SHADES
+from plink.base.text import printable
+from plink.show.scale import ASCII_SHADES, SHADES
+from plink.show.tables import Column, Fact, Row
 
+LABEL_WIDTH = 9
 _WIDEST = 1000
 
 
@@ -39,12 +44,61 @@ def paper(width: int | None) -> Paper:
     return Paper(console, None if has_colours else shades)
 
 
-def print_table(console: Console, table: Table) -> None:
-    """Print a table; its cells are folded only on a terminal, so that lines can be searched."""
+def print_line(console: Console, text: str, style: str = "") -> None:
+    """Print a line of untrusted text."""
+    console.print(Text(printable(text), style=style))
+
+
+def print_table(
+    console: Console,
+    columns: Sequence[Column[Row]],
+    rows: Iterable[Row],
+    style: Callable[[Row], str] = lambda _: "",
+) -> None:
+    """Print a table; its cells are folded only on a terminal, so that lines can be searched.
+
+    Args:
+        console: where to print.
+        columns: from left to right.
+        rows: from top to bottom.
+        style: returns the style of a row.
+    """
+    table = Table(
+        box=None,
+        padding=(0, 2, 0, 0),
+        pad_edge=False,
+        header_style="cyan",
+        show_header=any(column.heading for column in columns),
+    )
+    for column in columns:
+        if column.is_text:
+            table.add_column(column.heading, overflow="fold")
+        else:
+            table.add_column(column.heading, justify="right", no_wrap=True)
+    for row in rows:
+        # Text, not markup: brackets in a host's name or a reason are just brackets.
+        table.add_row(*(Text(printable(column.text(row))) for column in columns), style=style(row))
     if not console.is_terminal:
         wide = console.options.update(max_width=_WIDEST)
         console.width = max(console.width, console.measure(table, options=wide).maximum)
     console.print(table)
+
+
+def facts_table(rows: Iterable[Fact], separator: str = "\n") -> Table:
+    """Return facts in two columns; `separator` joins the lines of one fact."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, lines in rows:
+        grid.add_row(Text(printable(label)), Text(separator.join(map(printable, lines))))
+    return grid
+
+
+def print_facts(console: Console, rows: Sequence[Fact]) -> None:
+    """Print facts below an empty line; nothing if there are none."""
+    if rows:
+        console.print()
+        console.print(facts_table(rows))
 
 
 def _can_show(text: str, encoding: str) -> bool:

@@ -8,16 +8,14 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from msgspec import Meta
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
+from plink.base.text import bytes_text, format_count, rtt_text, share_text
 from plink.files.limits import Amount, Collective, Positive, Whole, Word
 from plink.files.limits import Text as NonEmptyText
 from plink.files.plan import SERVER, Plan, Predicted
 from plink.files.structs import Output
-from plink.optimize.plans.candidates import Candidate, PortUse, Refused
+from plink.optimize.plans.candidates import PortUse, Refused
 from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
 from plink.optimize.plans.ports import PortsVerdict
@@ -26,9 +24,11 @@ from plink.plans.by_port import bytes_by_port
 from plink.plans.forest import NO_PARENT
 from plink.plans.measures import Measures, measure, sum_measures
 from plink.plans.names import ALL_REDUCE, counted_collectives
-from plink.show.terminal import facts
+from plink.show.tables import UNKNOWN, Column, Fact
+from plink.show.terminal.paper import print_facts, print_line, print_table
 
-_TITLES = ("predicted", "of the bound", "between groups", "on the wire", "rounds")
+# A kind of plan, its predicted time in seconds, and its measures; None for the bound.
+_Row = tuple[str, float, Measures | None]
 
 
 class PlanFigures(Output, frozen=True):
@@ -131,32 +131,55 @@ class ShownPlan(PlanFigures, frozen=True, tag_field="of", tag="plink.plan"):
     ports: Sequence[PortUse] | None
 
 
-def print_plan(console: Console, source: str, found: Planned) -> None:
+def print_plan(console: Console, source: str, planned: Planned) -> None:
     """Print the predicted time of every kind of plan, and which one was chosen.
 
     Args:
-        console: where.
-        source: what messages call the cluster file.
-        found: the plan.
+        console: where to print.
+        source: the cluster file, as messages call it.
+        planned: the plan and the candidates that were compared.
     """
-    console.print(Text(_planned_heading(source, found), style="bold"))
+    plan = planned.plan
+    bound_s = plan.bound_s or 0.0
+    print_line(console, f"{source}: {_purpose(plan)} on {_hosts_text(plan)}", "bold")
     console.print()
-    console.print(_table(found))
+    columns: list[Column[_Row]] = [
+        Column("kind", lambda row: row[0], is_text=True),
+        Column("predicted", lambda row: rtt_text(row[1] * 1e6)),
+        Column("of the bound", lambda row: _share_of_bound(row, bound_s)),
+        Column(
+            "between groups", lambda row: bytes_text(row[2].cross_group_bytes) if row[2] else ""
+        ),
+        Column("on the wire", lambda row: bytes_text(row[2].wire_bytes) if row[2] else ""),
+        Column("rounds", lambda row: str(row[2].rounds) if row[2] else ""),
+    ]
+    rows: list[_Row] = [(each.kind, each.time_s, each.measures) for each in planned.candidates]
+    rows.sort(key=lambda row: row[1])
+    styles = {planned.chosen.kind: "bold", "bound": "dim"}
+    print_table(
+        console, columns, [*rows, ("bound", bound_s, None)], lambda row: styles.get(row[0], "")
+    )
     console.print()
-    console.print(Text(found.reason))
-    if found.ports is not None:
-        console.print(Text(found.ports.sentence))
-    for refused in found.refused:
-        console.print(Text(f"no {refused.kind}: {refused.reason}", style="dim"))
+    print_line(console, planned.reason)
+    if planned.ports is not None:
+        print_line(console, planned.ports.sentence)
+    for refused in planned.refused:
+        print_line(console, f"no {refused.kind}: {refused.reason}", "dim")
 
 
-def describe_planned(found: Planned) -> PlannedOutput:
+def _share_of_bound(row: _Row, bound_s: float) -> str:
+    if row[2] is None:
+        return ""
+    return f"{row[1] / bound_s:.2f} x" if bound_s else UNKNOWN
+
+
+def describe_planned(planned: Planned) -> PlannedOutput:
     """Return what `plink plan --json` prints: the plan without its routes."""
-    plan = found.plan
+    plan = planned.plan
     return PlannedOutput(
         **_figures(plan),
-        balance=found.chosen.measures.balance,
-        reason=found.reason,
+        balance=planned.chosen.measures.balance,
+        reason=planned.reason,
         candidates=[
             PlanCandidate(
                 kind=candidate.kind,
@@ -168,13 +191,13 @@ def describe_planned(found: Planned) -> PlannedOutput:
                 balance=candidate.measures.balance,
                 ports=candidate.ports or None,
             )
-            for candidate in found.candidates
+            for candidate in planned.candidates
         ],
-        refused=found.refused,
+        refused=planned.refused,
         seed=plan.seed,
         made_from=plan.made_from,
-        servers=None if found.ports is None else len(plan.ranks) - plan.contributors,
-        ports=found.ports,
+        servers=None if planned.ports is None else len(plan.ranks) - plan.contributors,
+        ports=planned.ports,
     )
 
 
@@ -193,16 +216,6 @@ def _figures(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _planned_heading(source: str, found: Planned) -> str:
-    plan = found.plan
-    hosts = max(plan.host_of) + 1
-    parts = [_purpose(plan), f"on {format_count(hosts, 'host')}"]
-    if plan.groups:
-        parts.append(f"in {format_count(len(plan.groups), 'group')}")
-    ranks = "" if hosts == len(plan.ranks) else f", {format_count(len(plan.ranks), 'rank')}"
-    return f"{printable(source)}: {' '.join(parts)}{ranks}"
-
-
 def _purpose(plan: Plan) -> str:
     """Return the plan's purpose: `20 MB` of an all-reduce, `2 all-gather of 20 MB`."""
     size = format_size(plan.size_bytes)
@@ -211,57 +224,40 @@ def _purpose(plan: Plan) -> str:
     return f"{counted_collectives(plan.collectives)} of {size}"
 
 
-def _table(found: Planned) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
-    table.add_column("kind", no_wrap=True)
-    for title in _TITLES:
-        table.add_column(title, justify="right", no_wrap=True)
-    bound_s = found.plan.bound_s or 0.0
-    for candidate in sorted(found.candidates, key=lambda each: each.time_s):
-        style = "bold" if candidate is found.chosen else ""
-        table.add_row(candidate.kind, *_cells(candidate, bound_s), style=style)
-    table.add_row("bound", rtt_text(bound_s * 1e6), style="dim")
-    return table
-
-
-def _cells(candidate: Candidate, bound_s: float) -> list[str]:
-    measures = candidate.measures
-    return [
-        rtt_text(candidate.time_s * 1e6),
-        f"{candidate.time_s / bound_s:.2f} x" if bound_s else "-",
-        bytes_text(measures.cross_group_bytes),
-        bytes_text(measures.wire_bytes),
-        str(measures.rounds),
-    ]
+def _hosts_text(plan: Plan) -> str:
+    hosts = max(plan.host_of) + 1
+    text = format_count(hosts, "host")
+    if plan.groups:
+        text += f" in {format_count(len(plan.groups), 'group')}"
+    return text if hosts == len(plan.ranks) else f"{text}, {format_count(len(plan.ranks), 'rank')}"
 
 
 def print_plan_page(console: Console, plan: Plan) -> None:
     """Print a plan in a few lines."""
-    found = _measure_plan(plan)
-    console.print(Text(_heading(plan), style="bold"))
-    console.print(Text(f"made for {_purpose(plan)}", style="dim"))
-    console.print()
-    rows: list[facts.Fact] = [
+    measures = _measure_plan(plan)
+    print_line(console, f"{plan.kind} plan of {_hosts_text(plan)}", "bold")
+    print_line(console, f"made for {_purpose(plan)}", "dim")
+    rows: list[Fact] = [
         ("predicted", _prediction_lines(plan)),
-        ("routes", [_routes(plan), f"at most {format_count(found.rounds, 'round')}"]),
-        ("bytes", _bytes(plan, found)),
+        ("routes", [_routes(plan), f"at most {format_count(measures.rounds, 'round')}"]),
+        ("bytes", _bytes(plan, measures)),
     ]
     if plan.has_servers:
         rows.append(("servers", _servers(plan)))
     if plan.assumptions:
-        rows.append(("assumed", [printable(text) for text in plan.assumptions]))
-    console.print(facts.table(rows))
+        rows.append(("assumed", plan.assumptions))
+    print_facts(console, rows)
 
 
 def describe_plan(plan: Plan) -> ShownPlan:
     """Return a plan as `plink show --json` prints it."""
-    found = _measure_plan(plan)
+    measures = _measure_plan(plan)
     return ShownPlan(
         **_figures(plan),
-        balance=found.balance,
-        rounds=found.rounds,
-        wire_bytes=found.wire_bytes,
-        cross_group_bytes=found.cross_group_bytes,
+        balance=measures.balance,
+        rounds=measures.rounds,
+        wire_bytes=measures.wire_bytes,
+        cross_group_bytes=measures.cross_group_bytes,
         root_shares=_root_shares(plan),
         predicted=plan.predicted,
         ports=_ports(plan) if plan.has_servers else None,
@@ -270,10 +266,10 @@ def describe_plan(plan: Plan) -> ShownPlan:
 
 def _measure_plan(plan: Plan) -> Measures:
     """Return the summed costs of the plan's collectives, one after the other."""
-    return sum_measures([_measured_in(plan, name) for name in plan.collectives])
+    return sum_measures([_measure_collective(plan, name) for name in plan.collectives])
 
 
-def _measured_in(plan: Plan, collective: str) -> Measures:
+def _measure_collective(plan: Plan, collective: str) -> Measures:
     if collective == ALL_REDUCE:
         # By all routes, though a small buffer does not use them all.
         return measure(plan.forest, plan.size_bytes, group_of=plan.group_of, host_of=plan.host_of)
@@ -301,7 +297,7 @@ def _servers(plan: Plan) -> list[str]:
         least, most = bytes_text(min(received)), bytes_text(max(received))
         each = most if least == most else f"{least} to {most}"
         ports = format_count(len(received), "port")
-        lines.append(f"{printable(host)}: {ports}, {each} into each")
+        lines.append(f"{host}: {ports}, {each} into each")
     return lines
 
 
@@ -312,17 +308,9 @@ def _root_shares(plan: Plan) -> list[float]:
     return shares
 
 
-def _heading(plan: Plan) -> str:
-    hosts = max(plan.host_of) + 1
-    text = f"{printable(plan.kind)} plan of {format_count(hosts, 'host')}"
-    if plan.groups:
-        text += f" in {format_count(len(plan.groups), 'group')}"
-    return text if hosts == len(plan.ranks) else f"{text}, {format_count(len(plan.ranks), 'rank')}"
-
-
 def _prediction_lines(plan: Plan) -> Sequence[str]:
     times = sorted(plan.predicted, key=lambda each: each.time_s)
-    lines = [f"{printable(each.kind)} {rtt_text(each.time_s * 1e6)}" for each in times]
+    lines = [f"{each.kind} {rtt_text(each.time_s * 1e6)}" for each in times]
     if plan.bound_s is not None:
         lines.append(f"no plan takes less than {rtt_text(plan.bound_s * 1e6)}")
     return lines or ["nothing"]
@@ -335,8 +323,8 @@ def _routes(plan: Plan) -> str:
     return f"{plan.forest.routes:,}, {each}"
 
 
-def _bytes(plan: Plan, found: Measures) -> Sequence[str]:
-    lines = [f"{bytes_text(found.wire_bytes)} on the wire"]
+def _bytes(plan: Plan, measures: Measures) -> Sequence[str]:
+    lines = [f"{bytes_text(measures.wire_bytes)} on the wire"]
     if plan.groups:
-        lines.append(f"{bytes_text(found.cross_group_bytes)} between groups")
-    return [*lines, f"the busiest rank has {found.balance:.2f} times the mean"]
+        lines.append(f"{bytes_text(measures.cross_group_bytes)} between groups")
+    return [*lines, f"the busiest rank has {measures.balance:.2f} times the mean"]

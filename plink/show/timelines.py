@@ -1,56 +1,68 @@
-"""Text output of a timeline, for `plink timeline` and `plink report`."""
+"""Facts about ranks' timelines, for `plink timeline`, `plink show` and `plink report`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
-from plink.show.terminal import facts
+from plink.show.tables import UNKNOWN, Column, Fact
 from plink.training.control.ranks import Ranks
 from plink.training.timeline.lines import FORMAT
 from plink.training.timeline.merging import Pending, Timeline
 from plink.training.timeline.summary import NameSummary, RankSummary, Summary
 
-RANK_COLUMNS = ("rank", "last", "held up others", "median", "longest", "waiting", "reducing")
-NAME_COLUMNS = ("collective", "times", "size", "first to last", "held up others", "mostly last")
-
-# More rows are for the page and for programs.
-_SHOWN_RANKS = 16
-_SHOWN_NAMES = 10
 _SHOWN_PENDING = 4
 
+NAME_COLUMNS: tuple[Column[NameSummary], ...] = (
+    Column("collective", lambda name: name.name, is_text=True),
+    Column("times", lambda name: f"{name.times:,}"),
+    Column("size", lambda name: bytes_text(name.size_bytes)),
+    Column("first to last", lambda name: _time_text(name.waited_us)),
+    Column("held up others", lambda name: _time_text(name.held_up_us)),
+    Column(
+        "mostly last",
+        lambda name: "" if name.last is None else f"rank {name.last[0]} ({name.last[1]:,})",
+        is_text=True,
+    ),
+)
 
-def print_timeline(console: Console, timeline: Timeline, summary: Summary) -> None:
-    """Print a timeline's facts and two tables."""
-    rows = timeline_facts(timeline, summary)
-    console.print(facts.table([(label, [text]) for label, text in rows]))
-    _print_table(console, RANK_COLUMNS, rank_rows(summary.ranks, timeline), _SHOWN_RANKS)
-    _print_table(console, NAME_COLUMNS, name_rows(summary.names), _SHOWN_NAMES)
 
-
-def timeline_facts(timeline: Timeline, summary: Summary) -> list[tuple[str, str]]:
-    """Return a label and a sentence for each known fact."""
-    rows = [("ranks", _ranks(timeline)), ("clocks", _clocks(timeline))]
-    if not timeline.names and not timeline.pending:
-        return [*rows, ("events", "none")]
-    rows += [("agreed", _agreement_sentence(timeline, summary)), ("buffers", _buffers(summary))]
-    rows.append(("latest", latest_text(timeline, summary)))
-    rows += [
-        ("pending", pending_text(timeline, each)) for each in timeline.pending[:_SHOWN_PENDING]
+def rank_columns(timeline: Timeline) -> list[Column[RankSummary]]:
+    """Return the columns of a table of a timeline's ranks."""
+    total = len(timeline.names)
+    return [
+        Column("rank", lambda rank: str(rank.rank), is_text=True),
+        Column("last", lambda rank: f"{rank.last:,} of {total:,}"),
+        Column("held up others", lambda rank: _time_text(rank.held_up_us)),
+        Column("median", lambda rank: _time_text(rank.median_us)),
+        Column("longest", lambda rank: _time_text(rank.most_us)),
+        Column("waiting", lambda rank: share_text(_share(rank.waited_us, rank.span_us))),
+        Column("reducing", lambda rank: share_text(_share(rank.reduced_us, rank.span_us))),
     ]
+
+
+def timeline_facts(timeline: Timeline, summary: Summary) -> list[Fact]:
+    """Return facts on ranks, clocks, agreement and what was never agreed on."""
+    facts: list[Fact] = [("ranks", [_ranks_text(timeline)]), ("clocks", [_clocks_text(timeline)])]
+    if not timeline.names and not timeline.pending:
+        return [*facts, ("events", ["none"])]
+    facts += [
+        ("agreed", [_agreement_text(timeline, summary)]),
+        ("buffers", [_buffers_text(summary)]),
+        ("latest", [latest_text(timeline, summary)]),
+    ]
+    shown = timeline.pending[:_SHOWN_PENDING]
+    facts += [("pending", [pending_text(timeline, pending)]) for pending in shown]
     if len(timeline.pending) > _SHOWN_PENDING:
-        rows.append(("", f"and {len(timeline.pending) - _SHOWN_PENDING} more"))
+        facts.append(("", [f"and {len(timeline.pending) - _SHOWN_PENDING} more"]))
     if timeline.missed:
-        rows.append(("missing", f"{timeline.missed:,} events came faster than they were written"))
-    return rows
+        missed = f"{timeline.missed:,} events came faster than they were written"
+        facts.append(("missing", [missed]))
+    return facts
 
 
 def latest_text(timeline: Timeline, summary: Summary) -> str:
@@ -74,42 +86,11 @@ def pending_text(timeline: Timeline, pending: Pending) -> str:
     there = Ranks.of(pending.announced_by)
     others = Ranks.of(set(timeline.ranks) - set(pending.announced_by))
     missing = f", not by {others}" if others else ""
+    end = "failed" if pending.has_failed else "never agreed on"
     return (
         f"'{printable(pending.name)}' was announced by {there}{missing}, at "
-        f"{_at(pending.since_us)}, and {'failed' if pending.has_failed else 'never agreed on'}"
+        f"{pending.since_us / 1e6:.3f} s, and {end}"
     )
-
-
-def rank_rows(ranks: Sequence[RankSummary], timeline: Timeline) -> list[tuple[str, ...]]:
-    """Return a row of `RANK_COLUMNS` for each rank."""
-    total = len(timeline.names)
-    return [
-        (
-            f"{rank.rank}",
-            f"{rank.last:,} of {total:,}",
-            _time(rank.held_up_us),
-            _time(rank.median_us),
-            _time(rank.most_us),
-            share_text(_share(rank.waited_us, rank.span_us)),
-            share_text(_share(rank.reduced_us, rank.span_us)),
-        )
-        for rank in ranks
-    ]
-
-
-def name_rows(names: Sequence[NameSummary]) -> list[tuple[str, ...]]:
-    """Return a row of `NAME_COLUMNS` for each collective."""
-    return [
-        (
-            printable(name.name),
-            f"{name.times:,}",
-            bytes_text(name.size_bytes),
-            _time(name.waited_us),
-            _time(name.held_up_us),
-            "" if name.last is None else f"rank {name.last[0]} ({name.last[1]:,})",
-        )
-        for name in names
-    ]
 
 
 def timeline_to_json(timeline: Timeline, summary: Summary) -> dict[str, Any]:
@@ -154,25 +135,7 @@ def timeline_to_json(timeline: Timeline, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _print_table(
-    console: Console, columns: Sequence[str], rows: Sequence[Sequence[str]], most: int
-) -> None:
-    if not rows:
-        return
-    console.print()
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for number, column in enumerate(columns):
-        is_text = number == 0 or column == "mostly last"
-        table.add_column(column, justify="left" if is_text else "right", overflow="fold")
-    for row in rows[:most]:
-        table.add_row(*map(Text, row))
-    console.print(table)
-    if len(rows) > most:
-        more = f"and {len(rows) - most:,} more: plink report draws them, --json prints them"
-        console.print(Text(more, style="dim"))
-
-
-def _ranks(timeline: Timeline) -> str:
+def _ranks_text(timeline: Timeline) -> str:
     there = len(timeline.ranks)
     if there == timeline.of_ranks:
         return f"all {there:,}" if there > 1 else "1"
@@ -180,7 +143,7 @@ def _ranks(timeline: Timeline) -> str:
     return f"{there:,} of {timeline.of_ranks:,}: there is no file of {missing}"
 
 
-def _clocks(timeline: Timeline) -> str:
+def _clocks_text(timeline: Timeline) -> str:
     clocks = timeline.clocks
     count = int(clocks.clock_of.max()) + 1
     if count == 1:
@@ -191,43 +154,39 @@ def _clocks(timeline: Timeline) -> str:
             f"{count}; those of {format_count(unknown, 'rank')} were never compared, and are as "
             "the machines set them"
         )
-    said = f"{count}, put beside each other to within {rtt_text(float(clocks.error_us.max()))}"
+    text = f"{count}, put beside each other to within {rtt_text(float(clocks.error_us.max()))}"
     if clocks.drifted_us > 0.0:
-        said += f"; they run at different speeds, by {rtt_text(clocks.drifted_us)} at least"
-    return said
+        text += f"; they run at different speeds, by {rtt_text(clocks.drifted_us)} at least"
+    return text
 
 
-def _agreement_sentence(timeline: Timeline, summary: Summary) -> str:
-    said = (
+def _agreement_text(timeline: Timeline, summary: Summary) -> str:
+    text = (
         f"{format_count(len(timeline.names), 'collective')} of "
         f"{format_count(len(summary.names), 'name')}"
     )
     if math.isnan(summary.agreeing_us):
-        return said
+        return text
     return (
-        f"{said}, {rtt_text(max(0.0, summary.agreeing_us))} after the last rank announced them "
+        f"{text}, {rtt_text(max(0.0, summary.agreeing_us))} after the last rank announced them "
         f"(median; 99 of 100 within {rtt_text(max(0.0, summary.agreeing_p99_us))})"
     )
 
 
-def _buffers(summary: Summary) -> str:
+def _buffers_text(summary: Summary) -> str:
     buffers = summary.buffers
     if not buffers.count:
         return "none"
+    collectives = format_count(round(buffers.median_collectives), "collective")
     return (
-        f"{buffers.count:,}, of {format_count(round(buffers.median_collectives), 'collective')} "
-        "and "
+        f"{buffers.count:,}, of {collectives} and "
         f"{bytes_text(buffers.median_bytes)} (medians), at most {buffers.most_collectives:,} and "
         f"{bytes_text(buffers.most_bytes)}"
     )
 
 
-def _at(us: float) -> str:
-    return f"{us / 1e6:.3f} s"
-
-
-def _time(us: float) -> str:
-    return rtt_text(us) if math.isfinite(us) and us > 0.0 else "-"
+def _time_text(us: float) -> str:
+    return rtt_text(us) if math.isfinite(us) and us > 0.0 else UNKNOWN
 
 
 def _share(part_us: float, whole_us: float) -> float:

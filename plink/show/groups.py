@@ -1,4 +1,4 @@
-"""Text output of groups of hosts."""
+"""Groups of hosts in words: their table, how sure they are, and how they compare with a truth."""
 
 from __future__ import annotations
 
@@ -25,16 +25,69 @@ from plink.files.structs import encode
 from plink.model.network import Capacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
-from plink.show.terminal.facts import align_columns
+from plink.show.tables import UNKNOWN, Column, align_columns, cells, headings
 from plink.solvers.groups.grouping import estimate_messages
 from plink.solvers.groups.levels import LIKELY, SURE
 
-_UNKNOWN = "-"
 SHOWN = 8
-# The indent of lines that go on, and what a name needs at the least.
+# The indent of continued lines, and the columns that a name needs at least.
 _INDENT = 4
 _LEAST_ROOM = 16
-GROUP_HEADER = ("group", "hosts", "within", "to next", "sure", "uplink", "members")
+
+
+def group_columns(cluster: Cluster, capacity: Capacity | None) -> list[Column[Group]]:
+    """Return the columns of a table of a cluster's groups; the last one names their hosts.
+
+    Args:
+        cluster: the cluster with its groups.
+        capacity: what its links carry; None if that is not known.
+    """
+    grouping = cluster.grouping
+    known = {} if grouping is None else {item.group: item for item in grouping.quality}
+    uplinks = {} if capacity is None else {uplink.group: uplink for uplink in capacity.uplinks}
+
+    def quality(group: Group) -> GroupQuality:
+        return known.get(group.name) or GroupQuality(group.name)
+
+    def within_text(group: Group) -> str:
+        return _distance_text(quality(group).within_us, quality(group).within_gbit_s)
+
+    def between_text(group: Group) -> str:
+        return _distance_text(quality(group).between_us, quality(group).between_gbit_s)
+
+    def certainty_text(group: Group) -> str:
+        probability = quality(group).probability
+        return UNKNOWN if probability is None else probability_text(probability)
+
+    def uplink_text(group: Group) -> str:
+        uplink = uplinks.get(group.name)
+        both = () if uplink is None else (uplink.send_gbit_s, uplink.receive_gbit_s)
+        rates = [rate for rate in both if rate is not None]
+        return bandwidth_text(min(rates)) if rates else UNKNOWN
+
+    return [
+        Column("group", lambda group: group.name, is_text=True),
+        Column("hosts", lambda group: str(len(group.hosts))),
+        Column("within", within_text),
+        Column("to next", between_text),
+        Column("sure", certainty_text),
+        Column("uplink", uplink_text),
+        Column("members", lambda group: _names(group.hosts), is_text=True),
+    ]
+
+
+def _distance_text(rtt_us: float | None, gbit_s: float | None) -> str:
+    if gbit_s is not None:
+        return bandwidth_text(gbit_s)
+    return UNKNOWN if rtt_us is None else rtt_text(rtt_us)
+
+
+def _names(hosts: Sequence[str]) -> str:
+    return " ".join(hosts[:SHOWN]) + _more_text(hosts)
+
+
+def _more_text(hosts: Sequence[object]) -> str:
+    return f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
 
 
 def group_lines(
@@ -42,25 +95,30 @@ def group_lines(
 ) -> list[str]:
     """Return the lines of a cluster's group table, heading first, and remarks.
 
+    Without groups only the remarks, which say why there are none.
+
     Args:
-        cluster: with its groups.
-        capacity: what links carry.
+        cluster: the cluster with its groups.
+        capacity: what its links carry; None if that is not known.
         width: columns in which longer lines are wrapped, under where their text began; None for
-            none.
+            no wrapping.
     """
+    remarks = [] if cluster.grouping is None else grouping_lines(cluster, cluster.grouping)
     if not cluster.groups:
-        return []
-    rows = group_rows(cluster, capacity)
-    lines = align_columns([GROUP_HEADER, *rows], left=(0, len(GROUP_HEADER) - 1))
-    members = lines[0].rindex(GROUP_HEADER[-1])
-    found = [part for line in lines for part in hanging(line, width, members)]
+        return remarks
+    columns = group_columns(cluster, capacity)
+    last = len(columns) - 1
+    lines = align_columns([headings(columns), *cells(columns, cluster.groups)], left=(0, last))
+    members = lines[0].rindex(columns[last].heading)
     if cluster.grouping is not None:
-        said = grouping_lines(cluster, cluster.grouping) + method_lines(cluster, cluster.grouping)
-        found += [part for line in said for part in hanging(line, width, _INDENT)]
-    return found
+        remarks += method_lines(cluster, cluster.grouping)
+    return [
+        *(part for line in lines for part in wrap_line(line, width, members)),
+        *(part for line in remarks for part in wrap_line(line, width, _INDENT)),
+    ]
 
 
-def hanging(line: str, width: int | None, indent: int) -> list[str]:
+def wrap_line(line: str, width: int | None, indent: int) -> list[str]:
     """Return a line wrapped between words, with continuation lines indented.
 
     Args:
@@ -80,34 +138,31 @@ def hanging(line: str, width: int | None, indent: int) -> list[str]:
     )
 
 
-def group_rows(cluster: Cluster, capacity: Capacity | None) -> list[tuple[str, ...]]:
-    """Return a row for each group, under `GROUP_HEADER`."""
-    grouping = cluster.grouping
-    quality = {} if grouping is None else {item.group: item for item in grouping.quality}
-    uplinks = {}
-    if capacity is not None:
-        uplinks = {
-            uplink.group: _least(uplink.send_gbit_s, uplink.receive_gbit_s)
-            for uplink in capacity.uplinks
-        }
-    return [
-        _row(group, quality.get(group.name), uplinks.get(group.name)) for group in cluster.groups
-    ]
-
-
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     """Return sentences on the groups' certainty, misfits and how to learn more."""
     lines = []
     if grouping.probability is not None:
-        lines.append(_belief(grouping.probability, grouping.rival, has_groups=bool(cluster.groups)))
+        lines.append(
+            _certainty_sentence(
+                grouping.probability, grouping.rival, has_groups=bool(cluster.groups)
+            )
+        )
     if len(grouping.levels) > 1:
         counts = " > ".join(format_count(len(level), "group") for level in grouping.levels)
         lines.append(f"levels: {counts}")
     if grouping.doubtful:
-        lines.append(f"may belong elsewhere: {_doubtful(grouping)}")
+        doubtful = ", ".join(
+            f"{each.host} (sure to {probability_text(each.probability)}"
+            f"{_nearest_text(grouping, each.host, '; best in {}')})"
+            for each in grouping.doubtful[:SHOWN]
+        )
+        lines.append(f"may belong elsewhere: {doubtful}{_more_text(grouping.doubtful)}")
     if grouping.alone:
-        alone = [f"{printable(host)}{_nearest(grouping, host)}" for host in grouping.alone[:SHOWN]]
-        lines.append(f"fit nowhere: {', '.join(alone)}{_more(grouping.alone)}")
+        alone = ", ".join(
+            f"{host}{_nearest_text(grouping, host, ' (nearest to {})')}"
+            for host in grouping.alone[:SHOWN]
+        )
+        lines.append(f"fit nowhere: {alone}{_more_text(grouping.alone)}")
     if grouping.unmeasured:
         lines.append(f"not measured enough: {_names(grouping.unmeasured)}")
     advice = more_passes(cluster)
@@ -118,7 +173,25 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
             f"to become sure: {advice.further} more passes, about {max(1.0, advice.seconds):.0f} s "
             f"of probing: {again}"
         )
-    return lines
+    return list(map(printable, lines))
+
+
+def _certainty_sentence(probability: float, rival: str | None, *, has_groups: bool) -> str:
+    instead = "" if not rival else f"; the best explanation without groups: {rival}"
+    chance = probability_text(probability)
+    if probability >= SURE:
+        return f"groups: sure ({chance}){instead}"
+    if probability >= LIKELY:
+        return f"groups: likely, not sure ({chance}){instead}"
+    if has_groups:
+        return f"groups: not sure, as a whole right to {chance}{instead}"
+    return f"groups: not likely ({chance}){instead}"
+
+
+def _nearest_text(grouping: Grouping, host: str, form: str) -> str:
+    """Return the two groups nearest to a host in a form with `{}` for them; empty if unknown."""
+    nearest = next((each.groups for each in grouping.nearest if each.host == host), ())
+    return form.format(" or ".join(nearest)) if nearest else ""
 
 
 def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
@@ -145,39 +218,6 @@ def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     return lines
 
 
-def _belief(chance: float, rival: str | None, *, has_groups: bool) -> str:
-    instead = "" if not rival else f"; the best explanation without groups: {printable(rival)}"
-    if chance >= SURE:
-        return f"groups: sure ({probability_text(chance)}){instead}"
-    if chance >= LIKELY:
-        return f"groups: likely, not sure ({probability_text(chance)}){instead}"
-    if has_groups:
-        return f"groups: not sure, as a whole right to {probability_text(chance)}{instead}"
-    return f"groups: not likely ({probability_text(chance)}){instead}"
-
-
-def _doubtful(grouping: Grouping) -> str:
-    shown = ", ".join(
-        f"{printable(each.host)} (sure to {probability_text(each.probability)}"
-        f"{_nearest(grouping, each.host, '; ')})"
-        for each in grouping.doubtful[:SHOWN]
-    )
-    return shown + _more(grouping.doubtful)
-
-
-def _nearest(grouping: Grouping, host: str, before: str = "") -> str:
-    """Return the two groups nearest to a host, in brackets unless text precedes them."""
-    nearest = {each.host: each.groups for each in grouping.nearest}
-    groups = " or ".join(printable(group) for group in nearest.get(host, ()))
-    if not groups:
-        return ""
-    return f"{before}best in {groups}" if before else f" (nearest to {groups})"
-
-
-def _more(hosts: Sequence[object]) -> str:
-    return f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
-
-
 def judgement_lines(judgement: Judgement) -> list[str]:
     """Return sentences on how well the groups agree with the truth."""
     lines = [f"truth: {format_count(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
@@ -191,25 +231,24 @@ def judgement_lines(judgement: Judgement) -> list[str]:
             f"information {level.of_groups:.3f}{best}, adjusted Rand index {level.rand:.3f}"
         )
     if judgement.compared is not None:
-        lines += _elsewhere_lines(judgement)
-    return lines
+        lines += _misplaced_lines(judgement)
+    return list(map(printable, lines))
 
 
-def _elsewhere_lines(judgement: Judgement) -> list[str]:
+def _misplaced_lines(judgement: Judgement) -> list[str]:
     """Return the hosts that the truth puts elsewhere, at the best agreeing level."""
-    found = judgement.elsewhere
-    agree = judgement.hosts - len(found)
+    misplaced = judgement.elsewhere
+    agree = judgement.hosts - len(misplaced)
     lines = [
         f"level {judgement.compared}: {agree} of {format_count(judgement.hosts, 'host')} agree"
     ]
-    for each in found[:SHOWN]:
-        other = "none of its groups" if each.found_with is None else printable(each.found_with)
+    for each in misplaced[:SHOWN]:
+        other = "none of its groups" if each.found_with is None else each.found_with
         lines.append(
-            f"    {printable(each.host)} stands in {printable(each.stands)}, "
-            f"and was found with the hosts of {other}"
+            f"    {each.host} stands in {each.stands}, and was found with the hosts of {other}"
         )
-    if len(found) > SHOWN:
-        lines.append(f"    and {len(found) - SHOWN} more (--json names all)")
+    if len(misplaced) > SHOWN:
+        lines.append(f"    and {len(misplaced) - SHOWN} more (--json names all)")
     return lines
 
 
@@ -236,36 +275,6 @@ def groups_to_json(
         elsewhere = [vars(each) for each in judgement.elsewhere]
         data["truth"] = {**vars(judgement), "levels": levels, "elsewhere": elsewhere}
     return data
-
-
-def _row(
-    group: Group, quality: GroupQuality | None, uplink_gbit_s: float | None
-) -> tuple[str, ...]:
-    quality = quality or GroupQuality(group.name)
-    return (
-        printable(group.name),
-        str(len(group.hosts)),
-        _distance(quality.within_us, quality.within_gbit_s),
-        _distance(quality.between_us, quality.between_gbit_s),
-        _UNKNOWN if quality.probability is None else probability_text(quality.probability),
-        _UNKNOWN if uplink_gbit_s is None else bandwidth_text(uplink_gbit_s),
-        _names(group.hosts),
-    )
-
-
-def _distance(rtt_us: float | None, gbit_s: float | None) -> str:
-    if gbit_s is not None:
-        return bandwidth_text(gbit_s)
-    return _UNKNOWN if rtt_us is None else rtt_text(rtt_us)
-
-
-def _names(hosts: Sequence[str]) -> str:
-    return printable(" ".join(hosts[:SHOWN])) + _more(hosts)
-
-
-def _least(*rates: float | None) -> float | None:
-    known = [rate for rate in rates if rate is not None]
-    return min(known) if known else None
 
 
 def _number(value: float) -> float | None:

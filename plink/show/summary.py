@@ -1,4 +1,4 @@
-"""Statistics of a cluster file, for the page, the terminal and `--json`."""
+"""Statistics of the measurements in a cluster file, for the page, the terminal and `--json`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.files.cluster import Cluster
+from plink.files.groups import Uplink, UplinkMeasurement
 from plink.files.matrices import Matrix
 from plink.files.measurements import (
+    BandwidthMeasurement,
+    Route,
+    RouteMeasurement,
     RttMeasurement,
     Sample,
     percentile_name,
     recorded_sample,
 )
 from plink.files.structs import encode
-from plink.show.terminal.modes import Mode, find_modes
+from plink.model.outliers import outliers
+from plink.show.modes import Mode, find_modes
 
 _SHOWN = 5
 # A pair that failed both ways says nothing about either host.
@@ -116,16 +121,28 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
     )
 
 
-def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
-    """Return the cluster as `plink show --json` prints it."""
-    data: dict[str, Any] = {
+def cluster_to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
+    """Return a cluster as `plink show --json` prints it.
+
+    Args:
+        cluster: hosts and what was measured.
+        summary: statistics of its round-trip times; None where it holds none.
+    """
+    return {
         "of": "plink.cluster",
         "hosts": cluster.names,
         "unreachable": [encode(item) for item in cluster.unreachable],
+        **_rtt_to_json(cluster.rtt, summary),
+        "outliers": encode(outliers(cluster)),
+        **_bandwidth_to_json(cluster.bandwidth),
+        **_uplinks_to_json(cluster.uplinks),
+        **_routes_to_json(cluster.routes),
     }
-    rtt = cluster.rtt
+
+
+def _rtt_to_json(rtt: RttMeasurement | None, summary: Summary | None) -> dict[str, Any]:
     if rtt is None or summary is None:
-        return data
+        return {}
     statistics = asdict(summary)
     statistics["modes"] = [
         {"rtt_us": round(mode.rtt_us, 3), "share": round(mode.share, 6)} for mode in summary.modes
@@ -136,7 +153,7 @@ def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
         asymmetry["worst"] = round(summary.asymmetry.worst, 6)
     statistics["percentile"] = percentile_name(summary.percentile)
     statistics["sample"] = encode(summary.sample)
-    return data | {
+    return {
         "tool": rtt.tool,
         "options": dict(rtt.options),
         "started": rtt.started,
@@ -145,6 +162,33 @@ def to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
         "failures": encode(rtt.failures),
         "notes": list(rtt.notes),
     }
+
+
+def _bandwidth_to_json(bandwidth: BandwidthMeasurement | None) -> dict[str, Any]:
+    if bandwidth is None:
+        return {}
+    values = bandwidth.gbit_s[np.isfinite(bandwidth.gbit_s)]
+    extremes = np.quantile(values, [0.0, 0.5, 1.0]).tolist() if values.size else [None] * 3
+    record = {"tool": bandwidth.tool, "options": dict(bandwidth.options), "measured": values.size}
+    names = ("min_gbit_s", "median_gbit_s", "max_gbit_s")
+    return {"bandwidth": {**record, **dict(zip(names, extremes, strict=True))}}
+
+
+def _uplinks_to_json(uplinks: UplinkMeasurement | None) -> dict[str, Any]:
+    if uplinks is None:
+        return {}
+    found = []
+    for uplink in uplinks.uplinks:
+        ratio = oversubscription(uplink)
+        found.append(encode(uplink) | ({} if ratio is None else {"oversubscription": ratio}))
+    return {"uplinks": found}
+
+
+def _routes_to_json(routes: RouteMeasurement | None) -> dict[str, Any]:
+    if routes is None:
+        return {}
+    record = {"tool": routes.tool, "options": dict(routes.options)}
+    return {"routes": {**record, **asdict(summarise_routes(routes))}}
 
 
 def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pair]]:
@@ -229,3 +273,52 @@ def _largest(values: npt.NDArray[Any]) -> list[int]:
     above = np.flatnonzero(flat > 0)
     ranked = above[np.argsort(-flat[above], kind="stable")]
     return [int(index) for index in ranked[:_SHOWN]]
+
+
+def oversubscription(uplink: Uplink) -> float | None:
+    """Return the ratio of the hosts' summed rates to their uplink's rate."""
+    carried = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
+    if uplink.hosts_gbit_s is None or not carried:
+        return None
+    return max(1.0, uplink.hosts_gbit_s / min(carried))
+
+
+@dataclass(frozen=True)
+class RouteSummary:
+    """Statistics of the routes between hosts.
+
+    Args:
+        measured: number of ordered pairs whose hops are known.
+        min_hops, median_hops, max_hops: numbers of hops of these pairs; None without any.
+        distinct: number of different sequences of routers.
+        with_silent: number of sequences with a router that does not show itself.
+        with_repeated: number of sequences that pass a router more than once.
+    """
+
+    measured: int
+    min_hops: int | None
+    median_hops: float | None
+    max_hops: int | None
+    distinct: int
+    with_silent: int
+    with_repeated: int
+
+
+def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
+    """Return statistics of the routes; pairs that were traced again count by the latest."""
+    hops = routes.hops[np.isfinite(routes.hops)]
+    used = [routes.routes[index] for index in np.unique(routes.route_of[routes.route_of >= 0])]
+    return RouteSummary(
+        measured=hops.size,
+        min_hops=int(hops.min()) if hops.size else None,
+        median_hops=float(np.median(hops)) if hops.size else None,
+        max_hops=int(hops.max()) if hops.size else None,
+        distinct=len(used),
+        with_silent=sum(None in route for route in used),
+        with_repeated=sum(_repeats(route) for route in used),
+    )
+
+
+def _repeats(route: Route) -> bool:
+    shown = [router for router in route if router is not None]
+    return len(set(shown)) < len(shown)

@@ -1,4 +1,4 @@
-"""Output of `plink hub bounds`: bandwidth that each placement of servers needs."""
+"""Output of `plink hub bounds` and `plink hub cost`: bandwidths and prices of servers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,33 @@ from typing import ClassVar
 
 from msgspec.structs import asdict
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from plink.base.text import bandwidth_text, bytes_text, printable, rtt_text
+from plink.base.text import bandwidth_text, bytes_text, rtt_text
 from plink.files.limits import Amount
 from plink.hub.bounds import Bound, Training, bounds
+from plink.hub.cost import CostRow, Costs
 from plink.hub.networks import PRINTED_WORKERS, TrainedNetwork
 from plink.hub.racks import Racks, RacksVerdict, judge_racks
 from plink.optimize.plans.ports import PortsVerdict, judge_ports
+from plink.show.tables import UNKNOWN, Column
+from plink.show.terminal.paper import print_line, print_table
 
-_TITLES = ("at a server", "at a worker", "exchange", "behind computing")
+_BOUND_COLUMNS: tuple[Column[Bound], ...] = (
+    Column("placement", lambda row: row.placement, is_text=True),
+    Column("at a server", lambda row: _rate(row.server_bits_s)),
+    Column("at a worker", lambda row: _rate(row.worker_bits_s) if row.worker_bits_s else UNKNOWN),
+    Column("exchange", lambda row: _seconds(row.exchange_s)),
+    Column("behind computing", lambda row: "hidden" if row.is_hidden else "network bound"),
+)
+_COST_COLUMNS: tuple[Column[CostRow], ...] = (
+    Column("a worker", lambda row: row.name, is_text=True),
+    Column("uplinks", lambda row: f"{row.oversubscription:g}:1"),
+    Column("workers", lambda row: UNKNOWN if row.workers is None else str(row.workers)),
+    Column("network", lambda row: _dollars(row.network)),
+    Column("hub", lambda row: UNKNOWN if row.workers is None else _dollars(row.hub)),
+    Column("in all", lambda row: _dollars(row.total)),
+    Column("work per dollar", lambda row: f"{row.per_dollar:.3f} x"),
+)
 
 
 class FoundBounds(Training, frozen=True):
@@ -57,45 +73,29 @@ def compute_bounds(
 
 def print_bounds(console: Console, found: FoundBounds) -> None:
     """Print the table of bounds, the row on ports, and remarks on racks."""
-    heading = (
-        f"{printable(found.model)}: {bytes_text(found.model_bytes)} in every iteration of "
-        f"{rtt_text(found.iteration_s * 1e6)}, {found.workers} workers with "
-        f"{_rate(found.link_bits_s)}, servers with {_rate(found.server_bits_s)}"
+    print_line(
+        console,
+        f"{found.model}: {bytes_text(found.model_bytes)} in every iteration of "
+        f"{_seconds(found.iteration_s)}, {found.workers} workers with "
+        f"{_rate(found.link_bits_s)}, servers with {_rate(found.server_bits_s)}",
+        "bold",
     )
-    console.print(Text(heading, style="bold"))
     console.print()
-    console.print(_table(found.placements))
+    print_table(console, _BOUND_COLUMNS, found.placements)
     console.print()
-    console.print(Text("rates are of both directions of a host together, as in Table 2.1"))
+    print_line(console, "rates are of both directions of a host together, as in Table 2.1")
     if found.printed_ncc_gbit_s is not None:
         ncc = next(row for row in found.placements if row.placement == "NCC")
-        console.print(
-            Text(
-                f"the paper prints {found.printed_ncc_gbit_s:g} Gbit/s for NCC, where its own "
-                f"model size and time give {ncc.server_bits_s / 1e9:.1f}"
-            )
+        print_line(
+            console,
+            f"the paper prints {found.printed_ncc_gbit_s:g} Gbit/s for NCC, where its own "
+            f"model size and time give {ncc.server_bits_s / 1e9:.1f}",
         )
-    console.print(Text(found.ports.sentence))
+    print_line(console, found.ports.sentence)
     if found.racks is not None:
         console.print()
         for line in _rack_lines(found.racks):
-            console.print(Text(line))
-
-
-def _table(rows: Sequence[Bound]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="cyan")
-    table.add_column("placement", no_wrap=True)
-    for title in _TITLES:
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(
-            row.placement,
-            _rate(row.server_bits_s),
-            _rate(row.worker_bits_s) if row.worker_bits_s else "-",
-            rtt_text(row.exchange_s * 1e6),
-            "hidden" if row.is_hidden else "network bound",
-        )
-    return table
+            print_line(console, line)
 
 
 def _rack_lines(verdict: RacksVerdict) -> list[str]:
@@ -126,3 +126,21 @@ def _rate(bits_s: float) -> str:
 
 def _seconds(time_s: float) -> str:
     return rtt_text(time_s * 1e6)
+
+
+def print_costs(console: Console, costs: Costs) -> None:
+    """Print the table of costs, and where it differs from the paper's."""
+    contradiction = costs.contradiction
+    print_table(console, _COST_COLUMNS, costs.rows)
+    console.print()
+    print_line(
+        console,
+        "capital only; the model is Luo 2020, §6.1.10. Its Table 6.3 is not reproduced: at "
+        f"1:1 it implies that a baseline worker costs {contradiction.implied:.3f} times one "
+        f"with a hub, and {contradiction.readings} readings of its formulas and prices give "
+        f"{contradiction.least:.2f} to {contradiction.most:.2f}",
+    )
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.0f}"

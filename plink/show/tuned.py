@@ -1,4 +1,4 @@
-"""Text output of a tuned run, for `plink show` and `plink report`."""
+"""Facts and decisions of a tuned run, for `plink show` and `plink report`."""
 
 from __future__ import annotations
 
@@ -7,75 +7,70 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
 from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.interface import Action, TunerOptions
-from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
-from plink.show.terminal import facts
-
-DECISION_COLUMNS = ("decision", "after", "plan", "before", "then", "reason")
+from plink.base.text import bytes_text, format_count, rtt_text, share_text
+from plink.show.tables import Column, Fact
 
 # Clocks of simulated runs begin at 0.
 _LEAST_DATE_S = 1e9
 _MOST_DATE_S = 1e11
-# More decisions of a log are only counted.
-_SHOWN = 40
 
 
-def print_tuned_page(console: Console, run: History, source: str) -> None:
-    """Print a tuned run in a few lines and a table of decisions."""
-    console.print(Text(f"a tuned run: {printable(source)}", style="bold"))
-    console.print()
-    console.print(facts.table([(label, [text]) for label, text in facts_of(run)]))
-    if not run.changes:
-        return
-    console.print()
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for column in DECISION_COLUMNS:
-        is_text = column in ("decision", "reason")
-        table.add_column(column, justify="left" if is_text else "right", overflow="fold")
-    rows = decision_rows(run)
-    for row in rows[:_SHOWN]:
-        table.add_row(*(Text(printable(text)) for text in row))
-    console.print(table)
-    if len(rows) > _SHOWN:
-        console.print(Text(f"and {len(rows) - _SHOWN} more: plink report draws all", style="dim"))
+def decision_columns(run: History) -> list[Column[tuple[int, Change]]]:
+    """Return the columns of a run's decisions; a row is a decision and its number."""
+
+    def before_text(row: tuple[int, Change]) -> str:
+        return _time_text(run.around(row[1])[0])
+
+    def after_text(row: tuple[int, Change]) -> str:
+        return _time_text(run.around(row[1])[1]) if row[1].is_new_plan else ""
+
+    return [
+        Column("decision", lambda row: f"{row[0]} {row[1].what}", is_text=True),
+        Column("after", lambda row: span_text(float(run.at_s[row[1].window] - run.at_s[0]))),
+        Column("plan", lambda row: str(row[1].plan)),
+        Column("before", before_text),
+        Column("then", after_text),
+        Column("reason", lambda row: row[1].reason, is_text=True),
+    ]
 
 
-def facts_of(run: History) -> list[tuple[str, str]]:
-    """Return a label and a sentence for each known fact."""
+def numbered_decisions(run: History) -> list[tuple[int, Change]]:
+    """Return the decisions other than to wait, numbered from 1."""
+    return list(enumerate(run.changes, 1))
+
+
+def run_facts(run: History) -> list[Fact]:
+    """Return facts on the job, its speed, plans and balance."""
     hosts, ranks = len(run.hosts), len(run.plan.ranks)
-    job = f"{printable(run.plan.kind)} plan of {format_count(hosts, 'host')}"
+    job = f"{run.plan.kind} plan of {format_count(hosts, 'host')}"
     if ranks != hosts:
         job += f", {format_count(ranks, 'rank')}"
-    rows = [("job", f"{job}, {bytes_text(run.plan.size_bytes)} an iteration")]
+    size = bytes_text(run.plan.size_bytes)
+    facts: list[Fact] = [("job", [f"{job}, {size} an iteration"])]
     if not run.windows:
-        return [*rows, ("measured", "nothing yet")]
-    rows.append(("measured", _windows_sentence(run)))
-    rows.append(("speed", _speed(run)))
-    rows.append(("plans", _plans(run)))
-    rows.append(("balance", _balance(run)))
+        return [*facts, ("measured", ["nothing yet"])]
+    facts += [
+        ("measured", [_windows_text(run)]),
+        ("speed", [_speed_text(run)]),
+        ("plans", [_plans_text(run)]),
+        ("balance", [_balance_text(run)]),
+    ]
     probed = [change for change in run.changes if change.action is Action.REPROBE]
     if probed:
-        rows.append(("asked", f"{format_count(len(probed), 'time')} for hosts to be probed again"))
-    return rows
+        times = format_count(len(probed), "time")
+        facts.append(("asked", [f"{times} for hosts to be probed again"]))
+    return facts
 
 
-def decision_rows(run: History) -> list[tuple[str, ...]]:
-    """Return a row of `DECISION_COLUMNS` for each decision other than to wait."""
-    return [_row(run, number, change) for number, change in enumerate(run.changes, 1)]
-
-
-def options_rows(run: History) -> list[tuple[str, str]]:
+def option_facts(run: History) -> list[Fact]:
     """Return the tuner's options that differ from their defaults."""
     usual = asdict(TunerOptions())
     changed = [
         f"{name} {value}" for name, value in asdict(run.options).items() if value != usual[name]
     ]
-    return [("options", ", ".join(changed))] if changed else []
+    return [("options", [", ".join(changed)])] if changed else []
 
 
 def tuned_to_json(run: History) -> dict[str, Any]:
@@ -113,18 +108,6 @@ def _last_plan(run: History) -> int:
     return int(run.plans[-1]) if run.windows else 0
 
 
-def _row(run: History, number: int, change: Change) -> tuple[str, ...]:
-    before_s, after_s = run.around(change)
-    return (
-        f"{number} {change.what}",
-        span_text(float(run.at_s[change.window] - run.at_s[0])),
-        str(change.plan),
-        _time(before_s),
-        _time(after_s) if change.is_new_plan else "",
-        change.reason,
-    )
-
-
 def span_text(seconds: float) -> str:
     """Return a duration since the beginning: `50.0 s`, `3:20 min`, `2:05:00 h`."""
     whole = round(seconds)
@@ -133,11 +116,11 @@ def span_text(seconds: float) -> str:
     return f"{whole // 60}:{whole % 60:02} min" if whole >= 100 else f"{seconds:.1f} s"
 
 
-def _time(seconds: float | None) -> str:
+def _time_text(seconds: float | None) -> str:
     return "" if seconds is None else rtt_text(1e6 * seconds)
 
 
-def _windows_sentence(run: History) -> str:
+def _windows_text(run: History) -> str:
     text = f"{format_count(run.windows, 'window')} in {span_text(run.seconds)}"
     began_s = float(run.at_s[0])
     if _LEAST_DATE_S <= began_s <= _MOST_DATE_S:
@@ -146,7 +129,7 @@ def _windows_sentence(run: History) -> str:
     return f"{text}; the log goes on from an earlier one" if run.is_cut else text
 
 
-def _speed(run: History) -> str:
+def _speed_text(run: History) -> str:
     """Return a text on the throughput of the first, slowest and last windows."""
     speeds = run.throughput_bytes_s / 1e6
     edge = max(1, min(5, run.windows // 2))
@@ -157,7 +140,7 @@ def _speed(run: History) -> str:
     )
 
 
-def _plans(run: History) -> str:
+def _plans_text(run: History) -> str:
     if not run.changes:
         return "no decision but to wait"
     counts = Counter(change.what for change in run.changes)
@@ -165,7 +148,7 @@ def _plans(run: History) -> str:
     return f"{format_count(len(run.new_plans), 'new plan')}: {made}"
 
 
-def _balance(run: History) -> str:
+def _balance_text(run: History) -> str:
     first, last = run.balance(0), run.balance(run.windows - 1)
     now, then = ("unknown" if each is None else f"{each:.2f}" for each in (first, last))
     return f"the busiest host sends {now} times what the least busy does, {then} at the end"

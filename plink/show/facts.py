@@ -1,0 +1,238 @@
+"""Facts about the measurements in a cluster file: round trips, bandwidths, uplinks and routes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.text import (
+    bandwidth_text,
+    format_count,
+    options_text,
+    rtt_text,
+    share_text,
+    time_text,
+)
+from plink.files.cluster import Cluster
+from plink.files.groups import Uplink
+from plink.files.measurements import BandwidthMeasurement, Failure, Measurement
+from plink.show.summary import Pair, Summary, oversubscription, summarise_routes
+from plink.show.tables import UNKNOWN, Column, Fact, align_columns, cells, headings
+
+_SHOWN = 3
+
+
+def directions_text(count: int, hosts: int) -> str:
+    """Return a number of ordered pairs of hosts beside that of all: `54 of 56 directions`."""
+    return f"{count:,} of {format_count(hosts * (hosts - 1), 'direction')}"
+
+
+def known_values(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the values of a matrix that are known, in any order, (M,)."""
+    values: npt.NDArray[np.float64] = matrix[np.isfinite(matrix)]
+    return values
+
+
+def spread_text(values: npt.NDArray[np.float64], text: Callable[[float], str]) -> str:
+    """Return the least, largest and median of values, at least one, as text."""
+    least, middle, most = (text(float(value)) for value in np.quantile(values, [0.0, 0.5, 1.0]))
+    return f"{least} to {most}, median {middle}"
+
+
+def how_measured(measurement: Measurement) -> str:
+    """Return the tool, options, time and duration of a measurement in words."""
+    # The percentile that is shown stands elsewhere, and may be another than that of the run.
+    options = {
+        name: value
+        for name, value in measurement.options.items()
+        if value is not None and name != "percentile"
+    }
+    parts = [f"by {measurement.tool}" + (f" ({options_text(options)})" if options else "")]
+    if measurement.started is not None:
+        parts.append(time_text(measurement.started))
+    if measurement.seconds:
+        parts.append(f"{measurement.seconds:.1f} s")
+    return " · ".join(parts)
+
+
+def failure_facts(label: str, failures: Sequence[Failure]) -> list[Fact]:
+    """Return failures by reason, the most frequent first, with examples; empty without any."""
+    if not failures:
+        return []
+    by_reason: dict[str, list[str]] = {}
+    for failure in failures:
+        ends = (
+            [failure.source]
+            if failure.destination is None
+            else [
+                failure.source,
+                failure.destination,
+            ]
+        )
+        by_reason.setdefault(failure.reason, []).append(" → ".join(ends))
+    most_first = sorted(by_reason.items(), key=lambda entry: -len(entry[1]))
+    lines = [
+        f"{', '.join(ends[:_SHOWN])}{_more_text(len(ends))}: {reason}"
+        for reason, ends in most_first[:_SHOWN]
+    ]
+    if len(most_first) > _SHOWN:
+        lines.append(format_count(len(most_first) - _SHOWN, "other reason"))
+    return [(label, lines)]
+
+
+def _more_text(count: int) -> str:
+    return f" and {count - _SHOWN:,} more" if count > _SHOWN else ""
+
+
+def note_facts(measurement: Measurement) -> list[Fact]:
+    """Return a measurement's reasons for caution; empty if there are none."""
+    return [("notes", measurement.notes[:_SHOWN])] if measurement.notes else []
+
+
+def rtt_facts(summary: Summary) -> list[Fact]:
+    """Return facts on modes, extremes, asymmetry, losses and gaps, short where all is well."""
+    modes = [f"{rtt_text(mode.rtt_us)} ({share_text(mode.share)})" for mode in summary.modes]
+    return [
+        ("modes", modes),
+        ("nearest", _pair_lines(summary.nearest)),
+        ("farthest", _pair_lines(summary.farthest)),
+        ("asymmetry", _asymmetry_lines(summary)),
+        ("losses", _loss_lines(summary)),
+        ("missing", _gap_lines(summary)),
+    ]
+
+
+def _pair_lines(pairs: Sequence[Pair]) -> list[str]:
+    return [
+        f"{rtt_text(pair.rtt_us)} {pair.source} – {pair.destination}" for pair in pairs[:_SHOWN]
+    ]
+
+
+def _asymmetry_lines(summary: Summary) -> list[str]:
+    asymmetry = summary.asymmetry
+    if asymmetry is None:
+        return ["no pair measured both ways"]
+    if not asymmetry.worst:
+        return ["none"]
+    ends = f"{asymmetry.source} → {asymmetry.destination}"
+    worst = f"worst {share_text(asymmetry.worst)} {ends}"
+    return [f"median {share_text(asymmetry.median)}", worst]
+
+
+def _loss_lines(summary: Summary) -> list[str]:
+    if not summary.lost:
+        return ["none"]
+    share = share_text(summary.lost / summary.sent)
+    directions = format_count(summary.lossy_pairs, "direction")
+    return [f"{summary.lost:,} of {summary.sent:,} ({share}), {directions}"] + [
+        f"{loss.lost:,} of {loss.sent:,} {loss.source} → {loss.destination}"
+        for loss in summary.losses[:_SHOWN]
+    ]
+
+
+def _gap_lines(summary: Summary) -> list[str]:
+    missing = summary.pairs - summary.measured
+    if not missing:
+        return ["none"]
+    lines = [f"{missing:,} of {format_count(summary.pairs, 'direction')}"]
+    if summary.sample is not None:
+        lines.append(f"sampled: {summary.sample}")
+    return lines + [f"{gap.pairs:,} with {gap.host}" for gap in summary.gaps[:_SHOWN]]
+
+
+def bandwidth_facts(cluster: Cluster) -> list[Fact]:
+    """Return facts on bandwidths: extremes, slowest directions, failures; empty without any."""
+    bandwidth = cluster.bandwidth
+    if bandwidth is None:
+        return []
+    values = known_values(bandwidth.gbit_s)
+    lines = [how_measured(bandwidth)]
+    if values.size:
+        lines.append(spread_text(values, bandwidth_text))
+    lines.append(f"{directions_text(values.size, len(cluster.hosts))} measured")
+    facts: list[Fact] = [("bandwidth", lines)]
+    if slowest := _slowest_lines(cluster.names, bandwidth):
+        facts.append(("slowest", slowest))
+    return facts + failure_facts("failed", bandwidth.failures) + note_facts(bandwidth)
+
+
+def _slowest_lines(names: Sequence[str], bandwidth: BandwidthMeasurement) -> list[str]:
+    flat = bandwidth.gbit_s.ravel()
+    known = np.flatnonzero(np.isfinite(flat))
+    ranked = known[np.argsort(flat[known], kind="stable")][:_SHOWN]
+    pairs = (divmod(int(index), len(names)) for index in ranked)
+    return [
+        f"{bandwidth_text(float(bandwidth.gbit_s[i, j]))} {names[i]} → {names[j]}" for i, j in pairs
+    ]
+
+
+def uplink_facts(cluster: Cluster) -> list[Fact]:
+    """Return failures and notes of the measurement of uplinks."""
+    if cluster.uplinks is None:
+        return []
+    return failure_facts("failed", cluster.uplinks.failures) + note_facts(cluster.uplinks)
+
+
+def uplink_lines(cluster: Cluster) -> list[str]:
+    """Return the lines of the uplink table, heading first; empty if none was measured."""
+    if cluster.uplinks is None:
+        return []
+    sizes = {group.name: str(len(group.hosts)) for group in cluster.groups}
+    columns: list[Column[Uplink]] = [
+        Column("group", lambda uplink: uplink.group, is_text=True),
+        Column("hosts", lambda uplink: sizes.get(uplink.group, UNKNOWN)),
+        Column("sends", lambda uplink: rate_text(uplink.send_gbit_s, uplink.send_is_lower_bound)),
+        Column(
+            "receives",
+            lambda uplink: rate_text(uplink.receive_gbit_s, uplink.receive_is_lower_bound),
+        ),
+        Column("hosts' links", lambda uplink: rate_text(uplink.hosts_gbit_s)),
+        Column("oversubscribed", _oversubscription_text),
+    ]
+    uplinks = cluster.uplinks.uplinks
+    lines = align_columns([headings(columns), *cells(columns, uplinks)])
+    if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in uplinks):
+        lines.append("≥: at least; something else, as the other groups' links, may be the limit")
+    return lines
+
+
+def rate_text(gbit_s: float | None, is_lower_bound: bool = False) -> str:
+    """Return a rate as text, marked if it is a lower bound."""
+    if gbit_s is None:
+        return UNKNOWN
+    return f"{'≥ ' if is_lower_bound else ''}{bandwidth_text(gbit_s)}"
+
+
+def _oversubscription_text(uplink: Uplink) -> str:
+    ratio = oversubscription(uplink)
+    if ratio is None:
+        return UNKNOWN
+    directions = (
+        (uplink.send_gbit_s, uplink.send_is_lower_bound),
+        (uplink.receive_gbit_s, uplink.receive_is_lower_bound),
+    )
+    # The ratio is that of the slower direction: a lower bound of its rate is an upper one of it.
+    _, is_upper_bound = min((rate, is_least) for rate, is_least in directions if rate)
+    return f"{'≤ ' if is_upper_bound else ''}{ratio:.1f}:1"
+
+
+def route_facts(cluster: Cluster) -> list[Fact]:
+    """Return facts on hop counts, number of routes, oddities and failures; empty without routes."""
+    routes = cluster.routes
+    if routes is None:
+        return []
+    summary = summarise_routes(routes)
+    hops = [how_measured(routes)]
+    if summary.median_hops is not None:
+        ends = f"{summary.min_hops} to {format_count(summary.max_hops or 0, 'hop')}"
+        hops.append(f"{ends}, median {summary.median_hops:g}")
+    hops.append(f"{directions_text(summary.measured, len(cluster.hosts))} measured")
+    distinct = [format_count(summary.distinct, "route")]
+    if summary.with_silent:
+        distinct.append(f"{summary.with_silent:,} with routers that do not show themselves")
+    if summary.with_repeated:
+        distinct.append(f"{summary.with_repeated:,} past the same router twice")
+    facts: list[Fact] = [("hops", hops), ("routes", distinct)]
+    return facts + failure_facts("failed", routes.failures) + note_facts(routes)

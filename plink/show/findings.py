@@ -1,0 +1,201 @@
+"""Findings on a cluster and its orders: hosts that limit a job, and next steps with commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from plink.base.given_way import GivenWay
+from plink.base.next_command import UNNAMED_FILE, next_command
+from plink.base.size import DEFAULT_SIZE_BYTES, format_size
+from plink.base.text import format_count, format_names, rtt_text
+from plink.files import document
+from plink.files.cluster import Cluster
+from plink.files.measurements import recorded_sample
+from plink.files.order import Order
+from plink.model.outliers import sentences
+from plink.optimize.leaving_out import LeavingOutCosts, Limiting
+from plink.optimize.orders.quality import doubt
+from plink.probes.echo.readings import DISTURBED
+from plink.show.facts import directions_text
+
+_LEAST_GROUPED = 4
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Clause about hosts or orders, with the command that follows from it."""
+
+    text: str
+    command: str | None = None
+
+    @property
+    def line(self) -> str:
+        """The clause and the command on one line."""
+        return self.text if self.command is None else f"{self.text}: {self.command}"
+
+
+def limiting_findings(limiting: Limiting, order: Order, source: str) -> list[Finding]:
+    """Return the hosts that limit a job and the gain without them; empty without outlying hosts.
+
+    Args:
+        limiting: outlying hosts of the order, and its costs with them and without.
+        order: the order of the job's ranks.
+        source: the cluster's file as a command names it.
+    """
+    outlying = [Finding(sentence) for sentence in sentences(limiting.outliers)]
+    return outlying + gain_findings(limiting, order, source)
+
+
+def gain_findings(limiting: Limiting, order: Order, source: str) -> list[Finding]:
+    """Return the predicted gain without outlying hosts, and the command to get it."""
+    left_out = limiting.leaving_out
+    if left_out is None:
+        return []
+    without = f"without {format_names(left_out.hosts)}"
+    ranks = format_count(left_out.ranks, "rank")
+    if left_out.without_us is None:
+        return [Finding(f"{without}: {order.algorithm} does not run on {ranks}")]
+    what = f"the sum of {order.algorithm}'s latencies is"
+    gain = f"{left_out.gain:.0%} less".replace("%", " %")
+    if left_out.is_time:
+        what = f"{order.algorithm} of {format_size(left_out.size_bytes)} takes"
+        gain = f"{left_out.with_us / left_out.without_us:.1f} times as fast"
+    before, after = rtt_text(left_out.with_us), rtt_text(left_out.without_us)
+    predicted = f"predicted {without}, on {ranks} instead of {order.ranks}: {what} {after}"
+    if not left_out.is_worth_it:
+        return [Finding(f"{predicted}, and {before} with all: nothing to gain")]
+    again = next_command("order", source, *_order_options(left_out, order))
+    return [
+        Finding(f"{predicted} in place of {before}, {gain}"),
+        Finding("to leave out as many", again),
+    ]
+
+
+def _order_options(left_out: LeavingOutCosts, order: Order) -> list[str]:
+    """Return the options of `plink order` for an equally good order of fewer ranks."""
+    options = ["--algo", order.algorithm, "--ranks", str(left_out.ranks)]
+    if left_out.slots is not None:
+        options += ["--slots", str(left_out.slots)]
+    if order.host_of_rank is not None:
+        options.append("--interleave")
+    if left_out.is_time:
+        options += ["--objective", "contention"]
+        if left_out.size_bytes != DEFAULT_SIZE_BYTES:
+            options += ["--size", str(left_out.size_bytes)]
+    return options
+
+
+def next_steps(
+    cluster: Cluster | None, source: str | None, orders: Sequence[tuple[str, Order]] = ()
+) -> list[Finding]:
+    """Return the suggested next steps, the most urgent first.
+
+    Args:
+        cluster: hosts and what was measured, or None where only orders are at hand.
+        source: the cluster's file, as messages call it.
+        orders: orders of its hosts, each with its file as messages call it.
+    """
+    file = UNNAMED_FILE if source is None else document.argument(source)
+    way = None if cluster is None else cluster.way
+    steps: list[Finding] = []
+    if cluster is not None:
+        steps += _measuring_steps(cluster, file)
+        if cluster.rtt is None and cluster.bandwidth is None:
+            return steps
+        steps += _grouping_steps(cluster, file)
+        if not orders and len(cluster.hosts) > 1:
+            steps.append(
+                Finding(
+                    "there is no order yet; --algo names the collective that the job runs",
+                    next_command("order", file, "--algo", "ring", "-o", "order.json"),
+                )
+            )
+    for order_source, order in orders:
+        steps += _ordering_steps(file, document.argument(order_source), order, way)
+    if cluster is not None and cluster.rtt is not None and orders:
+        steps.append(
+            Finding(
+                "before a later job: does the file still describe the network?",
+                next_command("check", file, way=way),
+            )
+        )
+    return steps
+
+
+def _measuring_steps(cluster: Cluster, file: str) -> list[Finding]:
+    again = next_command("probe", "--resume", file, way=cluster.way)
+    rtt = cluster.rtt
+    if rtt is None:
+        return [Finding("no round-trip times are known", again)]
+    reasons = []
+    if cluster.unreachable:
+        unreachable = format_count(len(cluster.unreachable), "host")
+        reasons.append(f"{unreachable} could not be reached")
+    size = len(cluster.hosts)
+    missing = size * (size - 1) - int(np.isfinite(rtt.readings_us).sum())
+    if missing and recorded_sample(rtt.options) is None and rtt.tool != "import":
+        reasons.append(f"{directions_text(missing, size)} were not measured")
+    disturbed = 0
+    if rtt.disturbance is not None:
+        disturbed = int(np.count_nonzero(rtt.disturbance >= DISTURBED))
+    if disturbed and not reasons:
+        verb = "was" if disturbed == 1 else "were"
+        reasons.append(
+            f"{format_count(disturbed, 'direction')} {verb} disturbed by other work on the hosts: "
+            "measure again when it is quiet"
+        )
+    return [Finding(reason, again) for reason in reasons]
+
+
+def _grouping_steps(cluster: Cluster, file: str) -> list[Finding]:
+    if not cluster.groups:
+        if cluster.grouping is not None or len(cluster.hosts) < _LEAST_GROUPED:
+            return []
+        return [Finding("no groups are known yet", next_command("group", file))]
+    known = () if cluster.uplinks is None else cluster.uplinks.uplinks
+    measured = {uplink.group for uplink in known if uplink.is_whole}
+    missing = [group for group in cluster.groups if group.name not in measured]
+    if not missing or len(cluster.groups) == 1:
+        return []
+    which = f"{format_count(len(missing), 'uplink')} {'was' if len(missing) == 1 else 'were'}"
+    if len(missing) == len(cluster.groups):
+        which = "uplinks were"
+    return [
+        Finding(
+            f"{which} not measured: what groups can exchange is not known",
+            next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way),
+        )
+    ]
+
+
+def _ordering_steps(
+    file: str, order_file: str, order: Order, way: GivenWay | None
+) -> list[Finding]:
+    if len(order.hosts) < 2:
+        return []
+    orders = f"given,{order_file},random:5"
+    bench = next_command("bench", file, *_bench_options(order), "--orders", orders, way=way)
+    if doubt(order) is not None:
+        return [Finding(f"the gain of {order_file} is in doubt: measure whether it is real", bench)]
+    return [
+        Finding(
+            f"use {order_file} (plink order --format LIST names other launchers)",
+            next_command("order", order_file, "--format", "openmpi", "-o", "hostfile"),
+        ),
+        Finding(
+            "check that the launcher keeps it: several do not",
+            next_command("verify", order_file, "--launcher", "openmpi", way=way),
+        ),
+        Finding("measure what it gains", bench),
+    ]
+
+
+def _bench_options(order: Order) -> list[str]:
+    """Return the `plink bench` options for the ranks of an order that leaves out hosts."""
+    if not order.unused:
+        return []
+    slots = max(host.slots for host in (*order.hosts, *order.unused))
+    return ["--ranks", str(order.ranks), *(["--slots", str(slots)] if slots > 1 else [])]

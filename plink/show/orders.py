@@ -1,0 +1,186 @@
+"""Facts about an order of ranks: its costs beside others, its bound and its quality."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from plink.base.size import format_size
+from plink.base.text import format_count, range_text, rtt_text, share_text
+from plink.files.hosts import Host
+from plink.files.order import BandwidthCost, Order
+from plink.optimize.orders.quality import confirmation
+from plink.show.tables import Fact
+from plink.solvers.search import RANDOM_ORDERS
+
+GIVEN, RANDOM, OURS, BOUND = "given order", "random (median)", "plink's order", "lower bound"
+
+_SHOWN_HOSTS = 64
+# Ends of a search that found the best order of the distances it was given.
+_OPTIMAL = ("exact", "bound")
+# Bandwidths this near to each other are equal.
+_EQUAL = 1e-6
+
+
+def purpose_text(order: Order) -> str:
+    """Return the name of the algorithm or mesh that an order is for."""
+    return order.algorithm if order.mesh is None else f"{order.algorithm} {order.mesh.text}"
+
+
+def hosts_text(order: Order) -> str:
+    """Return the numbers of hosts and ranks of an order, and of hosts left out."""
+    hosts = len(order.hosts)
+    text = format_count(hosts, "host")
+    if order.unused:
+        text = f"{hosts} of {format_count(hosts + len(order.unused), 'host')}"
+    return text if order.ranks == hosts else f"{text}, {format_count(order.ranks, 'rank')}"
+
+
+def cost_legend(order: Order) -> str:
+    """Return what the costs of an order are, for the head of a table of them."""
+    if order.bandwidth is not None:
+        return "cost: the least bandwidth that is used, then the sum of what a Gbit takes"
+    if order.mesh is not None:
+        cost = "time of an iteration"
+        if order.is_score:
+            cost = "latencies by share of traffic, not a time"
+        return f"{order.cost_name}: {cost}: {order.mesh.traffic}"
+    if order.cost.size_bytes is None:
+        return "score: a sum of latencies, not a time; for times, plink probe --all first"
+    return (
+        f"cost: the time predicted for {format_size(order.cost.size_bytes)} where flows share links"
+    )
+
+
+def search_text(order: Order) -> str:
+    """Return the solver, its seed and effort, and what ended the search."""
+    solver = order.solver
+    parts = [solver.name, f"seed {solver.seed}"]
+    if solver.steps:
+        parts.append(format_count(solver.steps, "step"))
+    ended_by = solver.ended_by
+    if order.filled_pairs and ended_by in _OPTIMAL:
+        ended_by += " of distances as filled in"
+    return " · ".join([*parts, f"{order.seconds:.2f} s", f"ended by {ended_by}"])
+
+
+def costs_us(order: Order) -> list[tuple[str, float | None]]:
+    """Return the given, random and found orders' costs and the lower bound, in µs, by label.
+
+    The bound is None where none is known.
+    """
+    bound_us = order.cost.lower_bound_us if has_bound(order) else None
+    return [
+        (GIVEN, order.cost.listed_us),
+        (RANDOM, order.cost.random_us),
+        (OURS, order.cost.cost_us),
+        (BOUND, bound_us),
+    ]
+
+
+def has_bound(order: Order) -> bool:
+    """Return whether the lower bound is above 0."""
+    return order.cost.lower_bound_us > 0.0 or order.most_us == 0.0
+
+
+def unproven_reason(order: Order) -> str | None:
+    """Return why no bound is proven for the order; None if one is."""
+    if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
+        return None
+    verb = "was" if order.filled_pairs == 1 else "were"
+    return f"not proven: {format_count(order.filled_pairs, 'pair')} {verb} not measured"
+
+
+def gap_text(order: Order, of_cost: str = "") -> str:
+    """Return how much of the cost another order could save, as far as is known.
+
+    Args:
+        order: an order with costs.
+        of_cost: what the share is of, to be put after it.
+    """
+    if unproven := unproven_reason(order):
+        return unproven
+    if not has_bound(order):
+        return "no lower bound is known"
+    if order.gap:
+        return f"{_savings_text(order)}{of_cost} could still be saved"
+    if order.cost.range_us is None:
+        return "no order is cheaper"
+    return f"no order costs less than {rtt_text(order.cost.lower_bound_us)}"
+
+
+def _savings_text(order: Order) -> str:
+    """Return the largest share of the cost that the bound allows to save."""
+    most = share_text(order.gap)
+    share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+    if order.cost.range_us is None or order.most_us is None:
+        return share
+    return f"{share} of {rtt_text(order.most_us)}"
+
+
+def bandwidth_gap_text(bandwidth: BandwidthCost) -> str:
+    """Return how much wider another order's bottleneck could be at most."""
+    bound = bandwidth.bound_gbit_s
+    if bound is None:
+        return "not known"
+    if bound <= bandwidth.bottleneck_gbit_s * (1.0 + _EQUAL):
+        return "none: no order has a wider bottleneck"
+    more = bound / bandwidth.bottleneck_gbit_s - 1.0
+    return f"the bottleneck could be at most {share_text(more)} wider"
+
+
+def order_facts(order: Order, *, with_hosts: bool) -> list[Fact]:
+    """Return facts on the quality of an order and, if `with_hosts`, its hosts in rank order."""
+    gap = gap_text(order)
+    if order.bandwidth is not None:
+        gap = bandwidth_gap_text(order.bandwidth)
+    elif has_bound(order) and not order.gap and unproven_reason(order) is None:
+        gap = f"none: {gap}"
+    hosts = len(order.hosts) + len(order.unused)
+    pairs = format_count(hosts * (hosts - 1) // 2, "pair")
+    facts: list[Fact] = []
+    if order.cost.range_us is not None:
+        facts.append(("range", _range_lines(order)))
+    if order.random_orders < RANDOM_ORDERS:
+        median = f"the median of {order.random_orders:,}: the time sufficed for no more"
+        facts.append(("random", [median]))
+    facts.append(("gap", [gap]))
+    if order.proof is not None:
+        engine, outcome = order.proof.engine, order.proof.outcome
+        facts.append(("proof", [f"{engine}: {outcome} after {order.proof.seconds:.1f} s"]))
+    filled = f"{order.filled_pairs:,} of {pairs}" if order.filled_pairs else "none"
+    facts += [("confirmed", [confirmation(order)]), ("filled", [filled])]
+    if order.unmeasured_hosts:
+        facts.append(("no data", [", ".join(order.unmeasured_hosts)]))
+    if with_hosts:
+        facts.append(("hosts", [_names(order.hosts)]))
+    if order.unused:
+        facts.append(("left out", [_names(order.unused)]))
+    return facts
+
+
+def _range_lines(order: Order) -> list[str]:
+    limits_us = order.cost.range_us
+    if limits_us is None:
+        return []
+    most = "with no limit" if limits_us.high_us is None else "by the shortest way over others"
+    return [
+        range_text(limits_us.low_us, limits_us.high_us),
+        f"pairs without a measurement at nothing, and {most}",
+    ]
+
+
+def _names(hosts: Sequence[Host]) -> str:
+    names = [host.name for host in hosts[:_SHOWN_HOSTS]]
+    more = [f"and {len(hosts) - _SHOWN_HOSTS:,} more"] if len(hosts) > _SHOWN_HOSTS else []
+    return " ".join([*names, *more])
+
+
+def rank_labels(order: Order) -> list[str]:
+    """Return the ranks of every host: `0`, `0-7` for eight, `0,4` if they are not adjacent."""
+    runs: dict[str, list[str]] = {name: [] for name in order.names}
+    rank = 0
+    for host in order.runs:
+        last = rank + host.slots - 1
+        runs[host.name].append(str(rank) if last == rank else f"{rank}-{last}")
+        rank = last + 1
+    return [",".join(labels) for labels in runs.values()]

@@ -1,0 +1,73 @@
+"""Tables and facts as data, which the terminal and the page draw each in its style.
+
+Texts are plain and untrusted: what draws them escapes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from plink.base.text import printable
+
+Row = TypeVar("Row")
+Row_contra = TypeVar("Row_contra", contravariant=True)
+
+# A label, and the lines of text that belong to it.
+Fact = tuple[str, Sequence[str]]
+
+UNKNOWN = "-"
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row_contra]):
+    """Column of a table.
+
+    Args:
+        heading: a noun.
+        text: returns the text of a row in this column, with its unit.
+        is_text: words, flush left; numbers are flush right.
+    """
+
+    heading: str
+    text: Callable[[Row_contra], str]
+    is_text: bool = False
+
+
+def headings(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
+    """Return the headings of columns."""
+    return tuple(column.heading for column in columns)
+
+
+def cells(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> list[tuple[str, ...]]:
+    """Return the texts of rows, a tuple for each."""
+    return [tuple(column.text(row) for column in columns) for row in rows]
+
+
+def number_columns(columns: Sequence[Column[Any]]) -> tuple[int, ...]:
+    """Return the places of the columns that are flush right."""
+    return tuple(place for place, column in enumerate(columns) if not column.is_text)
+
+
+def capitalise(text: str) -> str:
+    """Return a clause as a sentence: with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def align_columns(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
+    """Return rows as lines with aligned columns, without control characters.
+
+    Args:
+        rows: texts of equally many columns.
+        left: columns that are flush left; the others are flush right.
+    """
+    rows = [tuple(map(printable, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if number in left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,209 @@
+"""Tables of collective algorithms, of their predicted costs, and of a client's software costs."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rich.console import Console
+from rich.text import Text
+
+from plink.base.size import format_size
+from plink.base.text import bytes_text, format_count, range_text, rtt_text, share_text
+from plink.files.clients import ClientFit, Estimate
+from plink.model.gaps import Range
+from plink.optimize.expected import Expected
+from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast
+from plink.optimize.prediction import RANDOM_ORDERS, Forecast, OrderCost, PredictionRow
+from plink.plans.names import BARRIER
+from plink.show.tables import UNKNOWN, Column, align_columns
+from plink.show.terminal.paper import paper, print_line, print_table
+from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
+
+_OTHER = {"contention": "latency", "latency": "contention"}
+
+
+def print_algorithms() -> None:
+    """Print one line per algorithm; lines are folded only on a terminal."""
+    console = paper(None).console
+    rows = [(name, algorithm.about) for name, algorithm in {**ALGORITHMS, **OTHERS}.items()]
+    if console.is_terminal:
+        columns: list[Column[tuple[str, str]]] = [
+            Column("", lambda row: row[0], is_text=True),
+            Column("", lambda row: row[1], is_text=True),
+        ]
+        print_table(console, columns, rows)
+        return
+    for line in align_columns(rows, left=(0, 1)):
+        console.print(Text(line), soft_wrap=True)
+
+
+def ranks_text(hosts: int, ranks: int) -> str:
+    """Return the number of hosts, and that of ranks where it differs."""
+    text = format_count(hosts, "host")
+    return text if ranks == hosts else f"{text}, {format_count(ranks, 'rank')}"
+
+
+def print_forecast(console: Console, forecast: Forecast, objective: str | None) -> None:
+    """Print the table of predictions, and which algorithms do not run.
+
+    Args:
+        console: where to print.
+        forecast: the predictions.
+        objective: which cost to compare; None for contention where it is known.
+    """
+    chosen = objective or ("contention" if forecast.has_times else "latency")
+    costs = {"contention": "times under contention", "latency": "sums of latencies"}[chosen]
+    print_line(
+        console,
+        f"{forecast.source}: {format_size(forecast.size_bytes)} on "
+        f"{ranks_text(forecast.hosts, forecast.ranks)}",
+        "bold",
+    )
+    print_line(console, f"predicted {costs}; random is the median of {RANDOM_ORDERS} orders", "dim")
+    console.print()
+    print_table(console, _forecast_columns(forecast, chosen), forecast.rows)
+    reasons = [
+        f"{row.algorithm}: {row.expected.refused}"
+        for row in forecast.rows
+        if row.expected is not None and row.expected.refused is not None
+    ]
+    reasons += [refused.reason for refused in forecast.refused]
+    if reasons:
+        console.print()
+    for reason in reasons:
+        print_line(console, reason, "dim")
+
+
+def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[PredictionRow]]:
+    other = _OTHER[chosen]
+    columns: list[Column[PredictionRow]] = [
+        Column("algorithm", lambda row: row.algorithm, is_text=True),
+        Column("given", lambda row: _cost_text(row.given, chosen)),
+        Column("random", lambda row: _cost_text(row.random, chosen)),
+        Column("of random", lambda row: _share_of_random(row, chosen)),
+    ]
+    if any(row.order is not None for row in forecast.rows):
+        columns.insert(1, Column("order", lambda row: _cost_text(row.order, chosen)))
+    if any(_range_us(_best(row), chosen) is not None for row in forecast.rows):
+        columns.insert(2, Column("range", lambda row: _range_text(_best(row), chosen)))
+    if any(_cost_us(row.given, other) is not None for row in forecast.rows):
+        columns.append(Column(other, lambda row: _cost_text(_best(row), other)))
+    if any(row.expected is not None for row in forecast.rows):
+        columns += _EXPECTED_COLUMNS
+    return columns
+
+
+class _Fitted(Protocol):
+    """Row with the time that a fitted client is predicted to take."""
+
+    @property
+    def expected(self) -> Expected | None: ...
+
+
+def _expected_text(row: _Fitted) -> str:
+    seconds = None if row.expected is None else row.expected.seconds
+    return UNKNOWN if seconds is None else rtt_text(seconds * 1e6)
+
+
+def _interval_text(row: _Fitted) -> str:
+    expected = row.expected
+    if expected is None or expected.low_s is None or expected.high_s is None:
+        return UNKNOWN
+    return range_text(expected.low_s * 1e6, expected.high_s * 1e6)
+
+
+_EXPECTED_COLUMNS = (Column("expected", _expected_text), Column("90 %", _interval_text))
+
+
+def _best(row: PredictionRow) -> OrderCost:
+    """Return the cost of the order, or of the listed one without an order."""
+    return row.given if row.order is None else row.order
+
+
+def _share_of_random(row: PredictionRow, objective: str) -> str:
+    cost, random = _cost_us(_best(row), objective), _cost_us(row.random, objective)
+    return share_text(cost / random) if cost is not None and random else UNKNOWN
+
+
+def _cost_us(cost: OrderCost, objective: str) -> float | None:
+    if objective == "latency":
+        return cost.latency_us
+    return None if cost.time_s is None else cost.time_s * 1e6
+
+
+def _range_us(cost: OrderCost, objective: str) -> Range | None:
+    if objective == "latency" or cost.time_range_s is None:
+        return cost.latency_range_us if objective == "latency" else None
+    low_s, high_s = cost.time_range_s
+    return low_s * 1e6, None if high_s is None else high_s * 1e6
+
+
+def _range_text(cost: OrderCost, objective: str) -> str:
+    limits_us = _range_us(cost, objective)
+    return UNKNOWN if limits_us is None else range_text(*limits_us)
+
+
+def _cost_text(cost: OrderCost | None, objective: str) -> str:
+    value_us = None if cost is None else _cost_us(cost, objective)
+    return UNKNOWN if value_us is None else rtt_text(value_us)
+
+
+def print_plan_forecast(console: Console, forecast: PlanForecast) -> None:
+    """Print a line per collective that runs along a plan."""
+    print_line(
+        console,
+        f"{forecast.source}: {format_size(forecast.size_bytes)} along {forecast.kind} on "
+        f"{ranks_text(forecast.hosts, forecast.ranks)}",
+        "bold",
+    )
+    console.print()
+    columns: list[Column[CollectiveRow]] = [
+        Column("collective", lambda row: row.collective, is_text=True),
+        Column("predicted", lambda row: rtt_text(row.time_s * 1e6)),
+        Column("of the bound", _share_of_bound),
+        Column("between groups", lambda row: bytes_text(row.cross_group_bytes)),
+        Column("on the wire", lambda row: bytes_text(row.wire_bytes)),
+        Column("rounds", lambda row: str(row.rounds)),
+    ]
+    if any(row.expected is not None for row in forecast.rows):
+        columns += _EXPECTED_COLUMNS
+    print_table(console, columns, forecast.rows)
+    for row in forecast.rows:
+        if row.expected is not None and row.expected.refused is not None:
+            print_line(console, f"{row.collective}: {row.expected.refused}", "dim")
+
+
+def _share_of_bound(row: CollectiveRow) -> str:
+    # What links carry is no limit for a barrier.
+    has_bound = row.bound_s > 0.0 and row.collective != BARRIER
+    return f"{row.time_s / row.bound_s:.2f} x" if has_bound else UNKNOWN
+
+
+def print_fit(console: Console, fit: ClientFit) -> None:
+    """Print the table of a client's software costs with their ranges."""
+    versions = ", ".join(f"{name} {text}" for name, text in (fit.versions or {}).items())
+    print_line(console, f"{fit.client}: {versions or 'described'}", "bold")
+    costs: list[tuple[str, Estimate | None, str]] = [
+        ("before a message begins", fit.overhead_us, " µs"),
+        ("before one above 64 KiB, beside that", fit.rendezvous_us, " µs"),
+        ("adding 1 GB", fit.reduction_s_per_gb, " s"),
+        ("of a link's rate, flows get", fit.flow_share, ""),
+        ("exchanges one way after the other", fit.serialised, ""),
+        ("links let pass at once", fit.burst_bytes, " bytes"),
+        ("a rank keeps a core that it shares", fit.turn_us, " µs"),
+        ("processor of a rank for 1 GB", fit.processor_s_per_gb, " s"),
+    ]
+    rows = [(what, estimate, unit) for what, estimate, unit in costs if estimate is not None]
+    columns: list[Column[tuple[str, Estimate, str]]] = [
+        Column("", lambda row: row[0], is_text=True),
+        Column("found", lambda row: f"{row[1].value:.3g}{row[2]}"),
+        Column("90 %", lambda row: f"{row[1].low:.3g} to {row[1].high:.3g}{row[2]}"),
+    ]
+    print_table(console, columns, rows)
+    spreads = (
+        f"{100.0 * each.spread:.0f} % at {format_size(each.size_bytes)}" for each in fit.spreads
+    )
+    print_line(console, f"times are off by {', '.join(spreads)} (standard deviation)", "dim")
+    if fit.shared_cores is not None:
+        cores = format_count(fit.shared_cores, "core")
+        print_line(console, f"all hosts are one machine of {cores}", "dim")
