@@ -82,7 +82,7 @@ def measure_rounds(
             run.lose_host(index, str(error))
         for pairs in job.rounds:
             run.measure_round(pairs)
-        run.name_the_silent()
+        run.report_silent_hosts()
         while further := job.more():
             for pairs in further:
                 run.want(pairs)
@@ -132,7 +132,7 @@ class _RoundsRun(Generic[Reading]):
         """Mark both directions of these pairs as wanted."""
         self._wanted.update(direction for i, j in pairs for direction in ((i, j), (j, i)))
 
-    def name_the_silent(self) -> None:
+    def report_silent_hosts(self) -> None:
         """Report hosts that no other host could exchange packets with."""
         for index in self._suspicion.silent_to_all():
             self.lose_host(index, self._program.silent_to_all)

@@ -194,12 +194,12 @@ def measure(
         run.bind()
         try:
             run.conduct()
-            run.go_on(job.more)
+            run.run_further_rounds(job.more)
         finally:
             run.deliver_rest()
 
 
-def _leave_to_meet(_: int, grant: Grant, processor: int | None) -> str:
+def _format_grant(_: int, grant: Grant, processor: int | None) -> str:
     return grant_text(grant.round, processor)
 
 
@@ -247,7 +247,7 @@ class _EchoRun:
             self._schedule, _REPORT_WITHIN_S, _REPORT_WITHIN_S + slowest_s
         )
         # What is said to the two ends of a meeting that was granted.
-        self._leave: Callable[[int, Grant, int | None], str] = _leave_to_meet
+        self._format_leave: Callable[[int, Grant, int | None], str] = _format_grant
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
         self._next_round = len(self._schedule)
@@ -257,7 +257,7 @@ class _EchoRun:
         secret = secrets.token_hex(16)
         for index in sorted(self._alive):
             address = self._hosts[index].address
-            self._agents.tell(
+            self._agents.send(
                 index,
                 opening(
                     index,
@@ -274,20 +274,20 @@ class _EchoRun:
 
     def conduct(self) -> None:
         """Send the schedule to all agents and listen until no reading is pending."""
-        self._hand_out()
+        self._send_schedules()
         for index in sorted(self._alive):
-            self._agents.tell(index, "start\n")
+            self._agents.send(index, "start\n")
         if not self._is_free:
             self._take_while(lambda: True, _SETTLING_S)
         self._ask_at = time.monotonic() + _ASK_EVERY_S
         self._reports.begin(time.monotonic())
         while self._schedule.pending:
             self._step()
-        self._lose_the_silent()
+        self._report_silent_hosts()
 
-    def go_on(self, more: More) -> None:
+    def run_further_rounds(self, more: More) -> None:
         """Run further rounds as long as `more` returns any."""
-        self._leave = self._leave_to_meet_again
+        self._format_leave = self._format_further_meeting
         while rounds := more():
             self._grant(self._further(rounds))
             while not self._grants.is_idle:
@@ -314,12 +314,12 @@ class _EchoRun:
         if not self._take(until - time.monotonic()):
             if time.monotonic() - until > _ASK_EVERY_S:
                 self._forget()
-            self._lose_the_mute()
+            self._lose_unresponsive()
         if time.monotonic() >= self._ask_at:
-            self._ask_all()
+            self._ping_all()
             self._ask_at = time.monotonic() + _ASK_EVERY_S
 
-    def _hand_out(self) -> None:
+    def _send_schedules(self) -> None:
         for index in sorted(self._alive):
             meetings = [
                 meeting
@@ -329,8 +329,8 @@ class _EchoRun:
             # Only those it meets: N hosts with all others each would be N^2 lines.
             self._acquainted[index] = {meeting.partner for meeting in meetings}
             peers = [self._peer(other) for other in sorted(self._acquainted[index])]
-            self._agents.tell(index, schedule_text(peers, meetings))
-        self._ask_all()
+            self._agents.send(index, schedule_text(peers, meetings))
+        self._ping_all()
         self._take_while(lambda: self._liveness.unanswered, _BIND_WAIT_S)
         for index in sorted(self._liveness.unanswered):
             self.lose_host(index, f"did not take its schedule within {_BIND_WAIT_S:g} s")
@@ -345,9 +345,9 @@ class _EchoRun:
             )
             # The follower first: the leader's greeting then finds it there.
             for end, processor in (grant.follower, of_follower), (grant.leader, of_leader):
-                self._agents.tell(end, self._leave(end, grant, processor))
+                self._agents.send(end, self._format_leave(end, grant, processor))
 
-    def _leave_to_meet_again(self, end: int, grant: Grant, processor: int | None) -> str:
+    def _format_further_meeting(self, end: int, grant: Grant, processor: int | None) -> str:
         partner = grant.leader if end == grant.follower else grant.follower
         text = again_text(Meeting(grant.round, partner, probes=True), processor)
         if partner in self._acquainted[end]:
@@ -355,9 +355,9 @@ class _EchoRun:
         self._acquainted[end].add(partner)
         return peer_text(*self._peer(partner)) + text
 
-    def _ask_all(self) -> None:
+    def _ping_all(self) -> None:
         for index in sorted(self._alive):
-            self._ask(index)
+            self._ping(index)
 
     def _grant(self, meetings: Iterable[tuple[int, int, int]]) -> None:
         """Schedule further meetings, which agents take in ascending order of rounds."""
@@ -369,12 +369,12 @@ class _EchoRun:
         self._liveness.forget()
         self._reports.begin(time.monotonic())
 
-    def _ask(self, index: int) -> None:
+    def _ping(self, index: int) -> None:
         """Ping an agent, even one that owes an answer, since the ping shows that we are alive."""
         self._liveness.ask(index, time.monotonic())
-        self._agents.tell(index, "alive\n")
+        self._agents.send(index, "alive\n")
 
-    def _lose_the_silent(self) -> None:
+    def _report_silent_hosts(self) -> None:
         """Report hosts that are alive but could not be reached by any other."""
         for index in self._suspicion.silent_to_all():
             if index in self._alive:
@@ -388,7 +388,7 @@ class _EchoRun:
 
     def _take(self, timeout_s: float) -> bool:
         """Handle the next message of an agent; return False if none comes in time."""
-        message = self._agents.hear(timeout_s)
+        message = self._agents.receive(timeout_s)
         if message is None:
             return False
         index, event = message
@@ -423,7 +423,7 @@ class _EchoRun:
         """Give up both directions of a pair of which one host is lost."""
         self._lose_pairs([pair, pair[::-1]], self._why_lost[gone])
 
-    def _lose_the_mute(self) -> None:
+    def _lose_unresponsive(self) -> None:
         """Give up hosts that do not answer, or do not report how their meetings end."""
         now = time.monotonic()
         for index, limit_s in self._liveness.overdue(now):
@@ -432,7 +432,7 @@ class _EchoRun:
             if late.is_told:
                 self.lose_host(late.host, _NO_REPORT)
             else:
-                self._agents.tell(late.host, f"gone {late.partner}\n")
+                self._agents.send(late.host, f"gone {late.partner}\n")
         if self._reports.is_stalled(now):
             for index in sorted(self._owing()):
                 self.lose_host(index, _NO_REPORT)
@@ -487,11 +487,11 @@ class _EchoRun:
                 self._tell_partners(suspect, f"suspect {suspect}\n")
                 # It may hear others that do not hear it.
                 if suspect in self._alive:
-                    self._agents.tell(suspect, f"suspect {suspect}\n")
+                    self._agents.send(suspect, f"suspect {suspect}\n")
 
     def _doubt(self, index: int) -> None:
         if self._liveness.ask(index, time.monotonic(), doubted=True):
-            self._agents.tell(index, "alive\n")
+            self._agents.send(index, "alive\n")
 
     def _owing(self) -> set[int]:
         return self._grants.busy | {source for source, _ in self._schedule.pending}
@@ -505,7 +505,7 @@ class _EchoRun:
     def _tell_partners(self, index: int, text: str) -> None:
         for other in sorted(self._alive):
             if index in self._acquainted[other]:
-                self._agents.tell(other, text)
+                self._agents.send(other, text)
 
     def _name(self, index: int) -> str:
         return self._hosts[index].name

@@ -414,7 +414,7 @@ class HostPrograms(ABC, Generic[Message]):
 
     def __exit__(self, *_: object) -> None:
         for index in self._processes if self.farewell else ():
-            self.tell(index, self.farewell)
+            self.send(index, self.farewell)
         deadline = time.monotonic() + _EXIT_WITHIN_S
         for index, process in self._processes.items():
             if self.farewell and index not in self._given_up:
@@ -433,7 +433,7 @@ class HostPrograms(ABC, Generic[Message]):
         self._readers.append(reader)
         reader.start()
 
-    def tell(self, index: int, text: str) -> None:
+    def send(self, index: int, text: str) -> None:
         """Send lines to one program; its reader thread notices if the program is gone."""
         process = self._processes[index]
         self._lines_sent[index] += text.count("\n")
@@ -441,7 +441,7 @@ class HostPrograms(ABC, Generic[Message]):
         with suppress(HostError), self._stalls.guard(process.abandon):
             process.write(text)
 
-    def hear(self, timeout_s: float) -> tuple[int, Message | OutputEnded] | None:
+    def receive(self, timeout_s: float) -> tuple[int, Message | OutputEnded] | None:
         """Return the next message of any program, or None after `timeout_s`."""
         try:
             return self._messages.get(timeout=max(0.0, timeout_s))

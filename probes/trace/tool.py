@@ -166,7 +166,7 @@ class Workers(HostPrograms[WorkerMessage]):
         processes, failures = run_on_all(start, range(len(self._hosts)), concurrency)
         for index, process in processes.items():
             self.listen(index, process)
-            self.tell(index, openings[index])
+            self.send(index, openings[index])
         return failures
 
     def parse(self, line: str) -> WorkerMessage:
@@ -216,7 +216,7 @@ class _TraceRun:
         most_quiet_turns = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S
         quiet = 0
         while self._starting or self._turns.running:
-            message = self._workers.hear(_HEAR_S)
+            message = self._workers.receive(_HEAR_S)
             if message is not None:
                 quiet = 0
                 self._take(*message)
@@ -232,7 +232,7 @@ class _TraceRun:
     def _ask_next(self) -> None:
         for source, destination in self._turns.next():
             tries = 1 if destination in self._suspected else self._options.count
-            self._workers.tell(source, request(self._hosts[destination].address, tries))
+            self._workers.send(source, request(self._hosts[destination].address, tries))
 
     def _take(self, index: int, message: WorkerMessage | OutputEnded) -> None:
         if index not in self._able:

@@ -252,7 +252,7 @@ READERS: Mapping[str, Reader] = {
     "the echo agent's lines": Reader(
         _lines(echo.parse_event),
         (b"bound 4000", b"rtt 1 2 10 9 100 200 300", b"lost 1 2 silent", b"over 1 2 3 4 -"),
-        (echo.EchoProtocolError,),
+        (ProbesError,),
     ),
     "the trace worker's lines": Reader(
         _lines(lambda line: trace.parse_message(line, "python3")),

@@ -101,12 +101,14 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
             played.ran.append((sender, receiver, port, duration_s))
             yield Transfer(played, (sender, receiver), duration_s)
 
-    def find_ends(hosts: list[Any], _: int) -> tuple[dict[int, Any], dict[int, HostError]]:
+    def find_transfer_hosts(
+        hosts: list[Any], _: int
+    ) -> tuple[dict[int, Any], dict[int, HostError]]:
         ends = {index: index for index in range(len(hosts)) if index not in played.lost}
         return ends, played.lost
 
     monkeypatch.setattr(simultaneous, "Transfers", Transfers)
-    monkeypatch.setattr(simultaneous, "find_ends", find_ends)
+    monkeypatch.setattr(simultaneous, "find_transfer_hosts", find_transfer_hosts)
     monkeypatch.setattr(simultaneous, "time", SimpleNamespace(monotonic=lambda: played.clock.now_s))
     return played
 

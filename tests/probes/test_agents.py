@@ -54,11 +54,11 @@ def test_the_last_word_of_an_agent_is_its_reason(monkeypatch: pytest.MonkeyPatch
 
     with Agents(local_hosts(1), ECHO_AGENT, None) as held:
         assert held.start(1) == {}
-        held.tell(0, "no such line\n")
+        held.send(0, "no such line\n")
         monkeypatch.setattr(LocalProcess, "write", broken)
         # The coordinator goes on speaking until it hears that the agent has ended.
-        held.tell(0, "alive\n")
-        assert held.hear(5) == (0, OutputEnded("does not understand no"))
+        held.send(0, "alive\n")
+        assert held.receive(5) == (0, OutputEnded("does not understand no"))
 
 
 def test_the_agents_hear_of_a_coordinator_that_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:

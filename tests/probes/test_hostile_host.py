@@ -154,9 +154,9 @@ def test_a_host_that_takes_no_input_is_given_up(
         assert held.start(1) == {}
         began = time.monotonic()
         # More than the windows of SSH and TCP hold.
-        held.tell(0, "x" * (64 << 20))
+        held.send(0, "x" * (64 << 20))
         assert time.monotonic() - began < 10
-        said = held.hear(5)
+        said = held.receive(5)
     assert said == (0, OutputEnded("the connection was lost"))
 
 

@@ -212,8 +212,8 @@ def test_over_a_real_sshd_a_strangers_agent_is_never_started(sshd: Sshd, tmp_pat
     with Disturbed([host], ECHO_AGENT, str(folder)) as agents:
         agents.disturb = replace_all  # type: ignore[method-assign]
         assert agents.start(1) == {}
-        agents.tell(0, "alive\n")
-        heard = agents.hear(5)
+        agents.send(0, "alive\n")
+        heard = agents.receive(5)
     connector.close()
     assert not list(folder.rglob("ran"))
     assert heard is not None
