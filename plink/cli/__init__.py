@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         _use_running_context(command)
         if ctx.resilient_parsing:  # to complete a command line
-            from plink.cli.completing import completing  # noqa: PLC0415  as rarely as that
+            from plink.cli.completion import completing  # noqa: PLC0415  as rarely as that
 
             completing(command)
         return command
@@ -127,7 +127,7 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name from the table, or an option of any command."""
-        from plink.cli.completing import items  # noqa: PLC0415  as above
+        from plink.cli.completion import items  # noqa: PLC0415  as above
 
         named = [(name, text) for name, (_, text) in COMMANDS.items()]
         return items(named, incomplete) + click.Command.shell_complete(self, ctx, incomplete)

@@ -7,9 +7,15 @@ import socket
 
 import click
 
+from plink.base.lazy import lazy_imports
 from plink.base.text import json_text
 from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.stderr import note, read_kept_secret
+
+with lazy_imports():
+    from plink.probes.calls import agent
+    from plink.probes.hosts import hostlist
+    from plink.transport import addresses
 
 
 @click.command(
@@ -54,21 +60,16 @@ def command(
     the user that started it, and then calls again, for the next plink probe or plink check.
     Ctrl-C or SIGTERM ends it, and what it has started.
     """
-    # paramiko would slow `--help`.
-    from plink.probes.calls.agent import CallStatus, CallTarget, derive_keys, serve  # noqa: PLC0415
-    from plink.probes.hosts.hostlist import check_name  # noqa: PLC0415
-    from plink.transport.addresses import parse_address  # noqa: PLC0415
-
     own_name = name or socket.gethostname()
-    check_name(own_name, "--name" if name else "the name of this host")
-    host, port = parse_address(join, "--join")
-    home = CallTarget(host, port, derive_keys(read_kept_secret(secret_file)), own_name)
+    hostlist.check_name(own_name, "--name" if name else "the name of this host")
+    host, port = addresses.parse_address(join, "--join")
+    home = agent.CallTarget(host, port, agent.derive_keys(read_kept_secret(secret_file)), own_name)
 
-    def say(told: CallStatus) -> None:
+    def say(told: agent.CallStatus) -> None:
         if as_json:
             click.echo(json_text(vars(told)))
         else:
             note(told.message)
 
-    serve(home, say, once=once, wait_s=math.inf if wait_s is None else wait_s)
+    agent.serve(home, say, once=once, wait_s=math.inf if wait_s is None else wait_s)
     return 0

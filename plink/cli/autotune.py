@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Sequence
-from typing import Any
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
 
 import click
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import EXIT_CHANGED, WrongUseError
+from plink.base.lazy import lazy_imports
+from plink.base.text import format_count, json_text, printable
 from plink.cli.options import SectionedCommand, options_of
-from plink.cli.stderr import note
+from plink.cli.stderr import note, read_kept_secret, warn
 from plink.cli.way_options import take_way, with_way_options
 from plink.probes.options import SSH
+
+with lazy_imports():
+    from rich import live as rich_live
+
+    from plink.autotune.daemon import attaching, terminal
+    from plink.autotune.log import records
+    from plink.autotune.log import replay as log_replay
+    from plink.autotune.protocol import handshake
+    from plink.autotune.protocol import status as protocol_status
+    from plink.autotune.ranks import settings
+    from plink.autotune.tuner import interface as tuner_interface
+    from plink.cli import autotune_serve
+    from plink.files import document
+    from plink.transport import addresses, proofs
+    from plink.transport import tls as transport_tls
+
 
 _probing = options_of("To probe hosts again")
 
@@ -134,10 +154,10 @@ def serve(**options: Any) -> int:
     which the job is to be started. Training goes on without the daemon, and a daemon that is
     started again resumes where its log ends. SIGUSR1: probe all hosts again now.
     """
-    from plink.cli.autotune_serve import ServeOptions, run  # noqa: PLC0415  numpy: slow `--help`
-
     is_ssh_said = options["via"] == SSH
-    return run(ServeOptions(way=take_way(options), is_ssh_said=is_ssh_said, **options))
+    return autotune_serve.run(
+        autotune_serve.ServeOptions(way=take_way(options), is_ssh_said=is_ssh_said, **options)
+    )
 
 
 @command.command(
@@ -168,9 +188,7 @@ def attach(**options: Any) -> int:
 
     Nothing of the job can be changed from there.
     """
-    from plink.cli.autotune_attach import run  # noqa: PLC0415  numpy would slow `--help`
-
-    return run(**options)
+    return _attach(**options)
 
 
 @command.command(
@@ -188,6 +206,144 @@ def replay(log: str, *, has_all: bool, as_json: bool) -> int:
     Prints what was measured and what is decided on it. Exit code 4: the decisions differ from
     those in the log.
     """
-    from plink.cli.autotune_replay import run  # noqa: PLC0415  numpy would slow `--help`
+    return _replay(log, has_all=has_all, as_json=as_json)
 
-    return run(log, has_all=has_all, as_json=as_json)
+
+_REFRESH_S = 0.5
+
+
+def _attach(
+    address: str,
+    secret_file: str | None,
+    tls: str | None,
+    job: str | None,
+    *,
+    as_json: bool,
+    is_watching: bool,
+) -> int:
+    """Show the job until interrupted; as JSON once, or once per change if `is_watching`.
+
+    Raises:
+        WrongUseError: no secret, or an address or a name that is not valid.
+        PlinkError: no daemon answers there, or it ends.
+    """
+    host, port = addresses.parse_address(address, "the daemon's address")
+    name = job or os.environ.get(settings.JOB_VARIABLE) or handshake.DEFAULT_JOB
+    if not proofs.is_name(name):
+        raise WrongUseError(f"--job is {name!r}, expected letters, digits, '_', '.' and '-'")
+    secret = (
+        handshake.secret_of(os.environ) if secret_file is None else read_kept_secret(secret_file)
+    )
+    if secret is None:
+        raise WrongUseError(
+            "attaching needs the job's secret",
+            "give --secret-file PLAN.secret, the file that the daemon uses",
+        )
+    files = transport_tls.tls_of(os.environ) if tls is None else transport_tls.Tls.of_folder(tls)
+    try:
+        with attaching.attach(
+            host, port, secret, name, files.for_host() if files else None
+        ) as viewer:
+            if not as_json:
+                _show(viewer)
+            elif is_watching:
+                _print_changes(viewer)
+            else:
+                _print_status(protocol_status.to_json(viewer.look()))
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+def _show(viewer: attaching.Viewer) -> NoReturn:
+
+    with rich_live.Live(auto_refresh=False, screen=False) as live:
+        while True:
+            live.update(terminal.view([viewer.look()]), refresh=True)
+            _pause()
+
+
+def _print_changes(viewer: attaching.Viewer) -> NoReturn:
+    before: Mapping[str, Any] = {}
+    while True:
+        now = protocol_status.to_json(viewer.look())
+        if now != before:
+            _print_status(now)
+            before = now
+        _pause()
+
+
+def _print_status(status: Mapping[str, Any]) -> None:
+    """Print one line of JSON."""
+    line = json_text(status)
+    document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
+
+
+def _pause() -> None:
+    time.sleep(_REFRESH_S)
+
+
+def _replay(path: str, *, has_all: bool, as_json: bool) -> int:
+    """Print the decisions on a log's measurements; return the exit code.
+
+    Raises:
+        WrongUseError: not a log, or one of a plan that cannot be tuned.
+    """
+    start, entries = records.read(path)
+    try:
+        replayed = list(log_replay.replay(start, entries))
+    except ValueError as error:  # the plan has no masters, or the state is not valid
+        raise WrongUseError(f"{document.label(path)}: {error}") from None
+    if as_json:
+        hosts = list(dict.fromkeys(rank.host for rank in start.plan.ranks))
+        text = json_text([_describe_decision(each, hosts) for each in replayed])
+        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
+    else:
+        _print_decisions(replayed, has_all=has_all)
+    others = [number for number, each in enumerate(replayed, 2) if not each.is_same]
+    if not others:
+        return 0
+    first = replayed[others[0] - 2].entry
+    warn(
+        f"decisions differ from the log: {len(others)} of "
+        f"{format_count(len(replayed), 'decision')}, "
+        f"the first in line {others[0]}: {first.action.value}, {first.reason}",
+        "the log may be from another version of plink",
+    )
+    return EXIT_CHANGED
+
+
+def _print_decisions(replayed: Sequence[log_replay.Replayed], *, has_all: bool) -> None:
+    begin_s = replayed[0].entry.now_s if replayed else 0.0
+    shown = [
+        each
+        for each in replayed
+        if has_all or each.decision.action is not tuner_interface.Action.WAIT
+    ]
+    for each in shown:
+        decision, took_s = each.decision, each.entry.window.median_s
+        click.echo(
+            printable(
+                f"{each.entry.now_s - begin_s:9.1f} s  {took_s:.4g} s an iteration  "
+                f"plan {decision.plan}  {decision.action.value}: {decision.reason}"
+            )
+        )
+    changes = sum(each.decision.forest is not None for each in replayed)
+    note(f"{format_count(len(replayed), 'window')}, {format_count(changes, 'new plan')}")
+
+
+def _describe_decision(each: log_replay.Replayed, hosts: Sequence[str]) -> dict[str, Any]:
+    decision = each.decision
+    return {
+        "now_s": each.entry.now_s,
+        "iteration_s": each.entry.window.median_s,
+        "action": decision.action.value,
+        "reason": decision.reason,
+        "plan": decision.plan,
+        "is_new_plan": decision.forest is not None,
+        "hosts": list(decision.hosts),
+        "host_names": [hosts[host] for host in decision.hosts],
+        "of_groups": decision.masters.of_groups.tolist(),
+        "of_hosts": decision.masters.of_hosts.tolist(),
+        "is_as_logged": each.is_same,
+    }

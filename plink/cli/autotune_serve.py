@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -31,22 +31,37 @@ from plink.autotune.log.replay import (
 from plink.autotune.protocol.addresses import address_for
 from plink.autotune.protocol.handshake import DEFAULT_JOB
 from plink.autotune.protocol.status import JobStatus
+from plink.autotune.reprobing.prober import Prober
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import run_until_interrupted
+from plink.base.lazy import lazy_imports
 from plink.base.text import json_text, printable
-from plink.cli.autotune_prober import build_prober
-from plink.cli.stderr import note, note_if_others_read
+from plink.cli.stderr import note, note_if_others_read, warn
+from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
+from plink.files.cluster import Cluster
+from plink.files.hosts import Host
 from plink.files.plan import Plan
+from plink.measure.listed import HostList, apply_recorded_way, read_hosts
+from plink.measure.probing.request import resume_options
+from plink.measure.probing.tools import TOOLS
 from plink.probes.options import SshOptions
 from plink.probes.reach import Outgoing
 from plink.transport.addresses import format_address, is_wildcard, parse_address
 from plink.transport.encryption import context_of
 from plink.transport.proofs import is_name, make_secret, read_secret
 from plink.transport.tls import FOLDER_VARIABLE, Tls
+
+with lazy_imports():
+    import prometheus_client
+    from rich import live as rich_live
+
+    from plink.autotune.daemon import metrics
+    from plink.transport import scraping
+
 
 _REFRESH_S = 0.5
 
@@ -194,9 +209,8 @@ async def _serve(
 
 
 async def _watch(jobs: Sequence[JobStatus]) -> None:
-    from rich.live import Live  # noqa: PLC0415
 
-    with Live(auto_refresh=False, screen=False) as live:
+    with rich_live.Live(auto_refresh=False, screen=False) as live:
         while True:
             live.update(view(jobs), refresh=True)
             await asyncio.sleep(_REFRESH_S)
@@ -282,15 +296,81 @@ def _secret(path: str) -> bytes:
 def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
     """Return the function that starts to serve metrics at an address."""
     try:
-        from prometheus_client import CollectorRegistry  # noqa: PLC0415
-
-        from plink.autotune.daemon.metrics import JobCollector  # noqa: PLC0415
-        from plink.transport.scraping import Scraping  # noqa: PLC0415
+        registry = prometheus_client.CollectorRegistry()
+        registry.register(metrics.JobCollector(jobs, server))
     except ImportError:
         raise PlinkError(
             "--metrics needs prometheus_client", "pip install prometheus-client"
         ) from None
-    registry = CollectorRegistry()
-    registry.register(JobCollector(jobs, server))
     host, port = parse_address(address, "--metrics")
-    return lambda: Scraping(registry).listen(host, port)
+    return lambda: scraping.Scraping(registry).listen(host, port)
+
+
+def build_prober(
+    cluster: str | None,
+    hosts: str | None,
+    output: str | None,
+    way: Outgoing,
+    plans: Iterable[Plan],
+    *,
+    is_ssh_said: bool = False,
+) -> Prober | None:
+    """Return the prober; None if no option says how to reach hosts.
+
+    Args:
+        cluster: the cluster file.
+        hosts: or else the host list.
+        output: where the renewed cluster file goes.
+        way: how hosts are reached.
+        plans: plans of the jobs, whose hosts have to be there.
+        is_ssh_said: whether that is SSH, whatever the host list knows.
+
+    Raises:
+        WrongUseError: options that do not go together, or a file that is not valid.
+        PlinkError: a host of a plan is missing there.
+    """
+    if cluster is not None and hosts is not None:
+        raise WrongUseError("--cluster and --hosts exclude each other")
+    if cluster is None and hosts is None:
+        if output is not None:
+            raise WrongUseError("--output needs --cluster or --hosts", "give --cluster FILE")
+        return None
+    output = output or cluster
+    if output is not None:
+        document.check_writable(output, has_matrices=True)
+    if cluster is not None:
+        known, source = _read_known(cluster), document.label(cluster)
+        way = apply_recorded_way(way, known.way, source)
+    else:
+        listed = read_hosts(hosts or "")
+        known, source = _cluster_of(listed), document.label(hosts or "")
+        if any(host.connect_to or host.ssh_options for host in listed.hosts):
+            raise WrongUseError(
+                f"{source}: contains addresses or SSH options, which --hosts cannot use",
+                f"plink probe {source} -o cluster.json, then --cluster cluster.json",
+            )
+        way = listed.way(way, is_ssh_said=is_ssh_said)
+        for text in listed.notes:
+            warn(text)
+    prober = Prober(known, source, output, way)
+    for plan in plans:
+        prober.check(plan)
+    return prober
+
+
+def _read_known(path: str) -> Cluster:
+    if path == document.STANDARD_STREAM:
+        raise WrongUseError("--cluster cannot be standard input, as the file is updated")
+    known = cluster_file.read_cluster(path)
+    if known.rtt is not None and known.rtt.tool in TOOLS:
+        resume_options(known, path, known.rtt.tool, {})
+    return known
+
+
+def _cluster_of(listed: HostList) -> Cluster:
+    return Cluster(
+        [
+            Host(host.name, host.name, None, host.user, host.port, host.slots)
+            for host in listed.hosts
+        ]
+    )

@@ -1,8 +1,180 @@
-"""`plink completion`: print a shell's completion script."""
+"""`plink completion`: print a shell's completion script, and complete the values of options."""
 
 from __future__ import annotations
 
+import re
+
 import click
+
+from plink.base.lazy import lazy_imports
+from plink.cli.json_output import print_json_line
+
+with lazy_imports():
+    from click import shell_completion as click_completes
+
+    from plink.files import outputs
+
+
+# `plink order --algo`, `plink predict --algo`
+ALGORITHMS = (
+    "ring",
+    "halving-doubling",
+    "tree",
+    "bcube",
+    "gloo-ring",
+    "gloo-ring-legacy",
+    "gloo-ring-chunked",
+    "gloo-halving-doubling",
+    "gloo-bcube",
+    "gloo-bcube-new",
+    "openmpi-linear",
+    "openmpi-recursive-doubling",
+    "openmpi-ring",
+    "openmpi-segmented-ring",
+    "openmpi-rabenseifner",
+    "mpich-recursive-doubling",
+    "mpich-reduce-scatter-allgather",
+    "mpich-ring",
+    "mpich-tree",
+    "mpich-tree-knomial",
+    "nccl-ring",
+    "nccl-tree",
+    "lightgbm-recursive-halving",
+    "lightgbm-recursive-halving-ring",
+    "lightgbm-bruck",
+    "lightgbm-ring",
+    "lightgbm-ring-bruck",
+    "all-to-all",
+    "gloo-reduce-scatter",
+    "gloo-all-gather",
+    "gloo-send-receive",
+    "gloo-broadcast",
+    "gloo-reduce",
+    "gloo-gather",
+    "gloo-scatter",
+    "gloo-all-to-all",
+    "gloo-barrier",
+)
+
+# `plink order --format`
+FORMATS = (
+    "hosts",
+    "openmpi",
+    "openmpi-rankfile",
+    "openmpi5-rankfile",
+    "mpich",
+    "intelmpi",
+    "slurm",
+    "torchrun",
+    "torchrun-script",
+    "env",
+    "nccl",
+    "horovod",
+    "deepspeed",
+    "lightgbm",
+    "jax",
+    "mlx",
+    "pytorchjob",
+    "trainjob",
+    "mpijob",
+    "leaderworkerset",
+    "jobset",
+    "slurm-tree",
+    "slurm-block",
+    "slurm-tree-yaml",
+    "slurm-block-yaml",
+)
+
+# `plink verify --launcher`
+LAUNCHERS = (
+    "renumber",
+    "openmpi",
+    "openmpi-rankfile",
+    "openmpi5-rankfile",
+    "mpich",
+    "intelmpi",
+    "slurm",
+    "torchrun",
+    "torchrun-script",
+    "deepspeed",
+    "env",
+    "nccl",
+    "horovod",
+    "jax",
+    "mlx",
+)
+
+# `plink bench --client`
+CLIENTS = (
+    "engine",
+    "hub",
+    "gloo",
+    "nccl",
+    "openmpi",
+    "mpich",
+)
+
+_FILES = {"FILE", "CLUSTER", "ORDER", "PLAN", "LOG", "KEY", "PATH", "HOSTS"}
+_FOLDERS = {"DIR", "FOLDER"}
+_NAMES = {
+    ("--algo", "NAME"): ALGORITHMS,
+    ("--client", "LIST"): CLIENTS,
+    ("--format", "NAME"): FORMATS,
+    ("--launcher", "NAME"): LAUNCHERS,
+}
+
+
+def completing(command: click.Command) -> click.Command:
+    """Return the command and its subcommands with completion of their values."""
+    for verb in command.commands.values() if isinstance(command, click.Group) else ():
+        completing(verb)
+    for parameter in command.params:
+        if parameter.type is click.STRING:
+            parameter.type = _Text(parameter)
+    return command
+
+
+def items(named: list[tuple[str, str]], beginning: str) -> list[click_completes.CompletionItem]:
+    """Return completion items, with help, for the names that begin with `beginning`."""
+    return [
+        click_completes.CompletionItem(name, help=text)
+        for name, text in named
+        if name.startswith(beginning)
+    ]
+
+
+class _Text(click.types.StringParamType):
+    """Parameter type of a file name, or of one of several names."""
+
+    def __init__(self, parameter: click.Parameter) -> None:
+        self._kind = _kind(parameter)
+        self._names = _NAMES.get((max(parameter.opts, key=len), parameter.metavar or ""), ())
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        param: click.Parameter,  # noqa: ARG002
+        incomplete: str,
+    ) -> list[click_completes.CompletionItem]:
+        """Return completion items: files, folders or the names."""
+        if self._kind is not None:
+            return [click_completes.CompletionItem(incomplete, type=self._kind)]
+        # A list is completed at its end.
+        before, comma, last = incomplete.rpartition(",")
+        return [
+            click_completes.CompletionItem(f"{before}{comma}{name}")
+            for name in self._names
+            if name.startswith(last)
+        ]
+
+
+def _kind(parameter: click.Parameter) -> str | None:
+    words = set(re.findall(r"[A-Z]+", parameter.metavar or (parameter.name or "").upper()))
+    is_argument = isinstance(parameter, click.Argument)
+    if words & _FILES or (is_argument and "COMMAND" in words):
+        return "file"
+    return "dir" if words & _FOLDERS else None
+
 
 SHELLS = ("bash", "zsh", "fish")
 # The name that click gives it, for a program that is called plink.
@@ -25,10 +197,7 @@ def command(shell: str, *, as_json: bool) -> int:
     """
     script = script_for(shell)
     if as_json:
-        from plink.cli.json_output import print_json_line  # noqa: PLC0415  the script is needed at once
-        from plink.files.outputs import Completion  # noqa: PLC0415
-
-        print_json_line(Completion(shell, script))
+        print_json_line(outputs.Completion(shell, script))
     else:
         click.echo(script.rstrip("\n"))
     return 0
@@ -36,8 +205,6 @@ def command(shell: str, *, as_json: bool) -> int:
 
 def script_for(shell: str) -> str:
     """Return the script with which a shell asks plink for completions."""
-    from click import shell_completion as click_completes  # noqa: PLC0415  rarely needed
-
     of_shell: dict[str, type[click_completes.ShellComplete]] = {
         "bash": click_completes.BashComplete,
         "zsh": click_completes.ZshComplete,

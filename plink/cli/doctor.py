@@ -2,14 +2,40 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 import click
 
-from plink.cli.listen_options import with_listen_options
-from plink.cli.options import FiniteRange, SectionedCommand, options_of
+from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
+from plink.base.lazy import lazy_imports
+from plink.base.replacing import replace
+from plink.base.text import format_count, printable
+from plink.cli.json_output import print_json, refuse_json_beside
+from plink.cli.options import FiniteRange, SectionedCommand, given_options, options_of
 from plink.cli.progress import StageProgress
-from plink.cli.way_options import with_way_options
+from plink.cli.stderr import naming_unreached, note, warn
+from plink.cli.way_options import take_any_way, with_listen_options, with_way_options
+
+with lazy_imports():
+    from rich import console as rich_console
+    from rich import text as rich_text
+
+    from plink.autotune.log import history, records
+    from plink.doctor import coverage, diagnosis
+    from plink.doctor import evidence as doctor_evidence
+    from plink.doctor import finding as doctor_finding
+    from plink.files import cluster as cluster_file
+    from plink.files import comparison as comparison_file
+    from plink.files import document
+    from plink.measure import listed
+    from plink.measure.importing import source as importing_source
+    from plink.show.terminal import paper as paper_page
+    from plink.verbs import live_diagnosis as live_diagnosis_verb
+
 
 _live = options_of("Asking hosts")
 _TRANSFERS_S = 60.0
@@ -66,8 +92,201 @@ def command(context: click.Context, /, **options: Any) -> int:
     bench wrote; at most one of each kind. The exit code is 0 where nothing is wrong, 4 where
     something is, 3 where nothing is as far as hosts could be asked.
     """
-    from plink.cli.doctor_action import run_command  # noqa: PLC0415  imports numpy and paramiko
-    from plink.cli.options import given_options  # noqa: PLC0415  as above
-
     with StageProgress() as progress:
-        return run_command(options, given_options(context), progress)
+        return _run(options, given_options(context), progress)
+
+
+_OF_LIVE = ("output", "transfers_s", "timeout_s", "listen")
+_PERCENTILE = 10.0
+_INDENT = "   "
+_MOST_COLUMNS = 100
+
+
+@dataclass
+class _Files:
+    """Contents of the given files, at most one of each kind."""
+
+    cluster: cluster_file.Cluster | None = None
+    tuned: history.History | None = None
+    comparison: comparison_file.Comparison | None = None
+    source: str = ""
+
+    def take(self, path: str) -> None:
+        """Read a file and store it by its kind.
+
+        Raises:
+            WrongUseError: it is nothing that a doctor reads, or the second of its kind.
+        """
+        source, content = document.label(path), document.read_content(path)
+        if isinstance(content, bytes) and records.is_log(content):
+            self._put("tuned", _history(content, source), source)
+        elif isinstance(content, bytes) and importing_source.is_log(content):
+            found = importing_source.import_measurement(
+                content, source, unit=None, percentile=_PERCENTILE
+            )
+            self._put("cluster", found, source)
+        else:
+            data = document.load_document(content, source).data
+            kind = data.get("format")
+            if kind == comparison_file.FORMAT:
+                self._put("comparison", comparison_file.decode_comparison(data, source), source)
+            elif kind == cluster_file.FORMAT:
+                self._put("cluster", cluster_file.decode_cluster(data, source), source)
+                self.source = source
+            else:
+                raise WrongUseError(
+                    f"{source}: is not a file that plink doctor reads",
+                    "give a cluster file, a log of plink autotune or of a benchmark, or a "
+                    "comparison",
+                )
+
+    def _put(self, kind: str, value: object, source: str) -> None:
+        if getattr(self, kind) is not None:
+            raise WrongUseError(
+                f"{source}: is the second file of its kind", "give one file of each kind"
+            )
+        setattr(self, kind, value)
+
+
+def _run(options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress) -> int:
+    """Run `plink doctor` with these options; return the exit code.
+
+    Args:
+        options: all, by the names of their parameters.
+        given: those that the command line gives, and how a user writes them.
+        progress: told how far it is.
+    """
+    if not options["live"]:
+        for name in _OF_LIVE:
+            if name in given:
+                raise click.UsageError(f"{given[name]} needs --live.")
+    if options["output"] is not None:
+        refuse_json_beside(options["output"], "-o -", as_json=options["as_json"])
+    now, then = _Files(), _Files()
+    for path in options["files"]:
+        now.take(path)
+    if options["before"] is not None:
+        then.take(options["before"])
+        _refuse_unlike(now, then, options["before"])
+    missed: list[str] = []
+    asked_at = None
+    if options["live"]:
+        asked_at = datetime.now(timezone.utc).replace(microsecond=0)
+        now.cluster, missed = _ask(now, options, progress)
+    evidence = doctor_evidence.Evidence(
+        now.cluster or cluster_file.Cluster(()),
+        before=then.cluster,
+        tuned=now.tuned,
+        comparison=now.comparison,
+        comparison_before=then.comparison,
+        asked_at=asked_at,
+    )
+    findings = diagnosis.diagnose(evidence)
+    for text in missed:
+        warn(text)
+    if options["as_json"]:
+        print_json(_summarize(evidence, findings, missed))
+    elif options["output"] != document.STANDARD_STREAM:
+        _print(evidence, findings, has_asked=options["live"])
+    if findings:
+        return EXIT_CHANGED
+    return EXIT_PARTIAL if missed else 0
+
+
+def _history(content: bytes, source: str) -> history.History:
+    try:
+        return history.history_of([records.parse(content, source)], with_replay=False)
+    except ValueError as error:
+        raise WrongUseError(f"{source}: {error}") from None
+
+
+def _refuse_unlike(now: _Files, then: _Files, path: str) -> None:
+    kinds = ("cluster", "tuned", "comparison")
+    if not any(
+        getattr(now, kind) is not None and getattr(then, kind) is not None for kind in kinds
+    ):
+        raise WrongUseError(
+            f"{document.label(path)}: is of another kind than the file it is compared with",
+            "compare a cluster file with a cluster file, and a comparison with a comparison",
+        )
+    if then.tuned is not None:
+        raise WrongUseError(
+            f"{document.label(path)}: a log of plink autotune is compared with its own beginning",
+            "leave out --before",
+        )
+
+
+def _ask(
+    now: _Files, options: Mapping[str, Any], progress: StageProgress
+) -> tuple[cluster_file.Cluster, list[str]]:
+    if now.cluster is None or not now.source:
+        raise WrongUseError("--live needs a cluster file", "add a cluster file")
+    with naming_unreached():
+        found, missed = live_diagnosis_verb.examine(
+            now.cluster,
+            listed.apply_recorded_way(take_any_way(dict(options)), now.cluster.way, now.source),
+            progress,
+            source=now.source,
+            transfers_s=options["transfers_s"],
+            timeout_s=options["timeout_s"],
+        )
+    if options["output"] is not None:
+        cluster_file.write_cluster(options["output"], found)
+    return found, missed
+
+
+def _print(
+    evidence: doctor_evidence.Evidence,
+    findings: Sequence[doctor_finding.Finding],
+    *,
+    has_asked: bool,
+) -> None:
+    console = paper_page.paper(None).console
+    seen = coverage.list_coverage(evidence)
+    headline = f"{format_count(len(findings), 'finding')}" if findings else "nothing found"
+    console.print(rich_text.Text(headline, style="bold"))
+    for number, finding in enumerate(findings, start=1):
+        _print_finding(console, number, finding)
+    _print_list(console, "looked at", seen.present)
+    _print_list(console, "not looked at", seen.missing)
+    if seen.missing and not has_asked and evidence.cluster.hosts:
+        note("--live asks the hosts, and measures what is missing")
+
+
+def _print_finding(
+    console: rich_console.Console, number: int, finding: doctor_finding.Finding
+) -> None:
+    console.print()
+    said = f"{finding.says} ({finding.certainty})"
+    _print_wrapped(console, said, f"{number}. ")
+    for name, texts in (("also", finding.evidence), ("try", finding.advice)):
+        for text in texts:
+            _print_wrapped(console, text, f"{_INDENT}{name}: ")
+
+
+def _print_list(console: rich_console.Console, name: str, texts: Sequence[str]) -> None:
+    if texts:
+        console.print()
+        _print_wrapped(console, "; ".join(texts), f"{name}: ")
+
+
+def _print_wrapped(console: rich_console.Console, text: str, begin: str) -> None:
+    """Print a text after a prefix, with continuation lines indented to match."""
+    width, indent = min(_MOST_COLUMNS, console.width), " " * len(begin)
+    for line in textwrap.wrap(
+        printable(text), max(len(begin) + 20, width), initial_indent=begin, subsequent_indent=indent
+    ):
+        console.print(rich_text.Text(line), soft_wrap=True)
+
+
+def _summarize(
+    evidence: doctor_evidence.Evidence,
+    findings: Sequence[doctor_finding.Finding],
+    missed: Sequence[str],
+) -> doctor_finding.Diagnosis:
+    seen = coverage.list_coverage(evidence)
+    rounded = [
+        replace(each, probability=round(each.probability, 4), cost=round(each.cost, 3))
+        for each in findings
+    ]
+    return doctor_finding.Diagnosis(rounded, seen.present, seen.missing, missed)

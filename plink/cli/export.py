@@ -6,8 +6,13 @@ from typing import Any
 
 import click
 
+from plink.base.lazy import lazy_imports
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.options import FiniteRange, given_options
+
+with lazy_imports():
+    from plink.deploy import topologies
+    from plink.files import cluster, document, matrix_csv, measurements
 
 
 @click.command(
@@ -62,9 +67,6 @@ def command(
     source, and an empty cell was not measured. A topology is for schedulers, and needs a file with
     groups (plink group).
     """
-    from plink.files import cluster, document, matrix_csv  # noqa: PLC0415  numpy slows `--help`
-    from plink.files.measurements import readings_at  # noqa: PLC0415
-
     if kind != "csv":
         for name, written in given_options(context).items():
             if name in {"quantity", "percentile", "unit"}:
@@ -88,7 +90,7 @@ def command(
         about = {"quantity": quantity, "unit": "gbit_s"}
     else:
         rtt = cluster.measured_rtt(found, source)
-        chosen, readings_us = readings_at(rtt, percentile, source)
+        chosen, readings_us = measurements.readings_at(rtt, percentile, source)
         named = matrix_csv.unit_named(unit or "us") or "us"
         content = matrix_csv.render(found.names, readings_us, named)
         values = readings_us * 10.0 ** matrix_csv.UNITS[named]
@@ -102,9 +104,6 @@ def command(
 
 def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_json: bool) -> None:
     """Write groups as a topology, or print its switches as JSON."""
-    from plink.deploy import topologies  # noqa: PLC0415
-    from plink.files import cluster, document  # noqa: PLC0415
-
     if output is None:
         output = None if as_json else document.STANDARD_STREAM
     if output is not None:

@@ -6,11 +6,21 @@ from typing import Any
 
 import click
 
-from plink.cli.client_options import with_mpi_options, with_timeout_option
+from plink.base.lazy import lazy_imports
+from plink.base.text import json_text
 from plink.cli.json_output import refuse_json_beside
-from plink.cli.options import SectionedCommand, size_option
+from plink.cli.options import SectionedCommand, size_option, with_mpi_options, with_timeout_option
 from plink.cli.progress import StageProgress
 from plink.cli.way_options import take_way, with_way_options
+
+with lazy_imports():
+    from plink.bench import fit
+    from plink.bench.clients import client as clients_client
+    from plink.bench.clients import mpi
+    from plink.files import cluster, document, structs
+    from plink.measure import listed
+    from plink.show.terminal import paper, predictions
+
 
 _CLIENTS = ["engine", "gloo", "openmpi", "mpich"]
 _SIZES = "64KB,1MB,4MB"
@@ -70,39 +80,31 @@ def command(
     bench, in a few sizes, on two hosts, on a few, and across two groups. The file must say what
     links carry.
     """
-    from plink.base.text import json_text  # noqa: PLC0415  numpy and paramiko would slow `--help`
-    from plink.bench.clients.client import Workload  # noqa: PLC0415
-    from plink.bench.clients.mpi import MpiTools  # noqa: PLC0415
-    from plink.bench.fit import FitRequest, fit  # noqa: PLC0415
-    from plink.files import cluster, document  # noqa: PLC0415
-    from plink.files.structs import encode  # noqa: PLC0415
-    from plink.measure.listed import apply_recorded_way  # noqa: PLC0415
-    from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.predictions import print_fit  # noqa: PLC0415
-
     way = take_way(others)
     written = cluster_name if output is None else output
     refuse_json_beside(written, "the cluster", as_json=as_json)
     document.check_writable(written, has_matrices=True)
     sizes = sorted({size_option(word) for word in size.split(",")})
-    workloads = [Workload(4 * max(16, each // 4), 1, repetitions, timeout_s) for each in sizes]
+    workloads = [
+        clients_client.Workload(4 * max(16, each // 4), 1, repetitions, timeout_s) for each in sizes
+    ]
     known, source = cluster.read_cluster(cluster_name), document.label(cluster_name)
-    request = FitRequest(
+    request = fit.FitRequest(
         cluster=known,
         source=source,
         client=client,
         hosts=hosts,
         workloads=workloads,
-        way=apply_recorded_way(way, known.way, source),
+        way=listed.apply_recorded_way(way, known.way, source),
         python=others["python"],
-        tools=MpiTools(others["mpicc"], others["mpirun"], others["remote_cache"]),
+        tools=mpi.MpiTools(others["mpicc"], others["mpirun"], others["remote_cache"]),
     )
     with StageProgress() as progress:
-        found = fit(request, progress)
+        found = fit.fit(request, progress)
     cluster.write_cluster(written, found)
     fitted = next(each for each in found.clients if each.client == client)
     if as_json:
-        click.echo(json_text({"output": written, "fit": encode(fitted)}))
+        click.echo(json_text({"output": written, "fit": structs.encode(fitted)}))
     elif written != document.STANDARD_STREAM:
-        print_fit(paper(None).console, fitted)
+        predictions.print_fit(paper.paper(None).console, fitted)
     return 0

@@ -8,9 +8,15 @@ from collections.abc import Callable
 import click
 
 from plink.base.errors import NotJsonError, NotMeasuredError, spell_keyword
+from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.cli.given import reaching_words
 from plink.probes.errors import HostListError
+
+with lazy_imports():
+    from plink.files import document
+    from plink.probes.inventories import kinds
+
 
 # `network=10.0.0.0/16`, `accept_new_host_keys=True`, `rounds=auto`
 _ARGUMENT = re.compile(r"\b([a-z][a-z0-9_]*)=([\w./:-]*\w)")
@@ -63,25 +69,20 @@ def spell_as_options(text: str, command: click.Command | None) -> str:
 
 def resuming(error: NotMeasuredError) -> str | None:
     """Return the error's hint, with the command that adds what the cluster file lacks."""
-    from plink.files.document import argument  # noqa: PLC0415  `--help` does without files
-
     tool = [] if error.tool is None else ["--tool", error.tool]
     plain = "plink probe" if error.tool is None else f"plink probe tool={error.tool}"
     way = reaching_words(is_measuring=True) or error.way
-    command = next_command("probe", "--resume", argument(error.source), *tool, way=way)
+    command = next_command("probe", "--resume", document.argument(error.source), *tool, way=way)
     return error.hint and error.hint.replace(plain, command, 1)
 
 
 def measuring(error: NotJsonError) -> str | None:
     """Return the hint for a file that is not plink's: a command that measures a host list."""
-    from plink.files.document import argument  # noqa: PLC0415  as above
-    from plink.probes.inventories.kinds import parse_hosts  # noqa: PLC0415
-
     try:
-        parse_hosts(error.content, error.source)
+        kinds.parse_hosts(error.content, error.source)
     except HostListError:
         return error.hint
-    command = next_command("probe", argument(error.source), "-o", "cluster.json")
+    command = next_command("probe", document.argument(error.source), "-o", "cluster.json")
     return f"it looks like a host list: {command} measures its hosts"
 
 

@@ -8,6 +8,11 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from plink.base.lazy import lazy_imports
+
+with lazy_imports():
+    from plink.cli import options as cli_options
+
 # How hosts are reached, which every verb that does so has.
 WAY = frozenset(
     {"via", "ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"}
@@ -68,9 +73,8 @@ def _words(names: Container[str]) -> list[str]:
     context = _running()
     if context is None:
         return []
-    from plink.cli.options import given_options  # noqa: PLC0415  `--help` does without
 
-    given = given_options(context)
+    given = cli_options.given_options(context)
     found: list[str] = []
     for option in context.command.params:
         if isinstance(option, click.Option) and option.name in given and option.name in names:

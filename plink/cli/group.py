@@ -8,12 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names, json_text
 from plink.cli.options import FiniteRange, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
 from plink.files import document
+
+with lazy_imports():
+    from rich import console as rich_console
+
+    from plink.files import cluster as cluster_file
+    from plink.measure.probing import group_list
+    from plink.model import network
+    from plink.optimize.groups import finding
+    from plink.optimize.groups import truth as groups_truth
+    from plink.show import groups as show_groups
 
 if TYPE_CHECKING:
     from plink.files.cluster import Cluster
@@ -80,32 +91,22 @@ def command(
     Where the distances show no groups it says so, and the file remembers that. `-` is standard
     input or output.
     """
-    # numpy and rich would slow `--help`.
-    from plink.files import cluster as cluster_file  # noqa: PLC0415
-    from plink.measure.probing.group_list import read_groups  # noqa: PLC0415
-    from plink.optimize.groups.finding import (  # noqa: PLC0415
-        GroupRequest,
-        find_groups,
-        with_groups,
-    )
-    from plink.optimize.groups.truth import judge  # noqa: PLC0415
-
     if given is not None:
         _refuse_finding(given_options(context))
         return _take_over(file, given, output, as_json=as_json)
-    request = GroupRequest(**wanted)
+    request = finding.GroupRequest(**wanted)
     target = file if output is None else output
     _check(target, output, truth, as_json=as_json)
     cluster = cluster_file.read_cluster(file)
     known = []
     if truth is not None:
-        known = read_groups(truth, cluster.names, cluster.source, are_positions=True)
+        known = group_list.read_groups(truth, cluster.names, cluster.source, are_positions=True)
     stderr = console()
     with stderr.status("") as status:
         tell = status.update if stderr.is_terminal else None
-        found = find_groups(cluster, request, needs_points=bool(known), on_progress=tell)
-    judgement = judge(cluster, found, known) if known else None
-    grouped = with_groups(cluster, found)
+        found = finding.find_groups(cluster, request, needs_points=bool(known), on_progress=tell)
+    judgement = groups_truth.judge(cluster, found, known) if known else None
+    grouped = finding.with_groups(cluster, found)
     # An answer without groups is kept, too, but not in place of groups that are there.
     is_written = bool(found.groups) or output is not None or not cluster.groups
     if is_written:
@@ -146,15 +147,11 @@ def _refuse_finding(options: Mapping[str, str]) -> None:
 
 def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> int:
     """Write given groups into the cluster file."""
-    from plink.files import cluster as cluster_file  # noqa: PLC0415
-    from plink.measure.probing.group_list import read_given_groups  # noqa: PLC0415
-    from plink.optimize.groups.finding import with_given_groups  # noqa: PLC0415
-
     target = file if output is None else output
     _check(target, output, given, as_json=as_json)
     cluster = cluster_file.read_cluster(file)
-    groups, domains = read_given_groups(given, cluster.names, cluster.source)
-    grouped = with_given_groups(cluster, groups, domains)
+    groups, domains = group_list.read_given_groups(given, cluster.names, cluster.source)
+    grouped = finding.with_given_groups(cluster, groups, domains)
     cluster_file.write_cluster(target, grouped)
     assumptions = _print(grouped, None, as_json=as_json, to_stderr=_is_stdout(target))
     for text in () if as_json else assumptions:
@@ -186,24 +183,18 @@ def _print(
     cluster: Cluster, judgement: Judgement | None, *, as_json: bool, to_stderr: bool
 ) -> Sequence[str]:
     """Print the groups and their uplinks; return the assumptions made."""
-    from rich.console import Console  # noqa: PLC0415
-
-    from plink.model.network import USUAL_LINK_GBIT_S, capacity  # noqa: PLC0415
-    from plink.show.groups import (  # noqa: PLC0415
-        group_lines,
-        groups_to_json,
-        judgement_lines,
-    )
-
-    known = capacity(cluster, cluster.groups, unknown_gbit_s=USUAL_LINK_GBIT_S)
+    known = network.capacity(cluster, cluster.groups, unknown_gbit_s=network.USUAL_LINK_GBIT_S)
     if as_json:
-        text = json_text(groups_to_json(cluster, known, judgement))
+        text = json_text(show_groups.groups_to_json(cluster, known, judgement))
         document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
         return known.assumptions
-    screen = Console(stderr=to_stderr)
+    screen = rich_console.Console(stderr=to_stderr)
     # Into a file or a pipe a group is a line.
-    lines = group_lines(cluster, known, screen.width if screen.is_terminal else None)
-    for line in (*lines, *(judgement_lines(judgement) if judgement is not None else ())):
+    lines = show_groups.group_lines(cluster, known, screen.width if screen.is_terminal else None)
+    for line in (
+        *lines,
+        *(show_groups.judgement_lines(judgement) if judgement is not None else ()),
+    ):
         click.echo(line, err=to_stderr)
     return known.assumptions
 

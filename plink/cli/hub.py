@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
 
+from plink.cli.hub_serve import serve
+from plink.cli.hub_services import checkpoint, create, delete, restore, status
+from plink.cli.hub_sizing import bounds, cost
 from plink.cli.verb_group import VerbGroup
-
-# Each verb is the `command` of a module, in the order in which they are used. The modules import
-# what is heavy when their verb runs.
-VERBS = {
-    "serve": "plink.cli.hub_serve",
-    "create": "plink.cli.hub_create",
-    "status": "plink.cli.hub_status",
-    "checkpoint": "plink.cli.hub_checkpoint",
-    "restore": "plink.cli.hub_restore",
-    "delete": "plink.cli.hub_delete",
-    "bounds": "plink.cli.hub_bounds",
-    "cost": "plink.cli.hub_cost",
-}
 
 
 @click.group(
@@ -31,5 +19,5 @@ def command() -> None:
     """Run servers that aggregate gradients and step the optimiser, and compute what they need."""
 
 
-for _name, _module in VERBS.items():
-    command.add_command(importlib.import_module(_module).command, _name)
+for _verb in (serve, create, status, checkpoint, restore, delete, bounds, cost):
+    command.add_command(_verb)

@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.cli.json_output import print_json_line
 from plink.cli.stderr import note_if_others_read
 from plink.files import document
 
+with lazy_imports():
+    from plink.files import plan as plan_file
+    from plink.hub import planned
+    from plink.transport import tls as transport_tls
+
 if TYPE_CHECKING:
     from plink.files.structs import Output
     from plink.hub.planned import PlannedService
-    from plink.transport.tls import Tls
 
 secret_file = click.option(
     "--secret-file", required=True, metavar="FILE", help="File with the servers' secret."
@@ -49,15 +54,12 @@ def read_service(path: str) -> PlannedService:
     Raises:
         WrongUseError: no plan, or one that no service can be made of.
     """
-    from plink.files import plan as plan_file  # noqa: PLC0415  numpy would slow `--help`
-    from plink.hub.planned import planned_service  # noqa: PLC0415
-
     if path != document.STANDARD_STREAM and not os.path.lexists(path):
         raise WrongUseError(
             f"{path}: is neither HOST:PORT nor a plan file",
             "write a server as 10.0.0.9:7100; plink plan --servers HOST makes a plan",
         )
-    return planned_service(plan_file.read_plan(path, with_servers=True), path)
+    return planned.planned_service(plan_file.read_plan(path, with_servers=True), path)
 
 
 servers = click.argument(
@@ -80,15 +82,15 @@ tls = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
-def tls_files(folder: str | None) -> Tls | None:
+def tls_files(folder: str | None) -> transport_tls.Tls | None:
     """Return the paths of this end's TLS files; None without TLS.
 
     Raises:
         WrongUseError: one cannot be read.
     """
-    from plink.transport.tls import Tls, tls_of  # noqa: PLC0415
-
-    files = tls_of(os.environ) if folder is None else Tls.of_folder(folder)
+    files = (
+        transport_tls.tls_of(os.environ) if folder is None else transport_tls.Tls.of_folder(folder)
+    )
     if files is None:
         return None
     of_host = files.for_host()

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 
 import click
 
 from plink.base.errors import WrongUseError
 from plink.base.interrupts import awaited_interrupts
+from plink.base.lazy import lazy_imports
 from plink.cli.hub_options import as_json, print_done, read_service
+from plink.cli.stderr import note, note_if_others_read
+
+with lazy_imports():
+    from plink.files import outputs
+    from plink.hub import serving
+    from plink.transport import addresses as transport_addresses
+    from plink.transport import proofs
+    from plink.transport import tls as transport_tls
 
 
 @click.command(
@@ -48,7 +59,7 @@ from plink.cli.hub_options import as_json, print_done, read_service
     "--metrics", metavar="HOST:PORT", help="Address at which to serve Prometheus metrics."
 )
 @as_json
-def command(
+def serve(
     *,
     as_json: bool,
     plan: str | None,
@@ -68,16 +79,6 @@ def command(
     Each interface is a port of its own: chunks of the model are spread over all of them. Services
     are made by plink hub create. What is sent is proven, and with --tls encrypted.
     """
-    import signal  # noqa: PLC0415
-    import socket  # noqa: PLC0415
-
-    from plink.cli.stderr import note, note_if_others_read  # noqa: PLC0415
-    from plink.files.outputs import HubAddresses  # noqa: PLC0415  numpy: slow `--help`
-    from plink.hub.serving import Server, ServerOptions  # noqa: PLC0415  numpy: slow `--help`
-    from plink.transport.addresses import parse_address  # noqa: PLC0415
-    from plink.transport.proofs import make_secret, read_secret  # noqa: PLC0415
-    from plink.transport.tls import Tls  # noqa: PLC0415
-
     if (plan is None) == (listen is None) or (plan is not None and weights is not None):
         raise WrongUseError(
             "a server needs addresses, from --listen or from a plan",
@@ -90,28 +91,28 @@ def command(
         addresses, numbers = _parse_addresses(listen or "", weights)
     for address in addresses:
         # Before a secret is made for nothing.
-        parse_address(address, "--listen")
+        transport_addresses.parse_address(address, "--listen")
     if os.path.lexists(secret_file):
         note_if_others_read(secret_file)
     else:
-        make_secret(secret_file)
+        proofs.make_secret(secret_file)
     if snapshots is not None and not os.path.isdir(snapshots):  # noqa: PTH112
         raise WrongUseError(f"{snapshots}: is not a folder", "create the folder first")
-    files = None if tls is None else Tls.of_folder(tls)
+    files = None if tls is None else transport_tls.Tls.of_folder(tls)
     if files is not None:
         note_if_others_read(files.for_host().key)
-    options = ServerOptions(
+    options = serving.ServerOptions(
         addresses,
-        read_secret(secret_file),
+        proofs.read_secret(secret_file),
         cores,
         weights=numbers,
         snapshots=snapshots,
         tls=files,
         metrics=metrics,
     )
-    with awaited_interrupts() as wait, Server(options, note) as server:
+    with awaited_interrupts() as wait, serving.Server(options, note) as server:
         text = ",".join(server.addresses)
-        print_done(text, HubAddresses(server.addresses), as_json=as_json)
+        print_done(text, outputs.HubAddresses(server.addresses), as_json=as_json)
         if tls is None:
             note(
                 "serving without encryption: peers are authenticated, but others on the network "

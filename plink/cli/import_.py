@@ -6,10 +6,17 @@ from collections.abc import Callable, Sequence
 
 import click
 
+from plink.base.errors import EXIT_PARTIAL
+from plink.base.lazy import lazy_imports
 from plink.base.text import format_count
 from plink.cli import stderr
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.options import FiniteRange, size_option
+
+with lazy_imports():
+    from plink.files import cluster, document
+    from plink.measure.importing import source as importing_source
+
 
 # Of a list, so many are written out.
 _MOST_LINES = 3
@@ -63,29 +70,23 @@ def command(
     address. A cluster file is written in the form that the name after -o asks for: JSON, packed
     (.gz), or NumPy's (.npz).
     """
-    from plink.base.errors import EXIT_PARTIAL  # noqa: PLC0415  numpy would slow `--help`
-    from plink.files import cluster, document  # noqa: PLC0415
-    from plink.measure.importing.source import (  # noqa: PLC0415
-        ImportOptions,
-        describe_import,
-        import_files,
-        list_files,
-    )
-
     refuse_json_beside(output, "the cluster", as_json=as_json)
     document.check_writable(output, has_matrices=True)
-    files = list_files(measured)
+    files = importing_source.list_files(measured)
     for path in files:
         document.refuse_same_file(path, output)
     size_bytes = None if size is None else size_option(size)
-    imported = import_files(files, ImportOptions(unit, percentile, size_bytes))
+    imported = importing_source.import_files(
+        files, importing_source.ImportOptions(unit, percentile, size_bytes)
+    )
     found = imported.cluster
     cluster.write_cluster(output, found)
     parts = [part for part in (found.rtt, found.bandwidth) if part is not None]
     _print_some([note for part in parts for note in part.notes], stderr.note, "note")
     if as_json:
         document.write_bytes(
-            document.STANDARD_STREAM, document.dump({"output": output, **describe_import(found)})
+            document.STANDARD_STREAM,
+            document.dump({"output": output, **importing_source.describe_import(found)}),
         )
     failures = [
         f"{failure.source} and {failure.destination}: {failure.reason}"

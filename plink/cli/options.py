@@ -1,4 +1,4 @@
-"""Option types and helpers that commands share: help sections, value types, --seed."""
+"""Option types and helpers that commands share: help sections, value types, common options."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from plink.base.errors import WrongUseError
 from plink.base.rate import parse_rate
 from plink.base.size import parse_size
 from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
+from plink.plans.names import checked_collectives
 
 if TYPE_CHECKING:
     from plink.probes.hosts.address import IPNetwork
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -233,3 +235,45 @@ def with_time_limit_option(about: str) -> Callable[[Function], Function]:
         show_default=True,
         help=about,
     )
+
+
+def with_timeout_option(function: Function) -> Function:
+    """Add `--timeout`, which the command receives as `timeout_s`."""
+    return click.option(
+        "--timeout",
+        "timeout_s",
+        type=FiniteRange(0.1, 86_400),
+        default=60.0,
+        show_default=True,
+        help="Time limit of one repetition, in seconds.",
+    )(function)
+
+
+def with_mpi_options(function: Function) -> Function:
+    """Add the options on MPI's tools: `--mpicc`, `--mpirun`, `--remote-cache`."""
+    for option in (
+        click.option(
+            "--remote-cache", metavar="DIR", help="MPI: folder on the hosts to copy the program to."
+        ),
+        click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine."),
+        click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine."),
+    ):
+        function = option(function)
+    return function
+
+
+class CollectivesType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """Type of `all-gather,reduce-scatter`; a repeated name means repeated calls."""
+
+    name = "NAMES"
+
+    def convert(
+        self,
+        value: Any,
+        param: click.Parameter | None,  # noqa: ARG002
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> tuple[str, ...]:
+        """Return the names, or fail with a list of the existing ones."""
+        if isinstance(value, tuple):
+            return value
+        return checked_collectives([name.strip() for name in str(value).split(",")])

@@ -203,11 +203,12 @@ def _find(file: str, request: OrderRequest, format_name: str | None) -> order_ve
     spent_s = time.monotonic() - start_s
     content = document.read(file)
     if content.format == order_file.FORMAT:
-        _note_unused(request)
         order = objects.copy_as(
             order_verb.Order, order_file.decode_order(content.data, content.source)
         )
-        return order_verb.reuse_order(order, request, content.source)
+        order = order_verb.reuse_order(order, request, content.source)
+        _note_unused(request)
+        return order
     cluster = objects.copy_as(cluster_verb.Cluster, cluster_file.open_cluster(content))
     if format_name is not None and request.ranks is None and request.mesh is None:
         # What cannot be written in this order cannot in any: it is refused before the search.

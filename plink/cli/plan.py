@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE
-from plink.cli.collectives_option import CollectivesType
 from plink.cli.json_output import print_json_line
 from plink.cli.options import (
+    CollectivesType,
     SectionedCommand,
     SizeType,
+    given_options,
     options_of,
     with_distances_option,
     with_seed_option,
 )
 from plink.cli.stderr import console, note, warn
-from plink.files import document
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
+
+with lazy_imports():
+    from plink.files import cluster as cluster_file
+    from plink.files import document
+    from plink.files import plan as plan_file
+    from plink.optimize.plans import planning, serving
+    from plink.show.terminal import paper, plan
+    from plink.transport import certificates
+
+if TYPE_CHECKING:
+    pass
+
 
 _servers = options_of("Servers, for plink hub")
 _tls = options_of("For TLS")
@@ -108,15 +122,6 @@ def command(
     Reads a cluster file; `-` is standard input or output. Groups of near hosts are the file's
     (plink group), or found then and there.
     """
-    # numpy and rich would slow `--help`.
-    from plink.cli.plan_certificates import asked_certificates  # noqa: PLC0415
-    from plink.files import cluster as cluster_file  # noqa: PLC0415
-    from plink.files import plan as plan_file  # noqa: PLC0415
-    from plink.optimize.plans.planning import PlanRequest, find_plan  # noqa: PLC0415
-    from plink.optimize.plans.serving import find_plan_with_servers  # noqa: PLC0415
-    from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.plan import describe_planned, print_plan  # noqa: PLC0415
-
     certificates = asked_certificates(click.get_current_context(), wanted)
     has_data_on_stdout = output == document.STANDARD_STREAM
     if has_data_on_stdout and as_json:
@@ -135,14 +140,18 @@ def command(
     stderr = console()
     with stderr.status("") as status:
         tell = status.update if stderr.is_terminal else None
-        request = PlanRequest(**wanted)
-        found = (find_plan_with_servers if request.servers else find_plan)(cluster, request, tell)
+        request = planning.PlanRequest(**wanted)
+        found = (serving.find_plan_with_servers if request.servers else planning.find_plan)(
+            cluster, request, tell
+        )
     if output is not None:
         plan_file.write_plan(output, found.plan)
     if as_json:
-        print_json_line(describe_planned(found))
+        print_json_line(plan.describe_planned(found))
     else:
-        print_plan(stderr if has_data_on_stdout else paper(None).console, cluster.source, found)
+        plan.print_plan(
+            stderr if has_data_on_stdout else paper.paper(None).console, cluster.source, found
+        )
     if certificates is not None:
         note(certificates.write(found.plan))
     for assumption in found.plan.assumptions:
@@ -150,3 +159,79 @@ def command(
     for failure in cluster.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")
     return EXIT_PARTIAL if cluster.unreachable else 0
+
+
+# The folders of those for `plink autotune serve` and `plink hub serve`.
+DAEMON = "autotune"
+HUB = "hub"
+
+
+@dataclass(frozen=True)
+class AskedCertificates:
+    """Certificates that the options request.
+
+    Args:
+        folder: where certificates go.
+        for_ranks: each is for one rank alone.
+        days: for which they are valid.
+    """
+
+    folder: str
+    for_ranks: bool
+    days: int
+
+    def write(self, plan: plan_file.Plan) -> str:
+        """Write the certificates; return a sentence on how to use them.
+
+        Raises:
+            WrongUseError: a host's name cannot be that of a folder.
+            PlinkError: they cannot be written.
+        """
+        holders = list_holders(plan, for_ranks=self.for_ranks)
+        until = certificates.write_certificates(self.folder, holders, self.days)
+        whose, there = ("rank", "plink-tls/{rank}") if self.for_ranks else ("host", "plink-tls")
+        return (
+            f"{self.folder}: certificates until {until:%Y-%m-%d %H:%M} UTC; copy the folder of "
+            f"each {whose} to its host alone, as {there}, and start all with PLINK_TLS={there}"
+        )
+
+
+def asked_certificates(context: click.Context, options: dict[str, Any]) -> AskedCertificates | None:
+    """Return the requested certificates, or None; remove their options from `options`.
+
+    Raises:
+        WrongUseError: options without a folder, or one that holds something.
+    """
+    folder = options.pop("certificates")
+    asked_for, days = options.pop("certificate_for"), options.pop("valid_days")
+    if folder is not None:
+        certificates.check_folder(folder)
+        return AskedCertificates(folder, asked_for == "rank", days)
+    given = given_options(context)
+    for name in ("certificate_for", "valid_days"):
+        if name in given:
+            raise WrongUseError(f"{given[name]} needs --certificates", "--certificates DIR")
+    return None
+
+
+def list_holders(plan: plan_file.Plan, *, for_ranks: bool) -> dict[str, certificates.Holder]:
+    """Return the holder of each folder: hosts or ranks of the plan, the daemon, the hub.
+
+    Raises:
+        WrongUseError: a host has one of the last two folders' names.
+    """
+    if for_ranks:
+        holders = {
+            str(number): certificates.Holder([rank.host, rank.address], number)
+            for number, rank in enumerate(plan.ranks)
+        }
+    else:
+        holders = {rank.host: certificates.Holder([rank.host, rank.address]) for rank in plan.ranks}
+    for folder, what in ((DAEMON, "daemon"), (HUB, "hub")):
+        if folder in holders:
+            raise WrongUseError(
+                f"the host name {folder} is also the name of the folder for the {what}",
+                "--certificate-for rank names folders by rank",
+            )
+    beside = {folder: certificates.Holder(["localhost"], is_rank=False) for folder in (DAEMON, HUB)}
+    return {**holders, **beside}

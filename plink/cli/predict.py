@@ -8,12 +8,22 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
-from plink.cli.collectives_option import CollectivesType
 from plink.cli.json_output import print_json_line
-from plink.cli.options import SizeType, with_distances_option, with_seed_option
+from plink.cli.options import CollectivesType, SizeType, with_distances_option, with_seed_option
 from plink.cli.stderr import console, note
 from plink.files import document
+
+with lazy_imports():
+    from plink.files import cluster as files_cluster
+    from plink.files import order as order_file
+    from plink.files import order_basis
+    from plink.files import plan as plan_file
+    from plink.measure.importing import described as importing_described
+    from plink.optimize import prediction
+    from plink.optimize.plans import forecasting
+    from plink.show.terminal import paper, predictions
 
 if TYPE_CHECKING:
     from plink.files.cluster import Cluster
@@ -93,33 +103,27 @@ def command(
     With --network the cluster is what a TOML file says, and ORDER or PLAN may be left out. Of
     clients that were fitted (plink fit) or described, times come with a 90 % interval.
     """
-    # numpy and rich would slow `--help`.
-    from plink.files.cluster import no_bandwidth_measured  # noqa: PLC0415
-    from plink.files.order_basis import is_made_from  # noqa: PLC0415
-    from plink.files.plan import Plan as AnyPlan  # noqa: PLC0415
-    from plink.optimize.plans.forecasting import forecast_plan  # noqa: PLC0415
-    from plink.optimize.prediction import forecast  # noqa: PLC0415
-    from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.predictions import print_forecast  # noqa: PLC0415
-
     cluster, order = _read(file, cluster_name, network_name)
     cluster = replace(cluster, uses_readings=distances == "readings")
     file = file or network_name or ""
-    if isinstance(order, AnyPlan):
+    if isinstance(order, plan_file.Plan):
         if algorithms or objective is not None:
             raise WrongUseError(
                 f"{'--algo' if algorithms else '--objective'} applies to orders, not to a plan",
                 "use --collective to choose what is predicted along a plan",
             )
         source = document.label(file)
-        _tell_of_plan(forecast_plan(cluster, order, size_bytes, collectives or (), source), as_json)
+        _tell_of_plan(
+            forecasting.forecast_plan(cluster, order, size_bytes, collectives or (), source),
+            as_json,
+        )
         return
     if algorithms and collectives:
         raise WrongUseError("--collective and --algo exclude each other")
     size_bytes = _size(size_bytes, order, algorithms)
     stderr = console()
     with stderr.status("") as status:
-        found = forecast(
+        found = prediction.forecast(
             cluster,
             order,
             size_bytes,
@@ -129,28 +133,26 @@ def command(
             source=document.label(file),
             on_progress=status.update if stderr.is_terminal else None,
         )
-    if order is not None and network_name is None and not is_made_from(order, cluster):
+    if order is not None and network_name is None and not order_basis.is_made_from(order, cluster):
         note(f"{document.label(file)} was made from another version of {cluster.source}")
     if objective == "contention" and not found.has_times:
-        raise no_bandwidth_measured(cluster)
+        raise files_cluster.no_bandwidth_measured(cluster)
     for assumption in found.assumptions:
         note(assumption)
     if as_json:
         print_json_line(found)
     else:
-        print_forecast(paper(None).console, found, objective)
+        predictions.print_forecast(paper.paper(None).console, found, objective)
 
 
 def _tell_of_plan(found: PlanForecast, as_json: bool) -> None:
-    from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.predictions import print_plan_forecast  # noqa: PLC0415
 
     for assumption in found.assumptions:
         note(assumption)
     if as_json:
         print_json_line(found)
     else:
-        print_plan_forecast(paper(None).console, found)
+        predictions.print_plan_forecast(paper.paper(None).console, found)
 
 
 def _size(size_bytes: int | None, order: Order | None, algorithms: Sequence[str]) -> int:
@@ -166,12 +168,7 @@ def _read(
     file: str | None, cluster_name: str | None, network_name: str | None
 ) -> tuple[Cluster, Order | Plan | None]:
     """Return the cluster, and the order or plan to predict."""
-    from plink.files import cluster as cluster_file  # noqa: PLC0415
-    from plink.files import order as order_file  # noqa: PLC0415
-    from plink.files import plan  # noqa: PLC0415
-    from plink.measure.importing.described import read_network  # noqa: PLC0415
-
-    described = None if network_name is None else read_network(network_name)
+    described = None if network_name is None else importing_described.read_network(network_name)
     if described is not None and cluster_name is not None:
         raise WrongUseError("--network and --cluster exclude each other")
     if file is None:
@@ -180,27 +177,27 @@ def _read(
         return described, None
     found = document.read(file)
     source = found.source
-    if described is not None and found.format == plan.FORMAT:
-        return described, plan.decode_plan(found.data, source)
+    if described is not None and found.format == plan_file.FORMAT:
+        return described, plan_file.decode_plan(found.data, source)
     if described is not None and found.format == order_file.FORMAT:
         return described, order_file.decode_order(found.data, source)
     if described is not None:
         raise WrongUseError(f"{source}: is neither an order nor a plan, which --network needs")
-    if found.format == plan.FORMAT:
+    if found.format == plan_file.FORMAT:
         if cluster_name is None:
             raise WrongUseError(
                 f"{source}: a plan file does not contain the measurements",
                 "name the cluster file that it was made from with --cluster",
             )
-        return cluster_file.read_cluster(cluster_name), plan.decode_plan(found.data, source)
+        return files_cluster.read_cluster(cluster_name), plan_file.decode_plan(found.data, source)
     if found.format != order_file.FORMAT:
         if cluster_name is not None:
             raise WrongUseError(f"{source}: is not an order file, so --cluster does not apply")
-        return cluster_file.open_cluster(found), None
+        return files_cluster.open_cluster(found), None
     order = order_file.decode_order(found.data, source)
     if cluster_name is None:
         raise WrongUseError(
             f"{source}: an order file does not contain the measurements",
             "name the cluster file that it was made from with --cluster",
         )
-    return cluster_file.read_cluster(cluster_name), order
+    return files_cluster.read_cluster(cluster_name), order

@@ -1,4 +1,4 @@
-"""`plink probe`: measure every pair of hosts (action in `probe_action`)."""
+"""`plink probe`: measure every pair of hosts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from typing import Any
 
 import click
 
-from plink.cli.listen_options import with_listen_options
+from plink.base.lazy import lazy_imports
 from plink.cli.options import SectionedCommand, given_options
 from plink.cli.probe_options import with_probe_options
 from plink.cli.progress import StageProgress
-from plink.cli.way_options import with_way_options
+from plink.cli.way_options import with_listen_options, with_way_options
+
+with lazy_imports():
+    from plink.cli import check, probe_action
 
 
 @click.command(
@@ -42,13 +45,9 @@ def command(context: click.Context, /, **options: Any) -> int:
     """
     given = given_options(context)
     if options.pop("check") is not None:
-        from plink.cli.check import check_as_probe  # noqa: PLC0415  seldom needed
-
-        return check_as_probe(given, context.params)
-    if options.pop("all_stages"):
-        from plink.cli.probe_all_action import run_command  # noqa: PLC0415  imports numpy
-    else:
-        from plink.cli.probe_action import run_command  # noqa: PLC0415  imports numpy
-
+        return check.check_as_probe(given, context.params)
+    has_all_stages = options.pop("all_stages")
     with StageProgress() as progress:
-        return run_command(options, given, progress)
+        if has_all_stages:
+            return probe_action.run_all_stages(options, given, progress)
+        return probe_action.run_command(options, given, progress)

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from plink.base.lazy import lazy_imports
 from plink.cli.stderr import fit, note
+
+with lazy_imports():
+    from rich import console as rich_console
+    from rich import progress as rich_progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -99,21 +104,13 @@ class _ProgressLines(threading.Thread):
         self.join(timeout=1.0)
 
 
-def _bars() -> Progress:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+def _bars() -> rich_progress.Progress:
 
-    return Progress(
-        TextColumn("{task.description:>10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
+    return rich_progress.Progress(
+        rich_progress.TextColumn("{task.description:>10}"),
+        rich_progress.BarColumn(),
+        rich_progress.MofNCompleteColumn(),
+        rich_progress.TimeRemainingColumn(),
+        console=rich_console.Console(stderr=True),
         transient=True,
     )

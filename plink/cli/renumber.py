@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.text import json_text
 from plink.cli.options import FiniteRange
+
+with lazy_imports():
+    from plink.renumber import source as renumber_source
+    from plink.renumber import standalone
 
 if TYPE_CHECKING:
     from plink.renumber.source import OnFailure
@@ -85,13 +90,11 @@ def command(
     """
     if as_json and words:
         raise WrongUseError(f"--json and a command exclude each other: {words[0]}")
-    from plink.renumber.source import RenumberRequest  # noqa: PLC0415  --help is instant
-    from plink.renumber.standalone import renumber_process  # noqa: PLC0415
 
-    request = RenumberRequest(
+    request = renumber_source.RenumberRequest(
         order, mesh=mesh, algorithm=algorithm, on_failure=on_failure, timeout_s=timeout_s
     )
-    placement, changes = renumber_process(request, meeting, os.environ)
+    placement, changes = standalone.renumber_process(request, meeting, os.environ)
     if as_json:
         print(json_text({**asdict(placement), "variables": changes}))
         return 0

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import click
 
+from plink.base.lazy import lazy_imports
 from plink.base.text import printable
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.stderr import console
+
+with lazy_imports():
+    from plink.files import document
+    from plink.show.page import html, outline, report, sources
+    from plink.show.page import subject as page_subject
 
 
 @click.command(epilog="Example: plink report cluster.json order.json -o report.html")
@@ -27,28 +33,25 @@ def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
     For the logs of plink autotune (FILE.1 and FILE): throughput, load and decisions over time.
     For the timelines of ranks: who kept whom waiting, and an iteration. `-`: standard input.
     """
-    # numpy would slow `--help`.
-    from plink.files import document  # noqa: PLC0415
-    from plink.show.page.html import page, plotly_js  # noqa: PLC0415
-    from plink.show.page.outline import outline  # noqa: PLC0415
-    from plink.show.page.report import report  # noqa: PLC0415
-    from plink.show.page.sources import shown_sources  # noqa: PLC0415
-    from plink.show.page.subject import read_inputs  # noqa: PLC0415
-
-    library = plotly_js()
+    library = html.plotly_js()
     refuse_json_beside(output, "the page", as_json=as_json)
     document.check_writable(output)
     for path in files:
         document.refuse_same_file(path, output)
     stderr = console()
     with stderr.status("reading"):
-        subject = read_inputs(files)
+        subject = page_subject.read_inputs(files)
     with stderr.status("drawing"):
-        title, sections = report(subject, shown_sources(files))
-        content = page(title, sections, library).encode()
+        title, sections = report.report(subject, sources.shown_sources(files))
+        content = html.page(title, sections, library).encode()
     document.write_bytes(output, content)
     if as_json:
-        data = {"output": output, "bytes": len(content), "title": title, **outline(sections)}
+        data = {
+            "output": output,
+            "bytes": len(content),
+            "title": title,
+            **outline.outline(sections),
+        }
         document.write_bytes(document.STANDARD_STREAM, document.dump(data))
     if output != document.STANDARD_STREAM:
         click.echo(f"{printable(output)}: {len(content) / 1e6:.1f} MB", err=True)

@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import json_text, printable
 from plink.cli.options import SectionedCommand
 from plink.cli.stderr import print_error
 from plink.cli.way_options import take_way, with_way_options
+
+with lazy_imports():
+    from plink.deploy import run as deploy_run
+    from plink.deploy.launchers import format as launcher_format
+    from plink.deploy.remote import hosts as remote_hosts
+    from plink.files import document
+    from plink.files import order as order_file
+    from plink.measure import listed as measure_listed
+    from plink.optimize.orders import slots as orders_slots
+    from plink.probes import reach
 
 if TYPE_CHECKING:
     from plink.deploy.run import EndedRank
@@ -72,40 +83,30 @@ def command(**values: Any) -> int:
     the measured network interface in its environment. Each line of output begins with its rank.
     When a process fails, or with Ctrl-C, all are ended; the exit code is the job's.
     """
-    # numpy and paramiko would slow `--help`.
-    from plink.deploy.launchers.format import places  # noqa: PLC0415
-    from plink.deploy.remote.hosts import describe  # noqa: PLC0415
-    from plink.deploy.run import (  # noqa: PLC0415
-        rank_command,
-        rank_environments,
-        rank_settings,
-        run_job,
-    )
-    from plink.files import document  # noqa: PLC0415
-    from plink.files import order as order_file  # noqa: PLC0415
-    from plink.measure.listed import apply_recorded_way, to_listed_host  # noqa: PLC0415
-    from plink.probes.reach import reach  # noqa: PLC0415
-
     way = take_way(values)
     as_json = values["as_json"]
     order = order_file.read_order(values["order"])
-    way = apply_recorded_way(way, order.way, document.label(values["order"]))
+    way = measure_listed.apply_recorded_way(way, order.way, document.label(values["order"]))
     extra = _variables(values["variables"])
     ranked = _hosts_by_rank(order, values["slots"])
-    listed = [to_listed_host(host, document.label(values["order"])) for host in order.hosts]
-    with reach(listed, way) as reached:
+    listed = [
+        measure_listed.to_listed_host(host, document.label(values["order"])) for host in order.hosts
+    ]
+    with reach.reach(listed, way) as reached:
         for failure in reached.failures[:1]:
             raise failure
-        found = describe(order.hosts, reached)
+        found = remote_hosts.describe(order.hosts, reached)
         by_name = {host.name: host for host in found}
         hosts = [replace(by_name[given.name].entry, slots=given.slots) for given in ranked]
         interfaces = {host.name: host.interface for host in found}
-        environments = rank_environments(hosts, interfaces, values["master_port"], extra)
+        environments = deploy_run.rank_environments(hosts, interfaces, values["master_port"], extra)
         folder = values["folder"] or str(Path.cwd())
-        command = rank_command(folder, values["words"], is_required=bool(values["folder"]))
-        settings = [rank_settings(each) for each in environments]
-        sessions = [by_name[place.host.name].session for place in places(hosts)]
-        failed = run_job(sessions, command, settings, _show_json if as_json else _show)
+        command = deploy_run.rank_command(
+            folder, values["words"], is_required=bool(values["folder"])
+        )
+        settings = [deploy_run.rank_settings(each) for each in environments]
+        sessions = [by_name[place.host.name].session for place in launcher_format.places(hosts)]
+        failed = deploy_run.run_job(sessions, command, settings, _show_json if as_json else _show)
     if as_json:
         click.echo(json_text(_outcome_to_json(failed)))
     return _exit_code(failed)
@@ -113,8 +114,6 @@ def command(**values: Any) -> int:
 
 def _hosts_by_rank(order: Order, slots: int | None) -> list[Host]:
     """Return the hosts in rank order, with slots for the ranks that are adjacent."""
-    from plink.optimize.orders.slots import with_slots  # noqa: PLC0415  as above
-
     if slots is None:
         return order.runs
     if order.host_of_rank is not None:
@@ -122,7 +121,7 @@ def _hosts_by_rank(order: Order, slots: int | None) -> list[Host]:
             "the order has ranks of a host apart, which --nproc-per-host cannot change",
             "plink order CLUSTER --slots makes another order",
         )
-    return with_slots(order.hosts, slots)
+    return orders_slots.with_slots(order.hosts, slots)
 
 
 def _exit_code(failed: EndedRank | None) -> int:

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import click
+
+from plink.base.lazy import lazy_imports
+from plink.base.text import json_text
+
+with lazy_imports():
+    from plink.cli import schemas
+    from plink.files import document
 
 
 @click.command(epilog="Example: plink schema cluster > cluster.schema.json")
@@ -14,19 +23,12 @@ def command(name: str | None, as_json: bool) -> None:
     Without a NAME, list them all: a kind of file, as `cluster`, or a verb, as `order-output`. Of
     logs and of verbs that print an object a line, the schema is of each line.
     """
-    # numpy would slow `--help`.
-    import json  # noqa: PLC0415
-
-    from plink.base.text import json_text  # noqa: PLC0415
-    from plink.cli.schemas import describe_schemas, schema  # noqa: PLC0415
-    from plink.files import document  # noqa: PLC0415
-
     if name is not None:
-        text = json.dumps(schema(name), indent=1)
+        text = json.dumps(schemas.schema(name), indent=1)
     elif as_json:
-        text = json_text(describe_schemas())
+        text = json_text(schemas.describe_schemas())
     else:
-        rows = describe_schemas()
+        rows = schemas.describe_schemas()
         width = max(len(row["name"]) for row in rows)
         text = "\n".join(f"{row['name']:<{width}}  {row['of']}" for row in rows)
     document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())

@@ -2,24 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.size import DEFAULT_SIZE
 from plink.base.text import printable
-from plink.cli.collectives_option import CollectivesType
 from plink.cli.json_output import print_json_line, refuse_json_beside
-from plink.cli.options import FiniteRange, SizeType, given_options, with_seed_option
-from plink.cli.simulate_options import OF_LINKS, OF_RACKS, SHAPES, with_shapes
+from plink.cli.options import (
+    CollectivesType,
+    FiniteRange,
+    SizeType,
+    given_options,
+    with_seed_option,
+)
 from plink.cli.stderr import console, note
-from plink.files import document
+
+with lazy_imports():
+    from plink.files import document
+    from plink.show.terminal import paper, simulation
+    from plink.simulate import asked as simulate_asked
+    from plink.simulate import simulation as simulate_simulation
+    from plink.simulate import things, tuning_request
+    from plink.simulate.traces import files
 
 if TYPE_CHECKING:
     from plink.simulate.asked import Asked
     from plink.simulate.things import Request
+
+
+# Any one of them describes a whole data centre.
+SHAPES = ("racks", "fat_tree", "dragonfly")
+# What says more of racks alone, and of any.
+OF_RACKS = ("hosts", "oversubscription", "rows", "row_oversubscription")
+OF_LINKS = ("rate_gbit_s", "hop_us")
+
+_OPTIONS = (
+    click.option("--racks", type=click.IntRange(1, 65_536), help="Number of racks to simulate."),
+    click.option(
+        "--hosts",
+        type=click.IntRange(1, 65_536),
+        default=16,
+        show_default=True,
+        help="With --racks: number of hosts per rack.",
+    ),
+    click.option(
+        "--oversubscription",
+        type=FiniteRange(0.01, 1e6),
+        default=1.0,
+        show_default=True,
+        metavar="X",
+        help="With --racks: summed rate of a rack's hosts over the rate of its uplink.",
+    ),
+    click.option(
+        "--rows",
+        type=click.IntRange(1, 65_536),
+        default=1,
+        show_default=True,
+        help="With --racks: number of rows of racks, each with its own uplink.",
+    ),
+    click.option(
+        "--row-oversubscription",
+        type=FiniteRange(0.01, 1e6),
+        default=1.0,
+        show_default=True,
+        metavar="X",
+        help="With --rows: summed rate of a row's rack uplinks over the rate of the row's uplink.",
+    ),
+    click.option(
+        "--fat-tree",
+        metavar="DOWN:UP[:LINKS]",
+        help="Simulate a fat tree: for each level from the lowest, elements below a switch, "
+        "switches above an element, links to each. 16,8:1,4 is 8 switches of 16 hosts, with a "
+        "link to each of 4 others.",
+    ),
+    click.option(
+        "--dragonfly",
+        metavar="G,C,R,N[:L,L,L]",
+        help="Simulate a dragonfly: groups, chassis per group, routers per chassis, hosts per "
+        "router; links between groups, chassis and routers (default: 1).",
+    ),
+    click.option(
+        "--rate",
+        "rate_gbit_s",
+        type=FiniteRange(1e-6, 1e6),
+        default=10.0,
+        show_default=True,
+        metavar="GBIT/S",
+        help="Rate of every host's link in a described data centre.",
+    ),
+    click.option(
+        "--hop",
+        "hop_us",
+        type=FiniteRange(0, 1e6),
+        default=1.0,
+        show_default=True,
+        metavar="US",
+        help="One-way latency of every link in a described data centre.",
+    ),
+)
+
+
+def with_shapes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that describe a data centre."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
 
 
 @click.command(
@@ -149,16 +240,8 @@ def command(
     The network is that of a cluster file, or a data centre that is described: --racks, --fat-tree
     or --dragonfly. It is simulated by SimGrid, which has to be installed. `-` is standard input.
     """
-    # numpy and rich would slow `--help`.
-    from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.simulation import print_simulation  # noqa: PLC0415
-    from plink.simulate.asked import DEFAULT_PLANS, asked_for  # noqa: PLC0415
-    from plink.simulate.simulation import simulate as run  # noqa: PLC0415
-    from plink.simulate.things import Request  # noqa: PLC0415
-    from plink.simulate.tuning_request import SIZE_BYTES, simulate_tuner  # noqa: PLC0415
-
     _check(file, cluster_name, trace_format, output, as_json=as_json)
-    asked = asked_for(file, cluster_name, shape)
+    asked = simulate_asked.asked_for(file, cluster_name, shape)
     if collectives and asked.plan is None:
         raise WrongUseError(
             "--collective applies only to a plan", "use --algo to choose what runs in an order"
@@ -173,8 +256,8 @@ def command(
         )
     if changes is not None:
         _refuse_beside_tuner(asked, trace_format, algorithms, servers)
-    usual = DEFAULT_PLANS if servers else asked.algorithms
-    request = Request(
+    usual = simulate_asked.DEFAULT_PLANS if servers else asked.algorithms
+    request = things.Request(
         algorithms=algorithms or usual,
         size_bytes=asked.size_bytes if size_bytes is None else size_bytes,
         random_orders=random_orders,
@@ -192,17 +275,17 @@ def command(
     with stderr.status("") as status:
         tell = status.update if stderr.is_terminal else lambda _text: None
         if changes is not None:
-            found = simulate_tuner(
+            found = tuning_request.simulate_tuner(
                 asked.cluster,
                 asked.platform,
                 changes,
-                size_bytes=SIZE_BYTES if size_bytes is None else size_bytes,
+                size_bytes=tuning_request.SIZE_BYTES if size_bytes is None else size_bytes,
                 seed=seed,
                 timeout_s=timeout_s,
                 tell=tell,
             )
         else:
-            found = run(
+            found = simulate_simulation.simulate(
                 asked.cluster,
                 request,
                 platform=asked.platform,
@@ -218,7 +301,7 @@ def command(
     if as_json:
         print_json_line(found)
     else:
-        print_simulation(paper(None).console, found)
+        simulation.print_simulation(paper.paper(None).console, found)
 
 
 def _refuse_beside_tuner(
@@ -285,10 +368,8 @@ def _write_trace(
     trace_format: str,
     output: str,
 ) -> None:
-    from plink.simulate.asked import schedule_on_hosts  # noqa: PLC0415
-    from plink.simulate.traces import files  # noqa: PLC0415
 
-    schedule = schedule_on_hosts(asked, request, collectives)
+    schedule = simulate_asked.schedule_on_hosts(asked, request, collectives)
     names = files.write(trace_format, output, schedule)
     if output != document.STANDARD_STREAM:
         last = f" to {names[-1]}" if len(names) > 1 else ""

@@ -15,12 +15,17 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.errors import PartialResultError, PlinkError
+from plink.base.lazy import lazy_imports
 from plink.base.text import printable
 from plink.cli.flags import spell_as_options
 
-if TYPE_CHECKING:
-    from rich.console import Console
+with lazy_imports():
+    from rich import console as rich_console
 
+    from plink.measure.probing import request as probing_request
+    from plink.transport import proofs
+
+if TYPE_CHECKING:
     from plink.files.measurements import Failure
 
 _MAX_NAMED = 3
@@ -62,28 +67,21 @@ def read_kept_secret(path: str) -> bytes:
     Raises:
         WrongUseError: the file cannot be read, or holds no secret.
     """
-    from plink.transport.proofs import read_secret  # noqa: PLC0415  few verbs need one
-
     note_if_others_read(path)
-    return read_secret(path)
+    return proofs.read_secret(path)
 
 
-def console() -> Console:
+def console() -> rich_console.Console:
     """Return a console on standard error for tables and progress."""
-    from rich.console import Console  # noqa: PLC0415  it would slow `--help`
-
-    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+    return rich_console.Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
 def naming_unreached() -> Iterator[None]:
     """Print the hosts that were not reached if an error says that too few were."""
-    # numpy would slow `--help`.
-    from plink.measure.probing.request import TooFewReachedError  # noqa: PLC0415
-
     try:
         yield
-    except TooFewReachedError as error:
+    except probing_request.TooFewReachedError as error:
         for failure in error.failures:
             warn(f"{failure.host}: {failure}")
         raise

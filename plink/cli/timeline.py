@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
+from plink.base.lazy import lazy_imports
 from plink.cli.json_output import refuse_json_beside
+
+with lazy_imports():
+    from plink.files import document
+    from plink.show import timelines
+    from plink.show.terminal import paper, runs
+    from plink.training.timeline import merging, one_trace, reading
+    from plink.training.timeline import summary as timeline_summary
 
 
 @click.command(epilog="Example: plink timeline traces/*.json -o trace.json")
@@ -27,28 +35,18 @@ def command(files: tuple[str, ...], output: str | None, width: int | None, as_js
     Control(timeline=...), all or some of them, also of ranks that were killed; or one that was
     merged. A rank is last where it announced a collective after all others.
     """
-    # numpy would slow `--help`.
-    from plink.files import document  # noqa: PLC0415
-    from plink.show.terminal.paper import paper  # noqa: PLC0415
-    from plink.show.terminal.runs import print_timeline  # noqa: PLC0415
-    from plink.show.timelines import timeline_to_json  # noqa: PLC0415
-    from plink.training.timeline.merging import merge_ranks  # noqa: PLC0415
-    from plink.training.timeline.one_trace import one_trace  # noqa: PLC0415
-    from plink.training.timeline.reading import read_ranks  # noqa: PLC0415
-    from plink.training.timeline.summary import summary_of  # noqa: PLC0415
-
     if output is not None:
         refuse_json_beside(output, "the trace", as_json=as_json)
         document.check_writable(output)
         for path in files:
             document.refuse_same_file(path, output)
     contents = [(document.label(path), document.read_bytes(path)) for path in files]
-    timeline = merge_ranks(read_ranks(contents))
-    summary = summary_of(timeline)
+    timeline = merging.merge_ranks(reading.read_ranks(contents))
+    summary = timeline_summary.summary_of(timeline)
     if output is not None:
-        document.write_bytes(output, b"".join(one_trace(contents, timeline)))
+        document.write_bytes(output, b"".join(one_trace.one_trace(contents, timeline)))
     if as_json:
-        found = document.dump(timeline_to_json(timeline, summary))
+        found = document.dump(timelines.timeline_to_json(timeline, summary))
         document.write_bytes(document.STANDARD_STREAM, found)
     elif output != document.STANDARD_STREAM:
-        print_timeline(paper(width).console, timeline, summary)
+        runs.print_timeline(paper.paper(width).console, timeline, summary)

@@ -5,22 +5,37 @@ from __future__ import annotations
 import shlex
 import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import EXIT_CHANGED, WrongUseError
-from plink.base.text import json_text, printable
+from plink.base.lazy import lazy_imports
+from plink.base.text import format_count, format_names, json_text, printable
 from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.way_options import take_way, with_way_options
+
+with lazy_imports():
+    from rich import console as rich_console
+    from rich import table as rich_table
+    from rich import text as rich_text
+
+    from plink.deploy import nccl_order as deploy_nccl_order
+    from plink.deploy import verify
+    from plink.deploy.remote import remote_shell
+    from plink.files import document
+    from plink.files import order as order_file
+    from plink.measure import listed
+    from plink.show.terminal import paper
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from plink.deploy.verify import PlacedRank, Trial
+    from plink.deploy.verify import PlacedRank
     from plink.files.hosts import Host
+
 
 # More ranks that moved are only counted.
 _MAX_ROWS = 40
@@ -71,36 +86,24 @@ def command(**values: Any) -> int:
 
     With --launcher nccl --log, the rings and trees that NCCL has logged are compared instead.
     """
-    # numpy and paramiko would slow `--help`.
-    from plink.deploy.remote.remote_shell import write_remote_shell  # noqa: PLC0415
-    from plink.deploy.verify import (  # noqa: PLC0415
-        RENUMBERED,
-        compare,
-        explain_misplacement,
-        fit_to_job,
-        run_trial,
-    )
-    from plink.files import document  # noqa: PLC0415
-    from plink.files import order as order_file  # noqa: PLC0415
-    from plink.measure.listed import apply_recorded_way  # noqa: PLC0415
-    from plink.show.terminal.paper import paper  # noqa: PLC0415
-
     way = take_way(values)
     if values["logs"]:
-        from plink.cli.verify_logs import verify_logs  # noqa: PLC0415  as above
-
-        return verify_logs(values)
+        return _verify_logs(values)
     order, source = order_file.read_order(values["order"]), document.label(values["order"])
     trial = _trial(values)
     with tempfile.TemporaryDirectory(prefix="plink-verify-") as name:
         folder = Path(name)
         # The launcher finds this `ssh` first, which reaches the hosts as plink does.
-        write_remote_shell(folder, order.hosts, apply_recorded_way(way, order.way, source))
-        reports = run_trial(trial, order.runs, folder)
-    is_renumbered = trial.launcher == RENUMBERED
-    ranks = compare(fit_to_job(order.runs, reports) if is_renumbered else order.runs, reports)
+        remote_shell.write_remote_shell(
+            folder, order.hosts, listed.apply_recorded_way(way, order.way, source)
+        )
+        reports = verify.run_trial(trial, order.runs, folder)
+    is_renumbered = trial.launcher == verify.RENUMBERED
+    ranks = verify.compare(
+        verify.fit_to_job(order.runs, reports) if is_renumbered else order.runs, reports
+    )
     is_kept = all(rank.is_kept for rank in ranks)
-    cause = None if is_kept else explain_misplacement(ranks, _local(order.hosts))
+    cause = None if is_kept else verify.explain_misplacement(ranks, _local(order.hosts))
     if values["as_json"]:
         data = {
             "launcher": trial.launcher,
@@ -111,34 +114,27 @@ def command(**values: Any) -> int:
         }
         click.echo(json_text(data))
     else:
-        paper(None).console.print(_comparison(trial.launcher, ranks, cause))
+        paper.paper(None).console.print(_comparison(trial.launcher, ranks, cause))
     return 0 if is_kept else EXIT_CHANGED
 
 
-def _trial(values: dict[str, Any]) -> Trial:
+def _trial(values: dict[str, Any]) -> verify.Trial:
     """Return the trial run that the options request.
 
     Raises:
         WrongUseError: a launcher that cannot be run, or options that exclude each other.
     """
-    from plink.deploy.verify import (  # noqa: PLC0415
-        RANK_VARIABLES,
-        RENUMBERED,
-        Trial,
-        default_command,
-    )
-
     if values["words"] and values["program"] is not None:
         raise WrongUseError("--program and a command of your own exclude each other")
-    is_renumbered = values["words"] and values["launcher"] == RENUMBERED
-    line = "" if is_renumbered else default_command(values["launcher"], values["program"])
+    is_renumbered = values["words"] and values["launcher"] == verify.RENUMBERED
+    line = "" if is_renumbered else verify.default_command(values["launcher"], values["program"])
     if values["words"]:
         line = _own(values["words"])
-    if values["python"] is not None and RANK_VARIABLES[values["launcher"]] != "RANK":
+    if values["python"] is not None and verify.RANK_VARIABLES[values["launcher"]] != "RANK":
         raise WrongUseError(
             f"--python does not apply to {values['launcher']}", "see plink verify -h"
         )
-    return Trial(values["launcher"], line, values["python"], values["timeout_s"])
+    return verify.Trial(values["launcher"], line, values["python"], values["timeout_s"])
 
 
 def _own(words: Sequence[str]) -> str:
@@ -157,25 +153,110 @@ def _local(hosts: Sequence[Host]) -> str | None:
 
 def _comparison(launcher: str, ranks: Sequence[PlacedRank], cause: str | None) -> RenderableType:
     """Return one line if the order was kept, else a table of misplaced ranks with the cause."""
-    from rich.console import Group  # noqa: PLC0415  as above
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
     moved = [rank for rank in ranks if not rank.is_kept]
     hosts = len({rank.expected for rank in ranks})
     if not moved:
-        return Text(f"{launcher} keeps the order: {len(ranks)} ranks on {hosts} hosts")
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        return rich_text.Text(f"{launcher} keeps the order: {len(ranks)} ranks on {hosts} hosts")
+    table = rich_table.Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("rank", justify="right")
     table.add_column("order")
     table.add_column("launcher")
     for rank in moved[:_MAX_ROWS]:
         table.add_row(str(rank.rank), printable(rank.expected), printable(rank.found))
     parts: list[RenderableType] = [
-        Text(f"{launcher} does not keep the order: {len(moved)} of {len(ranks)} ranks moved"),
+        rich_text.Text(
+            f"{launcher} does not keep the order: {len(moved)} of {len(ranks)} ranks moved"
+        ),
         table,
     ]
     if len(moved) > _MAX_ROWS:
-        parts.append(Text(f"and {len(moved) - _MAX_ROWS} more; --json prints all"))
-    parts.append(Text(printable(f"why: {cause or 'no known reason'}")))
-    return Group(*parts)
+        parts.append(rich_text.Text(f"and {len(moved) - _MAX_ROWS} more; --json prints all"))
+    parts.append(rich_text.Text(printable(f"why: {cause or 'no known reason'}")))
+    return rich_console.Group(*parts)
+
+
+_LAUNCHER = "nccl"
+_MOST_HOSTS = 20
+
+
+def _verify_logs(values: Mapping[str, Any]) -> int:
+    """Run the command with these options; return the exit code.
+
+    Raises:
+        WrongUseError: options that do not go together, or files that do not hold such a job.
+        PlinkError: the logs lack ranks.
+    """
+    if values["launcher"] != _LAUNCHER:
+        raise WrongUseError(f"--log applies to --launcher {_LAUNCHER}, not to {values['launcher']}")
+    if values["words"] or values["program"] or values["python"]:
+        raise WrongUseError("--log excludes --program, --python and a command: no job is started")
+    order = order_file.read_order(values["order"])
+    labels = [document.label(path) for path in values["logs"]]
+    texts = [document.read_bytes(path).decode(errors="replace") for path in values["logs"]]
+    found = deploy_nccl_order.nccl_order(order.runs, "\n".join(texts), format_names(labels))
+    if values["as_json"]:
+        click.echo(json_text(_describe_rings(found)))
+    else:
+        _print_rings(found)
+    return 0 if found.is_kept else EXIT_CHANGED
+
+
+def _describe_rings(found: deploy_nccl_order.NcclOrder) -> dict[str, Any]:
+    return {
+        "launcher": _LAUNCHER,
+        "kept": found.is_kept,
+        "version": found.job.version,
+        "networks": sorted(found.job.networks),
+        "ranks": [vars(rank) for rank in found.ranks],
+        "rings": [vars(ring) for ring in found.rings],
+        "trees": found.trees,
+        "other_trees": list(found.other_trees),
+    }
+
+
+def _print_rings(found: deploy_nccl_order.NcclOrder) -> None:
+    library = found.job.library
+    version = f"{library} {found.job.version}" if found.job.version else library
+    hosts = len({rank.found for rank in found.ranks})
+    verdict = "follows" if found.is_kept else "does not follow"
+    where = f"{format_count(len(found.ranks), 'rank')} on {format_count(hosts, 'host')}"
+    lines = [f"{version} {verdict} the order: {where}, {format_count(len(found.rings), 'ring')}"]
+    moved = [rank for rank in found.ranks if not rank.is_kept]
+    if moved:
+        first = moved[0]
+        lines.append(
+            f"{format_count(len(moved), 'rank')} elsewhere, the first: rank {first.rank} is on "
+            f"{first.found}, in the order on {first.expected}"
+        )
+    other = [ring for ring in found.rings if not ring.is_kept]
+    if other:
+        rings = f"{len(other)} of {format_count(len(found.rings), 'ring')}"
+        lines.append(f"another way than the order: {rings}; ring {_ring_path(other[0])}")
+        if found.ways > 1:
+            lines.append(
+                f"rings go through the hosts in {found.ways} ways: no order decides those that the "
+                "library makes itself, as RCCL does on gfx1151"
+            )
+    else:
+        lines.append(f"ring {_ring_path(found.rings[0])}")
+    if found.trees:
+        lines.append(_trees(found))
+    if found.job.networks:
+        lines.append(f"between hosts: {', '.join(sorted(found.job.networks))}")
+    for line in lines:
+        click.echo(printable(line))
+
+
+def _ring_path(ring: deploy_nccl_order.Ring) -> str:
+    shown = " ".join(ring.hosts[:_MOST_HOSTS])
+    more = "" if ring.is_whole and len(ring.hosts) <= _MOST_HOSTS else " ..."
+    return f"{ring.channel:02d} goes {shown}{more}"
+
+
+def _trees(found: deploy_nccl_order.NcclOrder) -> str:
+    if not found.other_trees:
+        return f"trees: all {found.trees} join hosts as plink order --algo nccl-tree expects"
+    return (
+        f"trees: {len(found.other_trees)} of {found.trees} join other hosts than "
+        "plink order --algo nccl-tree expects"
+    )

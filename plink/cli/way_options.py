@@ -1,17 +1,26 @@
-"""Options of commands that reach hosts over SSH or by another command."""
+"""Options of commands that reach hosts: over SSH, by another command, or because hosts call."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from plink.base.lazy import lazy_imports
 from plink.cli.given import as_if_given
-from plink.cli.options import options_of, with_options
+from plink.cli.options import FiniteRange, options_of, with_options
+from plink.cli.stderr import read_kept_secret
 from plink.probes.options import SSH, SshOptions, ViaOptions
+
+with lazy_imports():
+    from plink.probes import options as probe_options
+    from plink.transport import addresses, proofs
 
 if TYPE_CHECKING:
     from plink.probes.reach import Outgoing
+
 
 _option = options_of("SSH")
 
@@ -82,3 +91,71 @@ def take_way(values: dict[str, Any]) -> Outgoing:
         if ssh[field]:
             raise click.UsageError(f"{flag} applies to SSH, and excludes --via.")
     return ViaOptions(via, concurrency=concurrency)
+
+
+_listen_option = options_of("Reaching hosts")
+
+_WAIT_S = 300.0
+_LONGEST_WAIT_S = 86400.0
+
+_LISTEN_OPTIONS = (
+    _listen_option(
+        "--listen",
+        metavar="HOST:PORT",
+        help=(
+            "Wait at this address for hosts to connect (plink agent --join), instead of "
+            "reaching them."
+        ),
+    ),
+    _listen_option(
+        "--secret-file",
+        metavar="FILE",
+        help="File with the secret that the agents have; created if it does not exist.",
+    ),
+    _listen_option(
+        "--wait",
+        "wait_s",
+        type=FiniteRange(min=1.0, max=_LONGEST_WAIT_S),
+        default=_WAIT_S,
+        show_default=True,
+        metavar="SECONDS",
+        help="Seconds to wait for hosts to connect.",
+    ),
+)
+
+# The command receives them by name; `take_any_way` gathers them.
+with_listen_options = with_options(_LISTEN_OPTIONS)
+
+
+def take_any_way(values: dict[str, Any]) -> Outgoing | probe_options.ListenOptions:
+    """Remove the options on reaching hosts from a command's and return the way they define.
+
+    Raises:
+        click.UsageError: options that belong together, or do not.
+        WrongUseError: no address, or no secret.
+    """
+    listen, secret_file = values.pop("listen", None), values.pop("secret_file", None)
+    wait_s, has_via = values.pop("wait_s", _WAIT_S), values["via"] is not None
+    way = take_way(values)
+    if listen is None:
+        if secret_file is not None:
+            raise click.UsageError("--secret-file needs --listen.")
+        return way
+    if secret_file is None:
+        raise click.UsageError(
+            "--listen needs --secret-file FILE, with the secret that agents have."
+        )
+    if has_via:
+        raise click.UsageError("--via and --listen exclude each other.")
+    if way != replace(SshOptions(), concurrency=way.concurrency):
+        raise click.UsageError("--listen excludes SSH options, as hosts connect to plink.")
+
+    host, port = addresses.parse_address(listen, "--listen")
+    secret = (
+        read_kept_secret(secret_file)
+        if os.path.lexists(secret_file)
+        else proofs.make_secret(secret_file)
+    )
+    return probe_options.ListenOptions(
+        host, port, secret, wait_s=wait_s, concurrency=way.concurrency
+    )

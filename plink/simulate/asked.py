@@ -88,7 +88,7 @@ def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, An
     Args:
         file: of a cluster, order, plan or trace; None for the data centre alone.
         cluster_name: the cluster file of an order, plan or trace.
-        shape: the options of a data centre (`plink.cli.simulate_options`).
+        shape: the options of a data centre (`plink.cli.simulate`).
 
     Raises:
         WrongUseError: they do not fit each other, or are not valid.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from plink.base.arguments import number, size_bytes, whole
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import brief, format_count, format_names
 from plink.files import cluster as cluster_file
@@ -21,6 +22,13 @@ from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.model.outliers import Outlier, outliers
 from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 from plink.verbs.objects import PathName, copy_as, page
+
+with lazy_imports():
+    from plink.measure.importing import source as importing_source
+    from plink.show import scale
+    from plink.show import summary as show_summary
+    from plink.show.terminal import cluster, paper
+
 
 _READING = 10.0
 _MAX_SLOTS = 1 << 16
@@ -113,17 +121,14 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         Raises:
             WrongUseError: it is not one of these, or an argument that cannot be.
         """
-        from plink.measure.importing.source import (  # noqa: PLC0415  seldom
-            ImportOptions,
-            import_files,
-        )
-
         number("percentile", percentile, 0.0, 100.0)
         paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
         if not paths:
             raise WrongUseError("from_measurements() takes at least one path")
-        options = ImportOptions(unit, percentile, None if size is None else size_bytes(size))
-        found = import_files([os.fspath(each) for each in paths], options)
+        options = importing_source.ImportOptions(
+            unit, percentile, None if size is None else size_bytes(size)
+        )
+        found = importing_source.import_files([os.fspath(each) for each in paths], options)
         return copy_as(cls, found.cluster)
 
     @property
@@ -181,17 +186,11 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
 
     def __str__(self) -> str:
         """Return the text that `plink show` prints."""
-        # Who prints nothing does without.
-        from plink.show.scale import SHADES  # noqa: PLC0415
-        from plink.show.summary import summarise  # noqa: PLC0415
-        from plink.show.terminal.cluster import print_cluster  # noqa: PLC0415
-        from plink.show.terminal.paper import Paper  # noqa: PLC0415
-
         rtt = self.rtt
-        summary = None if rtt is None else summarise(self.names, rtt, rtt.reading)
+        summary = None if rtt is None else show_summary.summarise(self.names, rtt, rtt.reading)
         return page(
-            lambda console: print_cluster(
-                Paper(console, SHADES), self.source, self, summary, with_next=False
+            lambda console: cluster.print_cluster(
+                paper.Paper(console, scale.SHADES), self.source, self, summary, with_next=False
             )
         )
 

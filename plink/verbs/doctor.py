@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from plink.base.arguments import number
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.progress import OnProgress
 from plink.base.text import format_count
 from plink.doctor import diagnosis
@@ -20,6 +21,13 @@ from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import copy_as
 from plink.verbs.progress import CallbackProgress
 from plink.verbs.warning import warn
+
+with lazy_imports():
+    from plink.measure import listed
+    from plink.verbs import errors as errors_verb
+    from plink.verbs import live_diagnosis as live_diagnosis_verb
+    from plink.verbs import probe as probe_verb
+
 
 _SOURCE = "the cluster"
 _TRANSFERS_S = 60.0
@@ -92,17 +100,11 @@ def diagnose(
     missed: list[str] = []
     asked_at = None
     if live:
-        # Who asks no hosts does without connections.
-        from plink.measure.listed import apply_recorded_way  # noqa: PLC0415
-        from plink.verbs.errors import plinks_errors  # noqa: PLC0415
-        from plink.verbs.live_diagnosis import examine  # noqa: PLC0415
-        from plink.verbs.probe import build_way  # noqa: PLC0415
-
         asked_at = datetime.now(timezone.utc).replace(microsecond=0)
-        with plinks_errors():
-            found, missed = examine(
+        with errors_verb.plinks_errors():
+            found, missed = live_diagnosis_verb.examine(
                 cluster,
-                apply_recorded_way(build_way(ssh, via), cluster.way, _SOURCE),
+                listed.apply_recorded_way(probe_verb.build_way(ssh, via), cluster.way, _SOURCE),
                 CallbackProgress(progress),
                 source=_SOURCE,
                 transfers_s=transfers_s,

@@ -7,7 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.probes.errors import HostError, ProbesError
+
+with lazy_imports():
+    from plink.measure.probing import request as probing_request
 
 if TYPE_CHECKING:
     from plink.verbs.cluster import Cluster
@@ -34,11 +38,9 @@ def to_plink_error(error: ProbesError) -> PlinkError:
 @contextmanager
 def plinks_errors() -> Iterator[None]:
     """Raise errors of `probes` as plink's own, naming hosts that were not reached."""
-    from plink.measure.probing.request import TooFewReachedError  # noqa: PLC0415  imports SSH
-
     try:
         yield
-    except TooFewReachedError as error:
+    except probing_request.TooFewReachedError as error:
         reasons = "; ".join(f"{failure.host}: {failure}" for failure in error.failures[:_NAMED])
         raise PlinkError(f"{error}: {reasons}" if reasons else str(error), error.hint) from None
     except ProbesError as error:

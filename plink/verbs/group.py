@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args, overload
 
 from plink.base.arguments import MAX_SEED, check_choice, number, whole
+from plink.base.lazy import lazy_imports
 from plink.base.progress import OnProgress
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names, probability_text
@@ -22,6 +23,11 @@ from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import PathName
 from plink.verbs.progress import stages
 from plink.verbs.warning import warn
+
+with lazy_imports():
+    from plink.model import network
+    from plink.show import groups
+
 
 Method = Literal["auto", "levels", "linkage", "kmeans"]
 
@@ -83,10 +89,9 @@ class Groups(Sequence[Group]):
 
     def __str__(self) -> str:
         """Return the text that `plink group` prints."""
-        from plink.model.network import capacity  # noqa: PLC0415  who prints nothing does without
-        from plink.show.groups import group_lines  # noqa: PLC0415
-
-        return "\n".join(group_lines(self.cluster, capacity(self.cluster, self.cluster.groups)))
+        return "\n".join(
+            groups.group_lines(self.cluster, network.capacity(self.cluster, self.cluster.groups))
+        )
 
 
 def group(

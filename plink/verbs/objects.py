@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from plink.base.lazy import lazy_imports
+
+with lazy_imports():
+    from rich import console as rich_console
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
 PathName = str | os.PathLike[str]
 
@@ -37,13 +42,11 @@ def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
     return kind(**{name: getattr(found, name) for name in names}, **more)
 
 
-def page(show: Callable[[Console], None]) -> str:
+def page(show: Callable[[rich_console.Console], None]) -> str:
     """Return what `show` prints on a console as plain text."""
-    from rich.console import Console  # noqa: PLC0415  who prints nothing does without
-
     text = StringIO()
     show(
-        Console(
+        rich_console.Console(
             file=text, width=_WIDTH, color_system=None, highlight=False, markup=False, emoji=False
         )
     )

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 
 from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.progress import OnProgress
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE
@@ -21,6 +22,10 @@ from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import PathName, copy_as, page
 from plink.verbs.progress import stages
 from plink.verbs.warning import warn
+
+with lazy_imports():
+    from plink.show.terminal import plan as plan_page
+
 
 Kind = Literal["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]
 
@@ -73,9 +78,7 @@ class Plan(plan_file.Plan, frozen=True):
 
     def __str__(self) -> str:
         """Return the text that `plink show` prints."""
-        from plink.show.terminal.plan import print_plan_page  # noqa: PLC0415  if at all
-
-        return page(lambda console: print_plan_page(console, self))
+        return page(lambda console: plan_page.print_plan_page(console, self))
 
 
 def plan(

@@ -9,6 +9,7 @@ from typing import TypeVar, get_args, overload
 
 from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.progress import OnProgress
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE, format_size
@@ -25,6 +26,10 @@ from plink.verbs.objects import page
 from plink.verbs.order import Order
 from plink.verbs.progress import stages
 from plink.verbs.warning import warn
+
+with lazy_imports():
+    from plink.show.terminal import predictions
+
 
 T = TypeVar("T")
 
@@ -81,9 +86,7 @@ class Prediction(_Rows[PredictionRow]):
 
     def __str__(self) -> str:
         """Return the text that `plink predict` prints."""
-        from plink.show.terminal.predictions import print_forecast  # noqa: PLC0415  if at all
-
-        return page(lambda console: print_forecast(console, self.forecast, None))
+        return page(lambda console: predictions.print_forecast(console, self.forecast, None))
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,9 +120,7 @@ class PlanPrediction(_Rows[CollectiveRow]):
 
     def __str__(self) -> str:
         """Return the text that `plink predict` prints."""
-        from plink.show.terminal.predictions import print_plan_forecast  # noqa: PLC0415  if at all
-
-        return page(lambda console: print_plan_forecast(console, self.forecast))
+        return page(lambda console: predictions.print_plan_forecast(console, self.forecast))
 
 
 @overload

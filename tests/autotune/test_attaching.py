@@ -28,7 +28,7 @@ from plink.autotune.protocol.messages import to_json as message_to_json
 from plink.autotune.protocol.status import JobStatus, from_json, to_json
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.cli import autotune_attach, run
+from plink.cli import autotune, run
 from plink.cli.autotune import with_verb
 from plink.files import plan as plan_file
 from plink.files.plan import PlanRank
@@ -272,9 +272,7 @@ def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
         # Until interrupted: a line for what changed, which is nothing after the first.
         for options, shown in ((["--json", "--watch"], '"ranks_there": 0'), ([], "0 of 4 ranks")):
             pauses = iter(range(2))
-            monkeypatch.setattr(
-                autotune_attach, "_pause", lambda pauses=pauses: interrupt_after(pauses)
-            )
+            monkeypatch.setattr(autotune, "_pause", lambda pauses=pauses: interrupt_after(pauses))
             assert run([*attach, *options]) == 0
             assert capfd.readouterr().out.count(shown) == 1
         daemon.send_signal(signal.SIGINT)

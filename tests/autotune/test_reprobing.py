@@ -25,7 +25,7 @@ from plink.autotune.reprobing.replanning import Replanned
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.cli.autotune_prober import build_prober
+from plink.cli.autotune_serve import build_prober
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.plan import Plan

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from bench.results import order_bench
-from plink.cli import bench_action, cli
+from plink.bench import bench as bench_module
+from plink.cli import cli
 from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
@@ -34,7 +35,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         str(path), Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")], rtt)
     )
     outcome = order_bench([[0.5]])
-    monkeypatch.setattr(bench_action, "bench", lambda _request, _progress: outcome)
+    monkeypatch.setattr(bench_module, "bench", lambda _request, _progress: outcome)
     return path
 
 
@@ -55,7 +56,7 @@ def test_standard_output_as_the_file_gets_nothing_but_the_results(cluster: Path)
 def test_file_that_cannot_be_written_is_refused_before_anything_runs(
     cluster: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench_action, "bench", lambda _request, _progress: pytest.fail("it ran"))
+    monkeypatch.setattr(bench_module, "bench", lambda _request, _progress: pytest.fail("it ran"))
     file = cluster.parent / "absent" / "bench.json"
     result = CliRunner().invoke(cli, ["bench", str(cluster), "--orders", "given", "-o", str(file)])
     assert "there is no folder" in str(result.exception)

@@ -18,8 +18,8 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from plink.bench.request import CLIENTS
-from plink.cli import COMMANDS, cli, value_names
-from plink.cli.completing import completing
+from plink.cli import COMMANDS, cli, completion
+from plink.cli.completion import completing
 from plink.deploy import launchers
 from plink.deploy.verify import RANK_VARIABLES
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
@@ -72,10 +72,10 @@ def test_what_may_stand_there(words: list[str], incomplete: str, expected: list[
 
 
 def test_names_are_those_that_options_take() -> None:
-    assert list(value_names.ALGORITHMS) == [*ALGORITHMS, *OTHERS]
-    assert list(value_names.FORMATS) == list(launchers.describe_formats())
-    assert set(value_names.LAUNCHERS) == {*RANK_VARIABLES, "nccl"}
-    assert value_names.CLIENTS == CLIENTS
+    assert list(completion.ALGORITHMS) == [*ALGORITHMS, *OTHERS]
+    assert list(completion.FORMATS) == list(launchers.describe_formats())
+    assert set(completion.LAUNCHERS) == {*RANK_VARIABLES, "nccl"}
+    assert completion.CLIENTS == CLIENTS
 
 
 def test_every_text_that_is_a_file_is_completed_as_one() -> None:

@@ -60,6 +60,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
             "plink.base",
             "plink.base.errors",
             "plink.base.interrupts",
+            "plink.base.lazy",
             "plink.base.next_command",
             "plink.base.output",
             "plink.base.text",

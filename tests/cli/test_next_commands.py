@@ -162,7 +162,7 @@ def test_an_order_of_a_mesh_is_made_again_as_it_was_asked_for(tmp_path: Path) ->
         read_inputs((path, ordered))
     line = getattr(caught.value, "hint", "").removesuffix(" makes it again")
     params = parsed(line).params
-    assert (params["mesh_text"], params["output"]) == ("dp=3,tp=2", ordered)
+    assert (params["mesh"], params["output"]) == ("dp=3,tp=2", ordered)
     assert plink_here(*shlex.split(line)[1:], "--time-limit", "0.2").code == 0
     again = order_file.read_order(ordered)
     assert again.mesh is not None
