@@ -21,7 +21,7 @@ from plink.files.cluster import Cluster
 from plink.model.network import KnownNetwork, build_network
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.traffic import Demand
 from plink.optimize.prediction import Predictor, known_distances
 from plink.plans.names import ALL_REDUCE, BARRIER, BROADCAST, REDUCE, SEND_RECEIVE
 from plink.solvers.collectives.registry import find

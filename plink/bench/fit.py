@@ -26,7 +26,7 @@ from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord
 from plink.model.network import build_network, no_rates_known
 from plink.optimize.fitting import Costs, Reading, fit_client
-from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.traffic import Demand
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.probes.reach import Outgoing

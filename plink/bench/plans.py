@@ -15,9 +15,8 @@ from plink.files.hosts import Group
 from plink.files.plan import Plan
 from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, Candidate, asked_for, best
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan
-from plink.optimize.plans.traffic import build_traffic, traffic_time_s
+from plink.optimize.plans.traffic import Demand, build_traffic, traffic_time_s
 from plink.plans.forest import Forest
 
 AUTO = "auto"

@@ -16,8 +16,13 @@ from plink.bench.rounds import Rounds
 from plink.bench.statistics import spread
 from plink.files.comparison import BytesByLink, ComparisonRow, LinkBytes
 from plink.files.hosts import Group
-from plink.optimize.plans.demand import Demand, compute_least_exchange
-from plink.optimize.plans.traffic import Traffic, build_traffic, traffic_bytes
+from plink.optimize.plans.traffic import (
+    Demand,
+    Traffic,
+    build_traffic,
+    compute_least_exchange,
+    traffic_bytes,
+)
 from plink.plans.names import (
     ALL_GATHER,
     ALL_REDUCE,

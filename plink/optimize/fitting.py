@@ -26,9 +26,8 @@ from plink.files.clients import (
 )
 from plink.files.cluster import Cluster
 from plink.optimize.expected import ExpectedTimes
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.forecasting import plan_s
-from plink.optimize.plans.traffic import Traffic, build_traffic
+from plink.optimize.plans.traffic import Demand, Traffic, build_traffic
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find

@@ -26,9 +26,8 @@ from plink.optimize.orders.slots import (
     layout_of,
     placement_in,
 )
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.forecasting import hosts_of
-from plink.optimize.plans.traffic import build_traffic
+from plink.optimize.plans.traffic import Demand, build_traffic
 from plink.plans.names import ALL_REDUCE
 from plink.simulate import datacentres
 from plink.simulate.datacentres import DataCentre

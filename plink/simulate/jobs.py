@@ -13,8 +13,7 @@ import numpy as np
 
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.autotune.tuner.tuner import Tuner
-from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import build_traffic, traffic_bytes
+from plink.optimize.plans.traffic import Demand, build_traffic, traffic_bytes
 from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.network import Floats, State, flow_times_s

@@ -11,12 +11,10 @@ from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 from plink.optimize.orders.slots import build_peer_layout, refuse_too_many
 from plink.optimize.plans.candidates import KINDS
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.forecasting import forecast_plan, hosts_of
 from plink.optimize.plans.planning import PlanRequest, find_plan
-from plink.optimize.plans.serving import PS, find_plan_with_servers
-from plink.optimize.plans.through_servers import HUB
-from plink.optimize.plans.traffic import build_traffic
+from plink.optimize.plans.serving import HUB, PS, find_plan_with_servers
+from plink.optimize.plans.traffic import Demand, build_traffic
 from plink.optimize.prediction import RefusedAlgorithm
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_flows, schedule_of_table, schedule_of_traffic

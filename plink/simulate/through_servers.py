@@ -12,11 +12,10 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.plan import SERVER, Plan, PlanRank
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.forecasting import grouped_as, hosts_of
 from plink.optimize.plans.servers import ServerHost, members_network, parse_servers, port_rates
-from plink.optimize.plans.through_servers import traffic_through_servers
-from plink.optimize.plans.traffic import Traffic, traffic_time_s
+from plink.optimize.plans.serving import traffic_through_servers
+from plink.optimize.plans.traffic import Demand, Traffic, traffic_time_s
 from plink.plans.by_port import list_member_ranks, over_members
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_traffic

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.replacing import replace
-from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import build_traffic, traffic_bytes
+from plink.optimize.plans.traffic import Demand, build_traffic, traffic_bytes
 from plink.plans.forest import Forest
 from plink.simulate.jobs import Carried
 from plink.simulate.making import schedule_of_traffic

@@ -15,7 +15,7 @@ from plink.files import plan as plan_file
 from plink.files.hosts import Group
 from plink.files.plan import Plan, PlanRank
 from plink.optimize.plans.candidates import KINDS, best, build, candidate, refusal
-from plink.optimize.plans.demand import Demand
+from plink.optimize.plans.traffic import Demand
 from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Network, make_network

@@ -37,9 +37,8 @@ from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.fitting import Costs, Reading, fit_client
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.forecasting import predict_plan_time
-from plink.optimize.plans.traffic import build_traffic
+from plink.optimize.plans.traffic import Demand, build_traffic
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
 

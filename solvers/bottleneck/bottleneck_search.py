@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.bottleneck.bound import farthest_bound
-from plink.solvers.bottleneck.used import Used
+from plink.solvers.bottleneck.bound import Used, farthest_bound
 from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline

@@ -18,8 +18,8 @@ from plink.bench.request import Case, ways_of
 from plink.cli import cli
 from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.traffic import Demand
 from plink.plans.check import check
 from plink.solvers.slots.layout import RankLayout
 from support.recorded_progress import RecordedProgress

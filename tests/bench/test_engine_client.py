@@ -22,8 +22,7 @@ from plink.bench.clients.engine import EngineClient, explain
 from plink.bench.clients.workers import Relay, measure_command
 from plink.bench.workers import engine_collectives
 from plink.deploy.remote.hosts import RemoteHost
-from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import build_traffic, traffic_bytes
+from plink.optimize.plans.traffic import Demand, build_traffic, traffic_bytes
 from plink.plans.forest import make_forest
 from plink.plans.names import COLLECTIVES, SEND_RECEIVE
 from plink.probes.errors import HostError

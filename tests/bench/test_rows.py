@@ -13,10 +13,9 @@ from plink.bench.clients.client import Traffic
 from plink.bench.rows import limit_of, links_of
 from plink.files.hosts import Group
 from plink.model.network import build_network
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.traffic import Demand, build_traffic, traffic_bytes
 from plink.optimize.plans.traffic import Traffic as OfPlan
-from plink.optimize.plans.traffic import build_traffic, traffic_bytes
 from plink.plans.forest import Forest
 from plink.plans.measures import measure
 

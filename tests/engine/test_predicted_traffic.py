@@ -10,8 +10,7 @@ from engine.group import group
 from plink.bench.clients.buffers import buffers_of
 from plink.bench.workers.engine_collectives import OPERATIONS
 from plink.engine import Engine, Forest
-from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import build_traffic, traffic_bytes
+from plink.optimize.plans.traffic import Demand, build_traffic, traffic_bytes
 from plink.plans.names import BARRIER, COLLECTIVES, SEND_RECEIVE
 from plink.solvers.forests.time import LEAST_CHUNK_BYTES
 

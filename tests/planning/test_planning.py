@@ -13,8 +13,8 @@ from plink.files.groups import Grouping, Partition
 from plink.files.hosts import Group, Host
 from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, build
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan, grouped_as
+from plink.optimize.plans.traffic import Demand
 from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 from contention.instances import networks
 from forests.instances import racks
 from plink.optimize.plans.candidates import KINDS, build, refusal
-from plink.optimize.plans.demand import Demand, compute_least_exchange
-from plink.optimize.plans.traffic import SMALL_BYTES, build_traffic, measure_traffic, traffic_time_s
+from plink.optimize.plans.traffic import (
+    SMALL_BYTES,
+    Demand,
+    build_traffic,
+    compute_least_exchange,
+    measure_traffic,
+    traffic_time_s,
+)
 from plink.plans.forest import make_forest
 from plink.plans.names import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COLLECTIVES, REDUCE_SCATTER
 from plink.solvers.contention.network import make_network

@@ -11,8 +11,7 @@ import pytest
 
 from forms import ANY, form_of
 from plink.solvers.bottleneck.bottleneck_search import search_by_bottleneck
-from plink.solvers.bottleneck.bound import largest_block, largest_component
-from plink.solvers.bottleneck.used import Used
+from plink.solvers.bottleneck.bound import Used, largest_block, largest_component
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import cost_with_slots, search_with_slots

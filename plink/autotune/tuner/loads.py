@@ -6,8 +6,7 @@ import numpy as np
 
 from plink.autotune.tuner.interface import Floats
 from plink.autotune.tuner.masters import Layout, Masters, forest_of, host_loads, uplink_loads
-from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import build_traffic, traffic_bytes
+from plink.optimize.plans.traffic import Demand, build_traffic, traffic_bytes
 from plink.plans.names import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 
 # The time of others hardly depends on masters.

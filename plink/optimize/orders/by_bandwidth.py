@@ -21,7 +21,7 @@ from plink.optimize.orders.mesh import algorithm_asked
 from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
 from plink.optimize.orders.slots import build_peer_layout, compose_order, refuse_too_many
 from plink.solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
-from plink.solvers.bottleneck.used import Used
+from plink.solvers.bottleneck.bound import Used
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.search import (

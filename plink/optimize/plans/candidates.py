@@ -10,8 +10,7 @@ import numpy as np
 from plink.base.text import join_texts, rtt_text
 from plink.files.limits import Amount, Text, Whole, Word
 from plink.files.structs import Output
-from plink.optimize.plans.demand import Demand
-from plink.optimize.plans.traffic import build_traffic, measure_traffic, traffic_time_s
+from plink.optimize.plans.traffic import Demand, build_traffic, measure_traffic, traffic_time_s
 from plink.plans.check_servers import Ports
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, sum_measures

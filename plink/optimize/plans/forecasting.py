@@ -15,9 +15,15 @@ from plink.files.plan import Plan, refuse_servers
 from plink.files.structs import Output
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.expected import Expected, ExpectedTimes
-from plink.optimize.plans.demand import Demand, compute_least_exchange
 from plink.optimize.plans.servers import members_network
-from plink.optimize.plans.traffic import Traffic, build_traffic, measure_traffic, traffic_time_s
+from plink.optimize.plans.traffic import (
+    Demand,
+    Traffic,
+    build_traffic,
+    compute_least_exchange,
+    measure_traffic,
+    traffic_time_s,
+)
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
 from plink.solvers.contention.flows import shared_links
 from plink.solvers.contention.network import Network

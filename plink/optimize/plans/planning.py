@@ -27,8 +27,8 @@ from plink.optimize.plans.candidates import (
     near_order,
     refusal,
 )
-from plink.optimize.plans.demand import Demand, compute_least_exchange
 from plink.optimize.plans.ports import PortsVerdict
+from plink.optimize.plans.traffic import Demand, compute_least_exchange
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import lower_bound_s

@@ -3,27 +3,238 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
-from plink.optimize.plans.candidates import Candidate, ChosenCandidate, Refused, asked_for, best
+from plink.optimize.plans.candidates import (
+    KINDS,
+    Candidate,
+    ChosenCandidate,
+    PortUse,
+    Refused,
+    asked_for,
+    best,
+    candidate,
+    near_order,
+    refusal,
+)
 from plink.optimize.plans.planning import (
     Planned,
     PlanRequest,
+    distances_without_times,
     with_known_groups,
 )
 from plink.optimize.plans.ports import judge_ports
-from plink.optimize.plans.servers import describe_port_assumptions, parse_servers, server_ranks
-from plink.optimize.plans.through_servers import HUB, ServerPlanInput, ServerPlanSearch
+from plink.optimize.plans.servers import (
+    ServerHost,
+    describe_port_assumptions,
+    members_network,
+    parse_servers,
+    port_rates,
+    server_ranks,
+)
+from plink.optimize.plans.traffic import (
+    Demand,
+    Traffic,
+    build_traffic,
+    measure_traffic,
+    traffic_time_s,
+)
+from plink.plans.by_port import over_ranks
+from plink.plans.check_servers import Flags
+from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
+from plink.solvers.contention.network import Indices, Network, with_every_host_grouped
+from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, lower_bound_s
+from plink.solvers.forests.servers import ABSENT, BETWEEN, by_racks, central, stars
+from plink.solvers.forests.trees import Parents, Routes, inside_hosts
+
+# Of servers in groups, before how they aggregate among each other.
+HUB = "hub"
+
+# How a service cuts a model (Luo 2020, §3.2.3), finer than the engine cuts a buffer.
+_CHUNK_BYTES = 32 * 1024
 
 # Stars at servers' ports, of one server or of several.
 PS = "ps"
+
+
+@dataclass(frozen=True)
+class ServerPlanInput:
+    """Input of the search for plans through servers.
+
+    Args:
+        cluster: the hosts, and what was measured.
+        network: network of all of them.
+        workers: (W,) places of the workers' hosts.
+        slots: (W,) ranks on each.
+        servers: at least one.
+        size_bytes: size of the buffer, in bytes.
+        seed: decides every choice by chance.
+    """
+
+    cluster: Cluster
+    network: Network
+    workers: Indices
+    slots: Indices
+    servers: Sequence[ServerHost]
+    size_bytes: int
+    seed: int
+
+
+def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
+    """Return the traffic of a collective along a forest through servers, in chunks."""
+    traffic = build_traffic(demand, forest)
+    if traffic.chunks_bytes is None:
+        return traffic
+    return replace(traffic, chunks_bytes=np.minimum(traffic.chunks_bytes, _CHUNK_BYTES))
+
+
+class ServerPlanSearch:
+    """Search for plans over workers' hosts and servers' ports as members."""
+
+    def __init__(self, setting: ServerPlanInput) -> None:
+        network, workers, servers = setting.network, setting.workers, setting.servers
+        self._cluster, self._workers, self._servers = setting.cluster, workers, servers
+        self._seed = setting.seed
+        self.rates = port_rates(servers, network)
+        self._members = members_network(network, workers, servers, self.rates)
+        self._between_workers = members_network(network, workers, [], self.rates[:0])
+        count = len(workers)
+        # Of ranks, then of ports.
+        self.host_of_rank = np.repeat(np.arange(count), setting.slots)
+        ports = np.arange(len(self.rates))
+        self._host_of = np.concatenate([self.host_of_rank, count + ports])
+        ranks = len(self.host_of_rank)
+        of_server = np.repeat(np.arange(len(servers)), [len(each.addresses) for each in servers])
+        self._server_of_port = of_server
+        self._rank_of = np.concatenate([np.arange(ranks), ranks + of_server])
+        self._demand = Demand(ALL_REDUCE, setting.size_bytes)
+
+    def ports(self) -> tuple[int, float]:
+        """Return the number of workers' hosts, and of ports in units of a host's link."""
+        between = self._between_workers
+        links = np.minimum(between.send_bytes_s, between.receive_bytes_s)
+        return len(self._workers), float(np.sum(self.rates / np.median(links)))
+
+    def candidates(self, tell: Callable[[str], None]) -> tuple[list[Candidate], list[Refused]]:
+        """Return the candidates of all kinds, and the kinds that are not possible."""
+        network, refused = self._between_workers, []
+        tell("order")
+        distance = distances_without_times(self._cluster)
+        if distance is not None:
+            distance = np.ascontiguousarray(distance[np.ix_(self._workers, self._workers)])
+        order = near_order(network, self._seed, distance)
+        found = []
+        for kind in KINDS:
+            reason = refusal(kind, network)
+            if reason is not None:
+                refused.append(Refused(kind, reason))
+                continue
+            tell(kind)
+            found.append(candidate(kind, network, order, self.host_of_rank, [self._demand]))
+        count = len(self._workers)
+        links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
+        # Its own host is as any other, but for what its link carries.
+        found.append(self._of_workers("cc", central(count, int(np.argmax(links)))))
+        at_ports = "ncc" if len(self._servers) == 1 else "ncs"
+        tell(at_ports)
+        found.append(self._through_servers(at_ports, stars(count, self.rates)))
+        reason = self._no_racks()
+        for between in BETWEEN:
+            if reason is not None:
+                refused.append(Refused(f"{HUB}-{between}", reason))
+                continue
+            tell(f"{HUB}-{between}")
+            found.append(self._through_servers(f"{HUB}-{between}", self._by_racks(between)))
+        return found, refused
+
+    def bound_s(self) -> float:
+        """Return a lower bound in seconds on any plan over these links."""
+        is_worker = np.arange(self._members.hosts) < len(self._workers)
+        return lower_bound_s(self._members, _least(self._demand.size_bytes, is_worker))
+
+    def _no_racks(self) -> str | None:
+        """Return why rack-local servers are not possible; None if they are."""
+        of_workers = self._members.group_of[: len(self._workers)]
+        of_ports = self._members.group_of[len(self._workers) :]
+        if (of_workers < 0).any():
+            return "not all workers are in groups of near hosts"
+        if len(np.unique(of_workers)) < 2:
+            return "all workers are in one group"
+        if not set(of_workers.tolist()) <= set(of_ports.tolist()):
+            return "not every group of workers has a server"
+        return None
+
+    def _by_racks(self, between: str) -> Routes:
+        """Return routes with rack-local servers; ports of racks without workers stay unused."""
+        count, network = len(self._workers), self._members
+        groups, dense = np.unique(network.group_of[:count], return_inverse=True)
+        used = np.flatnonzero(np.isin(network.group_of[count:], groups))
+        uplinks = np.minimum(network.uplink_send_bytes_s, network.uplink_receive_bytes_s)
+        of_ports = np.searchsorted(groups, network.group_of[count:][used])
+        routes = by_racks(dense, of_ports, self.rates[used], uplinks[groups], between)
+        members = np.concatenate([np.arange(count), count + used])
+        return _among(routes, members, network.hosts)
+
+    def _of_workers(self, kind: str, routes: Routes) -> Candidate:
+        network, hosts = self._between_workers, self.host_of_rank
+        forest = make_forest(*inside_hosts(routes, hosts))
+        traffic = build_traffic(self._demand, forest)
+        group_of = with_every_host_grouped(network).group_of[hosts].tolist()
+        measures = measure_traffic(traffic, group_of, hosts.tolist())
+        return Candidate(kind, forest, traffic_time_s(traffic, hosts, network), measures)
+
+    def _through_servers(self, kind: str, routes: Routes) -> Candidate:
+        over_ports = make_forest(*inside_hosts(routes, self._host_of))
+        traffic = traffic_through_servers(self._demand, over_ports)
+        group_of = with_every_host_grouped(self._members).group_of[self._host_of].tolist()
+        measures = measure_traffic(traffic, group_of, self._host_of.tolist())
+        forest, route_ports = over_ranks(over_ports, self._rank_of)
+        first = len(self.host_of_rank)
+        ports, count_of = [], [0] * len(self._servers)
+        for port, server in enumerate(self._server_of_port.tolist()):
+            ports.append(
+                PortUse(
+                    self._cluster.names[self._servers[server].place],
+                    count_of[server],
+                    float(measures.sent_bytes[first + port]),
+                    float(measures.received_bytes[first + port]),
+                )
+            )
+            count_of[server] += 1
+        time_s = traffic_time_s(traffic, self._host_of, self._members)
+        return Candidate(kind, forest, time_s, measures, route_ports, ports)
+
+
+def _among(routes: Routes, members: Indices, count: int) -> Routes:
+    """Return routes over some members as routes over all members."""
+
+    def spread(parents: Parents) -> Parents:
+        trees = np.full((len(parents), count), ABSENT, dtype=np.int32)
+        trees[:, members] = np.where(parents >= 0, members[np.maximum(parents, 0)], parents)
+        return trees
+
+    return Routes(routes.weights, spread(routes.reduce_parents), spread(routes.broadcast_parents))
+
+
+def _least(size_bytes: float, is_worker: Flags) -> LeastExchange:
+    """Return the least bytes that parties exchange; 0 for those without a worker."""
+
+    def least(party_of: Indices) -> ExchangedBytes:
+        working = np.bincount(party_of, is_worker) > 0
+        parties = int(working.sum())
+        once = np.where(working & (parties > 1), float(size_bytes), 0.0)
+        return ExchangedBytes(once, once, 2.0 * (parties - 1) * size_bytes)
+
+    return least
 
 
 def find_plan_with_servers(

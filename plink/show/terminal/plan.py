@@ -16,10 +16,9 @@ from plink.files.limits import Text as NonEmptyText
 from plink.files.plan import SERVER, Plan, Predicted
 from plink.files.structs import Output
 from plink.optimize.plans.candidates import PortUse, Refused
-from plink.optimize.plans.demand import Demand
 from plink.optimize.plans.planning import Planned
 from plink.optimize.plans.ports import PortsVerdict
-from plink.optimize.plans.traffic import build_traffic, measure_traffic
+from plink.optimize.plans.traffic import Demand, build_traffic, measure_traffic
 from plink.plans.by_port import bytes_by_port
 from plink.plans.forest import NO_PARENT
 from plink.plans.measures import Measures, measure, sum_measures
