@@ -112,7 +112,7 @@ class ContentionObjective:
             given, seed=seed, deadline=deadline.part(_LATENCY_SHARE), steps=steps
         )
         if near.is_interrupted:
-            return self._of_best([given, near.order], near.steps)
+            return self._interrupted_at([given, near.order], near.steps)
         starts = [list(given), list(near.order)]
         if self._position_of is None:
             return self._by_whole_orders(starts, seed, deadline, on_progress)
@@ -122,7 +122,7 @@ class ContentionObjective:
             max(deadline.left_s, LEAST_S),
             clock=self._clock_of_positions,
             steps=steps,
-            told=scale_progress(self._telling(on_progress), _US_PER_S),
+            on_progress=scale_progress(self._without_unproven(on_progress), _US_PER_S),
         )
         return replace(
             found,
@@ -149,7 +149,7 @@ class ContentionObjective:
         position_of: npt.NDArray[np.intp] | None = None,
         clock: TableTimer | None = None,
         steps: int | None = None,
-        told: OnProgress | None = None,
+        on_progress: OnProgress | None = None,
     ) -> Solution:
         """Search for the quickest order, with costs in seconds."""
         return search_by_contention(
@@ -162,10 +162,10 @@ class ContentionObjective:
             tie_break_distance=self.by_latency.matrix_us,
             clock=clock,
             steps=steps,
-            on_progress=told,
+            on_progress=on_progress,
         )
 
-    def _of_best(self, orders: Sequence[Sequence[int]], steps: int) -> Solution:
+    def _interrupted_at(self, orders: Sequence[Sequence[int]], steps: int) -> Solution:
         """Return the quickest of some orders as the result of an interrupted search."""
         order = min(orders, key=self.cost_us)
         cost_us = self.cost_us(order)
@@ -184,9 +184,10 @@ class ContentionObjective:
             return 0.0
         return time_bound_us(self.table, self.network, self.limits, position_of, deadline)
 
-    def _telling(self, on_progress: OnProgress | None) -> OnProgress | None:
-        is_proven = self.limits is None or on_progress is None
-        return on_progress if is_proven else without_bound(on_progress)
+    def _without_unproven(self, on_progress: OnProgress | None) -> OnProgress | None:
+        if self.limits is None or on_progress is None:
+            return on_progress
+        return without_bound(on_progress)
 
     @cached_property
     def _position_of(self) -> npt.NDArray[np.intp] | None:
@@ -222,7 +223,7 @@ class ContentionObjective:
             start = search_by_places(self.layout, begins, self.cost_us, search_places, places)
             bound_us = self._bound_of_any_slots_us(deadline.part(_PROOF_SHARE))
         except KeyboardInterrupt:
-            return self._of_best(begins, 0)
+            return self._interrupted_at(begins, 0)
         found = anneal_order(
             self.cost_us,
             start,

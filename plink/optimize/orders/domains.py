@@ -64,8 +64,8 @@ class Domains:
         """Return an order of all hosts in which each domain's hosts follow its first one."""
         return [order[place] for place in places_by_domain([self.codes[host] for host in order])]
 
-    def search(self, objective: Objective) -> Objective:
-        """Return the objective over domains to search by."""
+    def penalize_crossings(self, objective: Objective) -> Objective:
+        """Return the objective with a penalty on every hop between domains."""
         if not isinstance(objective, LatencyObjective):
             return objective
         apart = self.codes[:, None] != self.codes[None, :]

@@ -43,7 +43,7 @@ def check_size(layout: RankLayout) -> None:
         )
 
 
-def apart(
+def search_interleaved(
     objective: LatencyObjective | ContentionObjective,
     adjacent: Solution,
     *,

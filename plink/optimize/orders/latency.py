@@ -168,7 +168,7 @@ class LatencyObjective:
             verdict = prove(form, self.matrix_us, found.order, search_s, engine)
             if limits is not None:
                 below = prove(form, limits.lowest_us, verdict.order, search_s, engine)
-                verdict = self._told_of_gaps(limits, found, verdict, below)
+                verdict = self._combine_verdicts(limits, found, verdict, below)
         except EngineMissingError as error:
             raise WrongUseError(
                 str(error),
@@ -183,7 +183,7 @@ class LatencyObjective:
         )
         return better, Proof(engine, verdict.outcome, round(verdict.seconds, 3))
 
-    def _told_of_gaps(
+    def _combine_verdicts(
         self, limits: DistanceLimits, found: Solution, as_filled: ProofResult, below: ProofResult
     ) -> ProofResult:
         """Combine an engine's verdicts on filled-in distances and on lower limits."""

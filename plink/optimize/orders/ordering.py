@@ -242,12 +242,12 @@ def _search(
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
     is_interleaved = request.interleave and objective.layout is problem.layout
-    searched = objective if domains is None else domains.search(objective)
+    searched = objective if domains is None else domains.penalize_crossings(objective)
     if request.executor is not None:
-        from plink.optimize.orders.restarts import by_restarts  # noqa: PLC0415
+        from plink.optimize.orders.restarts import search_in_restarts  # noqa: PLC0415
 
         left_s = deadline.left_s
-        best = by_restarts(searched, request)
+        best = search_in_restarts(searched, request)
         # Restarts have as many steps as they were given, whatever time that takes.
         deadline = Deadline(left_s)
     else:
@@ -268,9 +268,11 @@ def _search(
                 # An engine has its own time.
                 deadline = Deadline(left_s)
             if is_interleaved:
-                from plink.optimize.orders.interleave import apart  # noqa: PLC0415
+                from plink.optimize.orders.interleave import search_interleaved  # noqa: PLC0415
 
-                best, placement = apart(objective, best, seed=request.seed, deadline=deadline)
+                best, placement = search_interleaved(
+                    objective, best, seed=request.seed, deadline=deadline
+                )
             else:
                 confirmed = _confirmed_gain(problem, request, deadline)
         except KeyboardInterrupt:

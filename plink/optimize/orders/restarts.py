@@ -29,7 +29,7 @@ class _Problem:
     steps: int
 
 
-def by_restarts(
+def search_in_restarts(
     objective: LatencyObjective | ContentionObjective, request: OrderRequest
 ) -> Solution:
     """Return the cheapest order of all restarts; of equals, the first one's.
