@@ -23,7 +23,7 @@ from plink.simulate.simgrid.platforms import platform_of
 from plink.simulate.simgrid.run import EAGER_BYTES, run_schedule
 from plink.simulate.simulation import rows_of
 from plink.solvers.collectives.registry import find
-from plink.solvers.contention.time import time_s
+from plink.solvers.contention.time import TableTimer
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/accuracy.md"
 SIZE_BYTES = 20_000_000
@@ -78,7 +78,7 @@ def beside_measured() -> Iterator[Beside]:
             found["order"],
             float(found["ms"]) / 1e3,
             simulated.time_s / PAYLOAD,
-            time_s(table, network, np.asarray(order)) / PAYLOAD,
+            TableTimer(table, network).time_s(np.asarray(order)) / PAYLOAD,
         )
 
 

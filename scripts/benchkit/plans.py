@@ -20,7 +20,7 @@ from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Network, make_network
 from plink.solvers.forests.kinds import flat
-from plink.solvers.forests.lower_bound import allreduce_bound_s
+from plink.solvers.forests.lower_bound import allreduce_exchange, lower_bound_s
 from plink.solvers.forests.trees import Indices, Routes
 
 # TCP over IPv4 with timestamps has 1448 bytes of a frame of 1514 to itself.
@@ -48,7 +48,7 @@ def lab_network(
 
 def limit_s(network: Network, size_bytes: int) -> float:
     """What no all-reduce over TCP can beat; 0 where nothing is limited."""
-    return allreduce_bound_s(network, size_bytes) / TCP_SHARE
+    return lower_bound_s(network, allreduce_exchange(size_bytes)) / TCP_SHARE
 
 
 def best_forest(

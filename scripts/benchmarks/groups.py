@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from benchkit import drawn_groups, known_groups, ring_crossings
 from benchkit.arguments import add_seed_count
@@ -38,10 +39,10 @@ from benchkit.embedding_figures import (
 from benchkit.peers import two_level_table
 from benchkit.report import Report
 from plink.solvers.contention.network import make_network
-from plink.solvers.contention.time import time_s
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.balanced import balanced_linkage, balanced_random, constrained_kmeans
+from plink.solvers.groups.balanced import balanced_linkage, constrained_kmeans
 from plink.solvers.groups.grouping import Labels, choose_group_count, separate_alone
 from plink.solvers.groups.levels import choose_level, discover
 
@@ -198,14 +199,16 @@ def _two_level(seeds: int) -> Table:
                 )
 
                 def took(labels: Labels, network=network, size=size) -> float:  # type: ignore[no-untyped-def]
-                    return time_s(two_level_table(labels, _SIZE_BYTES), network, np.arange(size))
+                    return TableTimer(two_level_table(labels, _SIZE_BYTES), network).time_s(
+                        np.arange(size)
+                    )
 
                 levels = discover(centre.distance).levels
                 count = choose_group_count(size)
                 true = took(centre.rack_of)
                 random = float(
                     np.mean(
-                        [took(balanced_random(size, count, draw)) for draw in range(_RANDOM_DRAWS)]
+                        [took(_draw_balanced(size, count, draw)) for draw in range(_RANDOM_DRAWS)]
                     )
                 )
                 points = embed(centre.distance).points
@@ -243,3 +246,8 @@ _TABLES: Mapping[str, Callable[[int], Table]] = {
     "2lha": _two_level,
     "rings": rings_table,
 }
+
+
+def _draw_balanced(hosts: int, groups: int, seed: int) -> npt.NDArray[np.int64]:
+    """Groups of N / k hosts uniformly at random: Balanced Random of Luo 2020, §4.2.1."""
+    return np.random.default_rng([seed, 0xBA1A]).permutation(np.arange(hosts) % groups)

@@ -116,14 +116,3 @@ def native_problem(
         ranks=ranks,
     )
     return problem
-
-
-def time_s(
-    table: PeerTable, network: Network, order: Sequence[int] | npt.NDArray[np.intp]
-) -> float:
-    """Return the time in seconds with rank r on host `order[r]` (`TableTimer`).
-
-    Raises:
-        ValueError: not a host for each rank.
-    """
-    return TableTimer(table, network).time_s(order)

@@ -45,15 +45,6 @@ def allreduce_exchange(size_bytes: float) -> LeastExchange:
     return least
 
 
-def allreduce_bound_s(network: Network, size_bytes: float) -> float:
-    """Return the least time in seconds of an all-reduce on these links (`lower_bound_s`).
-
-    With equal links of rate B, N hosts take 2 S (1-1/N) / B for S bytes, and with equal uplinks of
-    rate U, R groups 2 S (1-1/R) / U.
-    """
-    return lower_bound_s(network, allreduce_exchange(size_bytes))
-
-
 def lower_bound_s(network: Network, least: LeastExchange) -> float:
     """Return the least seconds that the slowest host link or uplink needs.
 

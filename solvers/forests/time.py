@@ -40,25 +40,6 @@ MOST_SHARED_FLOWS = 4096
 MESSAGE_S = 5e-6
 
 
-def time_s(
-    forest: ForestLike, host_of: Sequence[int] | Indices, network: Network, size_bytes: float
-) -> float:
-    """Return the time in seconds of one allreduce (`routes_s`).
-
-    Args:
-        forest: over ranks.
-        host_of: (P,) the host of each rank; ranks of one host exchange data for free.
-        network: the hosts and links.
-        size_bytes: size of the buffer, in bytes.
-
-    Raises:
-        ValueError: not a host for each rank.
-    """
-    used = deal_chunks(forest, size_bytes)
-    chunk = min(chunk_bytes(size_bytes, len(used.weights)), size_bytes)
-    return routes_s(used, host_of, network, size_bytes, np.full(len(used.weights), chunk))
-
-
 def routes_s(
     routes: Routes,
     host_of: Sequence[int] | Indices,

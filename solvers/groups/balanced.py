@@ -235,16 +235,3 @@ def _square_distances(points: Matrix, centres: Matrix) -> Matrix:
     difference = points[:, None, :] - centres[None, :, :]
     squared: Matrix = (difference * difference).sum(axis=2)
     return squared
-
-
-def balanced_random(hosts: int, groups: int, seed: int = 0) -> Labels:
-    """Draw k groups of N / k hosts uniformly at random, the baseline Balanced Random.
-
-    Luo 2020, §4.2.1. Where k does not divide N, sizes differ by one.
-
-    Raises:
-        ValueError: not 1 to N groups.
-    """
-    compute_least_size(hosts, groups, 1.0)
-    labels = np.arange(hosts) % groups
-    return renumber(np.random.default_rng([seed, 0xBA1A]).permutation(labels))

@@ -18,7 +18,7 @@ from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.contention_search import in_sequence, search_by_contention
 from plink.solvers.contention.network import make_network
-from plink.solvers.contention.time import TableTimer, native_problem, time_s
+from plink.solvers.contention.time import TableTimer, native_problem
 
 
 def native(table, network, order, *, steps=0, heat=0.0, seed=0):
@@ -49,11 +49,13 @@ def test_loads_kept_over_swaps_equal_the_twin(data, size):
 def test_small_cases_equal_brute_force_and_no_order_beats_the_bound(data, size):
     table = data.draw(tables(size), label="table")
     network = data.draw(networks(size), label="network")
-    best_s = min(time_s(table, network, order) for order in itertools.permutations(range(size)))
+    best_s = min(
+        TableTimer(table, network).time_s(order) for order in itertools.permutations(range(size))
+    )
     bound_s = lower_bound_s(table, network)
     assert bound_s <= best_s
     found = search_by_contention(table, network, time_limit_s=0.5, seed=1)
-    assert found.cost == time_s(table, network, found.order)
+    assert found.cost == TableTimer(table, network).time_s(found.order)
     assert found.lower_bound <= found.cost
     assert found.cost <= best_s * 1.02 + 1e-9
 
@@ -76,7 +78,7 @@ def test_halving_doubling_keeps_large_halves_in_the_rack(racks, hosts):
     table = halving_doubling_table(racks * hosts, 10e6)
     in_racks = np.argsort(network.group_of, kind="stable").tolist()
     found = search_by_contention(table, network, time_limit_s=1.0)
-    assert found.cost <= time_s(table, network, in_racks) * (1 + 1e-9)
+    assert found.cost <= TableTimer(table, network).time_s(in_racks) * (1 + 1e-9)
 
 
 def test_among_equally_quick_rings_the_nearer_one_wins():
@@ -99,7 +101,7 @@ def test_no_start_is_ever_made_worse(data, size):
     starts = data.draw(st.lists(st.permutations(range(size)), min_size=1, max_size=3))
     found = search_by_contention(table, network, starts, time_limit_s=0.02)
     assert sorted(found.order) == list(range(size))
-    assert found.cost <= min(time_s(table, network, start) for start in starts)
+    assert found.cost <= min(TableTimer(table, network).time_s(start) for start in starts)
 
 
 def test_the_same_seed_finds_the_same():
@@ -118,7 +120,7 @@ def test_an_interrupt_keeps_the_best_so_far():
     threading.Timer(0.3, _thread.interrupt_main).start()
     found = search_by_contention(table, network, time_limit_s=60.0)
     assert found.ended_by == "interrupt"
-    assert found.cost < time_s(table, network, range(256))
+    assert found.cost < TableTimer(table, network).time_s(range(256))
 
 
 def test_what_is_found_does_not_depend_on_how_a_chain_is_cut():

@@ -12,7 +12,7 @@ from contention.instances import networks, racks_network, ring_table, tables
 from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.contention.limiting import HOSTS, UPLINKS, limits
 from plink.solvers.contention.network import make_network
-from plink.solvers.contention.time import time_s
+from plink.solvers.contention.time import TableTimer
 
 
 @given(st.data(), st.integers(1, 6))
@@ -32,7 +32,11 @@ def test_what_comes_back_to_another_rank_is_no_ring():
     network = make_network(2, latency_s=np.array([[0.0, 0.0], [1.0, 0.0]]))
     table, order = PeerTable(3, [step, step], is_pipelined=False), [0, 0, 1]
     [limit] = limits(table, network, order)
-    assert limit.seconds == reference.time_s(table, network, order) == time_s(table, network, order)
+    assert (
+        limit.seconds
+        == reference.time_s(table, network, order)
+        == TableTimer(table, network).time_s(order)
+    )
     assert limit.seconds == 2.0
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from contention.instances import networks, racks_network, ring_table, tables
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.contention_search import search_by_contention
-from plink.solvers.contention.time import TableTimer, time_s
+from plink.solvers.contention.time import TableTimer
 
 
 def positions(ranks: int, per_host: int) -> np.ndarray:
@@ -27,7 +27,7 @@ def test_a_clock_of_positions_equals_that_of_ranks(data, ranks):
     network = data.draw(networks(blocks + data.draw(st.integers(0, 2))), label="network")
     order = np.array(data.draw(st.permutations(range(network.hosts))))
     by_position = TableTimer(table, network, position_of).time_s(order[:blocks])
-    expected = time_s(table, network, order[position_of])
+    expected = TableTimer(table, network).time_s(order[position_of])
     assert by_position == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 

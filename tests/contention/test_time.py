@@ -19,7 +19,7 @@ from contention.instances import (
 from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.stages import distinct_rounds
-from plink.solvers.contention.time import TableTimer, time_s
+from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits.deadline import Deadline
 
 
@@ -30,7 +30,7 @@ def test_the_fast_evaluator_equals_its_twin(data, ranks):
     network = data.draw(networks(hosts), label="network")
     order = data.draw(st.lists(st.integers(0, hosts - 1), min_size=ranks, max_size=ranks))
     plain_s = reference.time_s(table, network, order)
-    assert time_s(table, network, order) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
+    assert TableTimer(table, network).time_s(order) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
 
 
 def test_many_orders_take_what_each_takes_and_the_first_is_priced_in_any_case():
@@ -61,7 +61,7 @@ def crossing_order(crossing: int) -> list[int]:
 @pytest.mark.parametrize("step", [1, -1])
 def test_a_ring_takes_as_long_as_its_most_crossed_uplink(crossing, step):
     network = racks_network(4, 4)
-    took_s = time_s(ring_table(16, 10e6, step), network, crossing_order(crossing))
+    took_s = TableTimer(ring_table(16, 10e6, step), network).time_s(crossing_order(crossing))
     # 2 x 15/16 of 10 MB over 50 MB/s, once for each edge that leaves; latencies add 1.5 ms.
     assert took_s == pytest.approx(crossing * 0.375, abs=2e-3)
 
@@ -69,37 +69,41 @@ def test_a_ring_takes_as_long_as_its_most_crossed_uplink(crossing, step):
 def test_messages_that_go_round_wait_for_the_mean_latency():
     latency_s = np.array([[0.0, 1.0, 9.0], [9.0, 0.0, 4.0], [10.0, 9.0, 0.0]])
     network = make_network(3, latency_s=latency_s)
-    assert time_s(ring_table(3, 3.0), network, [0, 1, 2]) == pytest.approx(4 * 5.0)
+    assert TableTimer(ring_table(3, 3.0), network).time_s([0, 1, 2]) == pytest.approx(4 * 5.0)
     once = PeerTable(3, ring_table(3, 3.0).rounds[:1])
-    assert time_s(once, network, [0, 1, 2]) == pytest.approx(10.0)
+    assert TableTimer(once, network).time_s([0, 1, 2]) == pytest.approx(10.0)
 
 
 def test_rounds_wait_for_the_slowest_link_and_pipelines_for_the_busiest():
     rounds = [flows([(0, 1), (2, 3)], 100.0), flows([(0, 2), (1, 3)], 60.0)]
     network = make_network(4, send_bytes_s=[10, 20, 20, 20], latency_s=np.ones((4, 4)) - np.eye(4))
-    assert time_s(PeerTable(4, rounds), network, [0, 1, 2, 3]) == pytest.approx(10 + 6 + 2)
-    assert time_s(PeerTable(4, rounds), network, [2, 1, 0, 3]) == pytest.approx(10 + 3 + 2)
+    assert TableTimer(PeerTable(4, rounds), network).time_s([0, 1, 2, 3]) == pytest.approx(
+        10 + 6 + 2
+    )
+    assert TableTimer(PeerTable(4, rounds), network).time_s([2, 1, 0, 3]) == pytest.approx(
+        10 + 3 + 2
+    )
     # Piped, rank 0 sends all of its 160 bytes at once.
     piped = PeerTable(4, rounds, is_pipelined=True)
-    assert time_s(piped, network, [0, 1, 2, 3]) == pytest.approx(16 + 2)
-    assert time_s(piped, network, [2, 1, 0, 3]) == pytest.approx(10 + 2)
+    assert TableTimer(piped, network).time_s([0, 1, 2, 3]) == pytest.approx(16 + 2)
+    assert TableTimer(piped, network).time_s([2, 1, 0, 3]) == pytest.approx(10 + 2)
 
 
 def test_directions_of_a_link_do_not_disturb_each_other():
     network = racks_network(2, 2, link_bytes_s=10.0)
     both_ways = PeerTable(4, [flows([(0, 2), (2, 0)], 100.0)])
     one_way_twice = PeerTable(4, [flows([(0, 2), (1, 3)], 100.0)])
-    assert time_s(both_ways, network, range(4)) == pytest.approx(10.0, rel=1e-4)
-    assert time_s(one_way_twice, network, range(4)) == pytest.approx(20.0, rel=1e-4)
+    assert TableTimer(both_ways, network).time_s(range(4)) == pytest.approx(10.0, rel=1e-4)
+    assert TableTimer(one_way_twice, network).time_s(range(4)) == pytest.approx(20.0, rel=1e-4)
 
 
 def test_ranks_of_one_host_exchange_for_free():
     network = racks_network(2, 2, link_bytes_s=10.0)
     table = PeerTable(4, [flows([(0, 1), (2, 3)], 100.0)])
-    assert time_s(table, network, [0, 0, 3, 3]) == 0.0
+    assert TableTimer(table, network).time_s([0, 0, 3, 3]) == 0.0
     # Two flows share the links of hosts 0 and 3.
     table = PeerTable(4, [flows([(0, 2), (1, 3)], 100.0)])
-    assert time_s(table, network, [0, 0, 3, 3]) == pytest.approx(20.0, rel=1e-4)
+    assert TableTimer(table, network).time_s([0, 0, 3, 3]) == pytest.approx(20.0, rel=1e-4)
 
 
 def test_rounds_that_are_alike_stand_once():
@@ -121,8 +125,8 @@ def test_parts_that_differ_by_an_element_are_alike():
 
 
 def test_what_is_not_known_takes_no_time():
-    assert time_s(ring_table(4, 1e9), make_network(4), range(4)) == 0.0
-    assert time_s(PeerTable(1, []), make_network(1), [0]) == 0.0
+    assert TableTimer(ring_table(4, 1e9), make_network(4)).time_s(range(4)) == 0.0
+    assert TableTimer(PeerTable(1, []), make_network(1)).time_s([0]) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -144,4 +148,4 @@ def test_a_network_that_cannot_be_is_refused(wrong, complaint):
 @pytest.mark.parametrize("order", [[0, 1], [0, 1, 3], [0, 1, -1]])
 def test_an_order_that_does_not_fit_is_refused(order):
     with pytest.raises(ValueError, match="order"):
-        time_s(ring_table(3, 3.0), make_network(3), order)
+        TableTimer(ring_table(3, 3.0), make_network(3)).time_s(order)

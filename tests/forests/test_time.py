@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contention.instances import networks
-from forests.instances import busiest_link, forest_of, racks
+from forests.instances import busiest_link, forest_of, racks, time_s
 from plans.strategies import forests
 from plink.plans.measures import bytes_between
 from plink.solvers.collectives import nccl as one_tree
@@ -16,7 +16,7 @@ from plink.solvers.collectives.steps import ring_table
 from plink.solvers.contention.network import make_network, with_every_host_grouped
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
-from plink.solvers.forests.lower_bound import allreduce_bound_s
+from plink.solvers.forests.lower_bound import allreduce_exchange, lower_bound_s
 from plink.solvers.forests.time import (
     LEAST_CHUNK_BYTES,
     MESSAGE_S,
@@ -25,7 +25,6 @@ from plink.solvers.forests.time import (
     fill_s,
     forest_table,
     sharing_s,
-    time_s,
 )
 from plink.solvers.forests.trees import Routes, depths, heights, make_routes, messages_on_the_way
 
@@ -55,7 +54,7 @@ def handled_s(routes: Routes) -> float:
 def test_flat_and_ring_meet_the_bound_where_nothing_is_oversubscribed(hosts):
     network = make_network(hosts, send_bytes_s=B, receive_bytes_s=B)
     least_s = 2 * S * (1 - 1 / hosts) / B
-    assert allreduce_bound_s(network, S) == pytest.approx(least_s)
+    assert lower_bound_s(network, allreduce_exchange(S)) == pytest.approx(least_s)
     for routes in (flat(network.send_bytes_s), ring(range(hosts))):
         assert time_of(routes, network) == pytest.approx(least_s + handled_s(routes))
 
@@ -67,7 +66,7 @@ def test_two_levels_gain_what_they_can_where_uplinks_limit(count, hosts):
     two, around = two_level_of(network), ring(range(ranks))
     fast_s = 2 * S * (1 - 1 / count) / (B / 4)
     slow_s = 2 * S * (1 - 1 / ranks) / (B / 4)
-    assert allreduce_bound_s(network, S) == pytest.approx(fast_s)
+    assert lower_bound_s(network, allreduce_exchange(S)) == pytest.approx(fast_s)
     assert time_of(two, network) == pytest.approx(fast_s + handled_s(two))
     assert time_of(around, network) == pytest.approx(slow_s + handled_s(around))
     assert slow_s / fast_s == pytest.approx((1 - 1 / ranks) / (1 - 1 / count))
@@ -80,14 +79,16 @@ def test_the_links_of_racks_of_4_4_2_1_are_no_busier_than_with_their_ring(uplink
     shared_s = sharing_s(two, np.arange(11), network, S)
     assert time_of(two, network) - shared_s <= time_of(around, network)
     carried_s = time_of(two, network) - handled_s(two) - 4 * 20e-6
-    assert carried_s - shared_s == pytest.approx(allreduce_bound_s(network, S))
+    assert carried_s - shared_s == pytest.approx(lower_bound_s(network, allreduce_exchange(S)))
 
 
 def test_flows_of_unequal_racks_end_at_different_times_and_those_of_equal_ones_together():
     for sizes, least, most in (([4, 4, 4], 0.0, 1e-6), ([4, 4, 2, 1], 0.05, 0.15)):
         network = racks(sizes, host=B, uplink=B)
         hosts = np.arange(sum(sizes))
-        share = sharing_s(two_level_of(network), hosts, network, S) / allreduce_bound_s(network, S)
+        share = sharing_s(two_level_of(network), hosts, network, S) / lower_bound_s(
+            network, allreduce_exchange(S)
+        )
         assert least <= share <= most
         assert sharing_s(ring(hosts), hosts, network, S) == pytest.approx(0.0, abs=1e-9)
     free = make_network(4)
@@ -214,7 +215,7 @@ def test_no_forest_beats_the_bound_and_links_are_as_in_a_sum(network, data):
         two_level(groups.group_of, links, uplinks),
     ):
         busiest = S * busiest_link(routes, network)
-        assert allreduce_bound_s(network, S) <= busiest * (1.0 + 1e-9)
+        assert lower_bound_s(network, allreduce_exchange(S)) <= busiest * (1.0 + 1e-9)
         assert TableTimer(forest_table(routes, S), make_silent(network)).time_s(range(6)) == (
             pytest.approx(busiest)
         )
@@ -233,7 +234,7 @@ def make_silent(network):
 
 
 def test_one_host_needs_no_time():
-    assert allreduce_bound_s(make_network(1, send_bytes_s=1.0), S) == 0.0
+    assert lower_bound_s(make_network(1, send_bytes_s=1.0), allreduce_exchange(S)) == 0.0
 
 
 def test_hosts_without_a_group_are_groups():

@@ -13,7 +13,7 @@ from benchkit.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.balanced import _assign_points as assign_points
-from plink.solvers.groups.balanced import balanced_linkage, balanced_random, constrained_kmeans
+from plink.solvers.groups.balanced import balanced_linkage, constrained_kmeans
 from plink.solvers.groups.grouping import choose_group_count, compute_least_size
 
 
@@ -30,7 +30,6 @@ def test_sizes_keep_to_the_elasticity(hosts, data):
     for labels in (
         constrained_kmeans(points, groups, elasticity=elasticity, runs=2),
         balanced_linkage(between(points), groups, elasticity=elasticity),
-        balanced_random(hosts, groups),
     ):
         sizes = np.bincount(labels, minlength=groups)
         assert len(sizes) == groups
@@ -76,13 +75,6 @@ def test_more_runs_never_give_sizes_that_differ_more():
 def test_points_on_top_of_each_other_can_be_grouped():
     labels = constrained_kmeans(np.zeros((12, 2)), 3, elasticity=1.0)
     assert sorted(np.bincount(labels)) == [4, 4, 4]
-
-
-def test_balanced_random_ignores_where_hosts_stand_and_follows_its_seed():
-    draws = [balanced_random(64, 8, seed).tolist() for seed in range(20)]
-    assert draws[3] == balanced_random(64, 8, 3).tolist()
-    agreement = [adjusted_mutual_information(a, b) for a, b in itertools.pairwise(draws)]
-    assert abs(np.mean(agreement)) < 0.1
 
 
 def test_the_usual_number_of_groups_is_the_root():

@@ -16,7 +16,7 @@ from plink.simulate.simgrid import program
 from plink.simulate.simgrid.run import run_schedule, run_smpi
 from plink.simulate.traces.goal import parse
 from plink.solvers.collectives.registry import find
-from plink.solvers.contention.time import time_s
+from plink.solvers.contention.time import TableTimer
 
 pytestmark = pytest.mark.needs("simgrid")
 
@@ -141,7 +141,7 @@ def test_tables_take_what_real_code_takes_and_the_model_says(own: str, name: str
         simulated = run_schedule(centre.platform, schedule_of_table(table), order)
         real = run_smpi(centre.platform, "all-reduce", own, size, order)
         assert real.time_s == pytest.approx(simulated.time_s, rel=0.02)
-        assert time_s(table, network, order) == pytest.approx(real.time_s, rel=0.15)
+        assert TableTimer(table, network).time_s(order) == pytest.approx(real.time_s, rel=0.15)
 
 
 @pytest.mark.parametrize("selector", ["ompi", "mpich", "impi"])

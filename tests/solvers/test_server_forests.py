@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forests.instances import time_s
 from plink.plans.check_servers import check_with_servers
 from plink.plans.forest import Forest
 from plink.plans.measures import measure
 from plink.solvers.contention.network import make_network
 from plink.solvers.forests.kinds import flat, ring, two_level
 from plink.solvers.forests.servers import BETWEEN, by_racks, central, stars
-from plink.solvers.forests.time import time_s
 from plink.solvers.forests.trees import Routes
 
 WORKERS = 8

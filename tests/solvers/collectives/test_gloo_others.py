@@ -8,7 +8,7 @@ import pytest
 from collective_replay import check_flows, heard
 from plink.solvers.collectives.registry import OTHERS, find, find_by_collective
 from plink.solvers.contention.network import make_network
-from plink.solvers.contention.time import time_s
+from plink.solvers.contention.time import TableTimer
 
 SIZE_BYTES = 1 << 20
 
@@ -47,7 +47,7 @@ def test_bytes_are_those_of_the_algorithms():
 def test_messages_that_are_begun_at_once_share_links():
     network = make_network(4, send_bytes_s=1e6, receive_bytes_s=1e6)
     table = find("gloo-all-to-all").table(4, SIZE_BYTES)
-    assert time_s(table, network, range(4)) == pytest.approx(0.75 * SIZE_BYTES / 1e6)
+    assert TableTimer(table, network).time_s(range(4)) == pytest.approx(0.75 * SIZE_BYTES / 1e6)
     assert [each.name for each in find_by_collective("all-to-all")] == [
         "all-to-all",
         "gloo-all-to-all",
