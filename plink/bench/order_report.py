@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from plink.base.text import format_count, format_names
 from plink.bench.request import Case
 from plink.bench.statistics import made_alike, spearman, spearman_interval
-from plink.files.comparison import Comparison
+from plink.files.comparison import (
+    Comparison,
+    MeanBytes,
+    PositiveSeconds,
+    Times,
+    TimesAtLeastOnce,
+)
+from plink.files.limits import Amount, Count, Positive, Text, Whole
+from plink.files.structs import Output
 from plink.model.distance import Distances
+
+Coefficient = Annotated[float, Meta(ge=-1, le=1)]
 
 
 @dataclass(frozen=True)
@@ -29,16 +41,101 @@ class OrderFigures:
     predicted_us: float | None
 
 
-@dataclass(frozen=True)
-class Correlation:
-    """Spearman's rank correlation of predicted and measured, and its 95 % confidence interval.
+class Correlation(Output, frozen=True):
+    """Spearman's rank correlation of predicted and measured times.
 
-    `low` and `high` are None where they are not defined.
+    Attributes:
+        value: the correlation
+        low, high: ends of its 95 % confidence interval; null if not defined
     """
 
-    value: float
-    low: float | None
-    high: float | None
+    value: Coefficient
+    low: Coefficient | None
+    high: Coefficient | None
+
+
+class Correlations(Output, frozen=True):
+    """How well predictions ranked the orders.
+
+    Attributes:
+        latency: correlation of the latency form; null if not defined
+        contention: correlation of predicted times; null if not defined
+    """
+
+    latency: Correlation | None
+    contention: Correlation | None
+
+
+class OrderRow(Output, frozen=True, kw_only=True):
+    """An order.
+
+    Attributes:
+        order: label of the order: `given`, `plink`, `random-1`, ...
+        hosts: host of each rank
+        median_s, min_s, max_s: median, least and greatest time of one collective, in s
+        bus_mbit: bits that a rank must send over the median time, in Mbit/s
+        speedup_over_given: speedup over the given order
+        speedup_over_random: speedup over random orders (median)
+        predicted_us: latency form of its cost, in µs
+        predicted_s: predicted time, in s
+        samples_s: time of each repetition, in s
+    """
+
+    order: Text
+    hosts: Annotated[Sequence[str], Meta(min_length=1)]
+    median_s: PositiveSeconds
+    min_s: PositiveSeconds
+    max_s: PositiveSeconds
+    bus_mbit: MeanBytes
+    speedup_over_given: Amount | None
+    speedup_over_random: Amount | None
+    predicted_us: Amount | None
+    predicted_s: Amount | None
+    samples_s: Sequence[Amount]
+
+
+class OrdersBench(Output, frozen=True, kw_only=True):
+    """Several orders of one client, algorithm and size.
+
+    Attributes:
+        client: client that ran
+        versions: version of each of its parts
+        settings: switches that it was given
+        algorithm: algorithm that ran
+        size_bytes: size of the whole buffer, in bytes
+        warmups: collectives before the timed ones of each launch
+        repetitions: timed collectives of each launch
+        rounds: number of times that everything was to be launched
+        rounds_done: rounds in which everything ran
+        stopped: why not all rounds ran; null if they did
+        seed: seed of the random choices
+        congestion_control: default of TCP sockets on each host
+        made_from: SHA-256 (`sha256:...`) of the cluster
+        time_of_a_repetition: rank whose time counts, in words
+        filled_pairs: pairs whose distance was filled from others
+        unmeasured_hosts: names of hosts without any measurement
+        spearman: how well predictions ranked the orders
+        rows: figures, order by order
+    """
+
+    client: Text
+    versions: Mapping[str, Text]
+    settings: Mapping[str, Text]
+    algorithm: Text
+    size_bytes: Positive
+    warmups: Times
+    repetitions: TimesAtLeastOnce
+    rounds: TimesAtLeastOnce
+    rounds_done: Times
+    stopped: Text | None
+    seed: Count
+    congestion_control: Mapping[str, Text]
+    made_from: Text
+    time_of_a_repetition: Text
+    filled_pairs: Whole
+    unmeasured_hosts: Sequence[str]
+    spearman: Correlations
+    rows: Sequence[OrderRow]
 
 
 @dataclass(frozen=True)
@@ -107,51 +204,45 @@ def report_orders(
     )
 
 
-def to_json(result: Comparison, report: OrderReport) -> dict[str, Any]:
-    """Return the JSON object that `--json` prints for a bench of orders."""
+def describe_orders(result: Comparison, report: OrderReport) -> OrdersBench:
+    """Return what `plink bench --json` prints for a bench of orders."""
     setting, first = result.setting, result.rows[0]
     (client,) = setting.clients.values()
-    return {
-        "client": first.client,
-        "versions": dict(client.versions),
-        "settings": dict(client.settings),
-        "algorithm": first.algorithm,
-        "size_bytes": first.size_bytes,
-        "warmups": setting.warmups,
-        "repetitions": setting.repetitions,
-        "rounds": setting.rounds,
-        "rounds_done": result.rounds_done,
-        "stopped": result.stopped,
-        "seed": setting.seed,
-        "congestion_control": dict(setting.congestion_control),
-        "made_from": setting.made_from,
-        "time_of_a_repetition": "the longest of any rank",
-        "filled_pairs": report.filled_pairs,
-        "unmeasured_hosts": list(report.unmeasured_hosts),
-        "spearman": {
-            form: None if found is None else asdict(found)
-            for form, found in (
-                ("latency", report.by_latency),
-                ("contention", report.by_contention),
+    return OrdersBench(
+        client=first.client,
+        versions=client.versions,
+        settings=client.settings,
+        algorithm=first.algorithm,
+        size_bytes=first.size_bytes,
+        warmups=setting.warmups,
+        repetitions=setting.repetitions,
+        rounds=setting.rounds,
+        rounds_done=result.rounds_done,
+        stopped=result.stopped,
+        seed=setting.seed,
+        congestion_control=setting.congestion_control,
+        made_from=setting.made_from,
+        time_of_a_repetition=result.time_of_a_repetition,
+        filled_pairs=report.filled_pairs,
+        unmeasured_hosts=report.unmeasured_hosts,
+        spearman=Correlations(report.by_latency, report.by_contention),
+        rows=[
+            OrderRow(
+                order=row.order or "",
+                hosts=row.hosts,
+                median_s=row.median_s,
+                min_s=row.min_s,
+                max_s=row.max_s,
+                bus_mbit=row.bus_mbit,
+                speedup_over_given=figures.speedup_over_given,
+                speedup_over_random=figures.speedup_over_random,
+                predicted_us=figures.predicted_us,
+                predicted_s=row.predicted_s,
+                samples_s=row.samples_s,
             )
-        },
-        "rows": [
-            {
-                "order": row.order,
-                "hosts": row.hosts,
-                "median_s": row.median_s,
-                "min_s": row.min_s,
-                "max_s": row.max_s,
-                "bus_mbit": row.bus_mbit,
-                "speedup_over_given": order.speedup_over_given,
-                "speedup_over_random": order.speedup_over_random,
-                "predicted_us": order.predicted_us,
-                "predicted_s": row.predicted_s,
-                "samples_s": row.samples_s,
-            }
-            for row, order in zip(result.rows, report.orders, strict=True)
+            for row, figures in zip(result.rows, report.orders, strict=True)
         ],
-    }
+    )
 
 
 def _correlation(

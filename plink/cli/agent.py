@@ -8,11 +8,12 @@ import socket
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.base.text import json_text
+from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.stderr import note, read_kept_secret
 
 with lazy_imports():
+    from plink.files import outputs
     from plink.probes.calls import agent
     from plink.probes.hosts import hostlist
     from plink.transport import addresses
@@ -67,7 +68,7 @@ def command(
 
     def say(told: agent.CallStatus) -> None:
         if as_json:
-            click.echo(json_text(vars(told)))
+            print_json_line(outputs.AgentState(told.state, told.message))
         else:
             note(told.message)
 

@@ -13,6 +13,7 @@ import click
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import format_count, json_text, printable
+from plink.cli.json_output import print_json_line
 from plink.cli.options import SectionedCommand, options_of
 from plink.cli.stderr import note, read_kept_secret, warn
 from plink.cli.way_options import take_way, with_way_options
@@ -296,8 +297,7 @@ def _replay(path: str, *, has_all: bool, as_json: bool) -> int:
         raise WrongUseError(f"{document.label(path)}: {error}") from None
     if as_json:
         hosts = list(dict.fromkeys(rank.host for rank in start.plan.ranks))
-        text = json_text([_describe_decision(each, hosts) for each in replayed])
-        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
+        print_json_line([_describe_decision(each, hosts) for each in replayed])
     else:
         _print_decisions(replayed, has_all=has_all)
     others = [number for number, each in enumerate(replayed, 2) if not each.is_same]
@@ -332,18 +332,20 @@ def _print_decisions(replayed: Sequence[log_replay.Replayed], *, has_all: bool) 
     note(f"{format_count(len(replayed), 'window')}, {format_count(changes, 'new plan')}")
 
 
-def _describe_decision(each: log_replay.Replayed, hosts: Sequence[str]) -> dict[str, Any]:
+def _describe_decision(
+    each: log_replay.Replayed, hosts: Sequence[str]
+) -> log_replay.ReplayedDecision:
     decision = each.decision
-    return {
-        "now_s": each.entry.now_s,
-        "iteration_s": each.entry.window.median_s,
-        "action": decision.action.value,
-        "reason": decision.reason,
-        "plan": decision.plan,
-        "is_new_plan": decision.forest is not None,
-        "hosts": list(decision.hosts),
-        "host_names": [hosts[host] for host in decision.hosts],
-        "of_groups": decision.masters.of_groups.tolist(),
-        "of_hosts": decision.masters.of_hosts.tolist(),
-        "is_as_logged": each.is_same,
-    }
+    return log_replay.ReplayedDecision(
+        now_s=each.entry.now_s,
+        iteration_s=each.entry.window.median_s,
+        action=decision.action,
+        reason=decision.reason,
+        plan=decision.plan,
+        is_new_plan=decision.forest is not None,
+        hosts=decision.hosts,
+        host_names=[hosts[host] for host in decision.hosts],
+        of_groups=decision.masters.of_groups.tolist(),
+        of_hosts=decision.masters.of_hosts.tolist(),
+        is_as_logged=each.is_same,
+    )

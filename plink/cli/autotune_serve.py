@@ -37,13 +37,15 @@ from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import run_until_interrupted
 from plink.base.lazy import lazy_imports
-from plink.base.text import json_text, printable
+from plink.base.text import printable
+from plink.cli.json_output import print_json_line
 from plink.cli.stderr import note, note_if_others_read, warn
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
+from plink.files.outputs import JobEnvironment
 from plink.files.plan import Plan
 from plink.measure.listed import HostList, apply_recorded_way, read_hosts
 from plink.measure.probing.request import resume_options
@@ -178,7 +180,7 @@ def _print_environment(
     values["PLINK_PLAN"] = plan
     if as_json:
         values.pop(FOLDER_VARIABLE, None)
-        click.echo(json_text({"job": job, "environment": values, "needs_tls": by_tls}))
+        print_json_line(JobEnvironment(job, values, by_tls))
         return
     words = [f"{name}={value}" for name, value in values.items()]
     click.echo(f"{shlex.join(words)} torchrun ... train.py")

@@ -35,7 +35,7 @@ with lazy_imports():
     from plink.bench.clients import mpi as clients_mpi
     from plink.files import cluster as cluster_file
     from plink.files import comparison as comparison_file
-    from plink.files import document, hosts
+    from plink.files import document, hosts, structs
     from plink.measure import listed
     from plink.model import network
     from plink.optimize.orders import slots as orders_slots
@@ -370,7 +370,7 @@ def _deliver(options: Mapping[str, Any], done: client_bench.BenchOutcome) -> int
     data = (
         comparison_file.encode_comparison(result)
         if orders is None
-        else order_report.to_json(result, orders)
+        else structs.encode(order_report.describe_orders(result, orders))
     )
     output: str | None = options["output"]
     if output is not None:

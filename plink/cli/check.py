@@ -12,6 +12,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.base.text import bandwidth_text, format_count, printable
 from plink.cli.given import WAY, all_words
+from plink.cli.json_output import print_json
 from plink.cli.options import SectionedCommand, given_options
 from plink.cli.probe_options import with_check_options
 from plink.cli.progress import StageProgress
@@ -24,7 +25,7 @@ with lazy_imports():
 
     from plink.cli import probe_action
     from plink.files import cluster as cluster_file
-    from plink.files import document, structs
+    from plink.files import document, outputs
     from plink.measure import listed
     from plink.measure.drift import judge
     from plink.measure.drift import rates as drift_rates
@@ -126,10 +127,7 @@ def _measure(options: Mapping[str, Any], given: Mapping[str, str], progress: Sta
         )
     _warn(result)
     if options["as_json"]:
-        document.write_bytes(
-            document.STANDARD_STREAM,
-            document.dump(_to_json(cluster, result, partners, request.seed)),
-        )
+        print_json(_describe(cluster, result, partners, request.seed))
     else:
         _print(source, cluster, result)
         note(f"--seed {request.seed} measures the same pairs again")
@@ -215,57 +213,50 @@ def _percent(factor: float) -> str:
     return f"{share} {'longer' if factor > 1.0 else 'less time'}"
 
 
-def _to_json(
+def _describe(
     cluster: cluster_file.Cluster, result: probing_check.CheckResult, partners: int, seed: int
-) -> dict[str, Any]:
+) -> outputs.CheckOutput:
     found, names = result.judgement, cluster.names
-    return {
-        "changed": result.is_changed,
-        "hosts": result.hosts,
-        "pairs": found.pairs,
-        "pairs_changed": [[names[a], names[b]] for a, b in found.changed],
-        "common_factor": round(found.common_factor, 4),
-        "noise_factor": round(found.noise_factor, 4),
-        "changes": [
-            {
-                "hosts": [names[host] for host in change.hosts],
-                "pairs": change.pairs,
-                "longer": change.longer,
-                "shorter": change.shorter,
-                "longer_factor": change.longer_factor,
-                "shorter_factor": change.shorter_factor,
-            }
+    return outputs.CheckOutput(
+        changed=result.is_changed,
+        hosts=result.hosts,
+        pairs=found.pairs,
+        pairs_changed=[[names[a], names[b]] for a, b in found.changed],
+        common_factor=round(found.common_factor, 4),
+        noise_factor=round(found.noise_factor, 4),
+        changes=[
+            outputs.ChangedHosts(
+                [names[host] for host in change.hosts],
+                change.pairs,
+                change.longer,
+                change.shorter,
+                change.longer_factor,
+                change.shorter_factor,
+            )
             for change in found.changes
         ],
-        "addresses": [
-            {"host": name, "file": before, "now": now}
-            for name, (before, now) in result.moved.items()
-        ],
-        "unreachable": [
-            {"host": name, "reason": reason} for name, reason in result.unreachable.items()
-        ],
-        "failures": structs.encode(list(result.failures)),
-        "transfers": None if result.rates is None else _rates_to_json(result.rates),
-        "not_checked": list(result.not_checked),
-        "rounds": partners,
-        "seed": seed,
-        "seconds": round(result.seconds, 3),
-    }
+        addresses=[outputs.MovedHost(name, *addresses) for name, addresses in result.moved.items()],
+        unreachable=[outputs.UnreachedHost(*failure) for failure in result.unreachable.items()],
+        failures=result.failures,
+        transfers=None if result.rates is None else _describe_transfers(result.rates),
+        not_checked=result.not_checked,
+        rounds=partners,
+        seed=seed,
+        seconds=round(result.seconds, 3),
+    )
 
 
-def _rates_to_json(rates: check_transfers.RatesResult) -> dict[str, Any]:
-    return {
-        "hosts": list(rates.hosts),
-        "groups": list(rates.groups),
-        "changes": [
-            {
-                "group" if change.is_uplink else "host": change.name,
-                "direction": "send" if change.sends else "receive",
-                "file_gbit_s": round(change.file_gbit_s, 6),
-                "now_gbit_s": round(change.now_gbit_s, 6),
-            }
-            for change in rates.changes
-        ],
-        "common_factor": round(rates.common_factor, 4),
-        "seconds": round(rates.seconds, 3),
-    }
+def _describe_transfers(rates: check_transfers.RatesResult) -> outputs.CheckedTransfers:
+    changes = [
+        outputs.ChangedLink(
+            None if change.is_uplink else change.name,
+            change.name if change.is_uplink else None,
+            "send" if change.sends else "receive",
+            round(change.file_gbit_s, 6),
+            round(change.now_gbit_s, 6),
+        )
+        for change in rates.changes
+    ]
+    return outputs.CheckedTransfers(
+        rates.hosts, rates.groups, changes, round(rates.common_factor, 4), round(rates.seconds, 3)
+    )

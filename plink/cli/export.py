@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import refuse_json_beside
+from plink.cli.json_output import print_json, refuse_json_beside
 from plink.cli.options import FiniteRange, given_options
 
 with lazy_imports():
     from plink.deploy import topologies
-    from plink.files import cluster, document, matrix_csv, measurements
+    from plink.files import cluster, document, matrix_csv, measurements, outputs
+    from plink.files import hosts as file_hosts
 
 
 @click.command(
@@ -83,23 +82,21 @@ def command(
         document.refuse_same_file(cluster_file, output)
     found = cluster.read_cluster(cluster_file)
     source = document.label(cluster_file)
-    about: dict[str, Any]
     if quantity == "bandwidth":
         values = cluster.measured_bandwidth(found, source).gbit_s
         content = matrix_csv.render_bandwidth(found.names, values)
-        about = {"quantity": quantity, "unit": "gbit_s"}
+        matrix = outputs.ExportedMatrix("bandwidth", "gbit_s", None, found.names, values)
     else:
         rtt = cluster.measured_rtt(found, source)
         chosen, readings_us = measurements.readings_at(rtt, percentile, source)
         named = matrix_csv.unit_named(unit or "us") or "us"
         content = matrix_csv.render(found.names, readings_us, named)
         values = readings_us * 10.0 ** matrix_csv.UNITS[named]
-        about = {"quantity": quantity, "unit": named, "percentile": chosen}
+        matrix = outputs.ExportedMatrix("rtt", named, chosen, found.names, values)
     if output is not None:
         document.write_bytes(output, content)
     if as_json:
-        data = {**about, "hosts": found.names, "values": values}
-        document.write_bytes(document.STANDARD_STREAM, document.dump(data))
+        print_json(matrix)
 
 
 def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_json: bool) -> None:
@@ -116,8 +113,7 @@ def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_jso
         document.write_bytes(output, content.encode())
     if as_json:
         tiers = [
-            [{"name": name, "hosts": list(hosts)} for name, hosts in tier.hosts_of.items()]
+            [file_hosts.Group(name, list(hosts)) for name, hosts in tier.hosts_of.items()]
             for tier in topologies.list_switches(found)
         ]
-        data = {"format": kind, "tiers": tiers}
-        document.write_bytes(document.STANDARD_STREAM, document.dump(data))
+        print_json(outputs.ExportedTopology(kind, tiers))

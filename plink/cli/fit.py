@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.base.text import json_text
-from plink.cli.json_output import refuse_json_beside
+from plink.cli.json_output import print_json_line, refuse_json_beside
 from plink.cli.options import SectionedCommand, size_option, with_mpi_options, with_timeout_option
 from plink.cli.progress import StageProgress
 from plink.cli.way_options import take_way, with_way_options
@@ -17,7 +16,7 @@ with lazy_imports():
     from plink.bench import fit
     from plink.bench.clients import client as clients_client
     from plink.bench.clients import mpi
-    from plink.files import cluster, document, structs
+    from plink.files import cluster, document, outputs
     from plink.measure import listed
     from plink.show.terminal import paper, predictions
 
@@ -104,7 +103,7 @@ def command(
     cluster.write_cluster(written, found)
     fitted = next(each for each in found.clients if each.client == client)
     if as_json:
-        click.echo(json_text({"output": written, "fit": structs.encode(fitted)}))
+        print_json_line(outputs.FitOutput(written, fitted))
     elif written != document.STANDARD_STREAM:
         predictions.print_fit(paper.paper(None).console, fitted)
     return 0

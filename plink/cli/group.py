@@ -11,7 +11,8 @@ from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.base.replacing import replace
-from plink.base.text import format_count, format_names, json_text
+from plink.base.text import format_count, format_names
+from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange, given_options, with_seed_option
 from plink.cli.stderr import console, note, warn
 from plink.files import document
@@ -185,8 +186,7 @@ def _print(
     """Print the groups and their uplinks; return the assumptions made."""
     known = network.capacity(cluster, cluster.groups, unknown_gbit_s=network.USUAL_LINK_GBIT_S)
     if as_json:
-        text = json_text(show_groups.groups_to_json(cluster, known, judgement))
-        document.write_bytes(document.STANDARD_STREAM, f"{text}\n".encode())
+        print_json_line(show_groups.describe_groups(cluster, known, judgement))
         return known.assumptions
     screen = rich_console.Console(stderr=to_stderr)
     # Into a file or a pipe a group is a line.

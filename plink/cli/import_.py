@@ -10,7 +10,7 @@ from plink.base.errors import EXIT_PARTIAL
 from plink.base.lazy import lazy_imports
 from plink.base.text import format_count
 from plink.cli import stderr
-from plink.cli.json_output import refuse_json_beside
+from plink.cli.json_output import print_json, refuse_json_beside
 from plink.cli.options import FiniteRange, size_option
 
 with lazy_imports():
@@ -84,10 +84,7 @@ def command(
     parts = [part for part in (found.rtt, found.bandwidth) if part is not None]
     _print_some([note for part in parts for note in part.notes], stderr.note, "note")
     if as_json:
-        document.write_bytes(
-            document.STANDARD_STREAM,
-            document.dump({"output": output, **importing_source.describe_import(found)}),
-        )
+        print_json(importing_source.describe_import(found, output))
     failures = [
         f"{failure.source} and {failure.destination}: {failure.reason}"
         for part in parts

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL
 from plink.base.next_command import next_command
 from plink.cli.given import all_words, resuming_words
+from plink.cli.json_output import print_json
 from plink.cli.stderr import name_some, warn
 from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.measurements import Measurement
-from plink.files.structs import encode
+from plink.files.outputs import ProbeOutput, ProbeStage, UnreachedHost
 from plink.measure.probing.run import ProbeResult
 from plink.measure.probing.tools import DEFAULT_TOOL, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
@@ -57,35 +57,34 @@ def print_outcome(
         again: the command that goes on.
         is_partial: something is missing.
     """
-    data = {
-        "output": output,
-        "hosts": len(cluster.hosts),
-        "unreachable": [
-            {"host": failure.source, "reason": failure.reason} for failure in cluster.unreachable
-        ],
-        "stages": [_stage(result) for result in results],
-        "groups": encode(cluster.groups),
-        "resume": again if is_partial or _has_warnings(results) else None,
-    }
-    document.write_bytes(document.STANDARD_STREAM, document.dump(data))
+    print_json(
+        ProbeOutput(
+            output,
+            len(cluster.hosts),
+            [UnreachedHost(failure.source, failure.reason) for failure in cluster.unreachable],
+            [_stage(result) for result in results],
+            cluster.groups,
+            again if is_partial or _has_warnings(results) else None,
+        )
+    )
 
 
-def _stage(result: ProbeResult | UplinkResult) -> dict[str, Any]:
+def _stage(result: ProbeResult | UplinkResult) -> ProbeStage:
     measurement = result.measurement
     warnings: Sequence[str] = ()
     if isinstance(result, UplinkResult):
         asked, measured = len(result.cluster.groups), measured_groups(result)
     else:
         asked, measured, warnings = result.asked, result.measured, result.warnings
-    return {
-        "tool": measurement.tool,
-        "asked": asked,
-        "measured": measured,
-        "seconds": round(measurement.seconds, 3),
-        "interrupted": result.interrupted,
-        "warnings": list(warnings),
-        "failures": encode(measurement.failures),
-    }
+    return ProbeStage(
+        measurement.tool,
+        asked,
+        measured,
+        round(measurement.seconds, 3),
+        result.interrupted,
+        warnings,
+        measurement.failures,
+    )
 
 
 def _has_warnings(results: Sequence[ProbeResult | UplinkResult]) -> bool:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.text import json_text
+from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange
 
 with lazy_imports():
+    from plink.renumber import launch, standalone
     from plink.renumber import source as renumber_source
-    from plink.renumber import standalone
 
 if TYPE_CHECKING:
     from plink.renumber.source import OnFailure
@@ -96,7 +96,7 @@ def command(
     )
     placement, changes = standalone.renumber_process(request, meeting, os.environ)
     if as_json:
-        print(json_text({**asdict(placement), "variables": changes}))
+        print_json_line(launch.RenumberedProcess(**asdict(placement), variables=changes))
         return 0
     if not words:
         for name, value in changes.items():

@@ -6,7 +6,7 @@ import click
 
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.json_output import refuse_json_beside
+from plink.cli.json_output import print_json, refuse_json_beside
 from plink.cli.stderr import console
 
 with lazy_imports():
@@ -46,12 +46,6 @@ def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
         content = html.page(title, sections, library).encode()
     document.write_bytes(output, content)
     if as_json:
-        data = {
-            "output": output,
-            "bytes": len(content),
-            "title": title,
-            **outline.outline(sections),
-        }
-        document.write_bytes(document.STANDARD_STREAM, document.dump(data))
+        print_json(outline.outline(output, len(content), title, sections))
     if output != document.STANDARD_STREAM:
         click.echo(f"{printable(output)}: {len(content) / 1e6:.1f} MB", err=True)

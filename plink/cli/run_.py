@@ -13,7 +13,8 @@ import click
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
-from plink.base.text import json_text, printable
+from plink.base.text import printable
+from plink.cli.json_output import print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.stderr import print_error
 from plink.cli.way_options import take_way, with_way_options
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from plink.deploy.run import EndedRank
     from plink.files.hosts import Host
     from plink.files.order import Order
+    from plink.files.outputs import FailedJob, SucceededJob
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -108,7 +110,7 @@ def command(**values: Any) -> int:
         sessions = [by_name[place.host.name].session for place in launcher_format.places(hosts)]
         failed = deploy_run.run_job(sessions, command, settings, _show_json if as_json else _show)
     if as_json:
-        click.echo(json_text(_outcome_to_json(failed)))
+        print_json_line(_outcome(failed))
     return _exit_code(failed)
 
 
@@ -135,12 +137,14 @@ def _exit_code(failed: EndedRank | None) -> int:
     return failed.status
 
 
-def _outcome_to_json(failed: EndedRank | None) -> dict[str, Any]:
-    """Return the end of the job as JSON; without a rank if all have succeeded."""
+def _outcome(failed: EndedRank | None) -> SucceededJob | FailedJob:
+    """Return the end of the job; without a rank if all have succeeded."""
+    from plink.files.outputs import FailedJob, SucceededJob  # noqa: PLC0415  as above
+
     if failed is None:
-        return {"status": 0}
+        return SucceededJob()
     status = EXIT_FAILED if failed.status is None else failed.status
-    return {"status": status, "rank": failed.rank, "host": failed.host, "reason": failed.reason}
+    return FailedJob(status, failed.rank, failed.host, failed.reason)
 
 
 def _variables(assignments: Sequence[str]) -> dict[str, str]:
@@ -160,4 +164,6 @@ def _show(rank: int, line: str) -> None:
 
 
 def _show_json(rank: int, line: str) -> None:
-    click.echo(json_text({"rank": rank, "line": line}))
+    from plink.files.outputs import OutputLine  # noqa: PLC0415  as above
+
+    print_json_line(OutputLine(rank, line))

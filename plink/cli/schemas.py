@@ -7,8 +7,12 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_origin
 
+from plink.autotune.log.replay import ReplayedDecision
 from plink.base.errors import WrongUseError
+from plink.bench.order_report import OrdersBench
 from plink.deploy.kubernetes.writing import NodeLabels
+from plink.deploy.nccl_order import NcclVerdict
+from plink.deploy.verify import LaunchVerdict
 from plink.doctor.finding import Diagnosis
 from plink.files import outputs
 from plink.files.cluster import Cluster
@@ -19,20 +23,22 @@ from plink.files.structs import describe_struct
 from plink.hub.cost import Costs
 from plink.optimize.plans.forecasting import PlanForecast
 from plink.optimize.prediction import Forecast
+from plink.renumber.launch import RenumberedProcess
 from plink.schemas import (
     autotune,
-    bench,
     hub,
-    jobs,
-    measuring,
     order,
     parts,
-    shown,
     timeline,
 )
 from plink.schemas.parts import Schema
+from plink.show.groups import GroupsOutput
+from plink.show.page.outline import ReportOutline
+from plink.show.summary import ShownCluster, Summary
 from plink.show.terminal.hub import FoundBounds
-from plink.show.terminal.plan import PlannedOutput
+from plink.show.terminal.plan import PlannedOutput, ShownPlan
+from plink.show.timelines import ShownTimeline
+from plink.show.tuned import TunedRun
 from plink.simulate.simulation import Simulation
 
 Make = Callable[[], Schema]
@@ -65,30 +71,50 @@ def _file(kind: Any, what: str) -> Schema:
     return parts.document(name, what, schema)
 
 
+def _describe_shown() -> Schema:
+    """Return the schema of what `plink show --json` prints."""
+    cases = [
+        (parts.says("of", "plink.plan"), describe_struct(ShownPlan)),
+        (parts.says("of", "plink.autotune"), describe_struct(TunedRun)),
+        (parts.says("of", "plink.timeline"), describe_struct(ShownTimeline)),
+        (parts.says("format", "plink.order"), describe_struct(Order)),
+        (parts.says("format", "plink.comparison"), describe_struct(Comparison)),
+    ]
+    cluster, rtt = describe_struct(ShownCluster), describe_struct(Summary)
+    either = {
+        **cluster,
+        "properties": {**cluster["properties"], **rtt["properties"]},
+        # All that is said of round-trip times, or nothing.
+        "dependentRequired": dict.fromkeys(("tool", "measured"), rtt["required"]),
+    }
+    what = "A file: what `plink show --json` prints"
+    return parts.document("plink show --json", what, parts.by_case(cases, either))
+
+
 # What each verb prints with `--json`: a struct, several where it depends on the input, or a list.
 OUTPUTS: Mapping[str, Any] = {
-    "probe": measuring.probe_output,
-    "check": measuring.check_output,
+    "probe": outputs.ProbeOutput,
+    "check": outputs.CheckOutput,
     "doctor": Diagnosis,
-    "show": shown.show_output,
-    "group": shown.group_output,
+    "show": _describe_shown,
+    "group": GroupsOutput,
     "order": order.order_output,
     "plan": PlannedOutput,
-    "autotune serve": autotune.serve_output,
+    "autotune serve": outputs.JobEnvironment,
     "autotune attach": autotune.attach_output,
-    "autotune replay": autotune.replay_output,
-    "timeline": timeline.timeline_output,
+    "autotune replay": Sequence[ReplayedDecision],
+    "timeline": ShownTimeline,
     "predict": (PlanForecast, Forecast),
     "simulate": Simulation,
-    "report": shown.report_output,
-    "verify": jobs.verify_output,
-    "run": jobs.run_output,
-    "renumber": jobs.renumber_output,
-    "bench": bench.bench_output,
-    "fit": measuring.fit_output,
-    "import": measuring.import_output,
-    "export": measuring.export_output,
-    "slurm-order": jobs.slurm_order_output,
+    "report": ReportOutline,
+    "verify": (LaunchVerdict, NcclVerdict),
+    "run": (outputs.OutputLine, outputs.SucceededJob, outputs.FailedJob),
+    "renumber": RenumberedProcess,
+    "bench": (OrdersBench, Comparison),
+    "fit": outputs.FitOutput,
+    "import": outputs.ImportOutput,
+    "export": (outputs.ExportedMatrix, outputs.ExportedTopology),
+    "slurm-order": (outputs.SlurmOrder, outputs.SlurmGivenOrder),
     "kube manifests": outputs.Manifests,
     "kube labels": NodeLabels,
     "kube metrics": outputs.Metrics,
@@ -100,7 +126,7 @@ OUTPUTS: Mapping[str, Any] = {
     "hub delete": outputs.DeletedService,
     "hub bounds": FoundBounds,
     "hub cost": Costs,
-    "agent": jobs.agent_output,
+    "agent": outputs.AgentState,
     "schema": (Sequence[outputs.SchemaRow], outputs.JsonSchema),
     "completion": outputs.Completion,
 }
@@ -109,6 +135,13 @@ OUTPUTS: Mapping[str, Any] = {
 ABOUT = {
     "schema": "The names of all schemas, or a schema",
     "predict": "What algorithms or collectives take",
+    "autotune serve": "What a job is started with, a line each",
+    "autotune replay": "Decisions made again",
+    "bench": "What was measured",
+    "verify": "Where every rank was",
+    "run": "A line of output, and at the end the status",
+    "agent": "A change, a line each",
+    "export": "A matrix, or switches",
 }
 
 # Verbs that print an object a line, each of which the schema is of.

@@ -86,7 +86,7 @@ def _show_cluster(
         chosen, _ = measurements.readings_at(found.rtt, percentile, source)
         summary = show_summary.summarise(found.names, found.rtt, chosen)
     if as_json:
-        _print_json(show_summary.cluster_to_json(found, summary))
+        print_json(show_summary.cluster_to_json(found, summary))
     else:
         cluster_page.print_cluster(paper.paper(width), source, found, summary)
 
@@ -95,7 +95,7 @@ def _show_order(data: Mapping[str, Any], source: str, width: int | None, as_json
 
     found = order_file.decode_order(data, source)
     if as_json:
-        _print_json(order_file.encode_order(found))
+        print_json(order_file.encode_order(found))
         return
     page = paper.paper(width)
     order.print_order(page.console, found, with_hosts=False)
@@ -120,7 +120,7 @@ def _show_comparison(
 
     found = comparison.decode_comparison(data, source)
     if as_json:
-        _print_json(comparison.encode_comparison(found))
+        print_json(comparison.encode_comparison(found))
     else:
         paper.paper(width).console.print(table.render(found))
 
@@ -129,7 +129,7 @@ def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -
 
     run = history.history_of([records.parse(content, source)], with_replay=False)
     if as_json:
-        _print_json(tuned.tuned_to_json(run))
+        print_json(tuned.describe_tuned(run))
     else:
         runs.print_tuned(paper.paper(width).console, run, source)
 
@@ -139,11 +139,6 @@ def _show_timeline(content: bytes, source: str, width: int | None, as_json: bool
     timeline = merging.merge_ranks(reading.read_ranks([(source, content)]))
     summary = timeline_summary.summary_of(timeline)
     if as_json:
-        _print_json(timelines.timeline_to_json(timeline, summary))
+        print_json(timelines.describe_timeline(timeline, summary))
     else:
         runs.print_timeline(paper.paper(width).console, timeline, summary)
-
-
-def _print_json(data: Mapping[str, Any]) -> None:
-
-    document.write_bytes(document.STANDARD_STREAM, document.dump(data))

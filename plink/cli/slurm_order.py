@@ -16,7 +16,8 @@ import click
 
 from plink.base.errors import EXIT_FAILED, PlinkError
 from plink.base.lazy import lazy_imports
-from plink.base.text import format_count, format_names, json_text, rtt_text
+from plink.base.text import format_count, format_names, rtt_text
+from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -31,6 +32,7 @@ with lazy_imports():
     from plink.deploy.slurm import kept as kept_readings
     from plink.deploy.slurm import ordering
     from plink.files import cluster as cluster_file
+    from plink.files import outputs
     from plink.optimize.orders import quality
 
 # Above, a step for each node costs more than agents that one step starts (docs/slurm.md).
@@ -125,7 +127,8 @@ def command(*, request: OrderRequest, **options: Any) -> int:
     failed = EXIT_FAILED if options["strict"] else 0
     if slurm_job.has_one_node(os.environ):
         note("the job has one node: there is nothing to order")
-        _print_json({"ordered": False, "reason": "one node"}, as_json=options["as_json"])
+        if options["as_json"]:
+            print_json_line(outputs.SlurmGivenOrder(ordered=False, reason="one node"))
         return 0
     try:
         found, allocation = _order_job(options, request)
@@ -136,11 +139,12 @@ def command(*, request: OrderRequest, **options: Any) -> int:
     except (PlinkError, ProbesError, KeyboardInterrupt) as error:
         reason = str(error) or f"nothing was known within {options['within_s']:g} s"
         warn(f"the job runs in the given order: {reason}", getattr(error, "hint", None))
-        _print_json({"ordered": False, "reason": reason}, as_json=options["as_json"])
+        if options["as_json"]:
+            print_json_line(outputs.SlurmGivenOrder(ordered=False, reason=reason))
         return failed
     _print_summary(found, time.monotonic() - began_s)
     if options["as_json"]:
-        _print_json(_to_json(found, hostfile, time.monotonic() - began_s), as_json=True)
+        print_json_line(_describe(found, hostfile, time.monotonic() - began_s))
     else:
         lines = slurm_hostfile.shell_lines(hostfile)
         document.write_bytes(document.STANDARD_STREAM, lines.encode())
@@ -206,21 +210,16 @@ def _print_summary(found: ordering.Ordered, seconds: float) -> None:
         )
 
 
-def _to_json(found: ordering.Ordered, hostfile: str, seconds: float) -> dict[str, Any]:
-    return {
-        "ordered": True,
-        "hostfile": hostfile,
-        "hosts": [{"name": host.name, "tasks": host.slots} for host in found.hosts],
-        "algorithm": found.order.algorithm,
-        "cost_us": found.order.cost.cost_us,
-        "cost_given_us": found.order.cost.listed_us,
-        "source": found.source,
-        "pairs_measured": found.pairs,
-        "unknown": list(found.lost),
-        "seconds": round(seconds, 3),
-    }
-
-
-def _print_json(value: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        document.write_bytes(document.STANDARD_STREAM, f"{json_text(value)}\n".encode())
+def _describe(found: ordering.Ordered, hostfile: str, seconds: float) -> outputs.SlurmOrder:
+    return outputs.SlurmOrder(
+        ordered=True,
+        hostfile=hostfile,
+        hosts=[outputs.SlurmNode(host.name, host.slots) for host in found.hosts],
+        algorithm=found.order.algorithm,
+        cost_us=found.order.cost.cost_us,
+        cost_given_us=found.order.cost.listed_us,
+        source=found.source,
+        pairs_measured=found.pairs,
+        unknown=found.lost,
+        seconds=round(seconds, 3),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import refuse_json_beside
+from plink.cli.json_output import print_json, refuse_json_beside
 
 with lazy_imports():
     from plink.files import document
@@ -46,7 +46,6 @@ def command(files: tuple[str, ...], output: str | None, width: int | None, as_js
     if output is not None:
         document.write_bytes(output, b"".join(one_trace.one_trace(contents, timeline)))
     if as_json:
-        found = document.dump(timelines.timeline_to_json(timeline, summary))
-        document.write_bytes(document.STANDARD_STREAM, found)
+        print_json(timelines.describe_timeline(timeline, summary))
     elif output != document.STANDARD_STREAM:
         runs.print_timeline(paper.paper(width).console, timeline, summary)

@@ -13,7 +13,8 @@ import click
 
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.text import format_count, format_names, json_text, printable
+from plink.base.text import format_count, format_names, printable
+from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.way_options import take_way, with_way_options
 
@@ -105,14 +106,7 @@ def command(**values: Any) -> int:
     is_kept = all(rank.is_kept for rank in ranks)
     cause = None if is_kept else verify.explain_misplacement(ranks, _local(order.hosts))
     if values["as_json"]:
-        data = {
-            "launcher": trial.launcher,
-            "command": trial.command,
-            "kept": is_kept,
-            "reason": cause,
-            "ranks": [vars(rank) for rank in ranks],
-        }
-        click.echo(json_text(data))
+        print_json_line(verify.LaunchVerdict(trial.launcher, trial.command, is_kept, cause, ranks))
     else:
         paper.paper(None).console.print(_comparison(trial.launcher, ranks, cause))
     return 0 if is_kept else EXIT_CHANGED
@@ -195,23 +189,23 @@ def _verify_logs(values: Mapping[str, Any]) -> int:
     texts = [document.read_bytes(path).decode(errors="replace") for path in values["logs"]]
     found = deploy_nccl_order.nccl_order(order.runs, "\n".join(texts), format_names(labels))
     if values["as_json"]:
-        click.echo(json_text(_describe_rings(found)))
+        print_json_line(_describe_rings(found))
     else:
         _print_rings(found)
     return 0 if found.is_kept else EXIT_CHANGED
 
 
-def _describe_rings(found: deploy_nccl_order.NcclOrder) -> dict[str, Any]:
-    return {
-        "launcher": _LAUNCHER,
-        "kept": found.is_kept,
-        "version": found.job.version,
-        "networks": sorted(found.job.networks),
-        "ranks": [vars(rank) for rank in found.ranks],
-        "rings": [vars(ring) for ring in found.rings],
-        "trees": found.trees,
-        "other_trees": list(found.other_trees),
-    }
+def _describe_rings(found: deploy_nccl_order.NcclOrder) -> deploy_nccl_order.NcclVerdict:
+    return deploy_nccl_order.NcclVerdict(
+        _LAUNCHER,
+        found.is_kept,
+        found.job.version,
+        sorted(found.job.networks),
+        found.ranks,
+        found.rings,
+        found.trees,
+        found.other_trees,
+    )
 
 
 def _print_rings(found: deploy_nccl_order.NcclOrder) -> None:

@@ -13,6 +13,8 @@ from plink.deploy.launchers.format import places
 from plink.deploy.nccl_log import NcclJob, parse_nccl_log
 from plink.deploy.verify import PlacedRank
 from plink.files.hosts import Host
+from plink.files.limits import Text, Whole
+from plink.files.structs import Output
 from plink.solvers.collectives.nccl import double_tree
 
 _WANTED = "set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH, and keep what every rank prints"
@@ -21,21 +23,44 @@ _SHOWN = 3
 _CONTAINER = re.compile(r"[0-9a-f]{12}|[0-9a-f]{64}")
 
 
-@dataclass(frozen=True)
-class Ring:
+class Ring(Output, frozen=True):
     """Ring of NCCL, as the sequence of its hosts.
 
-    Args:
-        channel: its number.
-        hosts: from the host of rank 0 on; a host comes more than once where the ring returns.
-        is_whole: whether all of it is known, as NCCL cuts long ones off.
-        is_kept: whether it goes from host to host as the order does, in either direction.
+    Attributes:
+        channel: number of the channel
+        hosts: hosts from that of rank 0 on; a host is listed again where the ring returns
+        is_whole: whether all of it is known, as NCCL cuts long ones off
+        is_kept: whether it goes from host to host as the order does, in either direction
     """
 
-    channel: int
+    channel: Whole
     hosts: Sequence[str]
     is_whole: bool
     is_kept: bool
+
+
+class NcclVerdict(Output, frozen=True):
+    """Where ranks, rings and trees of a job's log (`--log`) are.
+
+    Attributes:
+        launcher: format of the launcher
+        kept: whether all ranks and rings follow the order
+        version: version of NCCL
+        networks: what NCCL uses between hosts
+        ranks: ranks in their order
+        rings: ring of every channel
+        trees: number of channels that logged a tree
+        other_trees: channels whose tree joins other hosts
+    """
+
+    launcher: Text
+    kept: bool
+    version: Text | None
+    networks: Sequence[str]
+    ranks: Sequence[PlacedRank]
+    rings: Sequence[Ring]
+    trees: Whole
+    other_trees: Sequence[Whole]
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from plink.deploy.launchers import FORMATS, render
 from plink.deploy.launchers.format import fill_usage, places
 from plink.deploy.remote.launcher import LauncherExit, run_launcher
 from plink.files.hosts import Host
+from plink.files.limits import Text, Whole
+from plink.files.structs import Output
 from plink.probes.hosts.address import is_address
 
 # The environment variable in which each launcher tells a rank its number.
@@ -82,21 +84,41 @@ class RankReport:
     addresses: Sequence[str]
 
 
-@dataclass(frozen=True)
-class PlacedRank:
-    """Expected and actual host of a rank, as names of the order's hosts.
+class PlacedRank(Output, frozen=True):
+    """Expected and actual host of a rank.
 
-    `found` is the machine's own name where the order has no such host.
+    Attributes:
+        rank: number of the rank
+        expected: host that the order has
+        found: host that it was on; the machine's own name if the order has no such host
     """
 
-    rank: int
-    expected: str
-    found: str
+    rank: Whole
+    expected: Text
+    found: Text
 
     @property
     def is_kept(self) -> bool:
         """Whether the rank was on the host that the order says."""
         return self.expected == self.found
+
+
+class LaunchVerdict(Output, frozen=True):
+    """Where every rank was that a launcher started.
+
+    Attributes:
+        launcher: format of the launcher
+        command: command that was run
+        kept: whether every rank was where the order has it
+        reason: why not; null if that is not known
+        ranks: ranks in their order
+    """
+
+    launcher: Text
+    command: Text
+    kept: bool
+    reason: Text | None
+    ranks: Sequence[PlacedRank]
 
 
 def default_command(launcher: str, path: str | None) -> str:

@@ -7,11 +7,15 @@ A struct is the only declaration of an output: the code that prints fills it, an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from plink.files.limits import Amount, Text, Whole, one_of
+from plink.files.clients import ClientFit
+from plink.files.hosts import Group
+from plink.files.limits import Amount, Positive, Text, Whole, one_of
+from plink.files.matrices import Matrix
+from plink.files.measurements import Failure, Percentile
 from plink.files.structs import Output
 
 MAX_ITERATION = (1 << 53) - 1
@@ -233,3 +237,374 @@ class Metrics(Output, frozen=True):
     probes_lost: Sequence[Metric]
     tier_domains: Sequence[TierMetric]
     host_rtt_seconds: Sequence[HostMetric]
+
+
+class OutputLine(Output, frozen=True):
+    """A line of output.
+
+    Attributes:
+        rank: number of the rank that printed it
+        line: the line
+    """
+
+    rank: Whole
+    line: str
+
+
+class SucceededJob(Output, frozen=True):
+    """The end of a job whose ranks all succeeded.
+
+    Attributes:
+        status: exit status of the job
+    """
+
+    status: Literal[0] = 0
+
+
+class FailedJob(Output, frozen=True):
+    """The end of a job with a failed rank.
+
+    Attributes:
+        status: exit status of the job
+        rank: rank that failed first
+        host: host that it ran on
+        reason: why it failed; null if its status says it
+    """
+
+    status: Whole
+    rank: Whole
+    host: Text
+    reason: Text | None
+
+
+class AgentState(Output, frozen=True):
+    """A change of an agent's state.
+
+    Attributes:
+        state: state of the call
+        message: the same for a person
+    """
+
+    state: Annotated[str, one_of("waiting", "connected", "left", "refused")]
+    message: Text
+
+
+class SlurmNode(Output, frozen=True):
+    """A node.
+
+    Attributes:
+        name: name of the node
+        tasks: number of tasks on it
+    """
+
+    name: Text
+    tasks: Positive
+
+
+class SlurmOrder(Output, frozen=True):
+    """The order of a Slurm job's nodes.
+
+    Attributes:
+        ordered: whether there is an order
+        hostfile: path of the file that srun reads
+        hosts: nodes in the order of their tasks
+        algorithm: algorithm that the order is for
+        cost_us: cost of the order, in µs
+        cost_given_us: cost of Slurm's own order, in µs
+        source: where the round-trip times are from
+        pairs_measured: directed pairs that were measured now and are kept
+        unknown: names of nodes without any reading, which come last
+        seconds: time that it took, in s
+    """
+
+    ordered: Annotated[bool, Meta(extra_json_schema={"const": True})]
+    hostfile: Text
+    hosts: Sequence[SlurmNode]
+    algorithm: Text
+    cost_us: Amount
+    cost_given_us: Amount
+    source: Annotated[str, one_of("kept", "switches", "groups", "measured")]
+    pairs_measured: Whole
+    unknown: Sequence[str]
+    seconds: Amount
+
+
+class SlurmGivenOrder(Output, frozen=True):
+    """A Slurm job that runs in the given order.
+
+    Attributes:
+        ordered: whether there is an order
+        reason: why there is none, in words
+    """
+
+    ordered: Annotated[bool, Meta(extra_json_schema={"const": False})]
+    reason: Text
+
+
+class UnreachedHost(Output, frozen=True):
+    """A host that could not be reached.
+
+    Attributes:
+        host: name of the host
+        reason: why, in words
+    """
+
+    host: Text
+    reason: Text
+
+
+class ProbeStage(Output, frozen=True):
+    """What one tool measured.
+
+    Attributes:
+        tool: tool that measured
+        asked: directed pairs, or groups, that were to be measured
+        measured: number of these that were
+        seconds: time that the probing took, in s
+        interrupted: whether Ctrl-C ended it
+        warnings: why readings are not to be trusted
+        failures: what could not be measured
+    """
+
+    tool: Text
+    asked: Whole
+    measured: Whole
+    seconds: Amount
+    interrupted: bool
+    warnings: Sequence[str]
+    failures: Sequence[Failure]
+
+
+class ProbeOutput(Output, frozen=True):
+    """What a run measured.
+
+    Attributes:
+        output: file that was written
+        hosts: number of hosts in the file
+        unreachable: hosts that could not be reached
+        stages: one for each tool
+        groups: groups of near hosts, if known
+        resume: command that goes on; null if nothing is missing
+    """
+
+    output: Text
+    hosts: Whole
+    unreachable: Sequence[UnreachedHost]
+    stages: Sequence[ProbeStage]
+    groups: Sequence[Group]
+    resume: Text | None
+
+
+class ChangedHosts(Output, frozen=True):
+    """Hosts that changed together.
+
+    Attributes:
+        hosts: names of the hosts
+        pairs: pairs of theirs that were compared
+        longer: pairs that take longer now
+        shorter: pairs that take less time now
+        longer_factor, shorter_factor: new over old round-trip time of these (median)
+    """
+
+    hosts: Sequence[str]
+    pairs: Whole
+    longer: Whole
+    shorter: Whole
+    longer_factor: Amount | None
+    shorter_factor: Amount | None
+
+
+class MovedHost(Output, frozen=True):
+    """A host at another address.
+
+    Attributes:
+        host: name of the host
+        file: address in the file
+        now: address now
+    """
+
+    host: Text
+    file: Text
+    now: Text
+
+
+class ChangedLink(Output, frozen=True):
+    """A link that carries another bandwidth now.
+
+    Attributes:
+        host: host whose link it is
+        group: group whose uplink it is
+        direction: direction of the link
+        file_gbit_s: bandwidth in the file, in Gbit/s
+        now_gbit_s: bandwidth now, in Gbit/s
+    """
+
+    OPTIONAL: ClassVar = ("host", "group")
+
+    host: Text | None
+    group: Text | None
+    direction: Literal["send", "receive"]
+    file_gbit_s: Amount
+    now_gbit_s: Amount
+
+
+_HOST_OR_GROUP = Meta(
+    extra_json_schema={"oneOf": [{"required": ["host"]}, {"required": ["group"]}]}
+)
+
+
+class CheckedTransfers(Output, frozen=True):
+    """Bandwidths that were measured again.
+
+    Attributes:
+        hosts: hosts whose links were measured
+        groups: groups whose uplinks were measured
+        changes: what changed
+        common_factor: new over old bandwidth of the other links
+        seconds: time that it took, in s
+    """
+
+    hosts: Sequence[str]
+    groups: Sequence[str]
+    changes: Sequence[Annotated[ChangedLink, _HOST_OR_GROUP]]
+    common_factor: Amount
+    seconds: Amount
+
+
+class CheckOutput(Output, frozen=True):
+    """Whether a cluster file still describes its network.
+
+    Attributes:
+        changed: whether the network is another than in the file
+        hosts: number of hosts that were compared
+        pairs: number of pairs that were compared
+        pairs_changed: names of both hosts of each pair that changed
+        common_factor: new over old round-trip time of the other pairs
+        noise_factor: a change by less counts as noise
+        changes: hosts that changed, the most changed pairs first
+        addresses: hosts at other addresses
+        unreachable: hosts that could not be reached
+        failures: what could not be measured
+        transfers: bandwidths that were measured again; null if none was
+        not_checked: what was not measured again, and why
+        rounds: partners of each host
+        seed: seed of the choice of pairs
+        seconds: time that it took, in s
+    """
+
+    changed: bool
+    hosts: Whole
+    pairs: Whole
+    pairs_changed: Sequence[Annotated[Sequence[str], Meta(min_length=2, max_length=2)]]
+    common_factor: Amount
+    noise_factor: Amount
+    changes: Sequence[ChangedHosts]
+    addresses: Sequence[MovedHost]
+    unreachable: Sequence[UnreachedHost]
+    failures: Sequence[Failure]
+    transfers: CheckedTransfers | None
+    not_checked: Sequence[str]
+    rounds: Whole
+    seed: Whole
+    seconds: Amount
+
+
+class FitOutput(Output, frozen=True):
+    """What a client costs.
+
+    Attributes:
+        output: file that was written
+        fit: the fitted costs
+    """
+
+    output: Text
+    fit: ClientFit
+
+
+class ImportedQuantity(Output, frozen=True):
+    """What was found of a quantity.
+
+    Attributes:
+        tool: tool that measured it
+        pairs: directed pairs of all hosts
+        measured: number of these that are known
+        notes: what to know before trusting the readings
+        failures: what could not be measured
+    """
+
+    tool: Text
+    pairs: Whole
+    measured: Whole
+    notes: Sequence[str]
+    failures: Sequence[Failure]
+
+
+class ImportOutput(Output, frozen=True):
+    """What was found in a file.
+
+    Attributes:
+        output: file that was written
+        hosts: names of the hosts
+        rtt: round-trip times
+        bandwidth: bandwidths
+    """
+
+    OPTIONAL: ClassVar = ("rtt", "bandwidth")
+
+    output: Text
+    hosts: Sequence[str]
+    rtt: ImportedQuantity | None
+    bandwidth: ImportedQuantity | None
+
+
+_NUMBERS = Meta(
+    extra_json_schema={
+        "items": {"type": "array", "items": {"type": ["number", "null"], "minimum": 0}}
+    }
+)
+
+
+class ExportedMatrix(Output, frozen=True):
+    """A matrix.
+
+    Attributes:
+        quantity: what was measured
+        unit: unit of all values
+        percentile: percentile of round-trip times
+        hosts: names, in the order of rows and columns
+        values: values in `unit`, [source][destination]; null if not measured
+    """
+
+    OPTIONAL: ClassVar = ("percentile",)
+
+    quantity: Literal["rtt", "bandwidth"]
+    unit: Annotated[str, one_of("ns", "us", "ms", "s", "gbit_s")]
+    percentile: Percentile | None
+    hosts: Sequence[str]
+    values: Annotated[Matrix, _NUMBERS]
+
+
+class ExportedTopology(Output, frozen=True):
+    """A topology (`--format`).
+
+    Attributes:
+        format: format of the file
+        tiers: switches of each tier, and the hosts below each; the nearest to the hosts first
+    """
+
+    format: Annotated[str, one_of("slurm-topology", "topograph")]
+    tiers: Sequence[Sequence[Group]]
+
+
+class JobEnvironment(Output, frozen=True):
+    """What a job is started with.
+
+    Attributes:
+        job: name of the job
+        environment: variables and their values
+        needs_tls: whether the job also needs the folder of its certificates
+    """
+
+    job: Text
+    environment: Mapping[str, str]
+    needs_tls: bool

@@ -13,7 +13,9 @@ from plink.base.text import bandwidth_text, format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.groups import Uplink
 from plink.files.hosts import Group
+from plink.files.limits import Amount, Text
 from plink.files.matrices import Matrix
+from plink.files.structs import Output
 from plink.model.distance import Distances, distances
 from plink.solvers.contention.network import Network, make_network
 
@@ -27,13 +29,17 @@ _MOST_NAMED = 3
 _ALIKE = 0.25
 
 
-@dataclass(frozen=True)
-class UplinkCapacity:
-    """Rates between a group and all other hosts; None where unknown."""
+class UplinkCapacity(Output, frozen=True):
+    """Rates between a group and all other hosts.
 
-    group: str
-    send_gbit_s: float | None
-    receive_gbit_s: float | None
+    Attributes:
+        group: name of the group
+        send_gbit_s, receive_gbit_s: rates in Gbit/s; null if unknown
+    """
+
+    group: Text
+    send_gbit_s: Amount | None
+    receive_gbit_s: Amount | None
 
 
 # What hosts' links are assumed to carry where nothing was measured: it decides from which size on

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
+from plink.files.limits import Positive, Text, Whole
+from plink.files.structs import Output
 
 MASTER_ADDRESS, MASTER_PORT = "MASTER_ADDR", "MASTER_PORT"
 # The new rank, whatever the launcher: what `plink.mpi_key` and `plink_mpi.h` read.
@@ -142,31 +144,40 @@ def _whole(environment: Mapping[str, str], name: str, most: int) -> int:
     return int(text)
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(Output, frozen=True, kw_only=True):
     """Where a process is after ranks were renumbered.
 
-    Args:
-        rank: new rank.
-        ranks: number of ranks of the job.
-        local_rank: number on its host.
-        local_ranks: number of ranks on its host.
-        host_rank: number of its host, in the order of their first ranks.
-        hosts: name of each host, in that order.
-        host_of_rank: number of each rank's host.
-        former_ranks: rank that the launcher gave to each rank.
-        master_address: address of the host of rank 0.
+    Attributes:
+        rank: new rank
+        ranks: number of ranks of the job
+        local_rank: number of the process on its host
+        local_ranks: number of ranks on its host
+        host_rank: number of its host, in the order of their first ranks
+        hosts: names of the hosts in that order
+        host_of_rank: number of each rank's host
+        former_ranks: rank that the launcher gave to each rank
+        master_address: address of the host of rank 0
     """
 
-    rank: int
-    ranks: int
-    local_rank: int
-    local_ranks: int
-    host_rank: int
+    rank: Whole
+    ranks: Positive
+    local_rank: Whole
+    local_ranks: Positive
+    host_rank: Whole
     hosts: Sequence[str]
-    host_of_rank: Sequence[int]
-    former_ranks: Sequence[int]
-    master_address: str
+    host_of_rank: Sequence[Whole]
+    former_ranks: Sequence[Whole]
+    master_address: Text
+
+
+class RenumberedProcess(Placement, frozen=True, kw_only=True):
+    """Where a process is in an order of the hosts.
+
+    Attributes:
+        variables: new values of the variables that change, by name
+    """
+
+    variables: Mapping[str, Text]
 
 
 def renumbered_environment(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,8 +21,9 @@ from plink.files import document
 from plink.files.cluster import Cluster
 from plink.files.groups import Grouping, GroupQuality
 from plink.files.hosts import Group
-from plink.files.structs import encode
-from plink.model.network import Capacity
+from plink.files.limits import Amount, Text
+from plink.files.structs import Output
+from plink.model.network import Capacity, UplinkCapacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
 from plink.show.tables import UNKNOWN, Column, align_columns, cells, headings
@@ -88,6 +89,51 @@ def _names(hosts: Sequence[str]) -> str:
 
 def _more_text(hosts: Sequence[object]) -> str:
     return f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
+
+
+class HostLink(Output, frozen=True):
+    """A host's link.
+
+    Attributes:
+        name: name of the host
+        send_gbit_s, receive_gbit_s: rates in Gbit/s; null if unknown
+    """
+
+    name: Text
+    send_gbit_s: Amount | None
+    receive_gbit_s: Amount | None
+
+
+class LinkCapacities(Output, frozen=True):
+    """What links carry.
+
+    Attributes:
+        hosts: link of each host
+        uplinks: uplink of each group
+        assumptions: what was assumed
+    """
+
+    hosts: Sequence[HostLink]
+    uplinks: Sequence[UplinkCapacity]
+    assumptions: Sequence[str]
+
+
+class GroupsOutput(Output, frozen=True):
+    """Groups of near hosts.
+
+    Attributes:
+        groups: groups that were found
+        grouping: how they were found; null if they were given
+        capacity: what links carry
+        truth: how groups and distances agree with the truth (`--truth`)
+    """
+
+    OPTIONAL: ClassVar = ("truth",)
+
+    groups: Sequence[Group]
+    grouping: Grouping | None
+    capacity: LinkCapacities
+    truth: Judgement | None
 
 
 def group_lines(
@@ -252,29 +298,21 @@ def _misplaced_lines(judgement: Judgement) -> list[str]:
     return lines
 
 
-def groups_to_json(
+def describe_groups(
     cluster: Cluster, capacity: Capacity, judgement: Judgement | None
-) -> dict[str, Any]:
-    """Return the groups as `plink group --json` prints them."""
-    data: dict[str, Any] = {
-        "groups": encode(cluster.groups),
-        "grouping": None if cluster.grouping is None else encode(cluster.grouping),
-        "capacity": {
-            "hosts": [
-                {"name": name, "send_gbit_s": _number(send), "receive_gbit_s": _number(receive)}
-                for name, send, receive in zip(
-                    cluster.names, capacity.send_gbit_s, capacity.receive_gbit_s, strict=True
-                )
-            ],
-            "uplinks": [vars(uplink) for uplink in capacity.uplinks],
-            "assumptions": list(capacity.assumptions),
-        },
-    }
-    if judgement is not None:
-        levels = [vars(level) for level in judgement.levels]
-        elsewhere = [vars(each) for each in judgement.elsewhere]
-        data["truth"] = {**vars(judgement), "levels": levels, "elsewhere": elsewhere}
-    return data
+) -> GroupsOutput:
+    """Return what `plink group --json` prints."""
+    rates = zip(cluster.names, capacity.send_gbit_s, capacity.receive_gbit_s, strict=True)
+    return GroupsOutput(
+        cluster.groups,
+        cluster.grouping,
+        LinkCapacities(
+            [HostLink(name, _number(send), _number(receive)) for name, send, receive in rates],
+            capacity.uplinks,
+            capacity.assumptions,
+        ),
+        judgement,
+    )
 
 
 def _number(value: float) -> float | None:

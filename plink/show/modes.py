@@ -6,10 +6,12 @@ Both work on the logarithm: distances in one network span rack, row and ocean.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from plink.files.limits import Amount, Share
+from plink.files.structs import Output
 
 Vector = npt.NDArray[np.float64]
 
@@ -24,12 +26,16 @@ _MAX_VALLEY = 0.75
 _MIN_SHARE = 0.01
 
 
-@dataclass(frozen=True)
-class Mode:
-    """Mode of a distribution: its peak, and the share of values that belong to it."""
+class Mode(Output, frozen=True):
+    """Mode of a distribution of round-trip times.
 
-    rtt_us: float
-    share: float
+    Attributes:
+        rtt_us: the peak, in µs
+        share: share of the values that belong to it, 0 to 1
+    """
+
+    rtt_us: Amount
+    share: Share
 
 
 def find_modes(values_us: Vector) -> list[Mode]:

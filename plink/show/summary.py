@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
+from msgspec.structs import asdict
 
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
+from plink.files.cluster import Cluster, Unreachable
+from plink.files.groups import Uplink
+from plink.files.limits import Amount, Positive, Share, Text, Whole
 from plink.files.matrices import Matrix
 from plink.files.measurements import (
     BandwidthMeasurement,
+    Failure,
     Route,
     RouteMeasurement,
     RttMeasurement,
-    Sample,
     percentile_name,
     recorded_sample,
 )
-from plink.files.structs import encode
-from plink.model.outliers import outliers
+from plink.files.structs import Output, encode
+from plink.model.outliers import Outlier, outliers
 from plink.show.modes import Mode, find_modes
 
 _SHOWN = 5
@@ -30,68 +32,145 @@ _SHOWN = 5
 _LEAST_GAPS = 3
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Pair of hosts with the time between them."""
+class Pair(Output, frozen=True):
+    """Pair of hosts.
 
-    source: str
-    destination: str
-    rtt_us: float
+    Attributes:
+        source: a host
+        destination: another host
+        rtt_us: round-trip time of the longer direction, in µs
+    """
 
-
-@dataclass(frozen=True)
-class Loss:
-    """Number of lost probes from one host to another."""
-
-    source: str
-    destination: str
-    lost: int
-    sent: int
+    source: Text
+    destination: Text
+    rtt_us: Amount
 
 
-@dataclass(frozen=True)
-class Gap:
-    """Host with its number of missing pairs, counted once per pair at the worse host."""
+class Loss(Output, frozen=True):
+    """Directed pair that lost probes.
 
-    host: str
-    pairs: int
+    Attributes:
+        source: a host
+        destination: another host
+        lost: probes that did not return
+        sent: all probes
+    """
 
-
-@dataclass(frozen=True)
-class Asymmetry:
-    """Relative difference of a pair's directions: |ij - ji| / min(ij, ji)."""
-
-    median: float
-    worst: float
-    source: str
-    destination: str
+    source: Text
+    destination: Text
+    lost: Whole
+    sent: Whole
 
 
-@dataclass(frozen=True)
-class Summary:
+class Gap(Output, frozen=True):
+    """Host with missing pairs.
+
+    Attributes:
+        host: name of the host
+        pairs: directed pairs that it misses, each counted once at the worse of its hosts
+    """
+
+    host: Text
+    pairs: Whole
+
+
+class Asymmetry(Output, frozen=True):
+    """Relative difference of a pair's directions: |ij - ji| / min(ij, ji).
+
+    Attributes:
+        median: median over all pairs
+        worst: difference of the pair below
+        source: host of that pair from which the longer direction starts
+        destination: its other host
+    """
+
+    median: Amount
+    worst: Amount
+    source: Text
+    destination: Text
+
+
+class SampleSummary(Output, frozen=True):
+    """Part of all pairs that was to be measured.
+
+    Attributes:
+        seed: seed of the random choices
+        rounds: number of rounds that were gone through
+        in_all: number of rounds that there are
+        share: largest share of the pairs, 0 to 1, if they were chosen by earlier readings
+    """
+
+    IN_MEMORY: ClassVar = frozenset({"text"})
+    OPTIONAL: ClassVar = ("rounds", "in_all", "share")
+
+    text: str
+    seed: Whole
+    rounds: Positive | None = None
+    in_all: Positive | None = None
+    share: Share | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Summary(Output, frozen=True, kw_only=True):
     """Statistics of one percentile of the round-trip times.
 
     Pairs are ordered: N hosts have N (N - 1). `nearest` and `farthest` hold unordered ones, with
     the larger of both directions. Lists hold the worst or most extreme few. Where a sample of the
     rounds was gone through, most pairs are missing by intent, and `gaps` is empty.
+
+    Attributes:
+        tool: tool that measured the round-trip times
+        options: options that it ran with
+        started: when, ISO 8601 in UTC
+        seconds: time that the probing took, in s
+        pairs: ordered pairs
+        measured: ordered pairs that were measured
+        min_us, median_us, max_us: least, median and greatest round-trip time, in µs
+        modes: values around which readings gather
+        nearest, farthest: unordered pairs
+        asymmetry: how much directions differ
+        sent: probes
+        lost: probes that did not return
+        lossy_pairs: ordered pairs that lost any
+        losses: the worst of these
+        gaps: hosts that explain missing pairs
+        sample: which pairs were to be measured; null for all
+        failures: what could not be measured
+        notes: what to know before trusting the readings
     """
 
-    percentile: float
-    pairs: int
-    measured: int
-    min_us: float | None
-    median_us: float | None
-    max_us: float | None
+    IN_MEMORY: ClassVar = frozenset({"reading"})
+    COMPUTED: ClassVar = ("percentile",)
+
+    reading: float
+    tool: Text
+    options: Mapping[str, Any]
+    started: Text | None
+    seconds: Amount
+    pairs: Whole
+    measured: Whole
+    min_us: Amount | None
+    median_us: Amount | None
+    max_us: Amount | None
     modes: Sequence[Mode]
     nearest: Sequence[Pair]
     farthest: Sequence[Pair]
     asymmetry: Asymmetry | None
-    sent: int
-    lost: int
-    lossy_pairs: int
+    sent: Whole
+    lost: Whole
+    lossy_pairs: Whole
     losses: Sequence[Loss]
     gaps: Sequence[Gap]
-    sample: Sample | None
+    sample: SampleSummary | None
+    failures: Sequence[Failure]
+    notes: Sequence[str]
+
+    @property
+    def percentile(self) -> Annotated[str, Meta(min_length=1, pattern="^p[0-9.]+$")]:
+        """Percentile that is shown, such as `p10`."""
+        return percentile_name(self.reading)
 
 
 def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> Summary:
@@ -102,13 +181,17 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
     lost = int(rtt.losses.sum())
     sample = recorded_sample(rtt.options)
     return Summary(
-        percentile=percentile,
+        reading=percentile,
+        tool=rtt.tool,
+        options=rtt.options,
+        started=rtt.started,
+        seconds=rtt.seconds,
         pairs=len(names) * (len(names) - 1),
         measured=values.size,
         min_us=float(values.min()) if values.size else None,
         median_us=float(np.median(values)) if values.size else None,
         max_us=float(values.max()) if values.size else None,
-        modes=find_modes(values),
+        modes=[Mode(round(mode.rtt_us, 3), round(mode.share, 6)) for mode in find_modes(values)],
         nearest=nearest,
         farthest=farthest,
         asymmetry=_asymmetry(names, matrix),
@@ -117,8 +200,84 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
         lossy_pairs=int(np.count_nonzero(rtt.losses)),
         losses=_losses(names, rtt),
         gaps=[] if sample else _gaps(names, matrix),
-        sample=sample,
+        sample=None if sample is None else SampleSummary(str(sample), **asdict(sample)),
+        failures=rtt.failures,
+        notes=rtt.notes,
     )
+
+
+class BandwidthSummary(Output, frozen=True):
+    """Bandwidths.
+
+    Attributes:
+        tool: tool that measured them
+        options: options that it ran with
+        measured: ordered pairs that were measured
+        min_gbit_s, median_gbit_s, max_gbit_s: least, median and greatest, in Gbit/s
+    """
+
+    tool: Text
+    options: Mapping[str, Any]
+    measured: Whole
+    min_gbit_s: Amount | None = None
+    median_gbit_s: Amount | None = None
+    max_gbit_s: Amount | None = None
+
+
+class ShownUplink(Uplink, frozen=True, forbid_unknown_fields=True):
+    """Uplink of a group.
+
+    Attributes:
+        oversubscription: what its hosts can do alone, over what the uplink carries
+    """
+
+    oversubscription: Annotated[float, Meta(ge=1)] | None = None
+
+
+class RouteSummary(Output, frozen=True):
+    """Statistics of the routes between hosts.
+
+    Attributes:
+        tool: tool that traced them
+        options: options that it ran with
+        measured: directed pairs whose hops are known
+        min_hops, median_hops, max_hops: least, median and greatest number of hops
+        distinct: different sequences of routers
+        with_silent: number of those with a router that does not show itself
+        with_repeated: number of those that pass a router more than once
+    """
+
+    tool: Text
+    options: Mapping[str, Any]
+    measured: Whole
+    min_hops: Whole | None
+    median_hops: Amount | None
+    max_hops: Whole | None
+    distinct: Whole
+    with_silent: Whole
+    with_repeated: Whole
+
+
+class ShownCluster(Output, frozen=True, tag_field="of", tag="plink.cluster"):
+    """Statistics of a cluster.
+
+    Attributes:
+        hosts: names of the hosts
+        unreachable: hosts that were not reached
+        outliers: hosts that stand out
+        bandwidth: bandwidths
+        uplinks: uplink of each group that was measured
+        routes: the paths between hosts
+    """
+
+    OPTIONAL: ClassVar = ("bandwidth", "uplinks", "routes")
+
+    hosts: Sequence[str]
+    unreachable: Sequence[Unreachable]
+    outliers: Sequence[Outlier]
+    bandwidth: BandwidthSummary | None
+    uplinks: Sequence[ShownUplink] | None
+    routes: RouteSummary | None
 
 
 def cluster_to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
@@ -128,67 +287,27 @@ def cluster_to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]
         cluster: hosts and what was measured.
         summary: statistics of its round-trip times; None where it holds none.
     """
-    return {
-        "of": "plink.cluster",
-        "hosts": cluster.names,
-        "unreachable": [encode(item) for item in cluster.unreachable],
-        **_rtt_to_json(cluster.rtt, summary),
-        "outliers": encode(outliers(cluster)),
-        **_bandwidth_to_json(cluster.bandwidth),
-        **_uplinks_to_json(cluster.uplinks),
-        **_routes_to_json(cluster.routes),
-    }
+    uplinks = None if cluster.uplinks is None else cluster.uplinks.uplinks
+    shown = ShownCluster(
+        cluster.names,
+        cluster.unreachable,
+        outliers(cluster),
+        None if cluster.bandwidth is None else _summarise_bandwidth(cluster.bandwidth),
+        None if uplinks is None else [_describe_uplink(uplink) for uplink in uplinks],
+        None if cluster.routes is None else summarise_routes(cluster.routes),
+    )
+    data: dict[str, Any] = encode(shown)
+    return data if summary is None else data | encode(summary)
 
 
-def _rtt_to_json(rtt: RttMeasurement | None, summary: Summary | None) -> dict[str, Any]:
-    if rtt is None or summary is None:
-        return {}
-    statistics = asdict(summary)
-    statistics["modes"] = [
-        {"rtt_us": round(mode.rtt_us, 3), "share": round(mode.share, 6)} for mode in summary.modes
-    ]
-    if summary.asymmetry is not None:
-        asymmetry = statistics["asymmetry"]
-        asymmetry["median"] = round(summary.asymmetry.median, 6)
-        asymmetry["worst"] = round(summary.asymmetry.worst, 6)
-    statistics["percentile"] = percentile_name(summary.percentile)
-    statistics["sample"] = encode(summary.sample)
-    return {
-        "tool": rtt.tool,
-        "options": dict(rtt.options),
-        "started": rtt.started,
-        "seconds": rtt.seconds,
-        **statistics,
-        "failures": encode(rtt.failures),
-        "notes": list(rtt.notes),
-    }
-
-
-def _bandwidth_to_json(bandwidth: BandwidthMeasurement | None) -> dict[str, Any]:
-    if bandwidth is None:
-        return {}
+def _summarise_bandwidth(bandwidth: BandwidthMeasurement) -> BandwidthSummary:
     values = bandwidth.gbit_s[np.isfinite(bandwidth.gbit_s)]
-    extremes = np.quantile(values, [0.0, 0.5, 1.0]).tolist() if values.size else [None] * 3
-    record = {"tool": bandwidth.tool, "options": dict(bandwidth.options), "measured": values.size}
-    names = ("min_gbit_s", "median_gbit_s", "max_gbit_s")
-    return {"bandwidth": {**record, **dict(zip(names, extremes, strict=True))}}
+    extremes = np.quantile(values, [0.0, 0.5, 1.0]).tolist() if values.size else ()
+    return BandwidthSummary(bandwidth.tool, bandwidth.options, values.size, *extremes)
 
 
-def _uplinks_to_json(uplinks: UplinkMeasurement | None) -> dict[str, Any]:
-    if uplinks is None:
-        return {}
-    found = []
-    for uplink in uplinks.uplinks:
-        ratio = oversubscription(uplink)
-        found.append(encode(uplink) | ({} if ratio is None else {"oversubscription": ratio}))
-    return {"uplinks": found}
-
-
-def _routes_to_json(routes: RouteMeasurement | None) -> dict[str, Any]:
-    if routes is None:
-        return {}
-    record = {"tool": routes.tool, "options": dict(routes.options)}
-    return {"routes": {**record, **asdict(summarise_routes(routes))}}
+def _describe_uplink(uplink: Uplink) -> ShownUplink:
+    return ShownUplink(**asdict(uplink), oversubscription=oversubscription(uplink))
 
 
 def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pair]]:
@@ -238,7 +357,8 @@ def _asymmetry(names: Sequence[str], matrix: Matrix) -> Asymmetry | None:
     worst = int(usable[int(np.argmax(relative))])
     ends = [names[host] for host in _ends(worst, len(names))]
     slow_first = ends if there[worst] >= back[worst] else ends[::-1]
-    return Asymmetry(float(np.median(relative)), float(relative.max()), *slow_first)
+    median, largest = (round(float(share), 6) for share in (np.median(relative), relative.max()))
+    return Asymmetry(median, largest, *slow_first)
 
 
 def _losses(names: Sequence[str], rtt: RttMeasurement) -> list[Loss]:
@@ -283,32 +403,13 @@ def oversubscription(uplink: Uplink) -> float | None:
     return max(1.0, uplink.hosts_gbit_s / min(carried))
 
 
-@dataclass(frozen=True)
-class RouteSummary:
-    """Statistics of the routes between hosts.
-
-    Args:
-        measured: number of ordered pairs whose hops are known.
-        min_hops, median_hops, max_hops: numbers of hops of these pairs; None without any.
-        distinct: number of different sequences of routers.
-        with_silent: number of sequences with a router that does not show itself.
-        with_repeated: number of sequences that pass a router more than once.
-    """
-
-    measured: int
-    min_hops: int | None
-    median_hops: float | None
-    max_hops: int | None
-    distinct: int
-    with_silent: int
-    with_repeated: int
-
-
 def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
     """Return statistics of the routes; pairs that were traced again count by the latest."""
     hops = routes.hops[np.isfinite(routes.hops)]
     used = [routes.routes[index] for index in np.unique(routes.route_of[routes.route_of >= 0])]
     return RouteSummary(
+        tool=routes.tool,
+        options=routes.options,
         measured=hops.size,
         min_hops=int(hops.min()) if hops.size else None,
         median_hops=float(np.median(hops)) if hops.size else None,

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
+from plink.files.limits import Amount, Positive, Text, Whole
+from plink.files.structs import Output
 from plink.show.tables import UNKNOWN, Column, Fact
 from plink.training.control.ranks import Ranks
 from plink.training.timeline.lines import FORMAT
 from plink.training.timeline.merging import Pending, Timeline
-from plink.training.timeline.summary import NameSummary, RankSummary, Summary
+from plink.training.timeline.summary import Buffers, NameSummary, RankSummary, Summary
 
 _SHOWN_PENDING = 4
 
@@ -93,46 +96,169 @@ def pending_text(timeline: Timeline, pending: Pending) -> str:
     )
 
 
-def timeline_to_json(timeline: Timeline, summary: Summary) -> dict[str, Any]:
+class ShownRank(Output, frozen=True):
+    """A rank.
+
+    Attributes:
+        rank: number of the rank
+        last: number of collectives that it was the last to announce
+        held_up_us: time for which all others waited for it alone, in µs
+        median_us, most_us: median and longest of these times, in µs
+        waited_us: time with something announced and nothing being reduced, in µs
+        reduced_us: time with something being reduced, in µs
+        span_us: time from its first event to its last, in µs
+    """
+
+    rank: Whole
+    last: Whole
+    held_up_us: Amount
+    median_us: Amount | None
+    most_us: Amount
+    waited_us: Amount
+    reduced_us: Amount
+    span_us: Amount
+
+
+class LastRank(Output, frozen=True):
+    """The rank that was last most often.
+
+    Attributes:
+        rank: number of the rank
+        times: how often it was last
+    """
+
+    rank: Whole
+    times: Positive
+
+
+class ShownCollective(Output, frozen=True):
+    """All collectives of one name.
+
+    Attributes:
+        name: name of the collectives
+        times: how often it was agreed on
+        size_bytes: size of its tensors, in bytes
+        waited_us: time from the first announcement to the last, the median, in µs
+        held_up_us: time for which all but the last rank waited for that one, in µs
+        mostly_last: rank that was last most often
+    """
+
+    name: Text
+    times: Positive
+    size_bytes: Amount
+    waited_us: Amount | None
+    held_up_us: Amount
+    mostly_last: LastRank | None
+
+
+class PendingCollective(Output, frozen=True):
+    """A collective that was never agreed on.
+
+    Attributes:
+        name: name of the collective
+        announced_by: ranks that announced it
+        at_us: when the last of these did, from the beginning on, in µs
+        failed: whether a rank was told that it had failed
+    """
+
+    name: Text
+    announced_by: Sequence[Whole]
+    at_us: Amount
+    failed: bool
+
+
+class AgreementTime(Output, frozen=True):
+    """Time from the last announcement until a rank knew of it.
+
+    Attributes:
+        p50, p99: percentiles, in µs
+    """
+
+    p50: float | None
+    p99: float | None
+
+
+class ShownBuffers(Output, frozen=True):
+    """How collectives shared buffers.
+
+    Attributes:
+        count: number of buffers
+        collectives: collectives in all of them
+        median_collectives, most_collectives: collectives in a buffer
+        median_bytes, most_bytes: bytes of a buffer
+    """
+
+    count: Whole
+    collectives: Whole
+    median_collectives: Amount | None
+    most_collectives: Whole
+    median_bytes: Amount | None
+    most_bytes: Amount
+
+
+class ShownTimeline(Output, frozen=True, kw_only=True, tag_field="of", tag=FORMAT):
+    """Who kept whom waiting.
+
+    Attributes:
+        ranks_of_group: number of ranks of the group
+        clock_error_us: largest error of each rank's times beside the first's, in µs; null if
+            unknown
+        clocks_drifted_us: time by which clocks contradict themselves, in µs
+        collectives: collectives that were agreed on
+        missed_events: events that came faster than they were written
+        agreeing_us: time from the last announcement until a rank knew of it, in µs
+        buffers: how collectives shared buffers
+        ranks: ranks, those that others waited for longest first
+        names: collectives by name, in the same order
+        pending: collectives that were never agreed on, the earliest first
+    """
+
+    ranks_of_group: Positive
+    clock_error_us: Sequence[Amount | None]
+    clocks_drifted_us: Amount
+    collectives: Whole
+    missed_events: Whole
+    agreeing_us: AgreementTime
+    buffers: ShownBuffers
+    ranks: Sequence[ShownRank]
+    names: Sequence[ShownCollective]
+    pending: Sequence[PendingCollective]
+
+
+def describe_timeline(timeline: Timeline, summary: Summary) -> ShownTimeline:
     """Return the timeline as `plink timeline --json` and `plink show --json` print it."""
-    return {
-        "of": FORMAT,
-        "ranks_of_group": timeline.of_ranks,
-        "clock_error_us": [_number(error) for error in timeline.clocks.error_us.tolist()],
-        "clocks_drifted_us": _number(timeline.clocks.drifted_us),
-        "collectives": len(timeline.names),
-        "missed_events": timeline.missed,
-        "agreeing_us": {
-            "p50": _number(summary.agreeing_us),
-            "p99": _number(summary.agreeing_p99_us),
-        },
-        "buffers": {name: _number(value) for name, value in asdict(summary.buffers).items()},
-        "ranks": [
-            {name: _number(value) for name, value in asdict(rank).items()} for rank in summary.ranks
-        ],
-        "names": [
-            {
-                "name": name.name,
-                "times": name.times,
-                "size_bytes": name.size_bytes,
-                "waited_us": _number(name.waited_us),
-                "held_up_us": _number(name.held_up_us),
-                "mostly_last": None
-                if name.last is None
-                else {"rank": name.last[0], "times": name.last[1]},
-            }
+    return ShownTimeline(
+        ranks_of_group=timeline.of_ranks,
+        clock_error_us=[_number(error) for error in timeline.clocks.error_us.tolist()],
+        clocks_drifted_us=round(timeline.clocks.drifted_us, 1),
+        collectives=len(timeline.names),
+        missed_events=timeline.missed,
+        agreeing_us=AgreementTime(_number(summary.agreeing_us), _number(summary.agreeing_p99_us)),
+        buffers=ShownBuffers(**_numbers(summary.buffers)),
+        ranks=[ShownRank(**_numbers(rank)) for rank in summary.ranks],
+        names=[
+            ShownCollective(
+                name.name,
+                name.times,
+                name.size_bytes,
+                _number(name.waited_us),
+                round(name.held_up_us, 1),
+                None if name.last is None else LastRank(*name.last),
+            )
             for name in summary.names
         ],
-        "pending": [
-            {
-                "name": pending.name,
-                "announced_by": list(pending.announced_by),
-                "at_us": _number(pending.since_us),
-                "failed": pending.has_failed,
-            }
-            for pending in timeline.pending
+        pending=[
+            PendingCollective(
+                each.name, each.announced_by, round(each.since_us, 1), each.has_failed
+            )
+            for each in timeline.pending
         ],
-    }
+    )
+
+
+def _numbers(summary: RankSummary | Buffers) -> dict[str, Any]:
+    """Return the members of a summary, rounded, with None for what is not known."""
+    return {name: _number(value) for name, value in asdict(summary).items()}
 
 
 def _ranks_text(timeline: Timeline) -> str:

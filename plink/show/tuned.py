@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timezone
-from typing import Any
+from typing import Annotated
 
 from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.base.text import bytes_text, format_count, rtt_text, share_text
+from plink.files.limits import Amount, Positive, Text, Whole, one_of
+from plink.files.structs import Output
 from plink.show.tables import Column, Fact
 
 # Clocks of simulated runs begin at 0.
@@ -73,35 +76,82 @@ def option_facts(run: History) -> list[Fact]:
     return [("options", [", ".join(changed)])] if changed else []
 
 
-def tuned_to_json(run: History) -> dict[str, Any]:
-    """Return the run for `plink show --json`: summary, and decisions other than to wait."""
-    return {
-        "of": "plink.autotune",
-        "hosts": list(run.hosts),
-        "ranks": len(run.plan.ranks),
-        "size_bytes": run.plan.size_bytes,
-        "windows": run.windows,
-        "seconds": run.seconds,
-        "first_iteration_s": float(run.iteration_s[0]) if run.windows else None,
-        "last_iteration_s": float(run.iteration_s[-1]) if run.windows else None,
-        "plan": int(run.changes[-1].plan) if run.changes else _last_plan(run),
-        "new_plans": len(run.new_plans),
-        "balance": run.balance(run.windows - 1) if run.windows else None,
-        "decisions": [_to_json(run, change) for change in run.changes],
-    }
+class TunedDecision(Output, frozen=True):
+    """A decision other than to wait.
+
+    Attributes:
+        at_s: when, in s since 1970
+        action: what was done
+        reason: why, in words
+        plan: number of the plan in force from then on
+        is_new_plan: whether it is another than before
+        before_s, after_s: median iteration of the windows before and after it, in s
+    """
+
+    at_s: float
+    action: Annotated[str, one_of(*(action.value for action in Action), "begun anew")]
+    reason: Text
+    plan: Whole
+    is_new_plan: bool
+    before_s: Amount | None
+    after_s: Amount | None
 
 
-def _to_json(run: History, change: Change) -> dict[str, Any]:
-    before_s, after_s = run.around(change)
-    return {
-        "at_s": float(run.at_s[change.window]),
-        "action": change.what,
-        "reason": change.reason,
-        "plan": change.plan,
-        "is_new_plan": change.is_new_plan,
-        "before_s": before_s,
-        "after_s": after_s,
-    }
+class TunedRun(Output, frozen=True, kw_only=True, tag_field="of", tag="plink.autotune"):
+    """A tuned run.
+
+    Attributes:
+        hosts: names of the hosts
+        ranks: number of ranks
+        size_bytes: bytes that are reduced in an iteration
+        windows: number of windows
+        seconds: time from the first window's end to the last's, in s
+        first_iteration_s: an iteration at first, in s
+        last_iteration_s: an iteration at the end, in s
+        plan: number of the last plan
+        new_plans: number of new plans
+        balance: most over least bytes of a host at the end
+        decisions: decisions other than to wait
+    """
+
+    hosts: Sequence[str]
+    ranks: Positive
+    size_bytes: Positive
+    windows: Whole
+    seconds: Amount
+    first_iteration_s: Amount | None
+    last_iteration_s: Amount | None
+    plan: Whole
+    new_plans: Whole
+    balance: Amount | None
+    decisions: Sequence[TunedDecision]
+
+
+def describe_tuned(run: History) -> TunedRun:
+    """Return the run as `plink show --json` prints it."""
+    return TunedRun(
+        hosts=run.hosts,
+        ranks=len(run.plan.ranks),
+        size_bytes=run.plan.size_bytes,
+        windows=run.windows,
+        seconds=run.seconds,
+        first_iteration_s=float(run.iteration_s[0]) if run.windows else None,
+        last_iteration_s=float(run.iteration_s[-1]) if run.windows else None,
+        plan=int(run.changes[-1].plan) if run.changes else _last_plan(run),
+        new_plans=len(run.new_plans),
+        balance=run.balance(run.windows - 1) if run.windows else None,
+        decisions=[
+            TunedDecision(
+                float(run.at_s[change.window]),
+                change.what,
+                change.reason,
+                change.plan,
+                change.is_new_plan,
+                *run.around(change),
+            )
+            for change in run.changes
+        ],
+    )
 
 
 def _last_plan(run: History) -> int:

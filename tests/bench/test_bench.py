@@ -15,7 +15,7 @@ from plink.bench.bench import BenchOutcome, bench
 from plink.bench.cases import outlook
 from plink.bench.clients.client import Launch, Measured, Workload
 from plink.bench.clients.mpi import MpiTools
-from plink.bench.order_report import to_json
+from plink.bench.order_report import describe_orders
 from plink.bench.orders import NamedOrder
 from plink.bench.plans import EnginePlan
 from plink.bench.request import BenchRequest, Case
@@ -23,6 +23,7 @@ from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord
 from plink.files.hosts import Host
 from plink.files.measurements import RttMeasurement
+from plink.files.structs import encode
 from plink.model.network import build_network
 from plink.plans.forest import make_forest
 from plink.probes.errors import HostError, HostListError
@@ -250,7 +251,7 @@ def test_what_is_predicted_from_guesses_is_said(
     progress = RecordedProgress()
     done = run(monkeypatch, request_of(rtt_us), StandIn(well, well), progress)
     assert done.orders is not None
-    data = to_json(done.result, done.orders)
+    data = encode(describe_orders(done.result, done.orders))
     assert [row["predicted_us"] for row in data["rows"]] == [predicted_us] * 2
     assert (data["filled_pairs"], data["unmeasured_hosts"]) == (filled, unmeasured)
     assert len(progress.said) == (said is not None)

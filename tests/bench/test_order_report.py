@@ -13,9 +13,10 @@ from bench.results import ORDERS, order_bench
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.bench.bench import BenchOutcome
-from plink.bench.order_report import OrderFigures, OrderReport, to_json
+from plink.bench.order_report import OrderFigures, OrderReport, describe_orders
 from plink.bench.plot import plot
 from plink.bench.table import render
+from plink.files.structs import encode
 
 
 def report(found: BenchOutcome) -> OrderReport:
@@ -24,7 +25,7 @@ def report(found: BenchOutcome) -> OrderReport:
 
 
 def as_json(found: BenchOutcome) -> dict[str, Any]:
-    return to_json(found.result, report(found))
+    return encode(describe_orders(found.result, report(found)))
 
 
 def printed(found: BenchOutcome) -> str:

@@ -18,6 +18,7 @@ from plink.cli import run_
 from plink.cli.run_ import _variables
 from plink.deploy.run import EndedRank, rank_command, rank_environments, rank_settings
 from plink.files.hosts import Host
+from plink.files.structs import encode
 
 SHELLS = [shell for shell in (["dash"], ["bash"], ["busybox", "sh"]) if shutil.which(shell[0])]
 
@@ -174,6 +175,6 @@ def test_environments() -> None:
 def test_lines_and_the_end_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     run_._show_json(3, 'loss "0.41"\x1b[2J')
     assert json.loads(capsys.readouterr().out) == {"rank": 3, "line": 'loss "0.41"\x1b[2J'}
-    assert run_._outcome_to_json(None) == {"status": 0}
+    assert encode(run_._outcome(None)) == {"status": 0}
     failed = EndedRank(1, "n02", 7, None)
-    assert run_._outcome_to_json(failed) == {"status": 7, "rank": 1, "host": "n02", "reason": None}
+    assert encode(run_._outcome(failed)) == {"status": 7, "rank": 1, "host": "n02", "reason": None}

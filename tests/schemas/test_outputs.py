@@ -22,6 +22,7 @@ from plink.cli import probe_report, run_
 from plink.cli import schemas as catalogue
 from plink.deploy.run import EndedRank
 from plink.files import comparison as comparison_file
+from plink.files.structs import encode
 from support.plink_command import plink_here
 from support.schemas import check, fault
 
@@ -122,7 +123,7 @@ def test_benches() -> None:
     hold("bench", json.loads(json.dumps(comparison_file.encode_comparison(found))))
     outcome = order_bench([[1.0, 1.0, 1.0], [0.5, 0.5, 0.5], [2.0, 2.0, 2.0]])
     assert outcome.orders is not None
-    printed = order_report.to_json(outcome.result, outcome.orders)
+    printed = encode(order_report.describe_orders(outcome.result, outcome.orders))
     hold("bench", json.loads(json.dumps({**printed, "made_from": "sha256:0"})))
 
 
@@ -135,7 +136,7 @@ def test_a_picture_of_a_job() -> None:
 
 @pytest.mark.parametrize("failed", [None, EndedRank(3, "a", 7), EndedRank(0, "b", None, "gone")])
 def test_the_end_of_a_job(failed: EndedRank | None) -> None:
-    check("run-output", run_._outcome_to_json(failed))
+    check("run-output", encode(run_._outcome(failed)))
     assert fault("run-output", {"rank": 1, "line": ""}) is None
     assert fault("run-output", {"rank": 1}) is not None
 

@@ -47,8 +47,8 @@ def test_figures_are_those_of_plain_loops(missing: float) -> None:
         if (i, j) in known and (j, i) in known
     }
     assert summary.asymmetry is not None
-    assert summary.asymmetry.median == pytest.approx(np.median(list(relative.values())))
-    assert summary.asymmetry.worst == pytest.approx(max(relative.values()))
+    assert summary.asymmetry.median == pytest.approx(np.median(list(relative.values())), abs=1e-6)
+    assert summary.asymmetry.worst == pytest.approx(max(relative.values()), abs=1e-6)
     slow = names.index(summary.asymmetry.source), names.index(summary.asymmetry.destination)
     assert matrix[slow] > matrix[slow[::-1]]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from plink.autotune.log import records
 from plink.autotune.log.records import Entry, Start
 from plink.autotune.protocol.identity import Identity, identity
-from plink.autotune.tuner.interface import Decision, TunerOptions
+from plink.autotune.tuner.interface import Action, Decision, TunerOptions
 from plink.autotune.tuner.masters import forest_of
 from plink.autotune.tuner.names import Names
 from plink.autotune.tuner.snapshot import restore
@@ -17,7 +17,9 @@ from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import WrongUseError
 from plink.base.text import bytes_text, format_count
 from plink.files import document
+from plink.files.limits import Amount, Text, Whole
 from plink.files.plan import Plan
+from plink.files.structs import Output
 from plink.plans.forest import Forest
 
 # A job whose iterations reduce so much more or less is another one.
@@ -25,6 +27,36 @@ _OTHER_SIZE = 1.2
 
 # Every run begins with plan 0: after so long it is assumed to be another run than the log's.
 _SAME_RUN_S = 600.0
+
+
+class ReplayedDecision(Output, frozen=True, kw_only=True):
+    """A decision made again.
+
+    Attributes:
+        now_s: the daemon's clock, in s since 1970
+        iteration_s: median iteration of the window, in s
+        action: what was done
+        reason: why, in words
+        plan: number of the plan in force from then on
+        is_new_plan: whether it is another than before
+        hosts: indices of the hosts to probe again
+        host_names: names of these hosts
+        of_groups: share of the buffer with masters in each group
+        of_hosts: each host's share of its group's
+        is_as_logged: whether the log has the same decision
+    """
+
+    now_s: float
+    iteration_s: Amount
+    action: Action
+    reason: Text
+    plan: Whole
+    is_new_plan: bool
+    hosts: Sequence[Whole]
+    host_names: Sequence[str]
+    of_groups: Sequence[Amount]
+    of_hosts: Sequence[Amount]
+    is_as_logged: bool
 
 
 @dataclass(frozen=True)

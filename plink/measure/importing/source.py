@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +21,7 @@ from plink.files.binary_form import Content
 from plink.files.cluster import Cluster, is_cluster, parse_cluster
 from plink.files.hosts import Host
 from plink.files.measurements import Measurement, RttMeasurement
-from plink.files.structs import encode
+from plink.files.outputs import ImportedQuantity, ImportOutput
 from plink.files.units import TIMES, RateUnit, TimeUnit, find_rate_unit, time_unit_named
 from plink.measure.importing import mpigraph, nccl_tests, osu, perftest
 from plink.measure.importing.described import import_network, is_described
@@ -399,22 +398,22 @@ def _text(content: bytes, source: str) -> str | None:
         return None  # the reader of matrices says so
 
 
-def describe_import(cluster: Cluster) -> dict[str, Any]:
-    """Return the import as a JSON object: its hosts, and the share of pairs with a reading."""
-    description: dict[str, Any] = {"hosts": cluster.names}
-    if cluster.rtt is not None:
-        description["rtt"] = _about(cluster.rtt, cluster.rtt.readings_us)
-    if cluster.bandwidth is not None:
-        description["bandwidth"] = _about(cluster.bandwidth, cluster.bandwidth.gbit_s)
-    return description
+def describe_import(cluster: Cluster, output: str) -> ImportOutput:
+    """Return the import into the file `output`: hosts, and numbers of pairs with a reading."""
+    rtt, bandwidth = cluster.rtt, cluster.bandwidth
+    return ImportOutput(
+        output,
+        cluster.names,
+        None if rtt is None else _describe_quantity(rtt, rtt.readings_us),
+        None if bandwidth is None else _describe_quantity(bandwidth, bandwidth.gbit_s),
+    )
 
 
-def _about(measurement: Measurement, values: Matrix) -> dict[str, Any]:
-    size = len(values)
-    return {
-        "tool": measurement.tool,
-        "pairs": size * (size - 1),
-        "measured": int(np.isfinite(values).sum()),
-        "notes": list(measurement.notes),
-        "failures": encode(measurement.failures),
-    }
+def _describe_quantity(measurement: Measurement, values: Matrix) -> ImportedQuantity:
+    return ImportedQuantity(
+        measurement.tool,
+        len(values) * (len(values) - 1),
+        int(np.isfinite(values).sum()),
+        measurement.notes,
+        measurement.failures,
+    )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
+from plink.files.limits import Positive, Share, Text, Whole
+from plink.files.structs import Output
 from plink.model.denoising import readings_between
 from plink.optimize.groups.finding import FoundGroups
 from plink.solvers.groups.agreement import (
@@ -20,61 +23,60 @@ from plink.solvers.groups.agreement import (
 
 SEPARATOR = "/"
 
+Agreement = Annotated[float, Meta(ge=-1, le=1)]
 
-@dataclass(frozen=True)
-class TruthLevel:
+
+class TruthLevel(Output, frozen=True):
     """Level of the true hierarchy, with the found grouping that agrees best.
 
-    Args:
-        name: the prefix length, as `1 of 2`.
-        groups: how many true ones there are.
-        of_groups: adjusted mutual information of the cluster file's groups with it.
-        of_levels: that of the best level that the distances show; None where they show none.
-        rand: adjusted Rand index of the cluster file's groups with it.
+    Attributes:
+        name: the prefix length, as `1 of 2`
+        groups: number of true groups
+        of_groups: adjusted mutual information of the cluster file's groups with it
+        of_levels: that of the best level that the distances show; null if they show none
+        rand: adjusted Rand index of the cluster file's groups with it
     """
 
-    name: str
-    groups: int
-    of_groups: float
-    of_levels: float | None
-    rand: float
+    name: Text
+    groups: Positive
+    of_groups: Agreement
+    of_levels: Agreement | None
+    rand: Agreement
 
 
-@dataclass(frozen=True)
-class Elsewhere:
+class Elsewhere(Output, frozen=True):
     """Host that was grouped with hosts of another true group.
 
-    Args:
-        host: its name.
-        stands: the true group that it is in.
-        found_with: the true group whose hosts it was found with; None where those are of none.
+    Attributes:
+        host: name of the host
+        stands: true group that it is in
+        found_with: true group whose hosts it was found with; null if those are in none
     """
 
-    host: str
-    stands: str
-    found_with: str | None
+    host: Text
+    stands: Text
+    found_with: Text | None
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Output, frozen=True):
     """Agreement of found groups and distances with the truth.
 
-    Args:
-        hosts: how many the truth has a place for.
-        triplets: comparable ones (Luo 2020, §6.2.5).
-        raw: PAIA of the readings; None without triplets.
-        embedded: PAIA of the embedding; None without one.
-        levels: of the truth, the widest first; those in which all hosts are together say nothing.
-        compared: the level with which the groups agree most; None where there is none.
-        elsewhere: hosts that are in another group there than the cluster file's.
+    Attributes:
+        hosts: number of hosts that the truth has a place for
+        triplets: number of comparable triplets (Luo 2020, §6.2.5)
+        raw: share of triplets that the readings have in the true order (PAIA)
+        embedded: share of triplets that the embedding has in the true order (PAIA)
+        levels: levels of the truth, the widest first, without those that keep all hosts together
+        compared: level with which the groups agree most
+        elsewhere: hosts that are in another group there than the cluster file's
     """
 
-    hosts: int
-    triplets: int
-    raw: float | None
-    embedded: float | None
+    hosts: Whole
+    triplets: Whole
+    raw: Share | None
+    embedded: Share | None
     levels: Sequence[TruthLevel]
-    compared: str | None = None
+    compared: Text | None = None
     elsewhere: Sequence[Elsewhere] = ()
 
 

@@ -1,42 +1,96 @@
-"""Content of a report as JSON values, without figures."""
+"""Content of a report without figures, as `plink report --json` prints it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from plink.files.limits import Positive, Text
+from plink.files.structs import Output
 from plink.show.page.parts import Bars, Names, NextSteps, Paragraph, Section, Table, unfold_parts
 
 
-def outline(sections: Sequence[Section]) -> dict[str, Any]:
-    """Return the texts and tables of each section, and the next steps."""
-    return {
-        "sections": [
-            {
-                "anchor": section.anchor,
-                "title": section.title,
-                "texts": [p.text for p in unfold_parts(section.parts) if isinstance(p, Paragraph)],
-                "tables": [
-                    _table(part)
-                    for part in unfold_parts(section.parts)
-                    if isinstance(part, (Table, Bars))
-                ],
-            }
-            for section in sections
-        ],
-        "next": [
-            {"why": why, "command": command}
-            for section in sections
-            for part in section.parts
-            if isinstance(part, NextSteps)
-            for why, command in part.steps
-        ],
-    }
+class TableOutline(Output, frozen=True):
+    """A table.
+
+    Attributes:
+        caption: text above the table
+        header: headings of the columns
+        rows: rows, each a list of cells: a text, names, or null
+    """
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str | Sequence[str] | None]]
 
 
-def _table(part: Table | Bars) -> dict[str, Any]:
+class SectionOutline(Output, frozen=True):
+    """A section.
+
+    Attributes:
+        anchor: anchor of its heading, for links
+        title: heading
+        texts: paragraphs
+        tables: tables
+    """
+
+    anchor: Text
+    title: Text
+    texts: Sequence[str]
+    tables: Sequence[TableOutline]
+
+
+class NextStep(Output, frozen=True):
+    """What to do next.
+
+    Attributes:
+        why: reason, in words
+        command: command to type; null if there is none
+    """
+
+    why: Text
+    command: Text | None
+
+
+class ReportOutline(Output, frozen=True):
+    """What a page shows.
+
+    Attributes:
+        output: page that was written
+        bytes: size of the page, in bytes
+        title: title of the page
+        sections: sections of the page
+        next: next steps
+    """
+
+    output: Text
+    bytes: Positive
+    title: Text
+    sections: Sequence[SectionOutline]
+    next: Sequence[NextStep]
+
+
+def outline(output: str, size_bytes: int, title: str, sections: Sequence[Section]) -> ReportOutline:
+    """Return the texts and tables of each section of the page `output`, and the next steps."""
+    outlines = []
+    for section in sections:
+        parts = list(unfold_parts(section.parts))
+        texts = [part.text for part in parts if isinstance(part, Paragraph)]
+        tables = [_table(part) for part in parts if isinstance(part, (Table, Bars))]
+        outlines.append(SectionOutline(section.anchor, section.title, texts, tables))
+    steps = [
+        NextStep(why, command)
+        for section in sections
+        for part in section.parts
+        if isinstance(part, NextSteps)
+        for why, command in part.steps
+    ]
+    return ReportOutline(output, size_bytes, title, outlines, steps)
+
+
+def _table(part: Table | Bars) -> TableOutline:
+    rows: list[Sequence[str | Sequence[str] | None]]
     if isinstance(part, Bars):
-        rows: list[list[Any]] = [
+        rows = [
             [name, *(None if bar is None else bar.text for bar in bars)] for name, bars in part.rows
         ]
     else:
@@ -44,4 +98,4 @@ def _table(part: Table | Bars) -> dict[str, Any]:
             [list(cell.names) if isinstance(cell, Names) else cell for cell in row]
             for row in part.rows
         ]
-    return {"caption": part.caption, "header": list(part.header), "rows": rows}
+    return TableOutline(part.caption, part.header, rows)

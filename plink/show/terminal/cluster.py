@@ -12,7 +12,6 @@ from plink.base.replacing import replace
 from plink.base.text import format_count, printable, rtt_text
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
-from plink.files.measurements import percentile_name
 from plink.model.distance import distances
 from plink.model.network import capacity
 from plink.model.outliers import outliers, sentences
@@ -66,11 +65,11 @@ def print_cluster(
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
     else:
-        by = f"{percentile_name(summary.percentile)} {how_measured(rtt)}"
+        by = f"{summary.percentile} {how_measured(rtt)}"
         print_line(console, by, "dim")
         console.print()
         if summary.measured:
-            shown = replace(rtt, reading=summary.percentile)
+            shown = replace(rtt, reading=summary.reading)
             measured = replace(cluster, rtt=shown)
             _print_picture(paper, measured, shown.readings_us, rtt_facts(summary))
         else:
