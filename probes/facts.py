@@ -141,7 +141,7 @@ def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:
 def parse_hostname(text: str) -> list[InterfaceAddress]:
     """Return the addresses in the output of `hostname -I`, without interface names."""
     parsed = (_parse_address("", word) for word in text.split()[:_MAX_ADDRESSES])
-    return [found for found in parsed if found is not None]
+    return [address for address in parsed if address is not None]
 
 
 def _parse_address(interface: str, text: str) -> InterfaceAddress | None:

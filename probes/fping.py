@@ -129,10 +129,10 @@ def parse_report(output: str, address: str, count: int) -> list[float | None] | 
         target, separator, samples = line.partition(" : ")
         if separator and target.strip() == address:
             try:
-                found = [_parse_sample(word) for word in samples.split()]
+                samples_us = [_parse_sample(word) for word in samples.split()]
             except ValueError:
                 return None
-            return found if len(found) == count else None
+            return samples_us if len(samples_us) == count else None
     return None
 
 

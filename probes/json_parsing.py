@@ -104,10 +104,10 @@ def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
 def _next(text: str, at: int, end: str) -> tuple[int, bool]:
     """Return the position of the next item, or of the container's end with True."""
     at = _past_space(text, at)
-    found = text[at : at + 1]
-    if found == end:
+    character = text[at : at + 1]
+    if character == end:
         return at + 1, True
-    if found != ",":
+    if character != ",":
         raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
     return _past_space(text, at + 1), False
 
@@ -124,8 +124,8 @@ def _native(text: str, at: int) -> tuple[Any, int]:
 
 
 def _past_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+    match = _SPACE.match(text, at)
+    return at if match is None else match.end()
 
 
 def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

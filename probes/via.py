@@ -311,7 +311,7 @@ class ViaOpener(Opener):
 def _resolve_address(name: str) -> str | None:
     """Resolve a name on this machine; pods' and containers' names often do not resolve."""
     try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
         return None
-    return str(found[0][4][0])
+    return str(addresses[0][4][0])

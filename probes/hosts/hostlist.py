@@ -612,5 +612,5 @@ def check_host(host: ListedHost) -> None:
 
 
 def _brief(text: str) -> str:
-    found = repr(text)
-    return found if len(found) <= 60 else found[:57] + "..."
+    shown = repr(text)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

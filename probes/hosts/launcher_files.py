@@ -96,7 +96,7 @@ def _hosts(
     missing = next((rank for rank in range(len(seen)) if rank not in seen), None)
     if missing is not None:
         raise HostListError(f"{source}: rank {missing} is missing", _HINT_RANKS)
-    ranked = sorted(entries, key=lambda found: found[0].rank or 0)
+    ranked = sorted(entries, key=lambda ranked_entry: ranked_entry[0].rank or 0)
     return check_hosts(merge_ranks(_to_listed_hosts(ranked)), source)
 
 
@@ -106,8 +106,8 @@ def _to_listed_hosts(entries: list[tuple[_Entry, str]]) -> Iterator[ListedHost]:
 
 
 def _rankfile_line(line: str) -> _Entry | None:
-    found = _RANK.fullmatch(line.partition("#")[0].rstrip())
-    return None if found is None else _Entry(found[2], int(found[1]))
+    match = _RANK.fullmatch(line.partition("#")[0].rstrip())
+    return None if match is None else _Entry(match[2], int(match[1]))
 
 
 def _environment_line(line: str) -> _Entry | None:

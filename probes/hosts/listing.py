@@ -111,10 +111,10 @@ def parse_listing(content: bytes, source: str) -> list[ListedHost]:
 
 def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
     for place, machine, read in _machines(data, source):
-        found = read(machine)
-        if found is None:
+        name_and_address = read(machine)
+        if name_and_address is None:
             continue
-        name, address = found
+        name, address = name_and_address
         where = f"{source}: {place}"
         if not isinstance(name, str):
             raise HostListError(f"{where} has no name", _HINT)
@@ -168,7 +168,7 @@ def _of_node(node: Machine) -> tuple[Any, Any] | None:
     if not is_ready(node):
         return None
     addresses = entries(at(node, "status", "addresses"))
-    internal = [at(found, "address") for found in addresses if at(found, "type") == "InternalIP"]
+    internal = [at(entry, "address") for entry in addresses if at(entry, "type") == "InternalIP"]
     return at(node, "metadata", "name"), internal[0] if internal else None
 
 
@@ -201,9 +201,9 @@ def _of_azure(machine: Machine) -> tuple[Any, Any] | None:
 
 
 def _of_azure_addresses(machine: Machine) -> tuple[Any, Any] | None:
-    found = at(machine, "virtualMachine")
-    addresses = entries(at(found, "network", "privateIpAddresses"))
-    return at(found, "name"), addresses[0] if addresses else None
+    described = at(machine, "virtualMachine")
+    addresses = entries(at(described, "network", "privateIpAddresses"))
+    return at(described, "name"), addresses[0] if addresses else None
 
 
 def _of_mlx(entry: Machine) -> tuple[Any, Any] | None:

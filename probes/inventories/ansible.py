@@ -144,7 +144,7 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
         values.update(inventory.hosts[name])
         if not is_local(values):
             connections.append(read_connection(name, values, source))
-    check_hosts([found.host for found in connections], source)
+    check_hosts([connection.host for connection in connections], source)
     return connections
 
 
@@ -210,10 +210,10 @@ def parse_ini(text: str, source: str) -> Inventory:
         if len(line) > _LONGEST_LINE:
             raise HostListError(f"{place}: is longer than {_LONGEST_LINE:,} characters", _HINT_INI)
         if line.startswith("["):
-            found = _SECTION.fullmatch(line)
-            if found is None:
+            section = _SECTION.fullmatch(line)
+            if section is None:
                 raise HostListError(f"{place}: {clean(line)!r} does not begin a section", _HINT_INI)
-            group, kind = found[1], found[2] or "hosts"
+            group, kind = section[1], section[2] or "hosts"
             inventory.group(group)
         elif kind == "hosts":
             _take_hosts(inventory, group, line, place)
@@ -299,16 +299,16 @@ def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None
         raise HostListError(
             f"{source}: {clean(str(name))!r} is not a group of an inventory", _HINT_STRUCTURED
         )
-    found = inventory.group(name)
+    parsed = inventory.group(name)
     group = group or {}
     for host, values in _pairs(group.get("hosts")):
         for each in expand_pattern(host, source):
             inventory.add(each, None if name == ALL else name, values or {})
     for child, content in _pairs(group.get("children")):
-        found.children[child] = None
+        parsed.children[child] = None
         _take_group(inventory, child, content, depth + 1)
     if isinstance(group.get("vars"), dict):
-        found.variables.update(group["vars"])
+        parsed.variables.update(group["vars"])
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
@@ -337,9 +337,9 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
     path, group = file_and_part(where)
     content = read_file(path)
     connections = find_connections(parse_inventory(content, path), group or ALL)
-    keys = dict.fromkeys(key for found in connections for key in found.keys)
+    keys = dict.fromkeys(key for connection in connections for key in connection.keys)
     return InventoryHosts(
-        [found.host for found in connections],
+        [connection.host for connection in connections],
         identity_files=tuple(str(Path(key).expanduser()) for key in keys),
         content=content,
         notes=describe_unused(connections, path),

@@ -142,8 +142,8 @@ def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connec
 
 def describe_unused(connections: Sequence[Connection], source: str) -> list[str]:
     """Return a sentence for each kind of inventory variable that plink ignores."""
-    become = dict.fromkeys(each for found in connections for each in found.unused_become)
-    others = dict.fromkeys(each for found in connections for each in found.unused)
+    become = dict.fromkeys(each for connection in connections for each in connection.unused_become)
+    others = dict.fromkeys(each for connection in connections for each in connection.unused)
     texts = []
     for variables, reason in (
         (become, "plink runs as the user who logs in"),
@@ -158,9 +158,9 @@ def describe_unused(connections: Sequence[Connection], source: str) -> list[str]
 
 
 def _is_become(variable: str, value: Any) -> bool:
-    found = _BECOME.fullmatch(variable)
+    match = _BECOME.fullmatch(variable)
     # The variable alone turns it on or off; the others say how.
-    return found is not None and (found[2] is not None or _flag(value) is not False)
+    return match is not None and (match[2] is not None or _flag(value) is not False)
 
 
 def _check_known(variable: str, value: Any, name: str, source: str) -> None:

@@ -37,9 +37,9 @@ def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
     text = content.decode("utf-8-sig", errors="replace")
     if is_topology_conf(text):
         return parse_topology_hosts(text, source)
-    found = parse_topology(content, source)
-    if found is not None:
-        return check_hosts((ListedHost(name, place=source) for name in found.paths), source)
+    topology = parse_topology(content, source)
+    if topology is not None:
+        return check_hosts((ListedHost(name, place=source) for name in topology.paths), source)
     ranked = parse_launcher_file(text, source)
     return parse_host_list_bytes(content, source) if ranked is None else ranked
 

@@ -145,8 +145,8 @@ def _pods(listed: Sequence[dict[str, Any]], place: str) -> Iterator[Pod]:
 def _container(described: dict[str, Any]) -> str | None:
     names = [at(container, "name") for container in objects(at(described, "spec", "containers"))]
     chosen = at(described, "metadata", "annotations", _DEFAULT_CONTAINER)
-    found = chosen if chosen in names else names[0] if len(names) == 1 else None
-    return found if isinstance(found, str) and _LABEL.fullmatch(found) else None
+    name = chosen if chosen in names else names[0] if len(names) == 1 else None
+    return name if isinstance(name, str) and _LABEL.fullmatch(name) else None
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -47,13 +47,13 @@ def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
     """
     place = f"sky:{cluster}"
     worker = re.compile(re.escape(cluster) + r"-worker([0-9]{1,6})")
-    found: dict[int, str] = {}
+    names: dict[int, str] = {}
     for name in _HOST.findall(text):
         match = worker.fullmatch(name)
         if match is not None or name == cluster:
-            found[0 if match is None else int(match[1])] = name
-    if not found:
+            names[0 if match is None else int(match[1])] = name
+    if not names:
         raise HostListError(
             f"{place}: SkyPilot's file names no node of the cluster", f"sky status {cluster}"
         )
-    return check_hosts([ListedHost(found[number], place=place) for number in sorted(found)], place)
+    return check_hosts([ListedHost(names[number], place=place) for number in sorted(names)], place)

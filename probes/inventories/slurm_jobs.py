@@ -120,14 +120,14 @@ def _via(number: str) -> Callable[[], str]:
 
 
 def _slots(record: str) -> int:
-    found = _TASKS.search(record)
-    if found is None:
+    match = _TASKS.search(record)
+    if match is None:
         return 1
-    nodes, tasks = int(found[1]), int(found[2])
+    nodes, tasks = int(match[1]), int(match[2])
     is_even = nodes > 0 and tasks % nodes == 0
     return tasks // nodes if is_even and nodes <= tasks <= nodes * MAX_SLOTS else 1
 
 
 def _first(pattern: re.Pattern[str], record: str) -> str:
-    found = pattern.search(record)
-    return "" if found is None else found[1]
+    match = pattern.search(record)
+    return "" if match is None else match[1]

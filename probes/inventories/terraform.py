@@ -96,10 +96,10 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
 def parse_hosts(value: Any) -> list[tuple[str, str | None]]:
     """Return names and addresses of the hosts in a list or mapping; empty if it holds others."""
     if isinstance(value, Mapping):
-        found = [_parse_named_host(name, item) for name, item in value.items()]
+        hosts = [_parse_named_host(name, item) for name, item in value.items()]
     else:
-        found = [_parse_host(item) for item in entries(value)]
-    return [] if None in found else [host for host in found if host is not None]
+        hosts = [_parse_host(item) for item in entries(value)]
+    return [] if None in hosts else [host for host in hosts if host is not None]
 
 
 def _values(data: Any) -> dict[str, Any]:
@@ -120,9 +120,11 @@ def _parse_named_host(name: str, item: Any) -> tuple[str, str | None] | None:
         return None
     if isinstance(item, str):
         return (name, item) if is_address(item) else None
-    found = _parse_host(item)
+    parsed = _parse_host(item)
     return (
-        None if found is None else (name, found[1] or (found[0] if is_address(found[0]) else None))
+        None
+        if parsed is None
+        else (name, parsed[1] or (parsed[0] if is_address(parsed[0]) else None))
     )
 
 

@@ -46,12 +46,12 @@ def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
     place = clean(f"{PREFIX}{where}")
     is_url = where.startswith(("http://", "https://"))
     content = _fetch_topology(where, place) if is_url else read_file(where)
-    found = parse_topology(content, place)
-    if found is None:
+    topology = parse_topology(content, place)
+    if topology is None:
         if content.lstrip().startswith((b"{", b"[")):
             parse_listing_json(content, place, _HINT)
         raise HostListError(f"{place}: is not a topology of a known format", _HINT)
-    return found, content
+    return topology, content
 
 
 def _fetch_topology(url: str, place: str) -> bytes:

@@ -76,10 +76,10 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
     Raises:
         HostListError: it is one, but something in it is wrong; `source` names it.
     """
-    found = _reader(content)
-    if found is None:
+    reader = _reader(content)
+    if reader is None:
         return None
-    read, data = found
+    read, data = reader
     paths: dict[str, tuple[str, ...]] = {}
     doubles: dict[str, tuple[str, str]] = {}
     for host, path in read(data, source):
@@ -104,8 +104,8 @@ def _domains_of_nodes(nodes: Sequence[Any]) -> dict[str, str]:
     domains: dict[str, str] = {}
     for node in nodes:
         labels = [at(node, "metadata", "labels", key) for key in _DOMAINS]
-        found = [label for label in labels if isinstance(label, str) and label]
-        domains |= {at(node, "metadata", "name"): label for label in found[:1]}
+        named = [label for label in labels if isinstance(label, str) and label]
+        domains |= {at(node, "metadata", "name"): label for label in named[:1]}
     return domains
 
 
@@ -141,9 +141,9 @@ def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
 
 
 def _of_conf(text: str, source: str) -> Paths:
-    found = parse_topology_conf(text, source)
-    for name, (_, hosts) in found.leaves.items():
-        yield from _below(name, hosts, found.parents, source)
+    conf = parse_topology_conf(text, source)
+    for name, (_, hosts) in conf.leaves.items():
+        yield from _below(name, hosts, conf.parents, source)
 
 
 def _of_yaml(text: str, source: str) -> Paths:
@@ -256,7 +256,7 @@ def _tier_values(labels: Any) -> tuple[str, ...]:
     """Return the values of the first label family that a node has; empty if it has none."""
     if not isinstance(labels, dict):
         return ()
-    numbered = {int(found[1]): key for key in labels if (found := _TIER.fullmatch(key))}
+    numbered = {int(match[1]): key for key in labels if (match := _TIER.fullmatch(key))}
     tiers = [numbered[number] for number in sorted(numbered, reverse=True)]
     for family in (tiers, *_FAMILIES):
         path = tuple(labels[key] for key in family if isinstance(labels.get(key), str))

@@ -39,10 +39,10 @@ def read_file(path: str) -> bytes:
     # Without O_NONBLOCK, to open a pipe would take until somebody writes to it.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as stream:
-        found = os.fstat(descriptor)
-        mode = found.st_mode
+        status = os.fstat(descriptor)
+        mode = status.st_mode
         # What SSH's users name for no configuration (`-F /dev/null`) and no known hosts.
-        if stat.S_ISCHR(mode) and found.st_rdev == Path(os.devnull).stat().st_rdev:
+        if stat.S_ISCHR(mode) and status.st_rdev == Path(os.devnull).stat().st_rdev:
             return b""
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
             raise OSError(errno.ENODEV, "neither a file nor a pipe")
@@ -291,12 +291,12 @@ def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
         OptionError: there is no such token, or no such variable.
     """
 
-    def value(found: re.Match[str]) -> str:
-        known: Mapping[str, str] = tokens if found[2] is None else os.environ
-        key = found[1] if found[2] is None else found[2]
+    def value(match: re.Match[str]) -> str:
+        known: Mapping[str, str] = tokens if match[2] is None else os.environ
+        key = match[1] if match[2] is None else match[2]
         if key not in known:
-            where = f"{clean(found[0])!r} of the SSH configuration, in {clean(text)!r},"
-            if found[2] is not None:
+            where = f"{clean(match[0])!r} of the SSH configuration, in {clean(text)!r},"
+            if match[2] is not None:
                 raise OptionError(f"{where} is an environment variable that is not set")
             raise OptionError(f"{where} is a token that plink does not expand")
         return known[key]

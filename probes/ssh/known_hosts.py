@@ -136,10 +136,10 @@ def _is_strong(blob: bytes, authority: RSAPublicKey) -> bool:
 
 def _load(blob: bytes) -> SSHCertificate:
     kind_end = _LENGTH_BYTES + int.from_bytes(blob[:_LENGTH_BYTES], "big")
-    found = load_ssh_public_identity(blob[_LENGTH_BYTES:kind_end] + b" " + base64.b64encode(blob))
-    if not isinstance(found, SSHCertificate):
+    loaded = load_ssh_public_identity(blob[_LENGTH_BYTES:kind_end] + b" " + base64.b64encode(blob))
+    if not isinstance(loaded, SSHCertificate):
         raise ValueError("not a certificate")
-    return found
+    return loaded
 
 
 def _encode_key(key: SSHPublicKeyTypes) -> bytes:
@@ -278,8 +278,8 @@ def _parse(text: str) -> _Line | None:
 
 def without_port(name: str) -> str:
     """Return the host in `[host]:port`; any other name unchanged."""
-    found = _WITH_PORT.fullmatch(name)
-    return name if found is None else found[1]
+    match = _WITH_PORT.fullmatch(name)
+    return name if match is None else match[1]
 
 
 def _matches(line: _Line, name: str) -> bool:

@@ -227,13 +227,13 @@ _LACKING = {
 
 
 def _parse_answer(word: str) -> ProbeAnswer:
-    found = _ANSWER.fullmatch(word)
-    if found is None:
+    match = _ANSWER.fullmatch(word)
+    if match is None:
         raise ProtocolError(clean(f"its trace worker reports {word!r}"))
-    ttl, icmp_type, code = (int(found[place]) for place in (2, 4, 5))
+    ttl, icmp_type, code = (int(match[place]) for place in (2, 4, 5))
     if not (1 <= ttl <= MAX_HOPS and icmp_type <= 255 and code <= 255):
         raise ProtocolError(clean(f"its trace worker reports {word!r}"))
-    return ProbeAnswer(found[1] == "e", ttl, _address(found[3]), icmp_type, code)
+    return ProbeAnswer(match[1] == "e", ttl, _address(match[3]), icmp_type, code)
 
 
 def _address(text: str) -> str:

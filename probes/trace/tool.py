@@ -251,15 +251,15 @@ class _TraceRun:
         if destination is None or not self._turns.over(source, destination):
             return False
         host = self._hosts[destination]
-        found = find_route(traced.answers, host.address, host.name)
-        if isinstance(found, Route):
+        route = find_route(traced.answers, host.address, host.name)
+        if isinstance(route, Route):
             self._suspicion.reading(source, destination)
             self._suspected -= {source, destination}
-            self._sink.reading(RouteReading(source, destination, found.hops, found.routers))
+            self._sink.reading(RouteReading(source, destination, route.hops, route.routers))
             return True
-        if found.is_silent:
+        if route.is_silent:
             self._suspected.update(self._suspicion.silence(source, destination))
-        self._sink.pair_lost(PairLoss(source, destination, found.reason))
+        self._sink.pair_lost(PairLoss(source, destination, route.reason))
         return True
 
     def _lose_host(self, index: int, reason: str) -> None:

@@ -327,9 +327,9 @@ def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) ->
         is_host = scores >= 1.0 + _LEAST_SHARE
         if not is_host.any():
             return sorted(blamed)
-        found = np.flatnonzero(is_host & (scores >= scores.max() - _SAME_SCORE))
-        blamed += found.tolist()
-        open_[found, :] = open_[:, found] = False
+        worst = np.flatnonzero(is_host & (scores >= scores.max() - _SAME_SCORE))
+        blamed += worst.tolist()
+        open_[worst, :] = open_[:, worst] = False
 
 
 def _together(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
@@ -347,8 +347,8 @@ def _change(group: Sequence[int], compared: Mask, changed: Mask, beyond: Matrix)
     inside = np.zeros(len(compared), dtype=np.bool_)
     inside[group] = True
     outward = compared & inside[:, None] & ~inside[None, :]
-    found = beyond[outward & changed]
-    longer, shorter = found[found > 0.0], found[found < 0.0]
+    shifts = beyond[outward & changed]
+    longer, shorter = shifts[shifts > 0.0], shifts[shifts < 0.0]
     return DistanceChange(
         hosts=group,
         pairs=int(outward.sum()),
@@ -411,7 +411,7 @@ def measure_and_judge(
     return replace(judgement, common_factor=common)
 
 
-def _suspects(found: DriftJudgement) -> list[int]:
+def _suspects(judgement: DriftJudgement) -> list[int]:
     """Return the hosts that seem to have changed, or else all hosts with a changed pair."""
-    named = {host for change in found.changes for host in change.hosts}
-    return sorted(named or {host for pair in found.changed for host in pair})
+    named = {host for change in judgement.changes for host in change.hosts}
+    return sorted(named or {host for pair in judgement.changed for host in pair})

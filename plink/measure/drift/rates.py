@@ -218,7 +218,7 @@ def _blame_links(
 ) -> list[RateChange]:
     """Return the links and directions that explain the changed pairs, the worst first."""
     open_ = compared.copy()
-    found: list[RateChange] = []
+    changes: list[RateChange] = []
     while (hit := open_ & changed).any():
         ends = [
             (hits[host] / pairs[host], int(hits[host]), sends, host)
@@ -233,7 +233,7 @@ def _blame_links(
         others = np.flatnonzero(hit[host] if sends else hit[:, host]).tolist()
         ways = [(host, other) if sends else (other, host) for other in others]
         best = max(ways, key=lambda way: float(now[way]))
-        found.append(_change(names, expected, now, best, sends=sends))
+        changes.append(_change(names, expected, now, best, sends=sends))
         if sends:
             open_[host] = False
         else:
@@ -242,8 +242,10 @@ def _blame_links(
     partners = (~np.isnan(expected) | ~np.isnan(expected.T)).sum(axis=1)
     for a, b in np.argwhere(open_ & changed).tolist():
         if partners[a] == partners[b] == 1:
-            found += [_change(names, expected, now, (a, b), sends=sends) for sends in (True, False)]
-    return sorted(found, key=_size, reverse=True)
+            changes += [
+                _change(names, expected, now, (a, b), sends=sends) for sends in (True, False)
+            ]
+    return sorted(changes, key=_size, reverse=True)
 
 
 def _change(
@@ -285,7 +287,7 @@ def find_changed_uplinks(
         now_gbit_s: measured again.
         explained_gbit_s: what links of hosts that were named leave to groups, where they do.
     """
-    found = []
+    changes = []
     for uplink in uplinks:
         for sends, before, is_least in (
             (True, uplink.send_gbit_s, uplink.send_is_lower_bound),
@@ -298,8 +300,8 @@ def find_changed_uplinks(
             is_slower = np.log(now / least) < -LEAST_CEILING
             is_faster = np.log(now / before) > LEAST_CEILING and not is_least
             if is_slower or is_faster:
-                found.append(RateChange(uplink.group, True, sends, before, now))
-    return sorted(found, key=_size, reverse=True)
+                changes.append(RateChange(uplink.group, True, sends, before, now))
+    return sorted(changes, key=_size, reverse=True)
 
 
 def limit_by_hosts(
@@ -312,7 +314,7 @@ def limit_by_hosts(
         links: links of the hosts, as the file has them.
         changes: changes of hosts.
     """
-    found: dict[Way, float] = {}
+    limits: dict[Way, float] = {}
     for sends in (True, False):
         file = {each.host: each.send_gbit_s if sends else each.receive_gbit_s for each in links}
         now = {each.name: each.now_gbit_s for each in changes if each.sends == sends}
@@ -320,8 +322,8 @@ def limit_by_hosts(
             rates = [now.get(host, file.get(host)) for host in group.hosts]
             known = [rate for rate in rates if rate is not None]
             if len(known) == len(rates) and not now.keys().isdisjoint(group.hosts):
-                found[group.name, sends] = sum(known)
-    return found
+                limits[group.name, sends] = sum(known)
+    return limits
 
 
 def keep_nearer_uplinks(

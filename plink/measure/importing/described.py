@@ -326,7 +326,7 @@ def _read_rows(top: Fields, groups: Sequence[str]) -> list[GroupRow]:
 
 def _read_clients(top: Fields) -> list[ClientFit]:
     given = top.optional_object("clients")
-    found = []
+    clients = []
     for name in () if given is None else given.names():
         if name not in FITTED:
             raise WrongUseError(
@@ -341,5 +341,5 @@ def _read_clients(top: Fields) -> list[ClientFit]:
         spread = values.pop("spread")
         exact = {key: exactly(value) for key, value in values.items()}
         fit = with_estimates(zero_cost_client(name), exact)
-        found.append(replace(fit, spreads=[SizeSpread(1, spread)]))
-    return found
+        clients.append(replace(fit, spreads=[SizeSpread(1, spread)]))
+    return clients

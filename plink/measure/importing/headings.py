@@ -131,7 +131,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
 
 def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
     """Return the columns that may name an end, restricted to those with the best heading."""
-    found: dict[int, list[int]] = {}
+    columns: dict[int, list[int]] = {}
     for column, own in enumerate(words):
         strong = [word for word in own if word in roles - _WEAK_ROLES]
         role = strong or [word for word in own if word in roles]
@@ -139,8 +139,8 @@ def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun:
         if len(role) != 1 or not nouns <= _ALL_NOUNS or (needs_noun and not nouns):
             continue
         levels = [level for level, known in enumerate(_NOUNS, 1) if known & nouns]
-        found.setdefault(max(levels, default=0), []).append(column)
-    return found[min(found)] if found else []
+        columns.setdefault(max(levels, default=0), []).append(column)
+    return columns[min(columns)] if columns else []
 
 
 def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit | None) -> Columns:

@@ -115,8 +115,8 @@ def _runs(text: str, source: str) -> Sequence[_NcclRun]:
     is_open = False
     for line_number, line in enumerate(text.split("\n"), start=1):
         place = f"{source}:{line_number}"
-        if found := _TEST.match(line):
-            test, is_open = found[1], False
+        if match := _TEST.match(line):
+            test, is_open = match[1], False
         elif _BEGIN.match(line):
             runs.append(_NcclRun(place, test))
             test, is_open = "", True
@@ -128,16 +128,16 @@ def _runs(text: str, source: str) -> Sequence[_NcclRun]:
 
 
 def _take(run: _NcclRun, line: str, place: str) -> None:
-    if found := _RANK.match(line):
-        rank, process = int(found[1]), " ".join(found[2].split())
-        host = check_host_name(found[3], place)
+    if match := _RANK.match(line):
+        rank, process = int(match[1]), " ".join(match[2].split())
+        host = check_host_name(match[3], place)
         if host not in run.hosts:
             run.hosts.append(host)
         # The same line twice is a log that was copied twice.
         if run.processes.setdefault(rank, process) != process:
             run.ranks_twice.append(rank)
-    elif found := _ROW.fullmatch(line):
-        size, time_us, gbyte_s, *wrong = found.groups()
+    elif match := _ROW.fullmatch(line):
+        size, time_us, gbyte_s, *wrong = match.groups()
         gbit_s = parse_number(gbyte_s, place) * _GBIT_PER_GB
         run.rows.append(Message(int(size), parse_number(time_us, place), gbit_s))
         # Older versions print the greatest error there, which is below 1 where all is well.
@@ -146,12 +146,12 @@ def _take(run: _NcclRun, line: str, place: str) -> None:
         run.is_mixed |= bool(run.ends)
     elif _LIKE_A_ROW.match(line):
         run.has_damage = True
-    elif found := _END.match(line):
-        ended = found[1] or found[3] or found[4]
+    elif match := _END.match(line):
+        ended = match[1] or match[3] or match[4]
         run.is_mixed |= ended in run.ends
         run.ends.append(ended)
-        if found[2] is not None:
-            run.wrong = max(run.wrong, float(found[2]))
+        if match[2] is not None:
+            run.wrong = max(run.wrong, float(match[2]))
 
 
 def _refusal(run: _NcclRun, size_bytes: int | None) -> SkippedPart | None:

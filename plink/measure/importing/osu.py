@@ -98,9 +98,9 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_OsuR
             pair, is_open = named, False
         elif title := parse_title(line):
             is_open = False
-            if (found := _TITLE.fullmatch(title)) is None:
+            if (match := _TITLE.fullmatch(title)) is None:
                 continue
-            family, _, name = found[1].partition(" Test")[0].partition(" ")
+            family, _, name = match[1].partition(" Test")[0].partition(" ")
             kind = _KINDS.get(name.strip().lower()) if _OF_MPI.fullmatch(family) else None
             if kind is None:
                 test = brief(f"{family} {name}".strip())

@@ -99,15 +99,15 @@ def _of_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> lis
             f"{source}: holds {format_count(len(rules), 'table')}",
             "put each table into a file of its own",
         )
-    found: list[list[str]] = [[] for _ in range(rules[0] - 1)]
+    rows: list[list[str]] = [[] for _ in range(rules[0] - 1)]
     for line_number in range(rules[0] - 1, len(lines)):
         if line_number == rules[0]:
-            found.append([])
+            rows.append([])
         elif "|" not in lines[line_number]:
             break
         else:
-            found.append([_bare(cell) for cell in _cells(lines[line_number])])
-    return found
+            rows.append([_bare(cell) for cell in _cells(lines[line_number])])
+    return rows
 
 
 def _cells(line: str) -> list[str]:
@@ -122,10 +122,10 @@ def _bare(cell: str) -> str:
 
 def _with_points(rows: Iterable[list[str]], source: str) -> list[list[str]]:
     """Return the rows with decimal commas replaced by points."""
-    found = list(rows)
-    with_comma = [cell for row in found for cell in row if _WITH_COMMA.fullmatch(cell)]
+    cells = list(rows)
+    with_comma = [cell for row in cells for cell in row if _WITH_COMMA.fullmatch(cell)]
     if not with_comma:
-        return found
+        return cells
     if not any(_DECIMAL.fullmatch(cell) for cell in with_comma):
         raise WrongUseError(
             f"{source}: the comma of {with_comma[0]} may be a decimal point or separate thousands",
@@ -133,7 +133,7 @@ def _with_points(rows: Iterable[list[str]], source: str) -> list[list[str]]:
         )
     return [
         [cell.replace(",", ".") if _WITH_COMMA.fullmatch(cell) else cell for cell in row]
-        for row in found
+        for row in cells
     ]
 
 

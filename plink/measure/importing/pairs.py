@@ -274,10 +274,10 @@ def parse_pair_line(line: str, place: str, hint: str) -> tuple[str, str] | None:
     Raises:
         WrongUseError: the hosts are the same one, or names that cannot be.
     """
-    found = _PAIR_LINE.fullmatch(line.strip())
-    if found is None:
+    match = _PAIR_LINE.fullmatch(line.strip())
+    if match is None:
         return None
-    one, other = check_host_name(found[1], place), check_host_name(found[2], place)
+    one, other = check_host_name(match[1], place), check_host_name(match[2], place)
     if one == other:
         raise WrongUseError(f"{place}: both hosts are {one}", hint)
     return one, other
@@ -310,10 +310,10 @@ def parse_number(text: str, place: str) -> float:
     """
     if not _NUMBER.fullmatch(text):
         raise WrongUseError(f"{place}: {brief(text)} is not a number")
-    found = float(text)
-    if not math.isfinite(found):
+    number = float(text)
+    if not math.isfinite(number):
         raise WrongUseError(f"{place}: {brief(text)} is too large a number")
-    return found
+    return number
 
 
 def decode_text(content: bytes, source: str) -> str:

@@ -101,16 +101,16 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_Test
             pair, is_open = named, False
         elif title := parse_title(line):
             is_open = False
-            if found := _TITLE.fullmatch(title):
+            if match := _TITLE.fullmatch(title):
                 if pair is None:
                     raise WrongUseError(f"{place}: the hosts of this run are not named", HINT)
-                runs.append(_TestRun(found[1], found[3] == "Latency", bool(found[2]), *pair, place))
+                runs.append(_TestRun(match[1], match[3] == "Latency", bool(match[2]), *pair, place))
                 is_open = True
             elif title.endswith(("BW Test", "Latency Test")) and not title.startswith("#"):
                 reason = f"is perftest's {brief(title)}, which plink does not read"
                 left_out.append(SkippedPart(place, reason, pair or (), _HINT_KNOWN))
-        elif is_open and (found := _HEADING.fullmatch(line)):
-            runs[-1].columns = _COLUMN.findall(found[1])
+        elif is_open and (match := _HEADING.fullmatch(line)):
+            runs[-1].columns = _COLUMN.findall(match[1])
         elif is_open and runs[-1].columns and line.strip()[:1].isdigit():
             if runs[-1].has_average_alone:
                 continue

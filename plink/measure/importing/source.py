@@ -206,11 +206,11 @@ class ImportOptions:
         name = time_unit_named(self.unit)
         if name is not None:
             return TimeUnit(name, TIMES[name])
-        found = find_rate_unit(self.unit)
-        if found is None:
+        rate_unit = find_rate_unit(self.unit)
+        if rate_unit is None:
             known = join_texts([*sorted(TIMES), "Gbit/s", "GB/s"], "or")
             raise WrongUseError(f"unit is {self.unit!r}, expected {known}")
-        return found
+        return rate_unit
 
 
 def import_measurement(
@@ -330,8 +330,8 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
     if logs or (text is not None and is_pair_list(as_csv(text, source))):
         parts = _read_pairs(content, source, options)
         hint_of_kind = logs[0].hint if logs else None
-        found = build_cluster(parts, source, percentile=options.percentile, hint=hint_of_kind)
-        return replace(found, made_from=document.digest(content))
+        cluster = build_cluster(parts, source, percentile=options.percentile, hint=hint_of_kind)
+        return replace(cluster, made_from=document.digest(content))
     if text is not None:
         refuse_unreadable(text, source)
         refuse_list_without_hosts(as_csv(text, source), source)
@@ -349,8 +349,8 @@ def _import_one(content: Content, source: str, options: ImportOptions) -> Cluste
     table = text if text is None else as_csv(text, source)
     as_read = content if table is text or table is None else table.encode()
     del text, table  # of thousands of hosts they take as much memory as the matrix
-    found = import_matrix(as_read, source, unit=options.unit, percentile=options.percentile)
-    return replace(found, made_from=document.digest(content))
+    cluster = import_matrix(as_read, source, unit=options.unit, percentile=options.percentile)
+    return replace(cluster, made_from=document.digest(content))
 
 
 def find_log_kinds(text: str) -> list[_Log]:

@@ -175,7 +175,7 @@ class RepeatedTransfers:
             group.name: [self._index_of[name] for name in group.hosts if name in self._index_of]
             for group in cluster.groups
         }
-        names = [name for name, found in present.items() if found]
+        names = [name for name, members in present.items() if members]
         groups = [present[name] for name in names]
         # What a group exchanges without one of its hosts cannot be compared.
         whole = {each.name for each in cluster.groups if len(present[each.name]) == len(each.hosts)}
@@ -186,7 +186,7 @@ class RepeatedTransfers:
             return {}, []
         explained = limit_by_hosts(cluster.groups, uplinks.links, hosts)
         ways = [(group, sends) for group in wanted for sends in (True, False)]
-        turns = plan_turns([len(found) for found in groups], ways)
+        turns = plan_turns([len(members) for members in groups], ways)
         turns.sort(key=lambda turn: min(wanted.index(group) for group in turn.groups))
         duration_s = options.group_duration_s
         with self._transfers(options, limit_s) as transfers:
