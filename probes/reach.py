@@ -145,8 +145,8 @@ def _refuse_shared_addresses(hosts: Sequence[ReachedHost]) -> None:
             raise OptionError(
                 f"{_with_place(other)} and {_with_place(host)} both have the traffic address "
                 f"{host.address}",
-                "list a machine once, or choose other addresses with network=NETWORK or "
-                "interface=NAME",
+                "list a machine once, or choose other addresses by a network or the name of an "
+                "interface",
             )
 
 

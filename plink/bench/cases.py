@@ -332,7 +332,8 @@ def _hosts_in_order_file(path: str, names: Sequence[str], layout: RankLayout) ->
         raise WrongUseError(
             f"{path}: has {order.ranks} ranks on {len(order.names)} of {len(names)} hosts, "
             f"the bench has {layout.ranks}",
-            f"ranks={order.ranks} slots={slots} compares orders of so many",
+            "{ranks=} {slots=} compares orders of so many",
+            arguments={"ranks": order.ranks, "slots": slots},
         )
     if order.host_of_rank is None:
         return order.names

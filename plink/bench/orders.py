@@ -164,7 +164,8 @@ def _order_from_names(path: str, listed: Sequence[str], sources: Sources) -> Nam
     if count is None and len(listed) < len(names) and set(listed) < set(names):
         raise WrongUseError(
             f"{path}: lists {format_count(len(listed), 'host')} of {len(names)}",
-            f"ranks={len(listed)} compares orders of so many",
+            "{ranks=} compares orders of so many",
+            arguments={"ranks": len(listed)},
         )
     hosts = as_permutation(listed, names, path, count)
     others = [host for host in range(len(names)) if host not in hosts]

@@ -117,7 +117,7 @@ def _hosts_of(plan: Plan, path: str, cluster: Cluster, slots: int) -> list[int]:
         ranks = format_count(slots, "rank")
         raise WrongUseError(
             f"{path}: the plan does not have {ranks} on each of {len(cluster.hosts)} hosts",
-            "slots=K says how many run on a host; plink plan makes a plan for these hosts",
+            "--slots K says how many run on a host; plink plan makes a plan for these hosts",
         )
     return hosts
 

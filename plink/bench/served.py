@@ -85,8 +85,7 @@ def split(cluster: Cluster, served: Sequence[ServedPlan], slots: int) -> tuple[C
         ):
             raise WrongUseError(
                 f"{plan.label}: its workers are not {slots} on each host that is no server here",
-                "plans that are compared have the same servers; slots=K says how many ranks a host "
-                "has",
+                "plans that are compared have the same servers; --slots K sets the ranks of a host",
             )
     names = {host.name for host in workers}
     left = (

@@ -29,7 +29,7 @@ from plink.base.output import (
     tolerate,
 )
 from plink.base.text import format_names
-from plink.cli.flags import measuring, option_speller, resuming, spell_as_options
+from plink.cli.flags import measuring, option_speller, resuming
 from plink.cli.given import RUNNING
 from plink.cli.stderr import print_error
 from plink.probes.errors import ProbesError
@@ -138,15 +138,13 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except (PlinkError, ProbesError) as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            if isinstance(error, PlinkError) and error.arguments:
+            if isinstance(error, PlinkError):
                 message, error.hint = error.spell(option_speller(command))
                 error.args = (message,)
-            error.args = (spell_as_options(str(error), command),)
             if isinstance(error, NotMeasuredError):
                 error.hint = resuming(error)
             if isinstance(error, NotJsonError):
                 error.hint = measuring(error)
-            error.hint = error.hint and spell_as_options(error.hint, command)
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -1,8 +1,7 @@
-"""Translation of argument names in the library's messages to command line options."""
+"""The command line's spelling of the arguments and commands that errors name."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import click
@@ -16,18 +15,6 @@ from plink.probes.errors import HostListError
 with lazy_imports():
     from plink.files import document
     from plink.probes.inventories import kinds
-
-
-# `network=10.0.0.0/16`, `accept_new_host_keys=True`, `rounds=auto`
-_ARGUMENT = re.compile(r"\b([a-z][a-z0-9_]*)=([\w./:-]*\w)")
-
-
-_CALLS = {
-    "plink.algorithms()": "plink order --list-algorithms",
-    "plink.plan(servers=...)": "plink plan --servers HOST --kind ps",
-    'plink.plan(servers=..., kind="hub")': "plink plan --servers HOST,HOST --kind hub",
-    "plink.launchers()": "plink order --format LIST",
-}
 
 
 def option_speller(command: click.Command | None) -> Callable[[str, str | None], str]:
@@ -47,30 +34,10 @@ def option_speller(command: click.Command | None) -> Callable[[str, str | None],
     return spell
 
 
-def spell_as_options(text: str, command: click.Command | None) -> str:
-    """Return a message with `network=10.0.0.0/16` spelled `--network 10.0.0.0/16`.
-
-    Args:
-        text: text of the library, or of anything else; what is no option of the command stays.
-        command: that is running, or None.
-    """
-    options = {} if command is None else _options(command)
-
-    def spell(found: re.Match[str]) -> str:
-        option = options.get(found[1])
-        if option is None:
-            return found[0]
-        return option.opts[-1] if option.is_flag else f"{option.opts[-1]} {found[2]}"
-
-    for call, spelling in _CALLS.items():
-        text = text.replace(call, spelling)
-    return _ARGUMENT.sub(spell, text)
-
-
 def resuming(error: NotMeasuredError) -> str | None:
     """Return the error's hint, with the command that adds what the cluster file lacks."""
     tool = [] if error.tool is None else ["--tool", error.tool]
-    plain = "plink probe" if error.tool is None else f"plink probe tool={error.tool}"
+    plain = "plink probe" if error.tool is None else f"plink probe --tool {error.tool}"
     way = reaching_words(is_measuring=True) or error.way
     command = next_command("probe", "--resume", document.argument(error.source), *tool, way=way)
     return error.hint and error.hint.replace(plain, command, 1)

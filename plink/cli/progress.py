@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.stderr import fit, note
+from plink.base.text import printable
+from plink.cli.stderr import note
 
 with lazy_imports():
     from rich import console as rich_console
@@ -69,7 +70,7 @@ class StageProgress:
     def say(self, text: str) -> None:
         """Print a line above the progress bar."""
         if self._bars is not None:
-            self._bars.console.print(f"note: {fit(text)}", markup=False, highlight=False)
+            self._bars.console.print(f"note: {printable(text)}", markup=False, highlight=False)
         else:
             note(text)
 

@@ -17,7 +17,6 @@ import click
 from plink.base.errors import PartialResultError, PlinkError
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.flags import spell_as_options
 
 with lazy_imports():
     from rich import console as rich_console
@@ -50,7 +49,7 @@ def warn(text: str, hint: str | None = None) -> None:
 
 def note(text: str) -> None:
     """Print a note for the user."""
-    click.echo(f"note: {fit(text)}", err=True)
+    click.echo(f"note: {printable(text)}", err=True)
 
 
 def note_if_others_read(path: str) -> None:
@@ -97,10 +96,4 @@ def name_some(failures: Sequence[Failure], others: str) -> None:
 
 def _say(kind: str, colour: str, text: str) -> None:
     color = False if os.environ.get("NO_COLOR") else None
-    click.echo(f"{click.style(f'{kind}:', fg=colour)} {fit(text)}", err=True, color=color)
-
-
-def fit(text: str) -> str:
-    """Return text that is safe for a terminal, with options spelled for the command line."""
-    context = click.get_current_context(silent=True)
-    return printable(text if context is None else spell_as_options(text, context.command))
+    click.echo(f"{click.style(f'{kind}:', fg=colour)} {printable(text)}", err=True, color=color)

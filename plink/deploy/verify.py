@@ -140,7 +140,9 @@ def default_command(launcher: str, path: str | None) -> str:
     first, _, rest = usage.partition(" ")
     if path is not None:
         if first in ("while", "sh") or "=" in first:
-            raise WrongUseError(f"{launcher} is started by a shell, so program=PATH does not apply")
+            raise WrongUseError(
+                f"{launcher} is started by a shell, so --program PATH does not apply"
+            )
         return f"{shlex.quote(path)} {rest}"
     if launcher == "intelmpi":
         return usage
@@ -314,7 +316,7 @@ def _failure(ended: LauncherExit) -> PlinkError:
         reason = f"{reason[:_MOST_CHARACTERS]}..."
     hint = None
     if re.search(r"torchrun: (command )?not found", said):
-        hint = "name the interpreter that has PyTorch on the hosts with python=PATH"
+        hint = "name the interpreter that has PyTorch on the hosts with --python PATH"
     return PlinkError(f"the launcher failed (exit status {ended.status}): {reason}", hint)
 
 

@@ -180,7 +180,7 @@ def no_bandwidth_measured(cluster: Cluster, source: str | None = None) -> NotMea
     source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds no bandwidths",
-        "plink probe tool=iperf3 measures them",
+        "plink probe --tool iperf3 measures them",
         source=source,
         tool="iperf3",
         way=cluster.way,

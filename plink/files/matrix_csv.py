@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4
 # Of these alone JSON has what `_NUMBER` takes, or nothing.
 _DIGITS = b"0123456789+-."
 _BANDWIDTH_UNIT = "Gbit/s"
-_UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give it as unit=us"
+_UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give the unit us"
 
 
 @dataclass(frozen=True)
@@ -200,8 +200,8 @@ def _unit(corner: str, given: str | None, source: str) -> str:
         named = time.name
         if given not in (None, named):
             raise WrongUseError(
-                f"{source}: row 1, column 1 says {named}, but unit={given} was given",
-                f"leave unit={given} out, or correct the file",
+                f"{source}: row 1, column 1 says {named}, but the unit {given} was given",
+                "leave the unit out, or correct the file",
             )
         return named
     if given is None:

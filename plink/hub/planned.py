@@ -23,7 +23,7 @@ from plink.transport.addresses import format_address
 # Of a server's first port at each of its addresses.
 USUAL_PORT = 7100
 
-_HINT = "plink.plan(servers=...) makes a plan whose servers a service can have"
+_HINT = "plink plan --servers HOST --kind ps makes a plan whose servers a service can have"
 _SAME = 1e-6
 
 
@@ -108,7 +108,7 @@ def planned_service(plan: Plan, source: str) -> PlannedService:
         raise WrongUseError(
             f"{source}: ranks of a host add up before they send to a server, and workers of a "
             "service each send all that they have",
-            "plan with ranks_per_host=1, and make the service for as many workers as there are",
+            "plan with one rank per host, and make the service for as many workers as there are",
         )
     if not np.all(is_server[roots]):
         raise WrongUseError(f"{source}: not all that is aggregated is so at a server", _HINT)
@@ -147,7 +147,7 @@ def _of_racks(plan: Plan, source: str, roots: npt.NDArray[np.intp]) -> PlannedSe
         raise WrongUseError(
             f"{source}: servers of a plan of kind {plan.kind} aggregate among each other along "
             "chains or rings, where those of a service send to roots among them",
-            'plink.plan(servers=..., kind="hub") makes a plan whose servers do',
+            "plink plan --servers HOST,HOST --kind hub makes a plan whose servers do",
         )
     servers = tuple(_server(plan, number) for number in used)
     hosts = [rank.host for rank, serves in zip(plan.ranks, is_server, strict=True) if not serves]

@@ -69,7 +69,7 @@ class HostList:
             place = self.hosts[0].place
             raise HostListError(
                 f"{place}: its hosts have {len(keys)} private keys, and plink takes one",
-                "name a group that shares one, give one with identity=KEY, or say via=ssh and "
+                "name a group that shares one, give one with -i KEY, or reach them over SSH and "
                 "leave keys to ~/.ssh/config",
             )
         return given if given.identity_file or not keys else replace(given, identity_file=keys[0])
@@ -167,7 +167,7 @@ def _place(host: Unreachable) -> int:
 
 _Way = TypeVar("_Way")
 
-_GIVE_IT = "give the SSH configuration with ssh_config=FILE"
+_GIVE_IT = "give the SSH configuration with -F FILE"
 
 
 def apply_recorded_way(way: _Way, recorded: GivenWay | None, source: str) -> _Way | SshOptions:
@@ -196,7 +196,7 @@ def apply_recorded_way(way: _Way, recorded: GivenWay | None, source: str) -> _Wa
         if not os.path.isfile(identity):  # noqa: PTH113  Path's own can fail
             raise WrongUseError(
                 f"{source}: names the private key {identity}, which does not exist",
-                "give the key with identity=KEY",
+                "give the key with -i KEY",
             )
     return replace(
         way,

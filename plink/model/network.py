@@ -133,7 +133,7 @@ def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredEr
     source = source or cluster.source
     return NotMeasuredError(
         f"{source}: holds no rates of links",
-        "plink probe tool=uplinks measures it, and plink import takes it from a description",
+        "plink probe --tool uplinks measures it, and plink import takes it from a description",
         source=source,
         tool="uplinks",
         way=cluster.way,

@@ -130,7 +130,8 @@ class OrderSource:
 
         if request.algorithm not in ALGORITHMS:
             raise WrongUseError(
-                f"no algorithm is called {request.algorithm!r}", "plink.algorithms() names them"
+                f"no algorithm is called {request.algorithm!r}",
+                "plink order --list-algorithms names them",
             )
         mesh = parse_mesh(request.mesh, None, DEFAULT_SIZE_BYTES) if request.mesh else None
         loaded: object = request.loaded
@@ -144,8 +145,9 @@ class OrderSource:
         if isinstance(loaded, order.Order):
             if mesh is not None:
                 raise WrongUseError(
-                    f"mesh={request.mesh} and an order file exclude each other",
+                    "{mesh=} and an order file exclude each other",
                     "plink order --mesh makes an order for a mesh",
+                    arguments={"mesh": request.mesh},
                 )
             return Basis(order=loaded)
         known = loaded if isinstance(loaded, cluster.Cluster) else None

@@ -136,7 +136,7 @@ def _cluster(name: str | None, source: str, what: str) -> Cluster:
     if name is None:
         raise WrongUseError(
             f"{source}: {'an' if what == 'order' else 'a'} {what} file does not hold a network",
-            "name the cluster file with cluster=FILE, or describe a data centre: racks=16",
+            "name the cluster file with --cluster FILE, or describe a data centre: --racks 16",
         )
     return cluster_file.read_cluster(name)
 
@@ -204,7 +204,11 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     if asked.plan is not None:
         names = collectives or (ALL_REDUCE,)
         if len(names) > 1:
-            raise WrongUseError("a trace is of one collective", f"choose it: collective={names[0]}")
+            raise WrongUseError(
+                "a trace is of one collective",
+                "choose it: {collective=}",
+                arguments={"collective": names[0]},
+            )
         hosts = hosts_of(asked.plan, asked.cluster, asked.source)
         if asked.plan.has_servers and names[0] != ALL_REDUCE:
             raise WrongUseError(f"{asked.source}: servers aggregate what an all-reduce does")
@@ -216,7 +220,11 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         made = schedule_of_traffic(sent, len(asked.plan.ranks))
         return _move_to_slots(made, hosts, slots)
     if len(request.algorithms) > 1:
-        raise WrongUseError("a trace is of one algorithm", f"name it: algo={request.algorithms[0]}")
+        raise WrongUseError(
+            "a trace is of one algorithm",
+            "name it: {algo=}",
+            arguments={"algo": request.algorithms[0]},
+        )
     name = request.algorithms[0]
     family, _, mode = name.partition(":")
     if family == CONTROL:

@@ -285,7 +285,7 @@ def _check_algorithm(name: str) -> None:
         find(name)
     except ValueError as error:
         raise WrongUseError(
-            str(error), "plink.algorithms() names them, and smpi:NAME is SMPI's"
+            str(error), "plink order --list-algorithms names them, and smpi:NAME is SMPI's"
         ) from None
 
 

@@ -83,7 +83,7 @@ def simulate_tuner(
     if platform is None:
         platform = platform_known(cluster, build_network(cluster))
     if not isinstance(platform, Zones):
-        raise WrongUseError("the tuner is simulated on racks", "describe some: racks=4")
+        raise WrongUseError("the tuner is simulated on racks", "describe some: --racks 4")
     usual = state_of(platform)
     if len(usual.uplinks_bytes_s) not in (1, len(cluster.groups)):
         raise WrongUseError("the tuner is simulated where all hosts are in groups")

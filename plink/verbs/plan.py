@@ -125,7 +125,11 @@ def plan(
     whole("seed", seed, 0, MAX_SEED)
     names = checked_collectives([collective] if isinstance(collective, str) else list(collective))
     if kind in ("ps", "hub") and not servers:
-        raise WrongUseError(f"kind={kind!r} needs servers", "name the servers with servers=")
+        raise WrongUseError(
+            "{kind=} needs {servers}",
+            "name the servers: {servers=HOST}",
+            arguments={"kind": kind, "servers": servers},
+        )
     named = [servers] if isinstance(servers, str) else list(servers)
     if not all(isinstance(each, str) for each in named):
         raise WrongUseError("servers is not a list of texts", "write servers=['box:8']")

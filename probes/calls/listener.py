@@ -220,7 +220,7 @@ def gather(
             raise HostListError(
                 f"{len(callers.hosts)} of {expected} agents have called within "
                 f"{options.wait_s:g} s" + (f" (turned away: {turned_away})" if turned_away else ""),
-                f"start plink agent join=ADDRESS:{listener.port} on every host, with the secret",
+                f"start plink agent --join ADDRESS:{listener.port} on every host, with the secret",
             )
     except BaseException:
         listener.close()
@@ -259,7 +259,7 @@ class CallOpener(Opener):
         raise HostError(
             host.name,
             f"its agent has not called within {self._wait_s:g} s{more}",
-            f"start plink agent join=ADDRESS:{self._listener.port} there, with the same secret",
+            f"start plink agent --join ADDRESS:{self._listener.port} there, with the same secret",
         )
 
     def close(self) -> None:

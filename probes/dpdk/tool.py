@@ -33,7 +33,7 @@ def measure(job: MeasuringJob[DpdkOptions], sink: RemarkableSink[RttReading]) ->
     agent = AgentProgram(
         name="DPDK agent",
         file=AGENT_FILE,
-        hint="install libdpdk-dev and reinstall plink, or use tool=echo",
+        hint="install libdpdk-dev and reinstall plink, or use the tool echo",
         arguments=partial(_arguments, by_host),
         start=_START,
         cores_per_pair=CORES_PER_PAIR,

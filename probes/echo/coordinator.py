@@ -88,7 +88,7 @@ def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> 
             host.session.host,
             f"its processor is {host.facts.architecture}, but the {agent.name} is built for "
             f"{platform.machine()}",
-            "use tool=fping",
+            "use the tool fping",
         )
     program = _program(agent)
     upload(host.session, program, cache_folder)
@@ -108,7 +108,7 @@ def _program(agent: AgentProgram) -> Program:
 ECHO_AGENT = AgentProgram(
     name="echo agent",
     file=ECHO_AGENT_FILE,
-    hint="reinstall plink, or use tool=fping",
+    hint="reinstall plink, or use the tool fping",
 )
 
 

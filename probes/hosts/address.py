@@ -38,7 +38,7 @@ _PRIVATE = [
 ]
 
 _MOST_SHOWN = 3
-_HINT = "choose with network=NETWORK (as in network=10.0.0.0/16) or interface=NAME"
+_HINT = "choose a network, such as 10.0.0.0/16, or the name of an interface"
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def describe_choices(
     noun = "host has" if hosts == 1 else "hosts have"
     return (
         f"traffic uses {_some(taken)}; {hosts} {noun} other addresses, too ({_some(left)}): "
-        "interface=NAME or network=NETWORK chooses"
+        "choose an interface or a network"
     )
 
 
@@ -292,7 +292,7 @@ def choose_addresses(
     raise OptionError(
         f"the traffic addresses are of both IPv4 and IPv6: {chosen[first4]} of {first4}, "
         f"{chosen[first6]} of {first6}",
-        "choose a network that every host has, as in network=10.0.0.0/16",
+        "choose a network that every host has, such as 10.0.0.0/16",
     )
 
 

@@ -69,7 +69,7 @@ _HARMLESS_FLAGS = frozenset(["-C", "-q", "-T", "-t", "-tt", "-A", "-a", "-x", "-
 _IDENTITY = "identityfile"
 
 _HINT_WAY = (
-    "write it into an SSH configuration (Host {host}, in ~/.ssh/config or config_file=FILE) and "
+    "write it into an SSH configuration (Host {host}, in ~/.ssh/config or -F FILE) and "
     "list the hosts in a file of names"
 )
 _HINT_VALUE = "write its value without templates"
@@ -176,7 +176,7 @@ def _check_known(variable: str, value: Any, name: str, source: str) -> None:
     raise HostListError(
         f"{source}: {clean(variable)} of {clean(name)} cannot be used: plink logs in over SSH, "
         "with a key",
-        "give the key with ansible_private_key_file or identity=KEY, and a way to the host in "
+        "give the key with ansible_private_key_file or -i KEY, and a way to the host in "
         "~/.ssh/config",
     )
 

@@ -115,7 +115,7 @@ def via(pods: Sequence[Pod], place: str) -> str:
         raise HostListError(
             f"{place}: the container to use in {unclear} is ambiguous, as the pods have "
             "several containers, or different ones",
-            f"choose one with via='kubectl exec -i -n {namespace} {{host}} -c CONTAINER --', or "
+            f"choose one with --via 'kubectl exec -i -n {namespace} {{host}} -c CONTAINER --', or "
             "by the "
             f"annotation {_DEFAULT_CONTAINER} of the pods",
         )

@@ -162,7 +162,7 @@ def _about_login(error: Exception, target: Target) -> tuple[str, str | None] | N
 def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] | None:
     match error:
         case UnknownHostKeyError():
-            hint = "connect once with ssh, or use accept_new_host_keys=True"
+            hint = "connect once with ssh, or accept new host keys"
             more = f", and {error}" if str(error) else ""
             return f"its SSH host key is not known{more}", hint
         case UnfitNameError():

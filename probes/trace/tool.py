@@ -63,7 +63,7 @@ def measure(job: MeasuringJob[TraceOptions], sink: Sink[RouteReading]) -> None:
         if ipaddress.ip_address(host.address).version != 4:
             raise OptionError(
                 f"the tool trace supports only IPv4, but {host.name} has address {host.address}",
-                "choose IPv4 addresses with network=NETWORK or interface=NAME",
+                "choose IPv4 addresses by a network or the name of an interface",
             )
     with Workers(job.hosts, job.options.remote_python) as workers:
         run = _TraceRun(job, sink, workers)

@@ -114,7 +114,7 @@ def test_what_others_measured_becomes_a_cluster(tmp_path: Path) -> None:
         plink.Cluster.from_measurements(path, unit="weeks")
     with pytest.raises(plink.WrongUseError, match="row 1, column 1 is empty") as caught:
         plink.Cluster.from_measurements(path)
-    assert caught.value.hint == "name one of ns, us, ms, s there, or give it as unit=us"
+    assert caught.value.hint == "name one of ns, us, ms, s there, or give the unit us"
 
 
 def test_what_is_saved_is_read_again(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the library says names no flags of the command line: `plink.cli` adds those."""
+"""What the library says names no flags of the command line, but in commands to paste."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from support.sources import modules
 
 _FLAG = re.compile(r"(?<![\w-])--[a-z]")
+_COMMAND = re.compile(r"plink [a-z]+( [A-Z,]+| --[a-z-]+| [a-z0-9]+(?= --))+")
 
 # Folders whose texts are the command line's: its options, the pages that commands print, and what
 # only a command does.
@@ -17,6 +18,10 @@ OF_COMMANDS = (
     "plink/schemas/",
     "plink/show/",
     "plink/autotune/daemon/",
+    "plink/bench/",
+    "plink/deploy/kubernetes/",
+    "plink/optimize/orders/request.py",
+    "plink/simulate/",
 )
 
 # Flags of other programs, which plink tells of or runs.
@@ -27,10 +32,10 @@ OF_OTHERS = (
     "plink/deploy/remote/launcher.py",
     "plink/deploy/slurm/",
     "plink/deploy/verify.py",
-    "plink/probes/fping/pings.py",
+    "plink/probes/fping.py",
     "plink/probes/hosts/launcher_files.py",
     "plink/probes/inventories/",
-    "plink/probes/iperf3/commands.py",
+    "plink/probes/iperf3/transfers.py",
     "plink/probes/remote/upload.py",
     "plink/simulate/simgrid/run.py",
     "plink/renumber/",
@@ -53,7 +58,7 @@ def flags_in(source: str) -> list[tuple[int, str]]:
         if isinstance(node, ast.Constant)
         and isinstance(node.value, str)
         and id(node) not in docstrings
-        and _FLAG.search(node.value)
+        and _FLAG.search(_COMMAND.sub("", node.value))
     ]
 
 
@@ -83,7 +88,7 @@ def test_a_flag_in_a_text_is_found() -> None:
 def say(name):
     """Not --that."""
     # nor --those
-    raise ValueError(f"leave out {name}", "give --slots")
+    raise ValueError(f"leave out {name}", "give --slots", "plink plan --slots 2 makes one")
 USAGE = "a--b -c ---"
 '''
     assert flags_in(source) == [(5, "give --slots")]

@@ -87,7 +87,7 @@ def test_a_note_about_the_diagonal(matrix: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (CSV, ["--unit", "ms"], "matrix.csv: row 1, column 1 says us, but --unit ms was given"),
+        (CSV, ["--unit", "ms"], "matrix.csv: row 1, column 1 says us, but the unit ms was given"),
         (CSV.replace("us", "", 1), [], "matrix.csv: row 1, column 1 is empty"),
         (CSV.replace("50", "fast"), [], "row 2 ('a'), column 4 ('c'): 'fast' is not a number"),
         (CSV, ["-o", "absent/c.json"], "absent/c.json: there is no folder"),

@@ -125,7 +125,7 @@ def test_a_hierarchy_without_groups_is_refused_with_a_hint(
     assert run(["plan", "c.json", "--kind", "2lha"]) == 2
     said = capsys.readouterr().err
     assert "there is no plan of kind 2lha: no groups of near hosts are known" in said
-    assert "method=linkage makes balanced ones" in said
+    assert "linkage makes balanced ones" in said
 
 
 def alternatives(path: str) -> list[str]:

@@ -66,7 +66,7 @@ def test_a_configuration_of_another_place_is_refused(
     monkeypatch.chdir(config.parent)
     with pytest.raises(WrongUseError) as caught:
         apply_recorded_way(SshOptions(), GivenWay(path), "c.json")
-    assert caught.value.hint == "give the SSH configuration with ssh_config=FILE"
+    assert caught.value.hint == "give the SSH configuration with -F FILE"
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])

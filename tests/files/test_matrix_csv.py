@@ -106,7 +106,7 @@ def test_where_the_unit_comes_from(corner: str, option: str | None, unit: str) -
         ("", None, "row 1, column 1 is empty"),
         ("host", None, "row 1, column 1 names no unit of time: 'host'"),
         ("Gbit/s", None, "holds bandwidths in Gbit/s"),
-        ("ms", "us", "row 1, column 1 says ms, but unit=us was given"),
+        ("ms", "us", "row 1, column 1 says ms, but the unit us was given"),
     ],
 )
 def test_where_the_unit_stays_unknown(corner: str, option: str | None, reason: str) -> None:

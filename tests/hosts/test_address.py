@@ -80,8 +80,8 @@ def test_default_refuses_to_guess(candidates: list[InterfaceAddress], message: s
         choose_address(candidates, "203.0.113.99", host="gpu7")
     assert str(caught.value) == message
     assert caught.value.host == "gpu7"
-    assert "network=" in (caught.value.hint or "")
-    assert "interface=" in (caught.value.hint or "")
+    assert "network" in (caught.value.hint or "")
+    assert "interface" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_the_common_family_is_taken() -> None:
 def test_without_a_common_family() -> None:
     with pytest.raises(OptionError, match=r"10\.0\.0\.1 of a, 2001:db8::4 of b") as caught:
         choose_addresses({"a": V4, "b": V6})
-    assert "network=" in str(caught.value.hint)
+    assert "network" in str(caught.value.hint)
 
 
 def test_a_host_that_has_no_address_does_not_decide() -> None:

@@ -168,7 +168,7 @@ def test_a_matrix_whose_hosts_are_called_like_columns_is_a_matrix(names: tuple[s
         ("source,destination,loss,retransmits\na,b,1,9\n", None, "no column is a time"),
         ("source,destination\na,b\n", None, "no column is a time"),
         ("src_region,src_az,dst_region,dst_az,rtt_ms\na,a,b,b,1\n", None, "name an end"),
-        ("source,destination,rtt_ms\na,b,1\n", "us", "says ms, but unit=us"),
+        ("source,destination,rtt_ms\na,b,1\n", "us", "says ms, but the unit us"),
         ("source,destination,rtt_ms\na,b,1\n", "Gbit/s", "no column is a bandwidth"),
         ("source,destination,gbit_s\na,b,1\n", "ms", "no column is a time"),
         ("source,destination,rtt_ms\na,b,9 furlongs\n", None, "is not a number"),

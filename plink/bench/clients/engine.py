@@ -17,7 +17,9 @@ _PROGRAM = (
     "import sys; sys.path[:] = [path for path in sys.path if path]; "
     "from plink.bench.workers.engine_collectives import main; main()"
 )
-_HINT = "install the same plink on every host, or name an interpreter that has it with python=PATH"
+_HINT = (
+    "install the same plink on every host, or name an interpreter that has it with --python PATH"
+)
 
 
 class EngineClient:

@@ -169,13 +169,13 @@ def openmpi_version(text: str) -> str:
     match = re.search(r"\((?:Open MPI|OpenRTE)\) (\d+)\.([\d.]+)", text)
     if match is None:
         raise PlinkError(
-            f"the launcher is not Open MPI's: {text[:60]!r}", "name Open MPI's with mpirun=PATH"
+            f"the launcher is not Open MPI's: {text[:60]!r}", "name Open MPI's with --mpirun PATH"
         )
     version = f"{match[1]}.{match[2]}"
     if match[1] != "4":
         raise PlinkError(
             f"plink bench drives Open MPI 4, and the launcher is of {version}",
-            "name the tools of an Open MPI 4 with mpirun=PATH and mpicc=PATH",
+            "name the tools of an Open MPI 4 with --mpirun PATH and --mpicc PATH",
         )
     return version
 
@@ -260,7 +260,7 @@ def mpich_version(text: str) -> str:
     match = re.search(r"HYDRA build details:\s+Version:\s+([\w.]+)", text)
     if match is None:
         raise PlinkError(
-            f"the launcher is not MPICH's Hydra: {text[:60]!r}", "name MPICH's with mpirun=PATH"
+            f"the launcher is not MPICH's Hydra: {text[:60]!r}", "name MPICH's with --mpirun PATH"
         )
     return match[1]
 

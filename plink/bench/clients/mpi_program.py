@@ -62,7 +62,7 @@ def find_tool(asked: str | None, candidates: Sequence[str], title: str, packages
     looked = asked or " and ".join(candidates)
     raise PlinkError(
         f"{title} is not complete on this machine: no {looked}",
-        f"install {packages}, or name the tools with mpicc=PATH and mpirun=PATH",
+        f"install {packages}, or name the tools with --mpicc PATH and --mpirun PATH",
     )
 
 

@@ -47,5 +47,5 @@ class NcclClient(PyTorchClient):
         if "PyTorch sees no GPU" in reason:
             return "the remote PyTorch sees no GPU", f"nvidia-smi there says why; {_HINT}"
         if "too few GPUs" in reason:
-            return reason.partition(": ")[2] or reason, "slots=K takes K GPUs of every host"
+            return reason.partition(": ")[2] or reason, "--slots K takes K GPUs of every host"
         return super()._explain(reason)

@@ -250,7 +250,7 @@ class Workers:
         tail = process.stderr_tail()
         status = process.wait_for_exit(EXIT_LIMIT_S)
         if status == NOT_FOUND:
-            hint = f"name the interpreter that has {self._wanted} with python=PATH"
+            hint = f"name the interpreter that has {self._wanted} with --python PATH"
             return {"reason": tail or "no such interpreter", "hint": hint}
         if status is None or status == -1:
             return {"reason": tail or "killed, or the connection was lost"}

@@ -62,7 +62,7 @@ def reach(
     if token_file is not None or ca_file is not None:
         raise WrongUseError(
             "a token file or an authority file needs the address of an API server",
-            "give it with api=URL",
+            "give it with --api URL",
         )
     with _proxy() as access:
         yield access
@@ -164,7 +164,7 @@ def _start_proxy(path: str) -> subprocess.Popen[bytes]:
     except OSError as error:
         raise PlinkError(
             f"kubectl cannot be started ({error.strerror or error})",
-            "outside of a pod, install kubectl or give the API server's address with api=URL",
+            "outside of a pod, install kubectl or give the API server's address with --api URL",
         ) from None
 
 

@@ -126,7 +126,7 @@ class ApiServer:
                 said = error.verify_message or error
                 raise PlinkError(
                     f"{self._access.place}: its certificate is not trusted ({said})",
-                    "ca_file=FILE names the authority that signed it",
+                    "--ca-file FILE names the authority that signed it",
                 ) from None
             except (OSError, http.client.HTTPException, ValueError) as error:
                 status, reason = 0, getattr(error, "strerror", None) or str(error)

@@ -139,7 +139,7 @@ def default_folder() -> Path:
         base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
     except RuntimeError:
         raise PlinkError(
-            "the user has no home folder to keep readings in", "give a folder with keep=DIR"
+            "the user has no home folder to keep readings in", "give a folder with --keep DIR"
         ) from None
     return base / "plink" / "slurm"
 

@@ -176,12 +176,14 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
         raise WrongUseError(
             f"{source}: no column is a time or a bandwidth; the columns besides the hosts are "
             f"{shown}",
-            "name the unit in the heading, as in rtt_ms or bandwidth_Gbit_s, or give it as unit=ms",
+            "name the unit in the heading, as in rtt_ms or bandwidth_Gbit_s, or give the unit ms",
         )
     if isinstance(unit, TimeUnit) and times is None:
-        raise WrongUseError(f"{source}: no column is a time, but unit={unit.name} was given")
+        raise WrongUseError(f"{source}: no column is a time, but the unit {unit.name} was given")
     if isinstance(unit, RateUnit) and rates is None:
-        raise WrongUseError(f"{source}: no column is a bandwidth, but unit={unit.name} was given")
+        raise WrongUseError(
+            f"{source}: no column is a bandwidth, but the unit {unit.name} was given"
+        )
     return Columns(places, is_both_ways, times, rates, size, status, notes)
 
 
@@ -210,7 +212,7 @@ def _rates(
     unit = units[chosen[0]]
     if own is not None and unit is not None and own.bits_s != unit.bits_s:
         raise WrongUseError(
-            f"{source}: {headings[chosen[0]]!r} says {unit.name}, but unit={own.name} was given"
+            f"{source}: {headings[chosen[0]]!r} says {unit.name}, but the unit {own.name} was given"
         )
     return Values(chosen, headings[chosen[0]], unit)
 
@@ -245,7 +247,7 @@ def _times(
     named_unit = find_time_unit(heading)
     if own is not None and named_unit is not None and own.name != named_unit.name:
         raise WrongUseError(
-            f"{source}: {heading!r} says {named_unit.name}, but unit={own.name} was given"
+            f"{source}: {heading!r} says {named_unit.name}, but the unit {own.name} was given"
         )
     words = set(split_heading(heading))
     if words & _ONE_WAY or {"one", "way"} <= words:

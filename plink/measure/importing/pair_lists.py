@@ -301,7 +301,7 @@ def _number(cell: str, values: Values, place: str) -> float:
     if unit is None:
         raise WrongUseError(
             f"{place}: neither {values.heading!r} nor {brief(cell)} names a unit",
-            "name it in the heading, as in rtt_ms or bandwidth_Gbit_s, or give it as unit=ms",
+            "name it in the heading, as in rtt_ms or bandwidth_Gbit_s, or give the unit ms",
         )
     return unit.to_us(text) if isinstance(unit, TimeUnit) else unit.to_gbit_s(float(text))
 

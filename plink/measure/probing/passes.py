@@ -284,8 +284,8 @@ def advise_sampling(hosts: int, sample: Sample | None, example: int) -> list[str
     fewer = example * (hosts - hosts % 2)
     text = f"all {rounds:,} rounds of {hosts:,} hosts are {pairs:,} directed pairs"
     followed = round(usual_share(hosts) * pairs)
-    text += f"; rounds=auto measures at most {followed:,} of them, those that show groups"
-    return [f"{text}, rounds={example} any {fewer:,}"]
+    text += f"; automatic rounds measure at most {followed:,} of them, those that show groups"
+    return [f"{text}, and {example} rounds any {fewer:,}"]
 
 
 class AdaptiveSampler:

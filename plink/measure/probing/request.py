@@ -149,7 +149,7 @@ def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
     if measurement is not None and measurement.tool != tool:
         hint = "write a new measurement to another file"
         if measurement.tool in TOOLS:
-            hint = f"use tool={measurement.tool}, or {hint}"
+            hint = f"use the tool {measurement.tool}, or {hint}"
         raise WrongUseError(f"{source}: was measured with {measurement.tool}, not {tool}", hint)
     return measurement
 
@@ -159,7 +159,7 @@ def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> N
     if rtt.reading != percentile or set(rtt.rtt_us) != wanted:
         raise WrongUseError(
             f"{source}: was measured at percentile {rtt.reading:g}, not {percentile:g}",
-            f"use percentile={rtt.reading:g}, or write a new measurement to another file",
+            f"use percentile {rtt.reading:g}, or write a new measurement to another file",
         )
 
 

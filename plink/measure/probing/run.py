@@ -308,6 +308,6 @@ def _build_following(
         return None
     if not isinstance(collector, RttCollector):
         raise OptionError(
-            f"rounds=auto follows round-trip times, which {request.tool} does not measure"
+            f"automatic rounds follow round-trip times, which {request.tool} does not measure"
         )
     return AdaptiveSampler(collector, sample)

@@ -106,8 +106,9 @@ def find_groups(
     method = request.chosen
     if method == "levels" and request.elasticity is not None:
         raise WrongUseError(
-            f"elasticity={request.elasticity:g} is for method=linkage or method=kmeans",
-            "method=levels does not limit the sizes of groups",
+            "{elasticity=} is for {method=linkage} or {method=kmeans}",
+            "{method=levels} does not limit the sizes of groups",
+            arguments=vars(request),
         )
     if cluster.bandwidth is None:
         measured_rtt(cluster)
@@ -209,7 +210,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
     if denoised.embedding is None:
         raise UngroupableError(
             f"there is no embedding for k-means: {denoised.why}",
-            "method=linkage needs no embedding",
+            "the method linkage needs no embedding",
         )
     return constrained_kmeans(
         denoised.embedding.points, groups, elasticity=request.most_uneven, seed=request.seed

@@ -23,7 +23,7 @@ from plink.solvers.slots.layout import RankLayout
 # On a host.
 MAX_SLOTS = 65536
 
-ALL_ALGORITHMS = "plink.algorithms() names them all"
+ALL_ALGORITHMS = "plink order --list-algorithms names them all"
 
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
@@ -247,7 +247,7 @@ def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None
         raise WrongUseError(
             f"{algorithm.name} with {format_count(ranks, 'rank')} has {messages:,} messages, and "
             f"orders are searched for up to {MOST_MESSAGES:,}",
-            "an order for fewer slots per host, such as slots=1, mostly suits more slots, too",
+            "an order for fewer slots per host, such as 1, mostly suits more slots, too",
         )
 
 

@@ -171,7 +171,7 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
         if each.kind == kind:
             raise WrongUseError(
                 f"there is no plan of kind {kind}: {each.reason}",
-                "if the distances show no groups, method=linkage makes balanced ones",
+                "if the distances show no groups, the method linkage makes balanced ones",
             )
 
 
