@@ -11,7 +11,7 @@ from plink.cli.stderr import console
 
 with lazy_imports():
     from plink.files import document
-    from plink.show.page import html, outline, report, sources
+    from plink.show.page import html, outline, report
     from plink.show.page import subject as page_subject
 
 
@@ -42,7 +42,7 @@ def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
     with stderr.status("reading"):
         subject = page_subject.read_inputs(files)
     with stderr.status("drawing"):
-        title, sections = report.report(subject, sources.shown_sources(files))
+        title, sections = report.report(subject, page_subject.shown_sources(files))
         content = html.page(title, sections, library).encode()
     document.write_bytes(output, content)
     if as_json:

@@ -14,10 +14,9 @@ from ordering.gaps import hidden
 from plink.cli import run
 from plink.files import cluster
 from plink.files import order as order_file
-from plink.show.page.costs import cost_bars, costs_section
-from plink.show.page.hops import hop_bars
-from plink.show.page.overview import facts_of
+from plink.show.page.orders import cost_bars, costs_section, hop_bars
 from plink.show.page.parts import Paragraph
+from plink.show.page.report import essentials
 from plink.show.page.subject import NamedOrder, Subject
 
 
@@ -75,16 +74,16 @@ def test_a_range_and_a_bound_are_told_with_their_limits(capsys):
     assert shown(capsys, "o.json").count("not measured") == 1
     named = NamedOrder("o.json", found)
     about = Subject(square(), "c.json", [named])
-    bars = {label: bar for label, [bar] in cost_bars(named).rows}
+    bars = {label: bar for label, [bar] in cost_bars(found).rows}
     low, high = bars["plink's order"].reach
     # Lengths are shares of the longest.
     assert low / bars["plink's order"].share == pytest.approx(19.0 / found.cost.cost_us)
     assert high / bars["plink's order"].share == pytest.approx(37.0 / found.cost.cost_us)
     assert max(high, *(bar.share for bar in bars.values())) == 1.0
     assert all(bar.reach is None for label, bar in bars.items() if label != "plink's order")
-    assert "the score is 19.0 to 37.0 µs" in dict(facts_of(about))["order"]
+    assert "the score is 19.0 to 37.0 µs" in dict(essentials(about))["order"][0]
     ranks = [about.place_of[name] for name in found.names]
-    assert "1 hop was not measured" in hop_bars(about, named, ranks, "hops").caption
+    assert "1 hop was not measured" in hop_bars(about, found, ranks, "hops").caption
 
 
 def test_a_pair_without_any_way_round_has_no_upper_limit(capsys):
@@ -120,7 +119,7 @@ def test_nothing_of_this_is_said_where_every_pair_was_measured(capsys):
     assert "range_us" not in data["cost"]
     assert data["filled_hops"] == []
     found = order_file.read_order("o.json")
-    rows = cost_bars(NamedOrder("o.json", found)).rows
+    rows = cost_bars(found).rows
     assert [bar.reach for _, [bar] in rows] == [None] * len(rows)
     assert run(["predict", "c.json", "--size", "1MB", "--algo", "ring"]) == 0
     assert "range" not in capsys.readouterr().out

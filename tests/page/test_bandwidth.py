@@ -10,23 +10,22 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.groups import Grouping, HostLink
 from plink.show.page.bandwidth import bandwidth_section
-from plink.show.page.distances import distances_section
-from plink.show.page.finding import finding
+from plink.show.page.charts import BETWEEN, WITHIN
 from plink.show.page.groups import groups_section
+from plink.show.page.html import part_html
+from plink.show.page.main_finding import main_finding
+from plink.show.page.matrix import distances_section
 from plink.show.page.parts import (
-    BETWEEN,
-    WITHIN,
     Bars,
     Figure,
+    Findings,
     Folded,
-    NextSteps,
     Paragraph,
     Part,
     Section,
     Table,
     figures_of,
 )
-from plink.show.page.tables import table_html
 
 SIZES = [3, 5, 4]
 
@@ -116,8 +115,8 @@ def test_what_limits_collectives_follows_the_network() -> None:
 
 
 def test_without_rates_the_page_says_how_to_measure_them() -> None:
-    [steps] = parts_of(bandwidth_section(subject(racks([4, 4]))), NextSteps)
-    assert steps.steps[0][1] == "plink probe --resume c.json --tool iperf3"
+    [steps] = parts_of(bandwidth_section(subject(racks([4, 4]))), Findings)
+    assert steps.findings[0].command == "plink probe --resume c.json --tool iperf3"
 
 
 def test_what_was_not_measured_is_no_bar_and_no_number() -> None:
@@ -128,7 +127,7 @@ def test_what_was_not_measured_is_no_bar_and_no_number() -> None:
     section = bandwidth_section(subject(cluster))
     bars = parts_of(section, Bars)[0]
     assert bars.rows[-1] == ("h2", [None, None])
-    assert "not measured" in table_html(bars)
+    assert "not measured" in part_html(bars)
     assert "14 of 56 directions were not measured" in section.parts[0].text
 
 
@@ -179,19 +178,19 @@ def test_what_was_not_measured_is_no_bar_and_no_number() -> None:
     ],
 )
 def test_the_page_begins_with_what_was_found_and_what_to_do(cluster: Cluster, said: str) -> None:
-    assert finding(subject(cluster)) == said
+    assert main_finding(subject(cluster)) == said
 
 
 def test_an_order_that_helps_is_what_to_do() -> None:
     cluster = racks([4, 4])
-    said = finding(subject(cluster, ordered(cluster)))
+    said = main_finding(subject(cluster, ordered(cluster)))
     assert said.startswith("8 hosts in 2 groups of 4. o0.json has ")
     assert said.endswith(" latency score for ring: start the job in that order.")
 
 
 def test_a_slow_host_is_followed_by_what_leaving_it_out_would_gain() -> None:
     cluster = with_rates(racks([4, 4, 4]), slow="h4")
-    said = finding(subject(cluster, ordered(cluster)))
+    said = main_finding(subject(cluster, ordered(cluster)))
     assert "limits its link. Predicted without h4, on 11 ranks instead of 12: ring of" in said
     assert said.endswith(" times as fast.")
 
@@ -209,7 +208,7 @@ def test_a_table_of_distances_stands_for_the_heat_map() -> None:
 def test_every_member_of_a_large_group_is_on_the_page_and_jargon_is_folded() -> None:
     cluster = replace(racks([20, 20]), grouping=Grouping("levels", "raw", confirmed=1.0))
     section = groups_section(subject(cluster))
-    html = table_html(section.parts[0])
+    html = part_html(section.parts[0])
     assert "and 12 more" in html
     for name in cluster.names:
         assert f">{name}</span>" in html
@@ -220,7 +219,7 @@ def test_every_member_of_a_large_group_is_on_the_page_and_jargon_is_folded() -> 
 
 
 def test_headers_of_columns_and_rows_are_named_for_screen_readers() -> None:
-    html = table_html(Table("numbers", ("host", "sends"), [("n-01", "<1>")], (1,)))
+    html = part_html(Table("numbers", ("host", "sends"), [("n-01", "<1>")], (1,)))
     assert "<th role=columnheader scope=col>host</th>" in html
     assert "<th role=rowheader scope=row><span class=name>n-01</span></th>" in html
     assert "&lt;1&gt;" in html

@@ -12,16 +12,14 @@ from plink.base.replacing import replace
 from plink.base.text import rtt_text
 from plink.model.distance import distances
 from plink.show.page import matrix as heat
-from plink.show.page.costs import cost_bars
-from plink.show.page.distances import heat_map
 from plink.show.page.groups import MAX_JOINTS, dendrogram
-from plink.show.page.hops import leaving
 from plink.show.page.html import figures_json
+from plink.show.page.matrix import heat_map
+from plink.show.page.orders import cost_bars, crosses_groups, rings
 from plink.show.page.parts import Figure, figures_of
 from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
 from plink.show.page.report import build_sections
-from plink.show.page.ring import rings
 from plink.show.scale import scale_for
 
 SIZES = [3, 5, 4]
@@ -130,7 +128,7 @@ def test_too_few_hosts_have_no_map_but_a_reason():
 def test_costs_are_those_of_the_order():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
     order = about.orders[0].order
-    bars = cost_bars(about.orders[0])
+    bars = cost_bars(order)
     costs_us = [
         order.cost.listed_us,
         order.cost.random_us,
@@ -147,8 +145,7 @@ def test_costs_are_those_of_the_order():
 def test_a_bound_that_is_not_known_is_not_drawn():
     order = ordered(racks(SIZES))
     order = replace(order, cost=replace(order.cost, lower_bound_us=0.0))
-    named = subject(racks(SIZES), order).orders[0]
-    bars = cost_bars(named)
+    bars = cost_bars(order)
     assert bars.line is None
     assert "lower bound" not in [label for label, _ in bars.rows]
 
@@ -172,7 +169,7 @@ def test_a_host_that_is_left_out_is_drawn_pale_and_says_so():
 def test_hops_that_leave_a_group_are_told_apart():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
     ranks = [about.place_of[name] for name in about.orders[0].order.names]
-    assert leaving(about, ranks) == 3
+    assert crosses_groups(about, ranks).sum() == 3
     figure = rings(about, [("given", list(range(12))), ("plink's", ranks)], "ring")
     drawn = {
         (trace["name"], trace["xaxis"]): trace["x"].count(None)
@@ -181,7 +178,7 @@ def test_hops_that_leave_a_group_are_told_apart():
     }
     assert drawn["leaves the group", "x2"] == 3
     assert drawn["stays in the group", "x2"] == 9
-    given = leaving(about, range(12))
+    given = crosses_groups(about, range(12)).sum()
     assert drawn["leaves the group", "x"] == given
     assert sum(drawn.values()) == 24
 
@@ -193,7 +190,7 @@ def test_a_host_without_a_group_is_always_left():
     about = subject(replace(cluster, groups=[rest, cluster.groups[1]]))
     ranks = sorted(range(8), key=lambda host: (about.group_of[host], host))
     assert about.names[about.sequence[-1]] == lone
-    assert leaving(about, ranks) == 3
+    assert crosses_groups(about, ranks).sum() == 3
 
 
 def test_spreads_are_shares_of_the_reading():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from plink.show.page.labels import LONGEST, short_names, shortening_note
+from plink.show.page.charts import LONGEST_NAME, short_names, shortening_note
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from plink.show.page.labels import LONGEST, short_names, shortening_note
 def test_long_names_become_short_ones_that_are_distinct(names: list[str]) -> None:
     short = short_names(names)
     assert len(set(short)) == len(names)
-    assert max(map(len, short)) <= LONGEST
+    assert max(map(len, short)) <= LONGEST_NAME
     assert "short" in shortening_note(names)
 
 

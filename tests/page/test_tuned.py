@@ -19,7 +19,7 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import bandwidth_text, bytes_text
 from plink.cli import run
-from plink.show.page import tuned_figure
+from plink.show.page import tuned as tuned_page
 from plink.show.page.parts import Figure, Table
 from plink.show.page.subject import read_inputs
 from plink.show.page.tuned import tuned_sections
@@ -171,19 +171,19 @@ def test_a_table_says_what_each_host_sends_and_is_believed_to_carry(tuned: Histo
 def test_many_hosts_have_lines_where_much_changes_and_a_range(
     tuned: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tuned_figure, "MAX_HOSTS", 2)
-    assert 0 in tuned_figure.shown_hosts(tuned)
+    monkeypatch.setattr(tuned_page, "MAX_HOSTS", 2)
+    assert 0 in tuned_page.shown_hosts(tuned)
     figure = figure_of(tuned)
     assert list(traces(figure, "y2")) == [
         "range of the other hosts",
-        *(f"{host}: n{host}" for host in tuned_figure.shown_hosts(tuned)),
+        *(f"{host}: n{host}" for host in tuned_page.shown_hosts(tuned)),
     ]
     assert "have lines of their own" in figure.caption
 
 
 def test_a_long_run_is_thinned(tuned: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuned_figure, "MAX_POINTS", 9)
-    monkeypatch.setattr(tuned_figure, "MAX_MARKED", 1)
+    monkeypatch.setattr(tuned_page, "MAX_POINTS", 9)
+    monkeypatch.setattr(tuned_page, "MAX_MARKED", 1)
     line = traces(figure_of(tuned))["throughput"]
     first = SIZE_BYTES / np.median(tuned.iteration_s[:5]) / 1e6
     assert (len(line["y"]), line["y"][0]) == (9, pytest.approx(first, rel=0.001))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from plink.files.limits import Positive, Text
 from plink.files.structs import Output
-from plink.show.page.parts import Bars, Names, NextSteps, Paragraph, Section, Table, unfold_parts
+from plink.show.page.parts import Bars, Findings, Names, Paragraph, Section, Table, unfold_parts
 
 
 class TableOutline(Output, frozen=True):
@@ -78,11 +78,11 @@ def outline(output: str, size_bytes: int, title: str, sections: Sequence[Section
         tables = [_table(part) for part in parts if isinstance(part, (Table, Bars))]
         outlines.append(SectionOutline(section.anchor, section.title, texts, tables))
     steps = [
-        NextStep(why, command)
+        NextStep(finding.text, finding.command)
         for section in sections
         for part in section.parts
-        if isinstance(part, NextSteps)
-        for why, command in part.steps
+        if isinstance(part, Findings)
+        for finding in part.findings
     ]
     return ReportOutline(output, size_bytes, title, outlines, steps)
 

@@ -1,34 +1,13 @@
-"""Parts of a report's sections, independent of HTML; their texts are plain and untrusted.
-
-Groups have both a colour and a symbol of their own, so that no reader depends on colour alone."""
+"""Parts of a report's sections, independent of HTML; their texts are plain and untrusted."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
-from plink.base.text import printable
-from plink.show.tables import Fact
-
-# A colour of the page's theme, light or dark, which the page fills in when it draws.
-INK = "var(--ink)"
-MUTED = "var(--muted)"
-LINE = "var(--line)"
-SELF = "var(--self)"
-
-# Okabe and Ito, "Color Universal Design" (2008), without black and yellow, which one of a light
-# and a dark page hides.
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7")
-_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
-_CYCLE = 24
-
-NO_GROUP = -1
-NO_GROUP_COLOUR = "#8c8c8c"
-
-WITHIN = "#0072b2"
-BETWEEN = "#d55e00"
+from plink.show.findings import Finding
+from plink.show.tables import Column, Fact, Row, cells, headings, number_columns
 
 
 @dataclass(frozen=True)
@@ -55,8 +34,11 @@ class Table:
     """Table whose first column names the rows.
 
     Args:
-        numbers: columns that are flush right.
-        is_grid: columns are compared, so that rows are never taken apart on a narrow page.
+        caption: what it shows.
+        header: headings of the columns.
+        rows: texts of the cells, or names of hosts.
+        numbers: places of the columns that are flush right.
+        is_grid: whether columns are compared, so that a narrow page keeps rows together.
     """
 
     caption: str
@@ -64,6 +46,11 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     numbers: Sequence[int] = ()
     is_grid: bool = False
+
+
+def table(caption: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
+    """Return the table of some rows."""
+    return Table(caption, headings(columns), cells(columns, rows), number_columns(columns))
 
 
 def facts_table(caption: str, facts: Iterable[Fact], heading: str = "found") -> Table:
@@ -77,9 +64,9 @@ class Bar:
 
     Args:
         text: its value.
-        share: of the longest bar there may be, from 0 to 1.
-        colour: colour of a style sheet.
-        reach: from which share to which the value may be, where it is a range.
+        share: its length as a share of the longest bar there may be, from 0 to 1.
+        colour: a colour of CSS.
+        reach: range of the value, as shares; None if it is one number.
     """
 
     text: str
@@ -93,10 +80,10 @@ class Bars:
     """Table of bars, whose first column names the rows.
 
     Args:
-        caption: what they are.
-        header: of the first column and those of bars.
+        caption: what it shows.
+        header: heading of the first column and of those of bars.
         rows: a name and a bar for each column, None where nothing is known.
-        line: a share at which a line is drawn through all bars.
+        line: share at which a line is drawn through all bars; None for none.
     """
 
     caption: str
@@ -106,10 +93,10 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class NextSteps:
-    """Next steps, each with its command or None."""
+class Findings:
+    """List of findings, each with the command that follows from it."""
 
-    steps: Sequence[tuple[str, str | None]]
+    findings: Sequence[Finding]
 
 
 @dataclass(frozen=True)
@@ -119,7 +106,7 @@ class Legend:
     Args:
         colours: `#rrggbb`, evenly spaced.
         ticks: texts, evenly spaced from the first colour to the last.
-        marks: a colour and what it means.
+        marks: pairs of a colour and what it means.
     """
 
     colours: Sequence[str]
@@ -129,20 +116,7 @@ class Legend:
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure for plotly.js.
-
-    Texts in traces and layout must have gone through `plotly_text`: plotly.js reads tags in them.
-
-    Args:
-        name: a word, unique on the page.
-        traces, layout: JSON values, with theme colours as `var(--name)`.
-        height_px: height of the picture, in pixels.
-        caption: how to read it.
-        description: what it shows, for those who cannot see it.
-        is_square: never much higher than the page is wide.
-        narrow: what replaces members of the layout on a narrow page.
-        narrow_height_px: of the picture there; None for the same.
-    """
+    """Figure for plotly.js (`plink.show.page.charts.figure` describes the members)."""
 
     name: str
     traces: Sequence[dict[str, Any]]
@@ -163,7 +137,16 @@ class Folded:
     parts: Sequence[Part]
 
 
-Part = Paragraph | Table | Bars | NextSteps | Legend | Figure | Folded
+Part = Paragraph | Table | Bars | Findings | Legend | Figure | Folded
+
+
+@dataclass(frozen=True)
+class Section:
+    """Section of the page under a heading; `anchor` is a unique word."""
+
+    anchor: str
+    title: str
+    parts: Sequence[Part]
 
 
 def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
@@ -178,34 +161,3 @@ def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
 def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
     """Return all figures among parts, including folded ones."""
     return (part for part in unfold_parts(parts) if isinstance(part, Figure))
-
-
-@dataclass(frozen=True)
-class Section:
-    """Section of the page under a heading; `anchor` is a unique word."""
-
-    anchor: str
-    title: str
-    parts: Sequence[Part]
-
-
-def plotly_text(text: str) -> str:
-    """Return text escaped for plotly.js."""
-    return escape(printable(text), quote=False)
-
-
-def round_to_digits(value: float, digits: int = 4) -> float:
-    """Return a number rounded to `digits` significant digits."""
-    return float(f"{value:.{digits}g}")
-
-
-def group_colour(shade: int) -> str:
-    """Return a colour for each number (`Subject.shade_of`); -1 means no group."""
-    return NO_GROUP_COLOUR if shade == NO_GROUP else _COLOURS[shade % len(_COLOURS)]
-
-
-def group_symbol(shade: int) -> str:
-    """Return a symbol for each number, which with the colour is distinct for 48 numbers."""
-    if shade == NO_GROUP:
-        return "circle-open"
-    return _SYMBOLS[(shade + shade // _CYCLE) % len(_SYMBOLS)]

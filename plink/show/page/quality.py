@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,17 +11,17 @@ from plink.base.text import share_text
 from plink.files.measurements import RttMeasurement, percentile_name
 from plink.probes.echo.readings import DISTURBED
 from plink.show.facts import failure_facts, note_facts, rtt_facts
-from plink.show.page.parts import (
+from plink.show.page.charts import (
     BETWEEN,
-    LINE,
+    COLOURS,
+    DASHES,
     WITHIN,
-    Figure,
-    Paragraph,
-    Part,
-    Section,
-    facts_table,
-    round_to_digits,
+    Json,
+    axis,
+    figure,
+    trace,
 )
+from plink.show.page.parts import Figure, Paragraph, Part, Section, facts_table
 from plink.show.page.subject import Subject
 from plink.show.summary import summarise
 from plink.show.tables import Fact, capitalise
@@ -33,8 +32,6 @@ Vector = npt.NDArray[np.float64]
 _LEAST_PERCENT = 0.01
 _POINTS = 120
 _FEW = 64
-_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 def quality_section(subject: Subject) -> Section | None:
@@ -93,60 +90,40 @@ def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
 
 def above(matrix: Vector, readings: Vector) -> Vector:
     """Return how far values exceed the readings, as a share of them; NaN where unknown."""
-    found = np.full(readings.shape, np.nan)
-    np.divide(matrix - readings, readings, out=found, where=readings > 0.0)
-    return found
+    excess = np.full(readings.shape, np.nan)
+    np.divide(matrix - readings, readings, out=excess, where=readings > 0.0)
+    return excess
 
 
 def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
     """Return, for each kind of error, the cumulative share of pairs below an error."""
     shares = np.linspace(0.0, 1.0, _POINTS)
     traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "name": title,
-            "x": [
-                round_to_digits(max(_LEAST_PERCENT, 100.0 * value))
-                for value in np.quantile(values, shares)
-            ],
-            "y": [round_to_digits(100.0 * share) for share in shares],
-            "line": {
-                "color": _COLOURS[number % len(_COLOURS)],
-                "dash": _DASHES[number % len(_DASHES)],
+        trace(
+            title,
+            np.maximum(_LEAST_PERCENT, 100.0 * np.quantile(values, shares)),
+            100.0 * shares,
+            hover="%{y:.0f} % of pairs: at most %{x} %|name",
+            mode="lines",
+            line={
+                "color": COLOURS[number % len(COLOURS)],
+                "dash": DASHES[number % len(DASHES)],
                 "width": 2,
             },
-            "hovertemplate": "%{y:.0f} % of pairs: at most %{x} %<extra>%{fullData.name}</extra>",
-        }
+        )
         for number, (title, values) in enumerate(curves)
     ]
-    return Figure(
+    return figure(
         "spread",
         traces,
-        {
-            "xaxis": {
-                "type": "log",
-                "title": {"text": "off by at most, share of the reading"},
-                "ticksuffix": " %",
-                "gridcolor": LINE,
-                "dtick": 1,
-            },
-            "yaxis": {
-                "title": {"text": "of all pairs"},
-                "ticksuffix": " %",
-                "range": [0, 101],
-                "gridcolor": LINE,
-            },
-            "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
-            "showlegend": True,
-            "hovermode": "closest",
-        },
-        360,
-        "Further to the left is better. A curve says for which share of pairs readings are off by "
-        "no more than that. Differences between near and far hosts should be well to the right "
-        "of it: distances that differ by less than the directions of one pair do are noise.",
-        "cumulative shares of pairs by spread: "
+        axis("off by at most, share of the reading", unit="%", type="log", dtick=1),
+        axis("of all pairs", unit="%", range=[0, 101]),
+        caption="Further to the left is better. A curve says for which share of pairs readings are "
+        "off by no more than that. Differences between near and far hosts should be well to the "
+        "right of it: distances that differ by less than the directions of one pair do are noise.",
+        description="cumulative shares of pairs by spread: "
         + ", ".join(f"{title} median {share_text(np.median(v))}" for title, v in curves),
+        height_px=360,
     )
 
 
@@ -154,56 +131,55 @@ def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
     """Return each host's median spread, and its share of losses if there are any."""
     most = max(rtt.rtt_us)
     readings = rtt.readings_us
+    title, matrix = (
+        "between directions",
+        above(np.fmax(readings, readings.T), np.fmin(readings, readings.T)),
+    )
     if most > rtt.reading:
         title = f"{percentile_name(most)} above {percentile_name(rtt.reading)}"
         matrix = above(rtt.rtt_us[most], readings)
-    else:
-        title = "between directions"
-        matrix = above(np.fmax(readings, readings.T), np.fmin(readings, readings.T))
-    axis = {"ticksuffix": " %", "rangemode": "tozero", "gridcolor": LINE, "nticks": 5}
-    layout: dict[str, Any] = {
-        "xaxis": {
-            "title": {"text": "hosts, in the order of the heat map"},
-            "showgrid": False,
-            "zeroline": False,
-            "showticklabels": False,
-            "anchor": "free",
-            "position": 0.0,
-        },
-        "yaxis": {**axis, "title": {"text": title}},
-        "showlegend": False,
-        "hovermode": "closest",
-    }
-    traces = [_dots(subject, title, "y", WITHIN, _medians(matrix))]
+    dots = [(title, WITHIN, _medians(matrix))]
     if rtt.losses.any():
-        traces.append(_dots(subject, "losses", "y2", BETWEEN, _loss_shares(rtt)))
-        layout["yaxis"]["domain"] = [0.45, 1.0]
-        layout["yaxis2"] = {**axis, "domain": [0.0, 0.33], "title": {"text": "losses"}}
-    return Figure(
+        dots.append(("losses", BETWEEN, _loss_shares(rtt)))
+    sequence = list(subject.sequence)
+    traces = [
+        trace(
+            title,
+            range(len(sequence)),
+            100.0 * shares[sequence],
+            hover="%{text}: %{y} %|name",
+            mode="markers",
+            text=[subject.labels[host] for host in sequence],
+            marker={"color": colour, "size": 8 if len(sequence) <= _FEW else 5},
+            yaxis=f"y{'' if number == 1 else number}",
+        )
+        for number, (title, colour, shares) in enumerate(dots, 1)
+    ]
+    domains = [[0.45, 1.0], [0.0, 0.33]] if len(dots) > 1 else [[0.0, 1.0]]
+    axes = [
+        axis(title, unit="%", rangemode="tozero", nticks=5, domain=domain, zeroline=True)
+        for (title, _, _), domain in zip(dots, domains, strict=True)
+    ]
+    more: Json = {"yaxis2": axes[1]} if len(axes) > 1 else {}
+    return figure(
         "noisy-hosts",
         traces,
-        layout,
-        360 if len(traces) > 1 else 260,
-        "A dot is a host: the median over its pairs of how far its readings spread, and the share "
-        "of its probes that was lost. One far above the others is busy, or its link is bad.",
-        f"spread and losses of {len(subject.names)} hosts",
+        axis(
+            "hosts, in the order of the heat map",
+            showgrid=False,
+            showticklabels=False,
+            anchor="free",
+            position=0.0,
+        ),
+        axes[0],
+        caption="A dot is a host: the median over its pairs of how far its readings spread, and "
+        "the share of its probes that was lost. One far above the others is busy, or its link is "
+        "bad.",
+        description=f"spread and losses of {len(subject.names)} hosts",
+        height_px=360 if len(traces) > 1 else 260,
+        legend=None,
+        **more,
     )
-
-
-def _dots(subject: Subject, title: str, axis: str, colour: str, values: Vector) -> dict[str, Any]:
-    """Return one dot per host; `values` are shares, NaN where unknown."""
-    sequence = subject.sequence
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": title,
-        "yaxis": axis,
-        "x": list(range(len(sequence))),
-        "y": [_percent(values[host]) for host in sequence],
-        "text": [subject.labels[host] for host in sequence],
-        "marker": {"color": colour, "size": 8 if len(sequence) <= _FEW else 5},
-        "hovertemplate": "%{text}: %{y} %<extra>%{fullData.name}</extra>",
-    }
 
 
 def _medians(matrix: Vector) -> Vector:
@@ -222,10 +198,6 @@ def _loss_shares(rtt: RttMeasurement) -> Vector:
     sent = lost + rtt.samples.sum(axis=0) + rtt.samples.sum(axis=1)
     found: Vector = np.where(sent > 0, lost / np.maximum(sent, 1), np.nan)
     return found
-
-
-def _percent(value: Any) -> float | None:
-    return None if np.isnan(value) else round_to_digits(100.0 * float(value))
 
 
 def _disturbance_facts(rtt: RttMeasurement) -> list[Fact]:

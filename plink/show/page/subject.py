@@ -1,9 +1,8 @@
-"""Subject of a report, read from files: a cluster and orders of its hosts, a tuned run, or the
-timelines of ranks.
-"""
+"""Subject of a report, read from files: a cluster and its orders, a tuned run, or timelines."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,9 +26,7 @@ from plink.files.order import Order
 from plink.files.order_basis import is_made_from
 from plink.model.distance import Distances, distances
 from plink.model.outliers import Outlier, outliers
-from plink.show.page.labels import plotly_names
-from plink.show.page.parts import NO_GROUP
-from plink.show.page.sources import shown_sources
+from plink.show.page.charts import NO_GROUP, short_names
 from plink.solvers.linkages import seriate
 from plink.training.timeline.merging import Timeline, merge_ranks
 from plink.training.timeline.reading import is_timeline, read_ranks
@@ -72,7 +69,7 @@ class Subject:
     @cached_property
     def labels(self) -> Sequence[str]:
         """Host names as figures show them, in the same order."""
-        return plotly_names(self.names)
+        return short_names(self.names)
 
     @property
     def groups(self) -> Sequence[Group]:
@@ -80,6 +77,10 @@ class Subject:
         if self.cluster is not None:
             return self.cluster.groups
         return self.orders[0].order.groups
+
+    def group_name(self, group: int) -> str:
+        """Return the name of a group by its number."""
+        return "no group" if group == NO_GROUP else self.groups[group].name
 
     @cached_property
     def group_of(self) -> npt.NDArray[np.intp]:
@@ -135,6 +136,19 @@ class Subject:
         """Group numbers to show; `NO_GROUP` is last if a host has no group."""
         known = [int(group) for group in np.unique(self.group_of)]
         return sorted(known, key=lambda group: (group == NO_GROUP, group))
+
+
+def shown_sources(paths: Sequence[str]) -> list[str]:
+    """Return files' names with just enough folders to distinguish them, and not the machine's."""
+    files = [path for path in paths if path != document.STANDARD_STREAM]
+    folders = [os.path.dirname(os.path.abspath(path)) for path in files]  # noqa: PTH100, PTH120
+    common = os.path.commonpath(folders) if folders else ""
+    return [
+        document.label(path)
+        if path == document.STANDARD_STREAM
+        else os.path.relpath(path, common)  # pathlib goes no folder up
+        for path in paths
+    ]
 
 
 def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:

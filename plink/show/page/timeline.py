@@ -1,13 +1,33 @@
-"""Report sections on ranks' timelines."""
+"""Report sections on ranks' timelines, with the figure of an iteration.
+
+The figure shows when each rank announced, agreed on, began and ended each collective.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from plink import __version__
-from plink.show.page.parts import Paragraph, Part, Section, Table, facts_table
-from plink.show.page.timeline_figure import iteration_figure
-from plink.show.tables import Fact, capitalise, cells, headings, number_columns
+from plink.base.text import format_count, rtt_text
+from plink.show.page.charts import (
+    BETWEEN,
+    INK,
+    LINE,
+    NO_GROUP_COLOUR,
+    WITHIN,
+    Floats,
+    Json,
+    Segments,
+    axis,
+    figure,
+    ticks,
+    trace,
+)
+from plink.show.page.parts import Figure, Paragraph, Part, Section, Table, facts_table, table
+from plink.show.tables import Fact, capitalise
 from plink.show.timelines import (
     NAME_COLUMNS,
     latest_text,
@@ -15,12 +35,31 @@ from plink.show.timelines import (
     rank_columns,
     timeline_facts,
 )
-from plink.training.timeline.iterations import typical
+from plink.training.timeline.iterations import Iteration, typical
 from plink.training.timeline.merging import Timeline
-from plink.training.timeline.summary import NameSummary, RankSummary, lateness, summary_of
+from plink.training.timeline.summary import (
+    NOBODY,
+    Lateness,
+    NameSummary,
+    RankSummary,
+    Summary,
+    lateness,
+    summary_of,
+)
 
+# More rows are too thin to be read.
+MAX_RANKS = 16
+MAX_COLLECTIVES = 300
+
+_RANK_PX = 64
+# Of a rank's row of height 1: buffers below, waits above them.
+_BUFFERS_AT = 0.14
+_WAITS_FROM = 0.28
+_WAITS_TO = 0.9
 _MOST_NAMES = 200
 _MOST_PENDING = 50
+# Significant digits of times in ms, so that a long iteration can be zoomed into.
+_DIGITS = 8
 
 
 def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Section]:
@@ -57,8 +96,7 @@ def _ranks(ranks: Sequence[RankSummary], timeline: Timeline) -> Table:
         "long all others waited for it alone; median and longest are of single collectives. "
         "Waiting: something was announced and nothing reduced."
     )
-    columns = rank_columns(timeline)
-    return Table(caption, headings(columns), cells(columns, ranks), number_columns(columns))
+    return table(caption, rank_columns(timeline), ranks)
 
 
 def _names(names: Sequence[NameSummary]) -> Table:
@@ -68,5 +106,151 @@ def _names(names: Sequence[NameSummary]) -> Table:
     )
     if len(names) > _MOST_NAMES:
         caption += f" The {_MOST_NAMES} of {len(names):,} that ranks waited for longest."
-    rows = cells(NAME_COLUMNS, names[:_MOST_NAMES])
-    return Table(caption, headings(NAME_COLUMNS), rows, number_columns(NAME_COLUMNS))
+    return table(caption, NAME_COLUMNS, names[:_MOST_NAMES])
+
+
+def iteration_figure(
+    timeline: Timeline, iteration: Iteration, summary: Summary, late: Lateness
+) -> Figure:
+    """Return the figure of one iteration, limited to the ranks others waited for longest."""
+    shown = shown_ranks(timeline, summary)
+    drawn = iteration.collectives[:MAX_COLLECTIVES]
+    ranks = [timeline.ranks[place] for place in shown]
+    border = {
+        "type": "line",
+        "xref": "paper",
+        "x0": 0,
+        "x1": 1,
+        "line": {"color": LINE, "width": 1},
+    }
+    took = rtt_text(iteration.end_us - iteration.begin_us)
+    return figure(
+        "timeline",
+        [
+            _wait_trace(timeline, iteration, shown, drawn),
+            _last_trace(timeline, iteration, shown, drawn, late),
+            _buffer_trace(timeline, iteration, shown, drawn, is_queue=True),
+            _buffer_trace(timeline, iteration, shown, drawn, is_queue=False),
+        ],
+        axis("ms since the first announcement of the iteration"),
+        axis(
+            range=[len(shown), 0],
+            showgrid=False,
+            fixedrange=True,
+            **ticks([row + 0.5 for row in range(len(shown))], [f"rank {rank}" for rank in ranks]),
+        ),
+        caption=_caption(timeline, iteration, len(shown), len(drawn)),
+        description=(
+            f"{format_count(len(iteration.collectives), 'collective')} of an iteration of {took} "
+            f"on {format_count(len(ranks), 'rank')}: when each was announced, agreed on, begun and "
+            "ended"
+        ),
+        height_px=170 + _RANK_PX * len(shown),
+        shapes=[{**border, "y0": row, "y1": row} for row in range(1, len(shown))],
+    )
+
+
+def shown_ranks(timeline: Timeline, summary: Summary) -> list[int]:
+    """Return the places of ranks that have a row, by rank number."""
+    place_of = {rank: place for place, rank in enumerate(timeline.ranks)}
+    return sorted(place_of[rank.rank] for rank in summary.ranks[:MAX_RANKS])
+
+
+def _wait_trace(
+    timeline: Timeline, iteration: Iteration, shown: Sequence[int], drawn: npt.NDArray[np.intp]
+) -> Json:
+    segments = Segments()
+    for row, rank in enumerate(shown):
+        begin_ms = _ms(timeline.announced_us[drawn, rank], iteration)
+        end_ms = _ms(timeline.agreed_us[drawn, rank], iteration)
+        for place, height, *ends in zip(drawn, _heights(drawn), begin_ms, end_ms, strict=True):
+            name = timeline.names[place]
+            segments.add(ends, [row + height] * 2, [f"{name} announced", f"{name} agreed on"])
+    line = {"color": NO_GROUP_COLOUR, "width": 1.5}
+    return segments.trace(
+        "announced, waiting for others", line, "%{text} at %{x} ms", digits=_DIGITS
+    )
+
+
+def _last_trace(
+    timeline: Timeline,
+    iteration: Iteration,
+    shown: Sequence[int],
+    drawn: npt.NDArray[np.intp],
+    late: Lateness,
+) -> Json:
+    """Return a marker where a rank was the last to announce a collective."""
+    row_of = {rank: row for row, rank in enumerate(shown)}
+    x: list[float] = []
+    y: list[float] = []
+    texts: list[str] = []
+    for height, place in zip(_heights(drawn), drawn, strict=True):
+        rank = int(late.last[place])
+        if rank != NOBODY and rank in row_of:
+            x.append(float(_ms(timeline.announced_us[place, rank], iteration)))
+            y.append(row_of[rank] + height)
+            after = rtt_text(float(late.late_us[place]))
+            name = timeline.names[place]
+            texts.append(f"{name}: all others waited {after} for rank {timeline.ranks[rank]}")
+    marker = {"symbol": "circle", "size": 6, "color": BETWEEN}
+    return trace(
+        "the last to announce",
+        x,
+        y,
+        hover="%{text}",
+        mode="markers",
+        text=texts,
+        marker=marker,
+        digits=_DIGITS,
+    )
+
+
+def _buffer_trace(
+    timeline: Timeline,
+    iteration: Iteration,
+    shown: Sequence[int],
+    drawn: npt.NDArray[np.intp],
+    *,
+    is_queue: bool,
+) -> Json:
+    """Return when buffers waited to begin (`is_queue`), or were reduced."""
+    times_us = (timeline.released_us, timeline.begun_us, timeline.ended_us)
+    words = ("agreed on", "begun", "ended")
+    first = 0 if is_queue else 1
+    segments = Segments()
+    for row, rank in enumerate(shown):
+        for buffer in np.unique(timeline.buffer_of[drawn]):
+            count = format_count(int(timeline.collectives[buffer]), "collective")
+            what = f"buffer {timeline.buffers[buffer]}: {count}"
+            ends = [times_us[place][buffer, rank] for place in (first, first + 1)]
+            texts = [f"{what}, {words[place]}" for place in (first, first + 1)]
+            segments.add(
+                [float(_ms(end, iteration)) for end in ends], [row + _BUFFERS_AT] * 2, texts
+            )
+    title = "agreed on, not begun" if is_queue else "being reduced"
+    line = {"color": INK, "width": 2} if is_queue else {"color": WITHIN, "width": 10}
+    return segments.trace(title, line, "%{text} at %{x} ms", digits=_DIGITS)
+
+
+def _heights(drawn: npt.NDArray[np.intp]) -> Floats:
+    return np.linspace(_WAITS_FROM, _WAITS_TO, len(drawn))
+
+
+def _ms(at_us: Floats, iteration: Iteration) -> Floats:
+    """Return times since the beginning of the iteration, in ms, to 0.1 µs."""
+    since: Floats = np.round((at_us - iteration.begin_us) / 1000.0, 4)
+    return since
+
+
+def _caption(timeline: Timeline, iteration: Iteration, ranks: int, drawn: int) -> str:
+    text = (
+        f"Iteration {iteration.number + 1} of {iteration.of}, one of median length. A thin line "
+        "is a collective from when the rank announced it until it knew that all had; they stand in "
+        "the same order on every rank, the first to begin on top. A dot marks the rank that "
+        "announced it last. The wide line is what is reduced, copies included."
+    )
+    if ranks < len(timeline.ranks):
+        text += f" Of {len(timeline.ranks)} ranks the {ranks} that others waited for longest."
+    if drawn < len(iteration.collectives):
+        text += f" The first {drawn} of {len(iteration.collectives)} collectives are drawn."
+    return text

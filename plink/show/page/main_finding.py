@@ -24,19 +24,19 @@ _OVERSUBSCRIBED = 1.3
 _ALIKE = 1.3
 
 
-def finding(subject: Subject) -> str:
+def main_finding(subject: Subject) -> str:
     """Return the most important finding and what follows from it."""
-    who = groups_text(subject)
+    hosts = groups_text(subject)
     cluster = subject.cluster
     if cluster is not None and cluster.rtt is None and cluster.bandwidth is None:
-        return f"{who}. Nothing was measured yet: begin with plink probe."
-    outstanding = _outstanding(subject)
-    if outstanding is not None:
-        return " ".join([f"{who}; {outstanding}", *_gain(subject)])
-    said = next((text for text in map(_order, subject.orders) if text is not None), None)
-    if said is None and cluster is not None:
-        said = _uplinks(cluster) or _distances(subject, cluster)
-    return f"{who}. {said}" if said else f"{who}."
+        return f"{hosts}. Nothing was measured yet: begin with plink probe."
+    outlying = _outlier_advice(subject)
+    if outlying is not None:
+        return " ".join([f"{hosts}; {outlying}", *_gain_sentences(subject)])
+    advice = next((text for text in map(_order_advice, subject.orders) if text is not None), None)
+    if advice is None and cluster is not None:
+        advice = _uplink_advice(cluster) or _distance_advice(subject, cluster)
+    return f"{hosts}. {advice}" if advice else f"{hosts}."
 
 
 def groups_text(subject: Subject) -> str:
@@ -44,23 +44,28 @@ def groups_text(subject: Subject) -> str:
     hosts = format_count(len(subject.names), "host")
     if len(subject.names) < 2:
         return hosts
-    sizes = [len(group.hosts) for group in subject.groups]
-    if not sizes:
+    if not subject.groups:
         grouping = None if subject.cluster is None else subject.cluster.grouping
         return f"{hosts} in no groups" if grouping is not None else f"{hosts}, not grouped yet"
-    if len(sizes) == 1 and sizes[0] == len(subject.names):
+    sizes, lone = group_sizes(subject)
+    if len(subject.groups) == 1 and not lone:
         return f"{hosts} in one group"
-    spread = f"{min(sizes)}" if min(sizes) == max(sizes) else f"{min(sizes)} to {max(sizes)}"
-    lone = len(subject.names) - sum(sizes)
     without = f" and {lone:,} in none" if lone else ""
-    return f"{hosts} in {format_count(len(sizes), 'group')} of {spread}{without}"
+    return f"{hosts} in {format_count(len(subject.groups), 'group')} of {sizes}{without}"
 
 
-def _outstanding(subject: Subject) -> str | None:
+def group_sizes(subject: Subject) -> tuple[str, int]:
+    """Return the sizes of groups, at least one, as text, and the number of hosts in none."""
+    sizes = [len(group.hosts) for group in subject.groups]
+    least, most = min(sizes), max(sizes)
+    return f"{least}" if least == most else f"{least} to {most}", len(subject.names) - sum(sizes)
+
+
+def _outlier_advice(subject: Subject) -> str | None:
     """Return a sentence on slow hosts, else on far ones, with advice."""
     slow = [each for each in subject.outliers if each.kind != "round trip"]
     if slow:
-        return _slow(slow)
+        return _slow_host_advice(slow)
     if not subject.outliers:
         return None
     hosts = by_host(subject.outliers)
@@ -73,7 +78,7 @@ def _outstanding(subject: Subject) -> str | None:
     )
 
 
-def _gain(subject: Subject) -> Iterator[str]:
+def _gain_sentences(subject: Subject) -> Iterator[str]:
     """Yield the predicted gain of the first order without the outlying hosts."""
     if subject.cluster is None or not subject.orders:
         return
@@ -83,7 +88,7 @@ def _gain(subject: Subject) -> Iterator[str]:
         yield capitalise(each.text)
 
 
-def _slow(slow: Sequence[Outlier]) -> str:
+def _slow_host_advice(slow: Sequence[Outlier]) -> str:
     hosts, worst = by_host(slow), slow[0]
     kinds = [kind for kind in ("send", "receive") if any(each.kind == kind for each in slow)]
     is_one = len(hosts) == 1
@@ -97,7 +102,7 @@ def _slow(slow: Sequence[Outlier]) -> str:
     )
 
 
-def _order(named: NamedOrder) -> str | None:
+def _order_advice(named: NamedOrder) -> str | None:
     order = named.order
     if len(order.hosts) < 2 or not order.cost.random_us:
         return None
@@ -114,7 +119,7 @@ def _order(named: NamedOrder) -> str | None:
     )
 
 
-def _uplinks(cluster: Cluster) -> str | None:
+def _uplink_advice(cluster: Cluster) -> str | None:
     known = () if cluster.uplinks is None else cluster.uplinks.uplinks
     ratios = [ratio for uplink in known if (ratio := oversubscription(uplink)) is not None]
     if not ratios or max(ratios) < _OVERSUBSCRIBED:
@@ -125,7 +130,7 @@ def _uplinks(cluster: Cluster) -> str | None:
     )
 
 
-def _distances(subject: Subject, cluster: Cluster) -> str | None:
+def _distance_advice(subject: Subject, cluster: Cluster) -> str | None:
     quality = () if cluster.grouping is None else cluster.grouping.quality
     known = [
         (each.within_us, each.between_us)
@@ -136,7 +141,7 @@ def _distances(subject: Subject, cluster: Cluster) -> str | None:
         looked = cluster.grouping is not None and not cluster.groups
         is_one = len(cluster.groups) == 1 and len(cluster.groups[0].hosts) == len(cluster.hosts)
         if looked or (is_one and len(cluster.hosts) > 1):
-            return _without_groups(subject)
+            return _ungrouped_advice(subject)
         return None
     within, between = (float(np.median(values)) for values in zip(*known, strict=True))
     return (
@@ -145,7 +150,7 @@ def _distances(subject: Subject, cluster: Cluster) -> str | None:
     )
 
 
-def _without_groups(subject: Subject) -> str | None:
+def _ungrouped_advice(subject: Subject) -> str | None:
     if subject.distances is None or len(subject.names) < 2:
         return None
     matrix_us = subject.distances.matrix_us

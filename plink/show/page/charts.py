@@ -1,0 +1,276 @@
+"""Builder of the page's figures for plotly.js: texts, colours, symbols, axes, traces and layouts.
+
+Every text that plotly.js shows is escaped here, because plotly.js reads tags in texts. Groups have
+both a colour and a symbol of their own, so that no reader depends on colour alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.text import printable
+from plink.show.page.parts import Figure
+
+Floats = npt.NDArray[np.float64]
+# A trace, an axis or another member of a figure, as plotly.js takes it.
+Json = dict[str, Any]
+
+# Colours of the page's theme, light or dark, which the page fills in when it draws.
+INK = "var(--ink)"
+MUTED = "var(--muted)"
+LINE = "var(--line)"
+SELF = "var(--self)"
+UNMEASURED = "var(--unmeasured)"
+
+# Okabe and Ito, "Color Universal Design" (2008), without black and yellow, which one of a light
+# and a dark page hides.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
+# Colours and symbols together repeat after this many numbers.
+_CYCLE = 24
+
+NO_GROUP = -1
+NO_GROUP_COLOUR = "#8c8c8c"
+WITHIN = "#0072b2"
+BETWEEN = "#d55e00"
+
+# Longer names take a third of a picture on a narrow screen.
+LONGEST_NAME = 16
+_LONGEST_TITLE = 40
+_CUT = "…"
+
+_LEGENDS: dict[str, Json] = {
+    "above": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+    "below": {"orientation": "h", "y": -0.02, "yanchor": "top"},
+    "beside": {"itemsizing": "constant"},
+}
+
+
+def plotly_text(text: str) -> str:
+    """Return text escaped for plotly.js."""
+    return escape(printable(text), quote=False)
+
+
+def round_number(value: float, digits: int = 4) -> float | None:
+    """Return a number rounded to `digits` significant digits; None if it is not finite."""
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
+
+
+def round_numbers(values: Iterable[float], digits: int = 4) -> list[float | None]:
+    """Return numbers rounded to `digits` significant digits; None for those not finite."""
+    return [round_number(value, digits) for value in values]
+
+
+def group_colour(shade: int) -> str:
+    """Return a colour for each number (`Subject.shade_of`); -1 means no group."""
+    return NO_GROUP_COLOUR if shade == NO_GROUP else COLOURS[shade % len(COLOURS)]
+
+
+def group_symbol(shade: int) -> str:
+    """Return a symbol for each number, which with the colour is distinct for 48 numbers."""
+    if shade == NO_GROUP:
+        return "circle-open"
+    return _SYMBOLS[(shade + shade // _CYCLE) % len(_SYMBOLS)]
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return distinct names without the words that all long ones begin or end with.
+
+    Args:
+        names: distinct host names.
+    """
+    if all(len(name) <= LONGEST_NAME for name in names):
+        return list(names)
+    begin, end = _shared_prefix_length(names), _shared_prefix_length([name[::-1] for name in names])
+    short = []
+    for place, name in enumerate(names):
+        rest = name[begin : len(name) - end]
+        text = f"{_CUT if begin else ''}{rest}{_CUT if end else ''}"
+        if not rest or len(text) > LONGEST_NAME:
+            number = f"{_CUT}{place + 1}"
+            text = f"{name[begin : begin + LONGEST_NAME - len(number)]}{number}"
+        short.append(text)
+    # A short name may by chance be another host's whole name, which numbers never are.
+    return short if len(set(short)) == len(short) else [f"{_CUT}{n + 1}" for n in range(len(names))]
+
+
+def shortening_note(names: Sequence[str]) -> str:
+    """Return a sentence on what short names omit; empty if they omit nothing."""
+    changed = [pair for pair in zip(short_names(names), names, strict=True) if pair[0] != pair[1]]
+    if not changed:
+        return ""
+    return f"Names in pictures are short: {changed[0][0]} is {changed[0][1]}."
+
+
+def _shared_prefix_length(names: Sequence[str]) -> int:
+    """Return the length of the common prefix, up to the end of a word."""
+    if len(names) < 2:
+        return 0
+    # Between the first and the last in sorted order lie all others.
+    first, last = min(names), max(names)
+    pairs = zip(first, last, strict=False)
+    same = next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(last)))
+    while same and first[same - 1].isalnum():
+        same -= 1
+    return same
+
+
+def axis(title: str = "", unit: str = "", **more: Any) -> Json:
+    """Return an axis with a title and a unit behind its numbers."""
+    members: Json = {"zeroline": False, "gridcolor": LINE}
+    if title:
+        members["title"] = {"text": plotly_text(title)}
+    if unit:
+        members["ticksuffix"] = f" {unit}"
+    return members | more
+
+
+def ticks(values: Sequence[Any], texts: Sequence[str]) -> Json:
+    """Return the members of an axis with these ticks alone."""
+    return {
+        "tickmode": "array",
+        "tickvals": list(values),
+        "ticktext": [plotly_text(text) for text in texts],
+    }
+
+
+def trace(
+    title: str,
+    x: Iterable[float],
+    y: Iterable[float],
+    *,
+    hover: str | None = None,
+    digits: int = 4,
+    **more: Any,
+) -> Json:
+    """Return a scatter trace, with gaps where numbers are not finite.
+
+    Args:
+        title: name in the legend.
+        x, y: coordinates of the points.
+        hover: text at the pointer with plotly's `%{...}`; `|name` at its end adds the title, and
+            None shows nothing.
+        digits: significant digits of the coordinates.
+        more: further members of the trace; its texts are escaped here.
+    """
+    members: Json = {
+        "type": "scatter",
+        "name": plotly_text(title[:_LONGEST_TITLE]),
+        "x": round_numbers(x, digits),
+        "y": round_numbers(y, digits),
+        **more,
+    }
+    for name in ("text", "customdata"):
+        if name in members:
+            members[name] = [None if text is None else plotly_text(text) for text in members[name]]
+    if hover is None:
+        return members | {"hoverinfo": "skip"}
+    text, _, extra = hover.partition("|")
+    extra = "%{fullData.name}" if extra else ""
+    return members | {"hovertemplate": f"{text}<extra>{extra}</extra>"}
+
+
+def group_markers(
+    title: str,
+    shade: int,
+    names: Sequence[str],
+    points: Floats,
+    *,
+    has_names: bool,
+    marker: Json,
+    **more: Any,
+) -> Json:
+    """Return the trace of a group's hosts as markers.
+
+    Args:
+        title: name of the group.
+        shade: number of its colour and symbol (`Subject.shade_of`).
+        names: names of its hosts.
+        points: (M, 2) positions of its hosts.
+        has_names: whether the names stand beside the markers.
+        marker: further properties of the markers.
+        more: further members of the trace (`trace`).
+    """
+    return trace(
+        title,
+        points[:, 0],
+        points[:, 1],
+        mode="markers+text" if has_names else "markers",
+        text=names,
+        marker={"color": group_colour(shade), "symbol": group_symbol(shade), **marker},
+        **more,
+    )
+
+
+class Segments:
+    """Line segments that become one trace, with a text for each of their points."""
+
+    def __init__(self) -> None:
+        self._x: list[float] = []
+        self._y: list[float] = []
+        self._text: list[str | None] = []
+
+    def add(self, x: Iterable[float], y: Iterable[float], texts: Iterable[str] = ()) -> None:
+        """Add connected points; nothing if one is not finite."""
+        xs, ys = [*x, np.nan], [*y, np.nan]
+        if np.isfinite([*xs[:-1], *ys[:-1]]).all():
+            self._x += xs
+            self._y += ys
+            self._text += [*texts, None]
+
+    def trace(self, title: str, line: Json, hover: str | None = None, **more: Any) -> Json:
+        """Return the trace of all segments; `line` has its colour, width and dash."""
+        texts: Json = {} if hover is None or "%{text}" not in hover else {"text": self._text}
+        return trace(title, self._x, self._y, hover=hover, mode="lines", line=line, **texts, **more)
+
+
+def figure(
+    name: str,
+    traces: Sequence[Json],
+    x: Json,
+    y: Json,
+    *,
+    caption: str,
+    description: str,
+    height_px: int,
+    legend: str | None = "above",
+    is_square: bool = False,
+    narrow: Json | None = None,
+    narrow_height_px: int | None = None,
+    **more: Any,
+) -> Figure:
+    """Return a figure.
+
+    Args:
+        name: a word, unique on the page.
+        traces: what is drawn.
+        x, y: the first two axes (`axis`).
+        caption: how to read it.
+        description: what it shows, for those who cannot see it.
+        height_px: height of the picture, in pixels.
+        legend: `above`, `below` or `beside` the picture; None for none.
+        is_square: whether the picture is never much higher than the page is wide.
+        narrow: members of the layout that differ on a narrow page.
+        narrow_height_px: height on a narrow page; None for the same.
+        more: further members of the layout, such as more axes.
+    """
+    layout = {"xaxis": x, "yaxis": y, "hovermode": "closest", "showlegend": legend is not None}
+    if legend is not None:
+        layout["legend"] = _LEGENDS[legend]
+    return Figure(
+        name,
+        traces,
+        layout | more,
+        height_px,
+        caption,
+        description,
+        is_square,
+        narrow or {},
+        narrow_height_px,
+    )

@@ -1,0 +1,400 @@
+"""Report sections on orders: costs beside others, and rings over the groups with their hops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from plink.base.size import format_size
+from plink.base.text import format_count, range_text, rtt_text, share_text
+from plink.files.order import Order
+from plink.optimize.orders.quality import confirmation, doubt
+from plink.show.orders import (
+    OURS,
+    RANDOM,
+    costs_us,
+    gap_text,
+    has_bound,
+    hosts_text,
+    purpose_text,
+)
+from plink.show.page.charts import (
+    BETWEEN,
+    MUTED,
+    NO_GROUP,
+    NO_GROUP_COLOUR,
+    WITHIN,
+    Floats,
+    Json,
+    Segments,
+    axis,
+    figure,
+    group_markers,
+    plotly_text,
+    round_number,
+)
+from plink.show.page.parts import Bar, Bars, Figure, Paragraph, Part, Section
+from plink.show.page.subject import NamedOrder, Subject
+from plink.show.tables import capitalise
+
+_LEAST_HOSTS = 3
+# More bars are too narrow for a pattern, and more lines are thin and through each other.
+_MANY = 64
+_MAX_NAMES = 32
+_MAX_LEGEND = 16
+# Empty places on the circle between two groups.
+_GAP = 1.5
+# Width of a letter, of a mark with its distance to the name, and of half a narrow circle's picture.
+_LETTER_PX, _MARK_PX, _HALF_PX = 6.5, 14.0, 200.0
+# Opacity of hops that were not measured, and of hosts without a rank.
+_PALE = 0.35
+_LEFT_OUT = 0.3
+
+
+def costs_section(subject: Subject) -> Section | None:
+    """Return a chart of costs for each order; None without any order of several hosts."""
+    parts: list[Part] = []
+    for named in subject.orders:
+        if len(named.order.hosts) > 1:
+            parts.append(Paragraph(_cost_sentence(named)))
+            doubtful = doubt(named.order)
+            if doubtful is not None:
+                parts.append(Paragraph(capitalise(doubtful), is_note=True))
+            parts.append(cost_bars(named.order))
+    return Section("orders", "Orders", parts) if parts else None
+
+
+def _cost_sentence(named: NamedOrder) -> str:
+    order = named.order
+    if order.cost.size_bytes is not None:
+        cost = f"the time for {format_size(order.cost.size_bytes)} where flows share links"
+    elif order.bandwidth is not None:
+        cost = "what a Gbit takes over the least bandwidth that is used"
+    else:
+        cost = "a sum of latencies, not a time"
+    share = f"the same {order.cost_name} as any"
+    if order.cost.random_us:
+        of_random = share_text(order.cost.cost_us / order.cost.random_us)
+        share = f"{of_random} of a random order's {order.cost_name}"
+    limits_us = order.cost.range_us
+    if limits_us is not None:
+        share += (
+            f" with {format_count(order.filled_pairs, 'pair')} filled in from others, and is "
+            f"{range_text(limits_us.low_us, limits_us.high_us)}"
+        )
+    gap = gap_text(order, "" if limits_us else f" of its {order.cost_name}")
+    return (
+        f"{named.source}: {purpose_text(order)} on {hosts_text(order)}; "
+        f"the {order.cost_name} is {cost}. plink's order has {share}; {gap}. Gain found again on "
+        f"other readings: {confirmation(order)}."
+    )
+
+
+def cost_bars(order: Order) -> Bars:
+    """Return a bar chart of the costs of one order."""
+    colours = (NO_GROUP_COLOUR, NO_GROUP_COLOUR, WITHIN, MUTED)
+    rows = [
+        ("random order (median)" if label == RANDOM else label, cost_us, colour)
+        for (label, cost_us), colour in zip(costs_us(order), colours, strict=True)
+        if cost_us is not None
+    ]
+    most_us = max(*(cost_us for _, cost_us, _ in rows), order.most_us or 0.0) or 1.0
+    reach = None
+    caption = "Shorter is better. How cheap an order could be is not known."
+    if has_bound(order):
+        caption = (
+            "Shorter is better. No order is cheaper than the lower bound (dotted): what lies "
+            "between it and plink's order is all that could still be saved."
+        )
+    limits_us = order.cost.range_us
+    if limits_us is not None:
+        high = 1.0 if limits_us.high_us is None else limits_us.high_us / most_us
+        reach = (limits_us.low_us / most_us, high)
+        caption += (
+            " The line across plink's bar is the range of its value: pairs that were not measured "
+            "are at nothing on the left, and as far as the shortest way over others on the right."
+        )
+    bars = []
+    for label, cost_us, colour in rows:
+        text = rtt_text(cost_us)
+        if order.cost.random_us:
+            text += f" ({share_text(cost_us / order.cost.random_us)})"
+        bars.append(
+            (label, [Bar(text, cost_us / most_us, colour, reach if label == OURS else None)])
+        )
+    bound_us = order.cost.lower_bound_us if has_bound(order) else 0.0
+    return Bars(caption, ("order", "predicted"), bars, bound_us / most_us if bound_us else None)
+
+
+def ring_section(subject: Subject) -> Section | None:
+    """Return the listed order and plink's orders as rings; None for too few hosts."""
+    if len(subject.names) < _LEAST_HOSTS:
+        return None
+    parts: list[Part] = []
+    if not subject.orders:
+        given = list(range(len(subject.names)))
+        sentence = f"No order was given to this report. {_given_crossings(subject, given)}"
+        parts += [Paragraph(sentence), rings(subject, [("given order", given)], "ring")]
+    for number, named in enumerate(subject.orders):
+        ranks = [subject.place_of[name] for name in named.order.names]
+        # Where hosts are left out, the given order is that of the first.
+        pair = [("given order", list(range(len(ranks)))), ("plink's order", ranks)]
+        parts += [
+            Paragraph(_crossings(subject, named, ranks)),
+            rings(subject, pair, f"ring-{number}"),
+            hop_bars(subject, named.order, ranks, f"hops-{number}"),
+        ]
+    return Section("ring", "The ring over the groups", parts)
+
+
+def _given_crossings(subject: Subject, ranks: Sequence[int]) -> str:
+    if not subject.groups:
+        return "No groups are known, so hops within and between groups cannot be told apart."
+    crossing = int(crosses_groups(subject, ranks).sum())
+    return f"As listed, {crossing} of {len(ranks)} hops lead from one group to another."
+
+
+def _crossings(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
+    if not subject.groups:
+        return f"{named.source}: {_given_crossings(subject, ranks)}"
+    crossing, given = (
+        int(crosses_groups(subject, hosts).sum()) for hosts in (ranks, range(len(ranks)))
+    )
+    of_hosts = subject.group_of[list(ranks)]
+    alone = int((of_hosts == NO_GROUP).sum())
+    groups = len(set(of_hosts.tolist()) - {NO_GROUP})
+    least = groups + alone if groups + alone > 1 else 0
+    lone = f" and {format_count(alone, 'host')} in no group" if alone else ""
+    return (
+        f"{named.source}: {crossing} of {len(ranks)} hops lead from one group to "
+        f"another; in the given order {given} do. A ring over "
+        f"{format_count(groups, 'group')}{lone} has at least {least}."
+    )
+
+
+def crosses_groups(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return whether the hop from each rank to the next leaves a group, (N,).
+
+    A hop from or to a host without a group does.
+    """
+    groups = subject.group_of[list(ranks)]
+    if not subject.groups:
+        return np.zeros(len(ranks), dtype=bool)
+    crosses: npt.NDArray[np.bool_] = (groups != np.roll(groups, -1)) | (groups == NO_GROUP)
+    return crosses
+
+
+def _hop_kinds(
+    subject: Subject, ranks: Sequence[int]
+) -> list[tuple[str, str, npt.NDArray[np.intp]]]:
+    """Return a title, a colour and the ranks of hops that stay in a group, and that leave one."""
+    crosses = crosses_groups(subject, ranks)
+    title, colour = ("stays in the group", WITHIN) if subject.groups else ("hop", MUTED)
+    kinds = [
+        (title, colour, np.flatnonzero(~crosses)),
+        ("leaves the group", BETWEEN, np.flatnonzero(crosses)),
+    ]
+    return [kind for kind in kinds if kind[2].size]
+
+
+def hop_bars(subject: Subject, order: Order, ranks: Sequence[int], name: str) -> Figure:
+    """Return the bar chart of the distance from each rank's host to the next.
+
+    Args:
+        subject: the report's subject.
+        order: the order.
+        ranks: places of its hosts in rank order.
+        name: name of the figure.
+    """
+    labels = [subject.labels[host] for host in ranks]
+    filled = set(order.filled_hops)
+    hops = [
+        f"{here} → {there}{' (not measured)' if rank in filled else ''}"
+        for rank, (here, there) in enumerate(zip(labels, [*labels[1:], labels[0]], strict=True))
+    ]
+    traces = []
+    for title, colour, rows in _hop_kinds(subject, ranks):
+        shape = "/" if colour == BETWEEN and len(ranks) <= _MANY else ""
+        pale = [_PALE if rank in filled else 1.0 for rank in rows]
+        bars: Json = {
+            "type": "bar",
+            "name": title,
+            "x": rows.tolist(),
+            "y": [round_number(order.cost.hops_us[rank]) for rank in rows],
+            "text": [plotly_text(hops[rank]) for rank in rows],
+            "textposition": "none",
+            "marker": {
+                "color": colour,
+                "opacity": pale if filled else 1.0,
+                "pattern": {"shape": shape, "size": 5},
+            },
+            "hovertemplate": "rank %{x}: %{text}<br>%{y} µs<extra></extra>",
+        }
+        traces.append(bars)
+    return figure(
+        name,
+        traces,
+        axis("place in the order", showgrid=False),
+        axis("to the next host", unit="µs"),
+        caption=_hops_caption(order, len(filled)),
+        description=f"hops of {len(ranks)} ranks",
+        height_px=300,
+        bargap=0.1,
+        narrow={"legend": {"orientation": "h", "y": -0.3, "yanchor": "top"}},
+    )
+
+
+def _hops_caption(order: Order, filled: int) -> str:
+    if order.bandwidth is not None:
+        return (
+            "The time that a Gbit takes over every hop of plink's order, by its bandwidth. In a "
+            "ring the longest is its cost."
+        )
+    what = "The measured distance of every hop of plink's order."
+    if filled:
+        verb = "was" if filled == 1 else "were"
+        what = (
+            f"The distance of every hop of plink's order. {format_count(filled, 'hop')} {verb} not "
+            "measured, but filled in from other pairs (pale)."
+        )
+    return f"{what} In a ring by latency these sum up to its score."
+
+
+def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) -> Figure:
+    """Return a circle of hosts for each order, with lines from rank to rank.
+
+    Args:
+        subject: the report's subject.
+        orders: a title and the hosts in rank order for each circle.
+        name: name of the figure.
+    """
+    points = _circle(subject)
+    traces: list[Json] = []
+    for number, (_, ranks) in enumerate(orders):
+        axes = {"xaxis": f"x{_suffix(number)}", "yaxis": f"y{_suffix(number)}"}
+        for each in _ring_traces(subject, ranks, points):
+            has_legend = number == 0 and each.get("showlegend", True)
+            traces.append({**each, **axes, "showlegend": has_legend})
+    share = 1.0 / len(orders)
+    tops = [1.0 - number * share for number in range(len(orders))]
+    beside = [
+        ([number * share + 0.01, (number + 1) * share - 0.01], [0.0, 1.0])
+        for number in range(len(orders))
+    ]
+    stacked = [([0.0, 1.0], [top - 0.92 * share, top]) for top in tops]
+    titles = [title for title, _ in orders]
+    layout = _circle_axes(subject, titles, beside)
+    return figure(
+        name,
+        traces,
+        layout.pop("xaxis"),
+        layout.pop("yaxis"),
+        caption="Hosts stand on a circle, groups side by side, and every rank is joined to the "
+        "next. Orange hops leave a group (dashed where they are few), blue ones stay: a good ring "
+        "runs around the circle, one that ignores the network crosses it again and again.",
+        description=f"rings of {len(subject.names)} hosts",
+        height_px=520,
+        legend="below",
+        narrow=_circle_axes(subject, titles, stacked),
+        narrow_height_px=400 * len(orders) + 80,
+        **layout,
+    )
+
+
+def _suffix(number: int) -> str:
+    """Return what plotly.js appends to the names of a circle's axes."""
+    return "" if number == 0 else str(number + 1)
+
+
+def _circle_axes(
+    subject: Subject, titles: Sequence[str], domains: Sequence[tuple[list[float], list[float]]]
+) -> Json:
+    """Return the hidden axes of circles at these places of the picture, and their titles."""
+    letters = max(map(len, subject.labels)) if len(subject.names) <= _MAX_NAMES else 0
+    # Half the width of a picture of a unit circle, with room for names.
+    half = 1.0 / (1.0 - (_LETTER_PX * letters + _MARK_PX) / _HALF_PX)
+    hidden = {"visible": False, "range": [-half, half], "constrain": "domain"}
+    layout: Json = {"annotations": []}
+    for number, (title, (x, y)) in enumerate(zip(titles, domains, strict=True)):
+        own_x, own_y = f"x{_suffix(number)}", f"y{_suffix(number)}"
+        layout[f"xaxis{_suffix(number)}"] = {**hidden, "domain": x, "anchor": own_y}
+        layout[f"yaxis{_suffix(number)}"] = {
+            **hidden,
+            "domain": y,
+            "anchor": own_x,
+            "scaleanchor": own_x,
+        }
+        layout["annotations"].append(
+            {
+                "text": plotly_text(title),
+                "showarrow": False,
+                "xref": "paper",
+                "yref": "paper",
+                "x": sum(x) / 2.0,
+                "y": y[1],
+                "yanchor": "bottom",
+            }
+        )
+    return layout
+
+
+def _circle(subject: Subject) -> Floats:
+    """Return the hosts' positions on the unit circle, (N, 2), clockwise from the top by group."""
+    sequence = np.array(subject.sequence)
+    groups = subject.group_of[sequence]
+    is_new = groups != np.roll(groups, 1)
+    offset = np.arange(len(sequence)) + _GAP * np.cumsum(is_new)
+    total = len(sequence) + _GAP * max(1, int(is_new.sum()))
+    angle = np.pi / 2.0 - 2.0 * np.pi * offset / total
+    points = np.empty((len(sequence), 2))
+    points[sequence] = np.column_stack([np.cos(angle), np.sin(angle)])
+    return points
+
+
+def _ring_traces(subject: Subject, ranks: Sequence[int], points: Floats) -> list[Json]:
+    """Return the traces of one ring: hops within groups, hops between groups, hosts by group."""
+    traces = []
+    for title, colour, rows in _hop_kinds(subject, ranks):
+        segments = Segments()
+        for rank in rows:
+            ends = points[[ranks[rank], ranks[(rank + 1) % len(ranks)]]]
+            segments.add(ends[:, 0], ends[:, 1])
+        is_many = len(rows) > _MANY
+        dash = "dash" if colour == BETWEEN and not is_many else "solid"
+        line = {"color": colour, "dash": dash, "width": 1 if is_many else 2}
+        traces.append(segments.trace(title, line, opacity=0.5 if is_many else 1.0))
+    rank_of = {host: rank for rank, host in enumerate(ranks)}
+    has_names = len(points) <= _MAX_NAMES
+    for group in subject.shown_groups:
+        hosts = np.flatnonzero(subject.group_of == group).tolist()
+        markers = group_markers(
+            subject.group_name(group),
+            subject.shade_of[group],
+            [subject.labels[host] for host in hosts],
+            points[hosts],
+            has_names=has_names,
+            marker={
+                "opacity": [1.0 if host in rank_of else _LEFT_OUT for host in hosts],
+                "size": 10 if has_names else max(4, min(8, 1600 // len(points))),
+            },
+            hover="%{text}, %{customdata}|name",
+            customdata=[
+                f"place {rank_of[host]}" if host in rank_of else "left out" for host in hosts
+            ],
+            textposition=[_outer_side(points[host]) for host in hosts],
+            textfont={"size": 10},
+            cliponaxis=False,
+            showlegend=1 < len(subject.shown_groups) <= _MAX_LEGEND,
+        )
+        traces.append(markers)
+    return traces
+
+
+def _outer_side(point: Floats) -> str:
+    """Return the side of a marker on which the host's name lies outside the circle."""
+    x, y = point
+    vertical = "top" if y > 0.5 else "bottom" if y < -0.5 else "middle"
+    horizontal = "right" if x > 0.3 else "left" if x < -0.3 else "center"
+    return f"{vertical} {horizontal}"
