@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_origin
 
 from plink.autotune.log.replay import ReplayedDecision
+from plink.autotune.protocol.status import StatusMessage
 from plink.base.errors import WrongUseError
 from plink.bench.order_report import OrdersBench
 from plink.deploy.kubernetes.writing import NodeLabels
@@ -101,7 +102,7 @@ OUTPUTS: Mapping[str, Any] = {
     "order": order.order_output,
     "plan": PlannedOutput,
     "autotune serve": outputs.JobEnvironment,
-    "autotune attach": autotune.attach_output,
+    "autotune attach": StatusMessage,
     "autotune replay": Sequence[ReplayedDecision],
     "timeline": ShownTimeline,
     "predict": (PlanForecast, Forecast),

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import fields
 
 from plink.autotune.log.records import FORMAT, VERSION
-from plink.autotune.protocol.status import VERSION as STATUS_VERSION
 from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.files.plan import Plan
 from plink.schemas import parts
-from plink.schemas.parts import Schema, closed_object, list_of, or_null
+from plink.schemas.parts import Schema, closed_object, or_null
 
 _MAX_CLOCK_S = 1e15
 _MOST_WINDOWS = 1 << 53
@@ -104,47 +103,3 @@ def _masters() -> dict[str, Schema]:
         "of_groups": parts.numbers("the share of the buffer with masters in each group"),
         "of_hosts": parts.numbers("each host's share of its group's"),
     }
-
-
-def attach_output() -> Schema:
-    """Return the schema of one line that `plink autotune attach --json` prints."""
-    what = "A job of a running daemon: what `plink autotune attach --json` prints"
-    event = closed_object(
-        "something that happened",
-        {
-            "at_s": parts.number("when, in s since 1970", None),
-            "what": parts.text("its kind, a word"),
-            "text": parts.text("a sentence"),
-        },
-    )
-    per_host = "of each host, in the last window"
-    return parts.document(
-        "plink autotune attach --json",
-        what,
-        closed_object(
-            what,
-            {
-                "what": {"description": "what this is", "const": "picture"},
-                "version": {"description": "of this form", "const": STATUS_VERSION},
-                "name": parts.text("of the job"),
-                "hosts": parts.texts("names by index"),
-                "ranks": parts.whole("how many there are", 1),
-                "ranks_there": parts.whole("how many are connected"),
-                "plan": parts.whole("the number of the newest plan"),
-                "plan_in_force": parts.whole("the number of the plan of the last window"),
-                "iteration_s": or_null(parts.number("the median of the last window, in s")),
-                "reduced_bytes": parts.number("reduced in an iteration, in bytes"),
-                "sent_bytes": parts.numbers(f"sent to others in an iteration, {per_host}"),
-                "busy_s": parts.numbers(f"the longest that a flow was busy, in s, {per_host}"),
-                "retransmissions": parts.numbers(f"segments sent again, {per_host}"),
-                "windows": parts.whole("how many were complete"),
-                "windows_incomplete": parts.whole("how many lacked a rank"),
-                "windows_unread": parts.whole("how many could not be used"),
-                "decisions": parts.by_name("how many, by action", parts.whole("how many")),
-                "reprobe_hosts": parts.texts("hosts that were last to be probed again"),
-                "progress": parts.text("what the tuner is doing, and about how long it will take"),
-                "latest": list_of("what happened last, the newest at the end", event),
-                "throughput_bytes_s": parts.number("reduced a second, in bytes/s"),
-            },
-        ),
-    )

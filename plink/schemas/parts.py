@@ -7,21 +7,10 @@ from typing import Any
 
 from plink.files.structs import describe_struct
 from plink.plans.names import COLLECTIVES
-from plink.probes.hosts.hostlist import MAX_NAME_LENGTH
 
 Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-MAX_COUNT = (1 << 63) - 1
-MAX_SECONDS = 1e9
-
-# No white space, nothing that steers a terminal, no dash in front.
-_INK = r"\s\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff"
-_WORD = f"^[^{_INK}-][^{_INK}]*$"
-_NAME = "[A-Za-z0-9_.][A-Za-z0-9_.-]*"
-_IPV6 = "[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9_.-]+)?"
-_ADDRESS = f"^({_NAME}|{_IPV6})$"
 
 
 def document(title: str, what: str, schema: Schema) -> Schema:
@@ -72,16 +61,6 @@ def texts(what: str) -> Schema:
     return list_of(what, {"type": "string"})
 
 
-def word(what: str) -> Schema:
-    """Return the schema of a text without white space or leading dash (`plink.files.limits`)."""
-    return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _WORD}
-
-
-def address(what: str) -> Schema:
-    """Return the schema of a host name or address (`plink.probes.hosts.hostlist`)."""
-    return {**text(what), "maxLength": MAX_NAME_LENGTH, "pattern": _ADDRESS}
-
-
 def one_of(what: str, values: Sequence[Any]) -> Schema:
     """Return the schema of a value from an enumeration."""
     return {"description": what, "enum": list(values)}
@@ -114,11 +93,6 @@ def or_null(schema: Schema) -> Schema:
     if "anyOf" in schema:
         return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
     return {**schema, "type": [schema["type"], "null"]}
-
-
-def any_of(what: str, schemas: Sequence[Schema]) -> Schema:
-    """Return a schema that accepts what at least one of several schemas accepts."""
-    return {"description": what, "anyOf": list(schemas)}
 
 
 def has(member: str) -> Schema:
@@ -156,22 +130,9 @@ def head(format_name: str, version: int) -> dict[str, Schema]:
     }
 
 
-def made_from() -> Schema:
-    """Return the schema of the hash of the input file that outputs record."""
-    return text("SHA-256 (`sha256:...`) of the file that this was made from")
-
-
 def struct(kind: Any) -> Schema:
     """Return the JSON Schema of a struct of `plink.files`."""
     return describe_struct(kind)
-
-
-def unreached_host() -> Schema:
-    """Return the schema of a host that could not be reached, in the output of verbs."""
-    return closed_object(
-        "a host that could not be reached",
-        {"host": text("its name"), "reason": text("why, in words")},
-    )
 
 
 def collective(what: str) -> Schema:

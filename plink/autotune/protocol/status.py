@@ -7,21 +7,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from plink.autotune.protocol.identity import LARGEST_NUMBER
 from plink.base.errors import WrongUseError
-from plink.files.fields import Fields
+from plink.files.limits import Amount, Text
 from plink.files.plan import MAX_RANKS
+from plink.files.structs import Output, convert, encode
 from plink.transport.frames import ProtocolError
 
 Floats = npt.NDArray[np.float64]
 
-VERSION = 1
+VERSION: Final = 1
 
 _EVENTS_SHOWN = 20
 
@@ -32,24 +34,76 @@ _MOST_COUNT = (1 << 53) - 1
 _MOST_EVENTS = 1000
 _LONGEST = 4096
 
+Figure = Annotated[float, Meta(ge=0, le=_MOST)]
+Number = Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
+Count = Annotated[int, Meta(ge=0, le=_MOST_COUNT)]
+
+_SENT_ARRAYS = ("sent_bytes", "busy_s", "retransmissions")
 _HOST_FIGURES = ("sent_bytes", "busy_s", "retransmissions", "rtt_s", "rate_bytes_s", "waited_s")
 # Figures for metrics alone, which a viewer is not sent.
 _NOT_SENT = ("rtt_s", "rate_bytes_s", "waited_s", "windows_unlogged")
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(Output, frozen=True):
     """Event of a job.
 
-    Args:
-        at_s: seconds since 1970.
-        what: its kind, a word.
-        text: a sentence.
+    Attributes:
+        at_s: when, in s since 1970
+        what: kind of the event, a word
+        text: what happened, a sentence
     """
 
-    at_s: float
-    what: str
-    text: str
+    at_s: Annotated[float, Meta(ge=-_MOST_SECONDS, le=_MOST_SECONDS)]
+    what: Text
+    text: Text
+
+
+class StatusMessage(Output, frozen=True, kw_only=True, tag_field="what", tag="picture"):
+    """A job of a running daemon.
+
+    Attributes:
+        name: name of the job
+        hosts: names of the hosts
+        ranks: number of ranks
+        ranks_there: number of ranks that are connected
+        plan: number of the newest plan
+        plan_in_force: number of the plan of the last window
+        iteration_s: median iteration of the last window, in s
+        reduced_bytes: bytes that are reduced in an iteration
+        sent_bytes: bytes that each host sent to others in an iteration of the last window
+        busy_s: longest time that a flow of each host was busy, in s
+        retransmissions: segments of each host that were sent again
+        windows: number of complete windows
+        windows_incomplete: number of windows that lacked a rank
+        windows_unread: number of windows that could not be used
+        decisions: number of decisions by action
+        reprobe_hosts: hosts that were last to be probed again
+        latest: what happened last, the newest at the end
+        progress: what the tuner is doing, and about how long it will take
+        throughput_bytes_s: rate at which buffers are reduced, in bytes/s
+        version: version of this form
+    """
+
+    name: Text
+    hosts: Annotated[Sequence[str], Meta(min_length=1, max_length=MAX_RANKS)]
+    ranks: Annotated[int, Meta(ge=1, le=MAX_RANKS)]
+    ranks_there: Annotated[int, Meta(ge=0, le=MAX_RANKS)]
+    plan: Number
+    plan_in_force: Number
+    iteration_s: Annotated[float, Meta(ge=0, le=_MOST_SECONDS)] | None
+    reduced_bytes: Figure
+    sent_bytes: Sequence[Figure]
+    busy_s: Sequence[Figure]
+    retransmissions: Sequence[Figure]
+    windows: Count
+    windows_incomplete: Count
+    windows_unread: Count
+    decisions: Mapping[str, Count]
+    reprobe_hosts: Annotated[Sequence[str], Meta(max_length=MAX_RANKS)]
+    latest: Annotated[Sequence[Event], Meta(max_length=_MOST_EVENTS)]
+    progress: Text
+    throughput_bytes_s: Amount
+    version: Literal[1]
 
 
 @dataclass
@@ -115,22 +169,21 @@ class JobStatus:
         return self.reduced_bytes / self.iteration_s if self.iteration_s else 0.0
 
 
+_MEMBERS = [field.name for field in fields(JobStatus) if field.name not in _NOT_SENT]
+
+
 def to_json(status: JobStatus) -> dict[str, Any]:
     """Return the JSON object that a viewer is sent."""
     sent = {name: value for name, value in vars(status).items() if name not in _NOT_SENT}
-    return {
-        "what": "picture",
-        "version": VERSION,
-        **sent,
-        "hosts": list(status.hosts),
-        "throughput_bytes_s": status.throughput_bytes_s,
-        "sent_bytes": status.sent_bytes.tolist(),
-        "busy_s": status.busy_s.tolist(),
-        "retransmissions": status.retransmissions.tolist(),
-        "decisions": dict(status.decisions),
-        "reprobe_hosts": list(status.reprobe_hosts),
-        "latest": [vars(event) for event in status.latest],
-    }
+    arrays = {name: getattr(status, name).tolist() for name in _SENT_ARRAYS}
+    latest = list(status.latest)
+    message = StatusMessage(
+        **{**sent, **arrays, "latest": latest},
+        throughput_bytes_s=status.throughput_bytes_s,
+        version=VERSION,
+    )
+    data: dict[str, Any] = encode(message)
+    return data
 
 
 def from_json(data: Mapping[str, Any]) -> JobStatus:
@@ -139,58 +192,24 @@ def from_json(data: Mapping[str, Any]) -> JobStatus:
     Raises:
         ProtocolError: it is not valid, or of a version that is not known here.
     """
-    fields = Fields(data, "the daemon's answer")
+    if data.get("version") not in (None, VERSION):
+        raise ProtocolError(
+            f"the daemon's answer: version is not {VERSION}: another version of plink"
+        )
     try:
-        if fields.text("what") != "picture":
-            raise fields.error("what", "picture")
-        if fields.integer("version", 1, _MOST_COUNT) != VERSION:
-            raise fields.error("version", f"{VERSION}: another version of plink")
-        return _status(fields)
+        message = convert(data, StatusMessage, "the daemon's answer")
     except WrongUseError as error:
         raise ProtocolError(str(error)) from None
-
-
-def _status(fields: Fields) -> JobStatus:
-    hosts = _short(fields, "hosts")
-    events = fields.objects("latest")
-    if not hosts or len(events) > _MOST_EVENTS:
-        raise fields.error("hosts", "at least one, and few events")
-
-    def of_hosts(name: str) -> Floats:
-        return np.array(fields.numbers(name, len(hosts), _MOST))
-
-    decisions = fields.object("decisions")
-    return JobStatus(
-        fields.text("name")[:_LONGEST],
-        hosts,
-        fields.integer("ranks", 1, MAX_RANKS),
-        fields.integer("ranks_there", 0, MAX_RANKS),
-        fields.integer("plan", 0, LARGEST_NUMBER),
-        fields.integer("plan_in_force", 0, LARGEST_NUMBER),
-        fields.optional_number("iteration_s", 0.0, _MOST_SECONDS),
-        fields.number("reduced_bytes", 0.0, _MOST),
-        of_hosts("sent_bytes"),
-        of_hosts("busy_s"),
-        of_hosts("retransmissions"),
-        fields.integer("windows", 0, _MOST_COUNT),
-        fields.integer("windows_incomplete", 0, _MOST_COUNT),
-        fields.integer("windows_unread", 0, _MOST_COUNT),
-        {name: decisions.integer(name, 0, _MOST_COUNT) for name in decisions.names()},
-        _short(fields, "reprobe_hosts"),
-        deque(
-            Event(
-                event.number("at_s", -_MOST_SECONDS, _MOST_SECONDS),
-                event.text("what")[:_LONGEST],
-                event.text("text")[:_LONGEST],
-            )
-            for event in events
-        ),
-        fields.text("progress")[:_LONGEST],
+    values = {name: getattr(message, name) for name in _MEMBERS}
+    for name in _SENT_ARRAYS:
+        values[name] = np.array(values[name])
+        if len(values[name]) != len(message.hosts):
+            raise ProtocolError(f"the daemon's answer: {name} has not one number for each host")
+    for name in ("hosts", "reprobe_hosts"):
+        values[name] = [text[:_LONGEST] for text in values[name]]
+    for name in ("name", "progress"):
+        values[name] = values[name][:_LONGEST]
+    values["latest"] = deque(
+        Event(event.at_s, event.what[:_LONGEST], event.text[:_LONGEST]) for event in message.latest
     )
-
-
-def _short(fields: Fields, name: str) -> list[str]:
-    texts = fields.texts(name)
-    if len(texts) > MAX_RANKS:
-        raise fields.error(name, f"at most {MAX_RANKS} texts")
-    return [text[:_LONGEST] for text in texts]
+    return JobStatus(**values)
