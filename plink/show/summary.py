@@ -322,8 +322,8 @@ def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pa
         place = last if is_near else known.size - 1 - last
         edge = np.partition(values[known], place)[place]
         some = known[values[known] <= edge] if is_near else known[values[known] >= edge]
-        found: npt.NDArray[np.intp] = some[np.argsort(values[some], kind="stable")]
-        return found
+        extremes: npt.NDArray[np.intp] = some[np.argsort(values[some], kind="stable")]
+        return extremes
 
     def pair(index: int) -> Pair:
         source, destination = _ends(index, len(names))
@@ -335,8 +335,8 @@ def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pa
 
 def _upper(size: int) -> npt.NDArray[np.bool_]:
     """Return a mask of the entries above the diagonal, (N, N)."""
-    found: npt.NDArray[np.bool_] = ~np.tri(size, dtype=bool)
-    return found
+    is_above: npt.NDArray[np.bool_] = ~np.tri(size, dtype=bool)
+    return is_above
 
 
 def _ends(index: int, size: int) -> tuple[int, int]:

@@ -83,8 +83,8 @@ def _gain_sentences(subject: Subject) -> Iterator[str]:
     if subject.cluster is None or not subject.orders:
         return
     order = subject.orders[0].order
-    found = limiting(subject.cluster, order)
-    for each in gain_findings(found, order, subject.source or "")[:1]:
+    limits = limiting(subject.cluster, order)
+    for each in gain_findings(limits, order, subject.source or "")[:1]:
         yield capitalise(each.text)
 
 

@@ -68,22 +68,24 @@ def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
     how much its passes disagree, or how far its confidence interval reaches.
     """
     readings = rtt.readings_us
-    name = percentile_name(rtt.reading)
-    found = [
-        (f"{percentile_name(percentile)} above {name}", above(rtt.rtt_us[percentile], readings))
+    reading = percentile_name(rtt.reading)
+    candidates = [
+        (f"{percentile_name(percentile)} above {reading}", above(rtt.rtt_us[percentile], readings))
         for percentile in sorted(rtt.rtt_us)
         if percentile > rtt.reading
     ]
     least = np.fmin(readings, readings.T)
     differences = above(np.triu(np.fmax(readings, readings.T), 1), np.triu(least, 1))
     both = np.isfinite(readings) & np.isfinite(readings.T)
-    found.append(("between the two directions", np.where(np.triu(both, 1), differences, np.nan)))
+    candidates.append(
+        ("between the two directions", np.where(np.triu(both, 1), differences, np.nan))
+    )
     if rtt.precision_percent is not None:
         of = "95 % interval of the reading" if rtt.passes is None else "between passes"
-        found.append((of, rtt.precision_percent / 100.0))
+        candidates.append((of, rtt.precision_percent / 100.0))
     return [
         (title, values[np.isfinite(values)])
-        for title, values in found
+        for title, values in candidates
         if np.isfinite(values).any() and (values[np.isfinite(values)] > 0.0).any()
     ]
 
@@ -184,20 +186,20 @@ def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
 
 def _medians(matrix: Vector) -> Vector:
     """Return the median of all pairs of a host in either direction, (N,); NaN without any."""
-    found = np.full(len(matrix), np.nan)
+    medians = np.full(len(matrix), np.nan)
     for host in range(len(matrix)):
         values = np.concatenate([matrix[host], matrix[:, host]])
         known = values[np.isfinite(values)]
         if known.size:
-            found[host] = np.median(known)
-    return found
+            medians[host] = np.median(known)
+    return medians
 
 
 def _loss_shares(rtt: RttMeasurement) -> Vector:
     lost = rtt.losses.sum(axis=0) + rtt.losses.sum(axis=1)
     sent = lost + rtt.samples.sum(axis=0) + rtt.samples.sum(axis=1)
-    found: Vector = np.where(sent > 0, lost / np.maximum(sent, 1), np.nan)
-    return found
+    shares: Vector = np.where(sent > 0, lost / np.maximum(sent, 1), np.nan)
+    return shares
 
 
 def _disturbance_facts(rtt: RttMeasurement) -> list[Fact]:

@@ -85,10 +85,10 @@ class Subject:
     @cached_property
     def group_of(self) -> npt.NDArray[np.intp]:
         """Group number of each host, (N,); `NO_GROUP` for none."""
-        found = np.full(len(self.names), NO_GROUP, dtype=np.intp)
+        numbers = np.full(len(self.names), NO_GROUP, dtype=np.intp)
         for number, group in enumerate(self.groups):
-            found[[self.place_of[host] for host in group.hosts]] = number
-        return found
+            numbers[[self.place_of[host] for host in group.hosts]] = number
+        return numbers
 
     @cached_property
     def distances(self) -> Distances | None:
@@ -210,14 +210,14 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
     clusters: list[Cluster] = []
     orders: list[NamedOrder] = []
     for source, content in contents:
-        found = document.load_document(content, source)
-        if found.format == cluster_file.FORMAT:
-            clusters.append(cluster_file.open_cluster(found))
-        elif found.format == order_file.FORMAT:
-            orders.append(NamedOrder(source, order_file.decode_order(found.data, source)))
+        file = document.load_document(content, source)
+        if file.format == cluster_file.FORMAT:
+            clusters.append(cluster_file.open_cluster(file))
+        elif file.format == order_file.FORMAT:
+            orders.append(NamedOrder(source, order_file.decode_order(file.data, source)))
         else:
-            is_named = isinstance(found.format, str)
-            kind = f"a {brief(found.format)} file" if is_named else "not a plink file"
+            is_named = isinstance(file.format, str)
+            kind = f"a {brief(file.format)} file" if is_named else "not a plink file"
             raise WrongUseError(
                 f"{source}: is {kind}",
                 "plink report reads cluster and order files, logs of plink autotune, or timelines",

@@ -71,30 +71,30 @@ def compute_bounds(
     )
 
 
-def print_bounds(console: Console, found: FoundBounds) -> None:
+def print_bounds(console: Console, job: FoundBounds) -> None:
     """Print the table of bounds, the row on ports, and remarks on racks."""
     print_line(
         console,
-        f"{found.model}: {bytes_text(found.model_bytes)} in every iteration of "
-        f"{_seconds(found.iteration_s)}, {found.workers} workers with "
-        f"{_rate(found.link_bits_s)}, servers with {_rate(found.server_bits_s)}",
+        f"{job.model}: {bytes_text(job.model_bytes)} in every iteration of "
+        f"{_seconds(job.iteration_s)}, {job.workers} workers with "
+        f"{_rate(job.link_bits_s)}, servers with {_rate(job.server_bits_s)}",
         "bold",
     )
     console.print()
-    print_table(console, _BOUND_COLUMNS, found.placements)
+    print_table(console, _BOUND_COLUMNS, job.placements)
     console.print()
     print_line(console, "rates are of both directions of a host together, as in Table 2.1")
-    if found.printed_ncc_gbit_s is not None:
-        ncc = next(row for row in found.placements if row.placement == "NCC")
+    if job.printed_ncc_gbit_s is not None:
+        ncc = next(row for row in job.placements if row.placement == "NCC")
         print_line(
             console,
-            f"the paper prints {found.printed_ncc_gbit_s:g} Gbit/s for NCC, where its own "
+            f"the paper prints {job.printed_ncc_gbit_s:g} Gbit/s for NCC, where its own "
             f"model size and time give {ncc.server_bits_s / 1e9:.1f}",
         )
-    print_line(console, found.ports.sentence)
-    if found.racks is not None:
+    print_line(console, job.ports.sentence)
+    if job.racks is not None:
         console.print()
-        for line in _rack_lines(found.racks):
+        for line in _rack_lines(job.racks):
             print_line(console, line)
 
 
