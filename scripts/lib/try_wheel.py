@@ -85,6 +85,9 @@ def order_hosts() -> None:
     named = {line.split()[0] for line in hosts if line[:1] not in ("", "#")}
     expect(named == {"a", "b", "c"}, f"the host file has the hosts: {named}")
     run_plink("plan", "cluster.json", "--kind", "ring", "-o", "plan.json")
+    run_plink("report", "cluster.json", "order.json", "-o", "report.html")
+    page = Path("report.html").read_text(encoding="utf-8")
+    expect(page.startswith("<!DOCTYPE html>"), "the templates of the page are there")
 
 
 def start_agents() -> None:
