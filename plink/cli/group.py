@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +13,11 @@ from plink.base.next_command import next_command
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
 from plink.cli.json_output import print_json_line
-from plink.cli.options import FiniteRange, given_options, with_seed_option
+from plink.cli.options import given_options
+from plink.cli.request_options import with_request
 from plink.cli.stderr import console, note, warn
 from plink.files import document
+from plink.optimize.groups.request import GroupRequest
 
 with lazy_imports():
     from rich import console as rich_console
@@ -41,26 +43,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Cluster file to write, with the groups (default: CLUSTER).",
 )
-@click.option(
-    "--k",
-    "groups",
-    type=click.IntRange(1, 1 << 16),
-    help="Number of groups (default: what the distances show; √N with linkage and kmeans).",
-)
-@click.option(
-    "--elasticity",
-    type=FiniteRange(1.0, 2.0),
-    help="Unevenness of group sizes, from 1 (balanced) to 2 (default: 2).",
-)
-@click.option(
-    "--method",
-    type=click.Choice(["auto", "levels", "linkage", "kmeans"]),
-    default="auto",
-    show_default=True,
-    help=(
-        "levels: groups of any size, as the distances show them. linkage, kmeans: balanced groups."
-    ),
-)
+@with_request(GroupRequest)
 @click.option(
     "--truth",
     metavar="FILE",
@@ -73,7 +56,6 @@ if TYPE_CHECKING:
     help="File with groups to use instead of finding any: as for --truth, or a line NAME: "
     "HOSTS each.",
 )
-@with_seed_option()
 @click.option("--json", "as_json", is_flag=True, help="Print groups and capacities as JSON.")
 @click.pass_context
 def command(
@@ -85,7 +67,7 @@ def command(
     truth: str | None,
     given: str | None,
     as_json: bool,
-    **wanted: Any,
+    request: GroupRequest,
 ) -> int:
     """Find the groups of hosts that are near each other, and write them into the cluster file.
 
@@ -95,7 +77,6 @@ def command(
     if given is not None:
         _refuse_finding(given_options(context))
         return _take_over(file, given, output, as_json=as_json)
-    request = finding.GroupRequest(**wanted)
     target = file if output is None else output
     _check(target, output, truth, as_json=as_json)
     cluster = cluster_file.read_cluster(file)
@@ -119,7 +100,7 @@ def command(
     for text in found.grouping.notes:
         note(text)
     if not found.groups:
-        note(_no_groups(cluster, found, request.groups, is_written=is_written))
+        note(_no_groups(cluster, found, request.k, is_written=is_written))
     elif not as_json:
         for text in assumptions:
             note(text)

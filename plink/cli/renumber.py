@@ -8,7 +8,6 @@ import signal
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import asdict
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
@@ -16,6 +15,8 @@ from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange
 
 with lazy_imports():
+    from msgspec import structs as msgspec_structs
+
     from plink.renumber import launch, standalone
     from plink.renumber import source as renumber_source
 
@@ -96,7 +97,9 @@ def command(
     )
     placement, changes = standalone.renumber_process(request, meeting, os.environ)
     if as_json:
-        print_json_line(launch.RenumberedProcess(**asdict(placement), variables=changes))
+        print_json_line(
+            launch.RenumberedProcess(**msgspec_structs.asdict(placement), variables=changes)
+        )
         return 0
     if not words:
         for name, value in changes.items():

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args, overload
+from typing import overload
 
-from plink.base.arguments import MAX_SEED, check_choice, number, whole
 from plink.base.lazy import lazy_imports
-from plink.base.progress import OnProgress
 from plink.base.replacing import replace
+from plink.base.request import keyword_function
 from plink.base.text import format_count, format_names, probability_text
 from plink.files.groups import Grouping
 from plink.files.hosts import Group
 from plink.optimize.groups.finding import (
     FoundGroups,
-    GroupRequest,
     find_groups,
     with_groups,
 )
+from plink.optimize.groups.request import GroupRequest
 from plink.verbs.cluster import Cluster, checked_cluster
 from plink.verbs.objects import PathName
 from plink.verbs.progress import stages
@@ -27,11 +26,6 @@ from plink.verbs.warning import warn
 with lazy_imports():
     from plink.model import network
     from plink.show import groups
-
-
-Method = Literal["auto", "levels", "linkage", "kmeans"]
-
-_MAX_GROUPS = 1 << 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,42 +88,19 @@ class Groups(Sequence[Group]):
         )
 
 
-def group(
-    cluster: Cluster,
-    *,
-    k: int | None = None,
-    method: Method = "auto",
-    elasticity: float | None = None,
-    seed: int = 0,
-    progress: OnProgress | None = None,
-) -> Groups:
+def find_near_groups(cluster: Cluster, request: GroupRequest) -> Groups:
     """Find the groups of hosts that are near each other; none where the distances show none.
 
     Args:
-        cluster: with round-trip times, or with bandwidths alone.
-        k: how many groups; None for what the distances show, or about √N with `linkage` and
-            `kmeans`.
-        method: `levels` takes groups as the distances show them, `linkage` and `kmeans` cut
-            balanced ones; `auto` is `levels`, or `linkage` where `k` or `elasticity` is given.
-        elasticity: how uneven balanced groups may be, from 1 (balanced) to 2; None for 2.
-        seed: decides every choice by chance.
-        progress: called at the beginning of each stage.
+        cluster: hosts with round-trip times, or with bandwidths alone.
+        request: what is asked for.
 
     Raises:
-        WrongUseError: an argument that cannot be, too few hosts were measured, or not so many
-            groups can be made of them.
+        WrongUseError: an argument is not allowed, too few hosts were measured, or they cannot form
+            that many groups.
     """
     known = checked_cluster(cluster, "group")
-    check_choice("method", method, get_args(Method))
-    whole("k", k, 1, _MAX_GROUPS)
-    whole("seed", seed, 0, MAX_SEED)
-    number("elasticity", elasticity, 1.0, 2.0)
-    request = GroupRequest(method=method, groups=k, elasticity=elasticity, seed=seed)
-    found = find_groups(known, request, on_progress=stages(progress))
-    if found.grouping.unmeasured:
-        hosts = format_count(len(found.grouping.unmeasured), "host")
-        warn(f"{hosts} had too few measurements to be placed in a group")
-    return groups_of(known, found)
+    return groups_of(known, find_groups(known, request, on_progress=stages(request.progress)))
 
 
 def groups_of(cluster: Cluster, found: FoundGroups) -> Groups:
@@ -139,3 +110,13 @@ def groups_of(cluster: Cluster, found: FoundGroups) -> Groups:
     with_them = with_groups(grouped, found)
     assert isinstance(with_them, Cluster)  # noqa: S101  for the type checker
     return Groups(with_them, found.grouping, found.is_too_sparse)
+
+
+def _warn(groups: Groups) -> None:
+    unmeasured = groups.grouping.unmeasured
+    if unmeasured:
+        hosts = format_count(len(unmeasured), "host")
+        warn(f"{hosts} had too few measurements to be placed in a group", stacklevel=4)
+
+
+group = keyword_function("group", find_near_groups, GroupRequest, _warn)

@@ -19,7 +19,8 @@ from plink.measure.probing.resume import carry_over, find_moved_hosts
 from plink.measure.probing.run import measure_pairs
 from plink.measure.probing.tools import TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import measure_both_directions, measure_uplinks
-from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
+from plink.optimize.groups.finding import find_groups, with_groups
+from plink.optimize.groups.request import GroupRequest
 from plink.probes.options import EchoOptions
 from plink.probes.reach import Reached, Way
 

@@ -16,7 +16,8 @@ from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
-from plink.optimize.groups.finding import FoundGroups, GroupRequest, find_groups, with_groups
+from plink.optimize.groups.finding import FoundGroups, find_groups, with_groups
+from plink.optimize.groups.request import GroupRequest
 
 
 @dataclass(frozen=True)

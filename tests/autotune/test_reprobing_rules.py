@@ -29,7 +29,8 @@ from plink.files.hosts import Group, Host
 from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.files.plan import Plan, PlanRank
-from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
+from plink.optimize.groups.finding import find_groups, with_groups
+from plink.optimize.groups.request import GroupRequest
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.plans.forest import make_forest
 

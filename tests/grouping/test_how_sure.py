@@ -10,7 +10,8 @@ from grouping.passes import passed
 from plink.base.replacing import replace
 from plink.files.groups import DoubtfulHost
 from plink.optimize.groups.certainty import more_passes, stop_when_groups_are_certain
-from plink.optimize.groups.finding import GroupRequest, find_groups, with_groups
+from plink.optimize.groups.finding import find_groups, with_groups
+from plink.optimize.groups.request import GroupRequest
 from plink.show.groups import group_lines
 from plink.solvers.groups.levels import SURE
 
@@ -105,7 +106,7 @@ def test_a_run_of_one_pass_is_grouped_like_a_file_without_passes(method):
     nothing = np.full_like(cluster.rtt.readings_us, np.nan)
     one = replace(cluster.rtt, halves_us=(cluster.rtt.readings_us, nothing))
     found = find_groups(
-        replace(cluster, rtt=one), GroupRequest(method=method, groups=3), needs_points=True
+        replace(cluster, rtt=one), GroupRequest(method=method, k=3), needs_points=True
     )
     assert found.denoised.embedding is not None
     assert sorted(len(group.hosts) for group in found.groups) == [6, 6, 6]

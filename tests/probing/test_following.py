@@ -19,7 +19,8 @@ from plink.measure.probing.passes import (
     StoppingPolicy,
     choose_sample,
 )
-from plink.optimize.groups.finding import GroupRequest, find_groups
+from plink.optimize.groups.finding import find_groups
+from plink.optimize.groups.request import GroupRequest
 from plink.probes.samples import PairLoss, RttReading
 from plink.solvers.groups.agreement import adjusted_mutual_information
 

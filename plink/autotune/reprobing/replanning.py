@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast, get_args
 
 import numpy as np
 
@@ -23,12 +24,11 @@ from plink.measure.drift.judge import average_both_ways_us, judge, noise_ceiling
 from plink.measure.probing.resume import carry_over
 from plink.model.network import capacity
 from plink.optimize.groups.finding import (
-    METHODS,
-    GroupRequest,
     UngroupableError,
     find_groups,
     with_groups,
 )
+from plink.optimize.groups.request import GroupRequest, Method
 from plink.optimize.plans.candidates import Candidate
 from plink.optimize.plans.planning import PlanRequest, find_plan
 
@@ -147,14 +147,14 @@ def _rates(cluster: Cluster, groups: Sequence[Group]) -> Matrix:
 def _request(cluster: Cluster) -> GroupRequest:
     """Return the request with which the earlier groups were found."""
     known = cluster.grouping
-    if known is None or known.method not in METHODS:
+    if known is None or known.method not in get_args(Method):
         return GroupRequest()
     groups, elasticity = known.options.get("k"), known.options.get("elasticity")
     return GroupRequest(
-        known.method,
-        groups if isinstance(groups, int) else None,
-        float(elasticity) if isinstance(elasticity, (int, float)) else None,
-        known.seed,
+        method=cast("Method", known.method),
+        k=groups if isinstance(groups, int) else None,
+        elasticity=float(elasticity) if isinstance(elasticity, (int, float)) else None,
+        seed=known.seed,
     )
 
 

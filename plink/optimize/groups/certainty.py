@@ -10,7 +10,8 @@ import numpy as np
 from plink.base.errors import NotMeasuredError
 from plink.files.cluster import Cluster
 from plink.measure.probing.passes import Pair, StoppingPolicy
-from plink.optimize.groups.finding import FoundGroups, GroupRequest, UngroupableError, find_groups
+from plink.optimize.groups.finding import FoundGroups, UngroupableError, find_groups
+from plink.optimize.groups.request import GroupRequest
 from plink.solvers.groups.levels import LIKELY, SURE
 
 # So many readings of a doubtful host with each of two groups say which of them it belongs to.

@@ -14,6 +14,7 @@ from plink.files.groups import Grouping, Partition
 from plink.files.hosts import Group, with_domains
 from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
+from plink.optimize.groups.request import GroupRequest
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.balanced import balanced_linkage, constrained_kmeans
 from plink.solvers.groups.grouping import (
@@ -25,41 +26,10 @@ from plink.solvers.groups.grouping import (
 )
 from plink.solvers.groups.levels import Discovery, Level, choose_level, discover
 
-METHODS = ("auto", "levels", "linkage", "kmeans")
-_DEFAULT_ELASTICITY = 2.0
 # More hosts would take the better part of an hour, and more memory than most machines have.
 _MOST_HOSTS = 8192
 # Of more hosts each half of the readings is not grouped by itself, which takes twice the time more.
 _MOST_CONFIRMED = 2048
-
-
-@dataclass(frozen=True)
-class GroupRequest:
-    """Request for a grouping.
-
-    Args:
-        method: of `METHODS`; `auto` is `levels`, or `linkage` where k is given.
-        groups: k; None for what the data show (`levels`), or sqrt(N).
-        elasticity: 1 (balanced) to 2; None for 2. `levels` takes sizes as they are.
-        seed: of what chance decides.
-    """
-
-    method: str = "auto"
-    groups: int | None = None
-    elasticity: float | None = None
-    seed: int = 0
-
-    @property
-    def chosen(self) -> str:
-        """Grouping method after resolving `auto`."""
-        if self.method != "auto":
-            return self.method
-        return "levels" if self.groups is None and self.elasticity is None else "linkage"
-
-    @property
-    def most_uneven(self) -> float:
-        """Elasticity of group sizes, 1 (equal) to 2, with the default in place of None."""
-        return _DEFAULT_ELASTICITY if self.elasticity is None else self.elasticity
 
 
 DEFAULT_REQUEST = GroupRequest()
@@ -124,8 +94,8 @@ def find_groups(
             "fewer than two hosts have round-trip times to others",
             "plink probe measures them, plink import takes them from a matrix",
         )
-    if request.groups is not None and not 1 <= request.groups <= len(hosts):
-        raise UngroupableError(f"{request.groups} groups cannot be made of {len(hosts)} hosts")
+    if request.k is not None and not 1 <= request.k <= len(hosts):
+        raise UngroupableError(f"{request.k} groups cannot be made of {len(hosts)} hosts")
     tell("distances")
     denoised = denoise(
         cluster,
@@ -194,8 +164,8 @@ def _with(cluster: Cluster, groups: Sequence[Group], grouping: Grouping | None) 
 
 def _choose_level(discovery: Discovery, request: GroupRequest) -> Level | None:
     levels = discovery.levels
-    if request.groups is not None:
-        levels = [level for level in levels if level.groups == request.groups]
+    if request.k is not None:
+        levels = [level for level in levels if level.groups == request.k]
     return choose_level(levels) if levels else None
 
 
@@ -204,7 +174,7 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
     size = len(denoised.hosts)
     if method == "levels":
         return np.full(size, ALONE) if level is None else level.labels
-    groups = request.groups or choose_group_count(size)
+    groups = request.k or choose_group_count(size)
     if method == "linkage":
         return balanced_linkage(denoised.best, groups, elasticity=request.most_uneven)
     if denoised.embedding is None:
@@ -253,8 +223,8 @@ def _compare_halves(
 
 def _options(request: GroupRequest, method: str) -> dict[str, object]:
     options: dict[str, object] = {}
-    if request.groups is not None:
-        options["k"] = request.groups
+    if request.k is not None:
+        options["k"] = request.k
     if method != "levels":
         options["elasticity"] = request.most_uneven
     return options

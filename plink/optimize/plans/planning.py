@@ -16,7 +16,8 @@ from plink.files.matrices import Matrix
 from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
-from plink.optimize.groups.finding import GroupRequest, UngroupableError, find_groups, with_groups
+from plink.optimize.groups.finding import UngroupableError, find_groups, with_groups
+from plink.optimize.groups.request import GroupRequest
 from plink.optimize.plans.candidates import (
     KINDS,
     Candidate,
