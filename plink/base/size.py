@@ -1,4 +1,4 @@
-"""Sizes as people write them: `20MB`, `20M`, `4KiB`, `1024`."""
+"""Sizes and rates as people write them: `20MB`, `4KiB`, `1024`; `10gbit`, `1.6 Gbit/s`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,12 @@ DEFAULT_SIZE = "100MB"
 
 _HINT = "write a size as 20MB, 4KiB or 1024"
 _PATTERN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
+
+_RATE_UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_RATE_PATTERN = re.compile(
+    r"(\d{1,12}(?:\.\d{1,9})?)\s*([kmgt])bit(?:/s)?", re.ASCII | re.IGNORECASE
+)
+_MOST_BITS_S = 10**15
 
 
 def parse_size(text: str) -> int:
@@ -50,3 +56,16 @@ def format_size(size_bytes: int) -> str:
         if size_bytes and size_bytes % _UNITS[unit.upper()] == 0:
             return f"{size_bytes // _UNITS[unit.upper()]} {unit}"
     return f"{size_bytes} B"
+
+
+def parse_rate(text: str) -> float:
+    """Return a rate given as text in bit/s.
+
+    Raises:
+        WrongUseError: not a rate, or not above 0 and at most 1000 Tbit/s.
+    """
+    match = _RATE_PATTERN.fullmatch(text.strip())
+    rate_bits_s = float(match[1]) * _RATE_UNITS[match[2].lower()] if match else 0.0
+    if not 0.0 < rate_bits_s <= _MOST_BITS_S:
+        raise WrongUseError(f"{text!r} is not a rate", "write a rate as 10gbit or 400mbit")
+    return rate_bits_s

@@ -13,8 +13,7 @@ import click
 from click.core import ParameterSource
 
 from plink.base.errors import WrongUseError
-from plink.base.rate import parse_rate
-from plink.base.size import parse_size
+from plink.base.size import parse_rate, parse_size
 from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
 from plink.plans.names import checked_collectives
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.base.rate import parse_rate
+from plink.base.size import parse_rate
 
 
 @pytest.mark.parametrize(

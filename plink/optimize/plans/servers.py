@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.base.rate import parse_rate
+from plink.base.size import parse_rate
 from plink.base.text import brief, format_count, format_names
 from plink.files.cluster import Cluster
 from plink.files.limits import is_word
