@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.given_way import GivenWay
+from plink.base.lazy import lazy_imports
 from plink.base.next_command import UNNAMED_FILE, next_command
 from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import format_count, format_names, rtt_text
@@ -18,8 +19,10 @@ from plink.files.order import Order
 from plink.model.outliers import sentences
 from plink.optimize.leaving_out import LeavingOutCosts, Limiting
 from plink.optimize.orders.quality import doubt
-from plink.probes.echo.readings import DISTURBED
 from plink.show.facts import directions_text
+
+with lazy_imports():
+    from plink.probes.echo import readings
 
 _LEAST_GROUPED = 4
 
@@ -140,7 +143,7 @@ def _measuring_steps(cluster: Cluster, file: str) -> list[Finding]:
         reasons.append(f"{directions_text(missing, size)} were not measured")
     disturbed = 0
     if rtt.disturbance is not None:
-        disturbed = int(np.count_nonzero(rtt.disturbance >= DISTURBED))
+        disturbed = int(np.count_nonzero(rtt.disturbance >= readings.DISTURBED))
     if disturbed and not reasons:
         verb = "was" if disturbed == 1 else "were"
         reasons.append(

@@ -20,11 +20,11 @@ from plink.files.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
 from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.model.outliers import Outlier, outliers
-from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 from plink.verbs.objects import PathName, copy_as, page
 
 with lazy_imports():
     from plink.measure.importing import source as importing_source
+    from plink.probes.hosts import hostlist
     from plink.show import scale
     from plink.show import summary as show_summary
     from plink.show.terminal import cluster, paper
@@ -217,9 +217,9 @@ def _check_names(names: Sequence[str]) -> None:
     if isinstance(names, str) or not names:
         raise WrongUseError("names is not a list of host names")
     for name in names:
-        fault = find_name_fault(name) if isinstance(name, str) else "is not a host name"
+        fault = hostlist.find_name_fault(name) if isinstance(name, str) else "is not a host name"
         if fault is not None:
-            raise WrongUseError(f"{brief(name)} {fault}", HINT_NAME)
+            raise WrongUseError(f"{brief(name)} {fault}", hostlist.HINT_NAME)
     if len(set(names)) < len(names):
         twice = next(name for index, name in enumerate(names) if name in names[:index])
         raise WrongUseError(f"host {twice!r} is listed twice")

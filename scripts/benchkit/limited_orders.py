@@ -17,7 +17,7 @@ from plink.files.hosts import Group, Host
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.files.order import Order
 from plink.optimize.orders.ordering import find_order
-from plink.optimize.orders.request import OrderRequest
+from plink.optimize.orders.request import Objective, OrderRequest
 
 OBJECTIVES = ("latency", "contention", "bandwidth")
 
@@ -39,7 +39,7 @@ class Case:
     """
 
     algorithm: str
-    objective: str
+    objective: Objective
     hosts: int
     slots: int = 1
     is_uneven: bool = False
