@@ -19,7 +19,7 @@ from plink.files.order import Order
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import Objective, OrderRequest
 
-OBJECTIVES = ("latency", "contention", "bandwidth")
+OBJECTIVES: tuple[Objective, ...] = ("latency", "contention", "bandwidth")
 
 # Beyond the limit: a share of it, or so many seconds where that is more.
 ALLOWED_SHARE, ALLOWED_S = 0.1, 0.3

@@ -113,7 +113,7 @@ def _rows(
         )
         took = time.monotonic() - begin
         if each.changed is each.usual:
-            needless.append(len(done.changes))
+            needless.append(len(done.plans))
         else:
             of_fresh.append(done.tuned_s / done.fresh_s)
         if not each.by_chunk:
@@ -121,14 +121,14 @@ def _rows(
                 abs(model.changed_s / done.changed_s - 1.0),
                 abs(model.tuned_s / done.tuned_s - 1.0),
             ]
-        times = (done.before_s, done.changed_s, done.tuned_s, done.fresh_s, done.lifted_s)
+        times = (done.before_s, done.changed_s, done.tuned_s, done.fresh_s, done.recovered_s)
         yield (
             each.network,
             each.what,
             *(f"{time_s:.3f} s" for time_s in times),
             f"{done.tuned_s / done.fresh_s:.2f}",
             f"{done.changed_s / done.tuned_s:.2f} x",
-            len(done.changes),
+            len(done.plans),
             f"{model.changed_s:.3f} s, {model.tuned_s:.3f} s",
             f"{np.median(carry.seconds):.1f} s",
             f"{took:.0f} s",
