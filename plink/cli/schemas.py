@@ -67,7 +67,7 @@ FILES: Mapping[str, Make] = {
 
 def _file(kind: Any, what: str) -> Schema:
     """Return the schema of a file format that a struct of `plink.files` defines."""
-    schema = parts.struct(kind)
+    schema = describe_struct(kind)
     (name,) = schema["properties"]["format"]["enum"]
     return parts.document(name, what, schema)
 

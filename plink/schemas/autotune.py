@@ -7,6 +7,7 @@ from dataclasses import fields
 from plink.autotune.log.records import FORMAT, VERSION
 from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.files.plan import Plan
+from plink.files.structs import describe_struct
 from plink.schemas import parts
 from plink.schemas.parts import Schema, closed_object, or_null
 
@@ -32,7 +33,7 @@ def _first_line() -> Schema:
         "the first line",
         {
             **parts.head(FORMAT, VERSION),
-            "plan": parts.struct(Plan),
+            "plan": describe_struct(Plan),
             "options": closed_object("the options of the tuner", options),
         },
         {"state": or_null(_state())},

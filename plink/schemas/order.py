@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plink.files.order import Order
+from plink.files.structs import describe_struct
 from plink.optimize.leaving_out import Limiting
 from plink.schemas import parts
 from plink.schemas.parts import Schema, closed_object
@@ -14,7 +15,7 @@ _HIDDEN = ("format", "version", "hosts", "groups", "unused")
 def order_output() -> Schema:
     """Return the schema of what `plink order --json` prints."""
     what = "The order and its costs: what `plink order --json` prints"
-    order = parts.struct(Order)
+    order = describe_struct(Order)
     members = {name: part for name, part in order["properties"].items() if name not in _HIDDEN}
     required = {
         "order": parts.texts("names of the hosts in rank order"),
@@ -24,6 +25,6 @@ def order_output() -> Schema:
         **{name: part for name, part in members.items() if name in order["required"]},
     }
     optional = {name: part for name, part in members.items() if name not in required}
-    found = parts.struct(Limiting)["properties"]
+    found = describe_struct(Limiting)["properties"]
     schema = closed_object(what, required, {**optional, **found})
     return parts.document("plink order --json", what, schema)

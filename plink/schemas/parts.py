@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plink.files.structs import describe_struct
-from plink.plans.names import COLLECTIVES
-
 Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -128,13 +125,3 @@ def head(format_name: str, version: int) -> dict[str, Schema]:
         "format": {"description": "name of the format", "const": format_name},
         "version": {"description": "version of the format", "const": version},
     }
-
-
-def struct(kind: Any) -> Schema:
-    """Return the JSON Schema of a struct of `plink.files`."""
-    return describe_struct(kind)
-
-
-def collective(what: str) -> Schema:
-    """Return the schema of the name of a collective."""
-    return one_of(what, COLLECTIVES)
