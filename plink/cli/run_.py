@@ -23,7 +23,7 @@ with lazy_imports():
     from plink.deploy import run as deploy_run
     from plink.deploy.launchers import format as launcher_format
     from plink.deploy.remote import hosts as remote_hosts
-    from plink.files import document
+    from plink.files import document, outputs
     from plink.files import order as order_file
     from plink.measure import listed as measure_listed
     from plink.optimize.orders import slots as orders_slots
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from plink.deploy.run import EndedRank
     from plink.files.hosts import Host
     from plink.files.order import Order
-    from plink.files.outputs import FailedJob, SucceededJob
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -137,14 +136,13 @@ def _exit_code(failed: EndedRank | None) -> int:
     return failed.status
 
 
-def _outcome(failed: EndedRank | None) -> SucceededJob | FailedJob:
+def _outcome(failed: EndedRank | None) -> outputs.SucceededJob | outputs.FailedJob:
     """Return the end of the job; without a rank if all have succeeded."""
-    from plink.files.outputs import FailedJob, SucceededJob  # noqa: PLC0415  as above
 
     if failed is None:
-        return SucceededJob()
+        return outputs.SucceededJob()
     status = EXIT_FAILED if failed.status is None else failed.status
-    return FailedJob(status, failed.rank, failed.host, failed.reason)
+    return outputs.FailedJob(status, failed.rank, failed.host, failed.reason)
 
 
 def _variables(assignments: Sequence[str]) -> dict[str, str]:
@@ -164,6 +162,5 @@ def _show(rank: int, line: str) -> None:
 
 
 def _show_json(rank: int, line: str) -> None:
-    from plink.files.outputs import OutputLine  # noqa: PLC0415  as above
 
-    print_json_line(OutputLine(rank, line))
+    print_json_line(outputs.OutputLine(rank, line))
