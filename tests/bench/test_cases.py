@@ -147,7 +147,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
     assert found.predicted_s is not None
     with pytest.raises(WrongUseError, match="does not have 1 rank on each of 4 hosts") as caught:
         plan_from_file(str(path), CLUSTER, 1, Demand("all-reduce", 4000))
-    assert "slots=K" in (caught.value.hint or "")
+    assert "--slots K" in (caught.value.hint or "")
     plan_file.write_plan(str(path), find_plan(rack_cluster([3, 2]), PlanRequest("flat")).plan)
     with pytest.raises(WrongUseError, match="n04 is not a host of the cluster file"):
         plan_from_file(str(path), CLUSTER, 1, Demand("all-reduce", 4000))

@@ -117,7 +117,7 @@ def test_hosts_without_this_plink_are_named(tmp_path: Path, script: str, complai
     with client(local_remote_hosts(2), other_python(tmp_path, script)) as engine:
         with pytest.raises(HostError, match=complaint) as caught:
             engine.start()
-        assert "python=PATH" in (caught.value.hint or "") or "nonsense" in script
+        assert "--python PATH" in (caught.value.hint or "") or "nonsense" in script
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_what_is_missing_is_said(reason: str, said: str) -> None:
     found = explain(f"ModuleNotFoundError: {reason}")
     assert found is not None
     assert said in found[0]
-    assert "python=PATH" in found[1]
+    assert "--python PATH" in found[1]
     assert explain("it is on fire") is None
 
 

@@ -78,14 +78,14 @@ def test_a_host_without_torch_is_named(tmp_path: Path) -> None:
     with client(local_remote_hosts(2), str(bare)) as gloo:
         with pytest.raises(HostError, match="PyTorch is not installed") as caught:
             gloo.start()
-        assert "python=PATH" in (caught.value.hint or "")
+        assert "--python PATH" in (caught.value.hint or "")
 
 
 def test_a_host_without_the_interpreter_is_named() -> None:
     with client(local_remote_hosts(2), "/nowhere/python") as gloo:
         with pytest.raises(HostError, match=r"the Gloo worker ended.*not found") as caught:
             gloo.start()
-        assert "python=PATH" in (caught.value.hint or "")
+        assert "--python PATH" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("answer", ["nonsense", "[]", '{"event": 1}', "[" * 100_000])

@@ -71,7 +71,7 @@ def refusal(gpus: int, *, has_nccl: bool = True) -> str:
     [
         (refusal(0), "sees no GPU", "the client gloo needs no GPU"),
         (refusal(2, has_nccl=False), "built without NCCL", "the client gloo needs no GPU"),
-        (refusal(1), "PyTorch sees too few GPUs: 1", "slots=K"),
+        (refusal(1), "PyTorch sees too few GPUs: 1", "--slots K"),
     ],
 )
 def test_a_host_without_a_gpu_for_each_rank_is_told_what_is_missing(
