@@ -219,8 +219,7 @@ def parse_message(line: str, python: str) -> WorkerMessage:
 
 
 _LACKING = {
-    "scapy": "its {python} has no scapy: pip install scapy there, or name another interpreter "
-    "with remote_python=PATH",
+    "scapy": "its {python} has no scapy: pip install scapy there, or name another remote Python",
     "privilege": "tracing takes raw sockets: log in there as root, or give its {python} the "
     "capability CAP_NET_RAW",
 }

@@ -176,7 +176,7 @@ class Workers(HostPrograms[WorkerMessage]):
     def explain_end(self, process: RemoteProcess) -> str:
         """Return why a worker that was not told to has ended."""
         if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
-            return f"it has no {self._python}: name another Python with remote_python=PATH"
+            return f"it has no {self._python}: name another remote Python"
         return process.stderr_tail() or "its trace worker ended"
 
     def end(self, index: int) -> None:

@@ -168,4 +168,4 @@ def test_hosts_without_torchrun_are_a_case_for_another_interpreter(tmp_path: Pat
     command = "echo 'h1: sh: 1: torchrun: not found' >&2; exit 127 # PROGRAM"
     with pytest.raises(PlinkError, match="torchrun: not found") as caught:
         run_trial(Trial("torchrun", command, None, 10.0), HOSTS, tmp_path)
-    assert "python=PATH" in (caught.value.hint or "")
+    assert "--python PATH" in (caught.value.hint or "")

@@ -104,5 +104,5 @@ class PyTorchClient(ABC):
             return None
         return (
             "PyTorch is not installed for the remote interpreter",
-            "install torch there, or name an interpreter that has it with python=PATH",
+            "install torch there, or name an interpreter that has it with --python PATH",
         )
