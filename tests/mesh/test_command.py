@@ -52,6 +52,12 @@ def test_the_order_file_has_the_mesh_and_what_reads_it_shows_it(folder, capsys):
     assert capsys.readouterr().out == FORMATS["openmpi"].render(order.hosts)
 
 
+def test_without_traffic_every_dimension_carries_the_size(folder):
+    order = plink.order(plink.read("c.json"), mesh="dp=8,tp=2", size="3MB", time_limit_s=0.1)
+    assert order.mesh is not None
+    assert [one.size_bytes for one in order.mesh.dimensions] == [3_000_000, 3_000_000]
+
+
 def test_the_heaviest_dimension_goes_inside_hosts(folder, capsys):
     mesh = ["--mesh", "dp=8,tp=4", "--traffic", "tp=20GB,dp=1GB", "--slots", "4"]
     assert run(["order", "c.json", *mesh, *QUICKLY, "-o", "o.json"]) == 0

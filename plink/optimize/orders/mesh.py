@@ -31,7 +31,15 @@ def for_mesh(request: OrderRequest) -> OrderRequest:
             "leave out {ranks=}",
             arguments={"ranks": request.ranks},
         )
-    return replace(request, algorithm=MESH, ranks=mesh.ranks, size=mesh.size_bytes)
+    # The mesh has its own bytes from here on, as texts would be read with the size of all of it.
+    return replace(
+        request,
+        algorithm=MESH,
+        mesh=mesh,
+        traffic=None,
+        ranks=mesh.ranks,
+        size=mesh.size_bytes,
+    )
 
 
 def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
