@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal
 
@@ -123,7 +123,8 @@ class Search:
     Args:
         price: cost of an order.
         start: order to begin with; kept where nothing is cheaper.
-        deadline: when to end. An interrupt (Ctrl-C) ends the search earlier, with the best so far.
+        deadline: when to end; `self.deadline` may be set to that of a part of the search. An
+            interrupt (Ctrl-C) ends the search earlier, with the best so far.
         tie: what decides between orders of equal cost, less is better; None for nothing.
         most_steps: number of steps after which the search ends; None for no such limit.
         on_progress: called at most some twenty times a second.
@@ -147,6 +148,7 @@ class Search:
         self.steps = 0
         self._price = price
         self._tie = tie
+        self._whole = deadline
         self._limit_s = max(deadline.left_s, 1e-6)
         self._most_steps = most_steps
         self._on_progress = on_progress
@@ -177,7 +179,7 @@ class Search:
     @property
     def seconds(self) -> float:
         """Seconds since the search began."""
-        return self._limit_s - self.deadline.left_s
+        return self._limit_s - self._whole.left_s
 
     @property
     def progress(self) -> float:
@@ -235,24 +237,27 @@ class Search:
         return settled
 
     def try_all(
-        self, price_all: Callable[[Orders], Floats] | None = None, fixed: int = 0
+        self, costs_of: Callable[[Orders, Deadline], Floats] | None = None, fixed: int = 0
     ) -> EndedBy:
         """Try every order.
 
         Args:
-            price_all: costs (M,) of (M, N) orders; None to price one at a time.
+            costs_of: costs (K,) of the first K of (M, N) orders, at least one of them, as many as
+                the time allows; None to price one at a time.
             fixed: number of places that keep their hosts, 0 for none.
         """
-        hosts = range(fixed, len(self.order))
-        tails = itertools.permutations(hosts)
-        while rows := list(itertools.islice(tails, _AT_ONCE)):
+        tails = itertools.permutations(range(fixed, len(self.order)))
+        at_once = 1 if costs_of is None else _AT_ONCE
+        while rows := list(itertools.islice(tails, at_once)):
             orders = np.array([[*range(fixed), *row] for row in rows], dtype=np.int64)
-            if price_all is not None:
-                orders = orders[[int(price_all(orders).argmin())]]
-            for order in orders.tolist():
-                self.offer(order)
-            self.steps += len(rows)
-            if self.deadline.is_over and next(tails, None) is not None:
+            priced, cheapest = 1, 0
+            if costs_of is not None:
+                costs = costs_of(orders, self.deadline)
+                priced, cheapest = len(costs), int(costs.argmin())
+            self.offer(orders[cheapest].tolist())
+            self.steps += priced
+            is_over = self.deadline.is_over and next(tails, None) is not None
+            if is_over or priced < len(rows):
                 return "time"
         self.bound = self.cost
         return "exact"
@@ -275,9 +280,7 @@ def search_in_threads(
             first = run(0)
             ended_by = first.ended_by
             if not ends_together and not first.is_interrupted:
-                wait(others)
-        except KeyboardInterrupt:
-            ended_by = "interrupt"
+                ended_by = _wait_for(others, ended_by)
         finally:
             # The pool waits for its threads before it lets an interrupt pass.
             deadline.stop()
@@ -286,6 +289,15 @@ def search_in_threads(
     bound = min(best.cost, max(one.lower_bound for one in solutions))
     steps = sum(one.steps for one in solutions)
     return Solution(best.order, best.cost, bound, ended_by, steps, best.solver)
+
+
+def _wait_for(others: Sequence[Future[Solution]], ended_by: EndedBy) -> EndedBy:
+    """Wait for searches in threads; return what ended the first one, or an interrupt."""
+    try:
+        wait(others)
+    except KeyboardInterrupt:
+        return "interrupt"
+    return ended_by
 
 
 def median_random_cost(

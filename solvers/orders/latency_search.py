@@ -133,7 +133,9 @@ def brute_force(form: Form, distance: Matrix, given: Sequence[int], deadline: De
     prices = Prices(form, distance)
     # A ring costs the same from whichever host it begins.
     fixed = 1 if isinstance(form, RingForm) else 0
-    return search.run(lambda: search.try_all(prices.price_all, fixed), "annealing")
+    return search.run(
+        lambda: search.try_all(lambda orders, _: prices.price_all(orders), fixed), "annealing"
+    )
 
 
 def anneal(

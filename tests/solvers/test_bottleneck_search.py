@@ -152,6 +152,21 @@ def test_keeps_to_its_time() -> None:
     assert time.process_time() - begin_s < 10.0
 
 
+def test_tells_seconds_from_its_beginning_to_its_end() -> None:
+    hosts = 40
+    told: list[float] = []
+    search_by_bottleneck(
+        RingForm(hosts),
+        distances(np.random.default_rng(1), hosts),
+        RankLayout([1] * hosts, hosts),
+        list(range(hosts)),
+        time_limit_s=1.0,
+        on_progress=lambda now: told.append(now.seconds),
+    )
+    assert told == sorted(told)
+    assert told[0] < 0.4
+
+
 def without(graph: npt.NDArray[np.bool_], vertex: int) -> npt.NDArray[np.bool_]:
     kept = np.delete(np.arange(len(graph)), vertex)
     return graph[np.ix_(kept, kept)]
