@@ -59,7 +59,7 @@ class Reached:
 
 
 def opener_for(way: Way) -> Opener:
-    """Return the opener of sessions for these options.
+    """Return what opens sessions in this way: by SSH, by a command, or by calls from the hosts.
 
     Raises:
         OptionError: a command that is no template, or a place where nothing can listen.

@@ -33,7 +33,7 @@ from plink.probes.remote.session import (
 
 _HOST = "{host}"
 _COMMAND = "{command}"
-_HINT = "write it as in via='kubectl exec -i {host} --'"
+_HINT = "write it as in 'kubectl exec -i {host} --'"
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class ViaOpener(Opener):
         if shutil.which(program) is None:
             raise OptionError(
                 f"the program {program} is not installed here",
-                "via=COMMAND must begin with a program",
+                "the command that reaches hosts must begin with a program",
             )
 
     def open(self, host: ListedHost) -> ViaSession:

@@ -54,7 +54,7 @@ def command(
     once: bool,
     as_json: bool,
 ) -> int:
-    """Call plink from this host, and let it measure from here.
+    """Connect from this host to a waiting plink, and run the commands with which it measures.
 
     For hosts without SSH, started by whatever starts things on them: srun, a DaemonSet, a prolog.
     The agent calls until plink listens, runs the commands of whoever proves to know the secret, as

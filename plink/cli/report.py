@@ -1,4 +1,4 @@
-"""`plink report`: draw files as one page of HTML."""
+"""`plink report`: draw a cluster and orders, an autotune log, or timelines as one HTML page."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class NcclOrder:
 
     @property
     def ways(self) -> int:
-        """Number of distinct rings through the hosts, ignoring start and direction."""
+        """Number of different rings among those in NCCL's log, ignoring start and direction."""
         return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
 
 

@@ -141,7 +141,7 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
     length = int.from_bytes(head[8:10], "little")
     heading = _HEADING.fullmatch(bytes(content[start + 10 : min(end, start + 10 + length)]))
     if head[:8] != b"\x93NUMPY\x01\x00" or heading is None:
-        raise WrongUseError(f"{place}: is not a matrix of numbers in rows", _hint())
+        raise WrongUseError(f"{place}: is not a NumPy matrix of numbers in C order", _hint())
     kind = np.dtype(heading[1].decode()).newbyteorder("<")
     shape = int(heading[2]), int(heading[3])
     size = math.prod(shape)

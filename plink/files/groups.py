@@ -146,7 +146,7 @@ class DoubtfulHost(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NearestGroups(Struct, frozen=True, forbid_unknown_fields=True):
-    """The one or two groups that fit a host best.
+    """Best and second-best group of a host whose group is doubtful, or that is in none.
 
     Attributes:
         host: name of the host

@@ -89,7 +89,7 @@ _half = re.compile("[\ud800-\udfff]").search
 
 
 def is_word(value: str) -> bool:
-    """Return whether a name is safe in a host list, a launcher's file or a command."""
+    """Return whether a name is one word: up to 255 printable characters, no leading minus."""
     return 0 < len(value) <= MAX_NAME_LENGTH and _is_word(value) is not None and not _half(value)
 
 

@@ -1,4 +1,4 @@
-"""Denoised distances between hosts, as grouping needs them."""
+"""Distances for grouping: the lesser of both directions, gaps filled or from an embedding."""
 
 from __future__ import annotations
 

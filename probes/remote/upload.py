@@ -95,7 +95,7 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
         raise HostError(
             session.host,
             f"{program.name} cannot be copied there ({reason})",
-            "choose a folder without noexec with remote_cache=DIR",
+            "choose another remote cache folder, on a file system without noexec",
         )
 
 

@@ -342,7 +342,7 @@ def find_digit(round_adjacency: Adjacency) -> Digit | None:
 
 
 def kind_of(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
-    """Return a key equal for sets of rounds with the same graph; None if rounds are not digits."""
+    """Return a key that isomorphic rounds share; None unless each is a `Digit` of one base."""
     known = [digit for digit in digits if digit is not None]
     kinds = {(digit.members, digit.base) for digit in known}
     if len(known) < len(digits) or len(kinds) != 1:

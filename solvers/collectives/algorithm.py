@@ -72,7 +72,7 @@ class Algorithm:
         return self.build_table(ranks, size_bytes)
 
     def form(self, ranks: int) -> Form:
-        """Return what the latency form of the algorithm's cost sums.
+        """Return which distances add up to the latency: of a ring, of rounds, or of paths in trees.
 
         Raises:
             ValueError: a number of ranks that is refused.

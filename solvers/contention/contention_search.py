@@ -194,7 +194,7 @@ class _Climb:
         return search.chains(chain, _IDLE_CHAINS, settled="chains")
 
     def _try_all(self) -> EndedBy:
-        """Try all orders of few hosts."""
+        """Try every order of a few hosts; return whether all were tried or time ran out."""
         search = self._search
         messages = len(self._clock.loads.sources) + len(self._clock.waits.sources)
         deadline = search.deadline

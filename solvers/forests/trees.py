@@ -150,7 +150,7 @@ def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats)
 
 
 def _of_children(parents: Indices, edge_s: Floats) -> Floats:
-    """Return the sum over the edges to each member's children, (R, P)."""
+    """Return the seconds of the edges to each member's children, summed: (R routes, P members)."""
     total = np.zeros(parents.shape)
     route, member = np.nonzero(parents >= 0)
     np.add.at(total, (route, parents[route, member]), edge_s[route, member])

@@ -137,7 +137,7 @@ class Classes:
         )
 
     def weigh_split(self, within: Floats) -> tuple[float, Floats, Floats]:
-        """Return the cost of a split, and the log odds of being within for each bin.
+        """Return the cost of a grouping in nats, and log odds by bin that a pair is within a group.
 
         Args:
             within: (B,) readings within groups by bin.

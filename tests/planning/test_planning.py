@@ -88,7 +88,7 @@ def test_without_groups_there_is_no_hierarchy():
     assert found.plan.kind == "flat"
     with pytest.raises(WrongUseError, match="no plan of kind 2lha: no groups") as caught:
         plan(alike, "2lha")
-    assert "method=linkage makes balanced ones" in (caught.value.hint or "")
+    assert "linkage makes balanced ones" in (caught.value.hint or "")
 
 
 def test_one_group_of_all_hosts_is_no_hierarchy_either():

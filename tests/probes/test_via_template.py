@@ -50,4 +50,4 @@ def test_what_is_no_template_is_refused(text: str, reason: str) -> None:
     with pytest.raises(OptionError, match=reason) as caught:
         parse_template(text)
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith("write it as in via='kubectl")
+    assert caught.value.hint.startswith("write it as in 'kubectl")

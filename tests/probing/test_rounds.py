@@ -86,8 +86,8 @@ def test_many_hosts_are_told_of_the_rounds() -> None:
     (text,) = advise_sampling(1000, None, 32)
     assert text == (
         "all 999 rounds of 1,000 hosts are 999,000 directed pairs; "
-        "rounds=auto measures at most 50,000 of them, those that show groups, "
-        "rounds=32 any 32,000"
+        "automatic rounds measure at most 50,000 of them, those that show groups, "
+        "and 32 rounds any 32,000"
     )
     assert advise_sampling(1000, choose_sample(1000, 32, 0), 32) == []
     assert advise_sampling(64, None, 32) == []

@@ -220,8 +220,8 @@ def _check_names(fields: Fields, names: Sequence[str]) -> Fields:
     for name in fields.names():
         if name not in names:
             raise WrongUseError(
-                f"{fields.place}: {brief(name)} is not a known member",
-                f"known members: {', '.join(names)}",
+                f"{fields.place}: {brief(name)} is not a known key",
+                f"known keys: {', '.join(names)}",
             )
     return fields
 

@@ -282,7 +282,7 @@ def _list_requested_rounds(
     following: AdaptiveSampler | None,
     measured: Sequence[int],
 ) -> Rounds:
-    """Return the requested rounds of pairs, in indices of the cluster's hosts."""
+    """Return the rounds of host indices that a run was to measure: all, a sample, or as chosen."""
     if following is None:
         return list_rounds(listed, names, sample)
     return [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]

@@ -218,9 +218,12 @@ def build_option_changed_error(
     source: str, option: str, before: object, given: object
 ) -> WrongUseError:
     """Return the error for an option that differs from the earlier measurement's."""
-    how = f"without {option}" if before is None else f"with {option}={before}"
-    hint = f"leave out {option}={given}, or write a new measurement to another file"
-    return WrongUseError(f"{source}: was measured {how}, not {given}", hint)
+    how = f"without {{{option}}}" if before is None else f"with {{{option}={before}}}"
+    return WrongUseError(
+        f"{source}: was measured {how}, not {given}",
+        f"leave out {{{option}=}}, or write a new measurement to another file",
+        arguments={option: given},
+    )
 
 
 def _check_nics(options: DpdkOptions, hosts: Sequence[ListedHost]) -> None:

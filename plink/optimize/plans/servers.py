@@ -74,11 +74,15 @@ def _parse(text: str, cluster: Cluster) -> ServerHost:
             f"the server {brief(text)}: {brief(name)} is not a host of {cluster.source}",
             f"its hosts are {format_names(cluster.names)}; {_HINT}",
         )
-    if not 1 <= count <= MAX_PORTS or not all(map(is_word, addresses)):
+    if not 1 <= count <= MAX_PORTS:
         raise WrongUseError(
-            f"the server {brief(text)} needs 1 to {MAX_PORTS} ports, or their addresses",
-            _HINT,
+            f"the server {brief(text)} has {count:,} ports, expected 1 to {MAX_PORTS}", _HINT
         )
+    for address in addresses:
+        if not is_word(address):
+            raise WrongUseError(
+                f"the server {brief(text)}: {brief(address)} is not an address", _HINT
+            )
     place = cluster.names.index(name)
     of_ports = addresses or (cluster.hosts[place].address,) * count
     return ServerHost(place, of_ports, bool(is_told) or count == 1, port_bytes_s)

@@ -54,7 +54,7 @@ def table(caption: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> 
 
 
 def facts_table(caption: str, facts: Iterable[Fact], heading: str = "found") -> Table:
-    """Return facts as a table; the lines of one fact stand side by side."""
+    """Return facts as a table of names and values; lines of one fact are joined by semicolons."""
     return Table(caption, ("what", heading), [(label, "; ".join(lines)) for label, lines in facts])
 
 
