@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
@@ -11,24 +12,50 @@ from types import ModuleType
 from typing import Any
 
 
+class _Deferring(threading.local):
+    """Whether this thread is in a block of `lazy_imports`."""
+
+    is_on = False
+
+
+_deferring = _Deferring()
+# Of whoever replaces `sys.meta_path`.
+_lock = threading.Lock()
+
+
 class _DeferredModule(ModuleType):
     """Module that stands for another one, which it imports at the first access to it."""
 
-    is_deferring = False
-
     def __getattr__(self, name: str) -> Any:
-        if _DeferredModule.is_deferring or name.startswith("__"):
+        if _deferring.is_on or name.startswith("__"):
             raise AttributeError(name)
-        return getattr(importlib.import_module(self.__name__), name)
+        return getattr(_load(self.__name__), name)
+
+
+def _load(name: str) -> ModuleType:
+    """Import a module, in place of what another thread defers at the moment."""
+    if isinstance(sys.modules.get(name), _DeferredModule | None):
+        parts = name.split(".")
+        for end in range(1, len(parts) + 1):
+            _remove_deferred(".".join(parts[:end]))
+    return importlib.import_module(name)
+
+
+def _remove_deferred(name: str) -> None:
+    if isinstance(sys.modules.get(name), _DeferredModule):
+        sys.modules.pop(name, None)
 
 
 class _DeferringFinder:
-    """Finder and loader that answers every import with a `_DeferredModule`."""
+    """Finder and loader that answers every import of its thread with a `_DeferredModule`."""
 
     def __init__(self) -> None:
         self.modules: list[_DeferredModule] = []
+        self._thread = threading.get_ident()
 
-    def find_spec(self, name: str, *_: object) -> ModuleSpec:
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        if threading.get_ident() != self._thread:
+            return None
         return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -42,7 +69,8 @@ class _DeferringFinder:
         """Let other imports of the same modules load them."""
         for module in self.modules:
             parent, _, name = module.__name__.rpartition(".")
-            sys.modules.pop(module.__name__, None)
+            if sys.modules.get(module.__name__) is module:
+                del sys.modules[module.__name__]
             if vars(sys.modules.get(parent, self)).get(name) is module:
                 delattr(sys.modules[parent], name)
 
@@ -53,14 +81,17 @@ def lazy_imports() -> Iterator[None]:
 
     `plink COMMAND --help` starts without numpy this way, with all imports at the top of the file.
     Import modules, not what is in them: `from package import module`, never `from module import
-    name`.
+    name`. Imports of other threads are not deferred.
     """
     finder = _DeferringFinder()
-    sys.meta_path.insert(0, finder)
-    _DeferredModule.is_deferring = True
+    # Another list each time: other threads may be going through the one that is there.
+    with _lock:
+        sys.meta_path = [finder, *sys.meta_path]
+    _deferring.is_on = True
     try:
         yield
     finally:
-        _DeferredModule.is_deferring = False
-        sys.meta_path.remove(finder)
+        _deferring.is_on = False
+        with _lock:
+            sys.meta_path = [other for other in sys.meta_path if other is not finder]
         finder.forget()
