@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 _MAX_MESSAGE = 200
 
 
 class ProbesError(Exception):
-    """Base class; the message is one sentence, and `hint` suggests what to do, or is None."""
+    """Base class; the message is one sentence, and `hint` suggests what to do, or is None.
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    Args:
+        options: names of the options that do what the hint suggests; each caller spells them.
+    """
+
+    def __init__(self, message: str, hint: str | None = None, options: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.hint = hint
+        self.options = tuple(options)
+
+    @property
+    def marked_hint(self) -> str | None:
+        """The hint with its options in braces, as in `use the tool fping ({tool})`."""
+        if self.hint is None or not self.options:
+            return self.hint
+        return f"{self.hint} ({', '.join(f'{{{name}}}' for name in self.options)})"
 
 
 class HostListError(ProbesError):
@@ -24,8 +38,10 @@ class OptionError(ProbesError):
 class HostError(ProbesError):
     """Failure of one host: the message is the reason, and `host` is the host's name."""
 
-    def __init__(self, host: str, message: str, hint: str | None = None) -> None:
-        super().__init__(clean(message), hint)
+    def __init__(
+        self, host: str, message: str, hint: str | None = None, options: Sequence[str] = ()
+    ) -> None:
+        super().__init__(clean(message), hint, options)
         self.host = host
 
 

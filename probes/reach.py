@@ -147,6 +147,7 @@ def _refuse_shared_addresses(hosts: Sequence[ReachedHost]) -> None:
                 f"{host.address}",
                 "list a machine once, or choose other addresses by a network or the name of an "
                 "interface",
+                ["network", "interface"],
             )
 
 

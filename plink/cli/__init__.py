@@ -136,16 +136,16 @@ class LazyGroup(click.Group):
         """Run the command, with names in errors spelled as options."""
         try:
             return super().invoke(ctx)
-        except (PlinkError, ProbesError) as error:
+        except (PlinkError, ProbesError) as raised:
+            error = _as_plinks(raised)
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            if isinstance(error, PlinkError):
-                message, error.hint = error.spell(option_speller(command))
-                error.args = (message,)
+            message, error.hint = error.spell(option_speller(command))
+            error.args = (message,)
             if isinstance(error, NotMeasuredError):
                 error.hint = resuming(error)
             if isinstance(error, NotJsonError):
                 error.hint = measuring(error)
-            raise
+            raise error from raised.__cause__
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands from the table."""

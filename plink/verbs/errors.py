@@ -30,9 +30,10 @@ class ProbeInterrupted(KeyboardInterrupt):
 
 def to_plink_error(error: ProbesError) -> PlinkError:
     """Return an error for the user: bad lists and options are wrong use, hosts are not."""
+    options = dict.fromkeys(error.options)
     if isinstance(error, HostError):
-        return PlinkError(f"{error.host}: {error}", error.hint)
-    return WrongUseError(str(error), error.hint)
+        return PlinkError(f"{error.host}: {error}", error.marked_hint, arguments=options)
+    return WrongUseError(str(error), error.marked_hint, arguments=options)
 
 
 @contextmanager

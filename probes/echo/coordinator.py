@@ -89,6 +89,7 @@ def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> 
             f"its processor is {host.facts.architecture}, but the {agent.name} is built for "
             f"{platform.machine()}",
             "use the tool fping",
+            ["tool"],
         )
     program = _program(agent)
     upload(host.session, program, cache_folder)
@@ -101,7 +102,9 @@ def _program(agent: AgentProgram) -> Program:
         return Program(agent.file.name, agent.file.read_bytes())
     except OSError:
         raise OptionError(
-            f"the {agent.name} is not part of this installation ({agent.file})", agent.hint
+            f"the {agent.name} is not part of this installation ({agent.file})",
+            agent.hint,
+            ["tool"],
         ) from None
 
 

@@ -39,6 +39,7 @@ _PRIVATE = [
 
 _MOST_SHOWN = 3
 _HINT = "choose a network, such as 10.0.0.0/16, or the name of an interface"
+_OPTIONS = ("network", "interface")
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,9 @@ def _in_network(
     if not inside:
         raise _unfit(name, f"has no address in {network}", candidates)
     if len(inside) > 1:
-        raise HostError(name, f"has several addresses in {network}: {_listing(inside)}", _HINT)
+        raise HostError(
+            name, f"has several addresses in {network}: {_listing(inside)}", _HINT, _OPTIONS
+        )
     return inside[0]
 
 
@@ -147,7 +150,7 @@ def _default(
                 return choice[0]
             if choice and group is not routed:
                 reason = f"was reached at {ssh_address} and has several addresses of its own"
-                raise HostError(name, f"{reason}: {_listing(choice)}", _HINT)
+                raise HostError(name, f"{reason}: {_listing(choice)}", _HINT, _OPTIONS)
     raise _unfit(name, "has no address that other hosts can reach", candidates)
 
 
@@ -218,7 +221,7 @@ def _some(labels: Mapping[str, None]) -> str:
 
 def _unfit(name: str, reason: str, candidates: Sequence[InterfaceAddress]) -> HostError:
     has = f"it has {_listing(candidates)}" if candidates else "it reports no address"
-    return HostError(name, f"{reason} ({has})", _HINT)
+    return HostError(name, f"{reason} ({has})", _HINT, _OPTIONS)
 
 
 def _listing(candidates: Sequence[InterfaceAddress]) -> str:
@@ -293,6 +296,7 @@ def choose_addresses(
         f"the traffic addresses are of both IPv4 and IPv6: {chosen[first4]} of {first4}, "
         f"{chosen[first6]} of {first6}",
         "choose a network that every host has, such as 10.0.0.0/16",
+        ["network"],
     )
 
 

@@ -96,6 +96,7 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
             session.host,
             f"{program.name} cannot be copied there ({reason})",
             "choose another remote cache folder, on a file system without noexec",
+            ["remote_cache"],
         )
 
 

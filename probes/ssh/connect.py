@@ -143,7 +143,8 @@ def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
         or _about_certificate(error)
         or _about_network(error, target, timeout_s)
     )
-    return HostError(target.name, message, hint)
+    options = ["accept_new_host_keys"] if isinstance(error, UnknownHostKeyError) else []
+    return HostError(target.name, message, hint, options)
 
 
 def _about_login(error: Exception, target: Target) -> tuple[str, str | None] | None:

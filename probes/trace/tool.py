@@ -64,6 +64,7 @@ def measure(job: MeasuringJob[TraceOptions], sink: Sink[RouteReading]) -> None:
             raise OptionError(
                 f"the tool trace supports only IPv4, but {host.name} has address {host.address}",
                 "choose IPv4 addresses by a network or the name of an interface",
+                ["network", "interface"],
             )
     with Workers(job.hosts, job.options.remote_python) as workers:
         run = _TraceRun(job, sink, workers)

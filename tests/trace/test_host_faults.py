@@ -31,7 +31,7 @@ pytestmark = pytest.mark.lab
 
 FAULTS = {
     CRASHES: "Fatal Python error: out of tape",
-    WITHOUT_SCAPY: "has no scapy: pip install scapy there, or name another interpreter",
+    WITHOUT_SCAPY: "has no scapy: pip install scapy there, or name another remote Python",
     WITHOUT_PRIVILEGE: "tracing takes raw sockets: log in there as root, or give",
     DIES_AFTER_READY: "its trace worker ended",
     DIES_AFTER_ONE_TRACE: "its trace worker ended",
@@ -69,7 +69,7 @@ def test_no_python_on_any_host(routed: Lab, tmp_path: Path) -> None:
     done = trace(routed, out, python="/nowhere/python3")
     assert done.code == 1
     for host in routed.names:
-        reason = "it has no /nowhere/python3: name another Python with --remote-python"
+        reason = "it has no /nowhere/python3: name another remote Python"
         assert f"warning: {host}: {reason}" in done.stderr
     assert "error: no pair of hosts could be measured" in done.stderr
     assert not out.exists()

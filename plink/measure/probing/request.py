@@ -149,8 +149,12 @@ def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
     if measurement is not None and measurement.tool != tool:
         hint = "write a new measurement to another file"
         if measurement.tool in TOOLS:
-            hint = f"use the tool {measurement.tool}, or {hint}"
-        raise WrongUseError(f"{source}: was measured with {measurement.tool}, not {tool}", hint)
+            hint = f"use {{tool={measurement.tool}}}, or {hint}"
+        raise WrongUseError(
+            f"{source}: was measured with {measurement.tool}, not {tool}",
+            hint,
+            arguments={"tool": tool},
+        )
     return measurement
 
 
@@ -159,7 +163,8 @@ def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> N
     if rtt.reading != percentile or set(rtt.rtt_us) != wanted:
         raise WrongUseError(
             f"{source}: was measured at percentile {rtt.reading:g}, not {percentile:g}",
-            f"use percentile {rtt.reading:g}, or write a new measurement to another file",
+            f"use {{percentile={rtt.reading:g}}}, or write a new measurement to another file",
+            arguments={"percentile": percentile},
         )
 
 
@@ -218,8 +223,12 @@ class TooFewReachedError(PlinkError):
     """Error that fewer than two hosts were reached; `failures` says why."""
 
     def __init__(self, failures: Sequence[HostError]) -> None:
-        hint = next((error.hint for error in failures if error.hint), None)
-        super().__init__("fewer than two hosts can be reached", hint)
+        hint, options = next(
+            ((error.marked_hint, error.options) for error in failures if error.hint), (None, ())
+        )
+        super().__init__(
+            "fewer than two hosts can be reached", hint, arguments=dict.fromkeys(options)
+        )
         self.failures = failures
 
 
