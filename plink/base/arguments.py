@@ -6,6 +6,7 @@ import difflib
 import math
 from collections.abc import Collection
 from numbers import Integral
+from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.base.finite import finite_number
@@ -119,7 +120,7 @@ def instance(
         raise WrongUseError(f"{name} is of type {type(value).__name__}, expected {expected}", hint)
 
 
-def size_bytes(size: str | int) -> int:
+def size_bytes(size: Any) -> int:
     """Return a size in bytes, given as a number or as a text such as `25MB`.
 
     Raises:
@@ -127,6 +128,8 @@ def size_bytes(size: str | int) -> int:
     """
     if isinstance(size, str):
         return parse_size(size)
+    if size is None:
+        raise WrongUseError("size is None, expected a size such as 25MB, or bytes")
     whole("size", size, 1, MAX_SEED)
     return int(size)
 

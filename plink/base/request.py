@@ -76,12 +76,12 @@ class Option:
     needs: tuple[str, str] | None = None
 
     def check(self, value: object) -> None:
-        """Raise if the option cannot have this value; None passes.
+        """Raise if the option cannot have this value; None passes where it says nothing.
 
         Raises:
             WrongUseError: naming the option and what it may be.
         """
-        if value is None:
+        if value is None and (self.default is None or self.kind not in ("choice", "size")):
             return
         if self.kind == "flag":
             flag(self.name, value)
@@ -92,7 +92,7 @@ class Option:
         elif self.kind == "number":
             low = 1e-3 if self.is_above_low else self.low or 0.0
             number(self.name, value, low, self.high or 0.0)
-        elif self.kind == "size" and isinstance(value, str | int):
+        elif self.kind == "size":
             size_bytes(value)
 
 

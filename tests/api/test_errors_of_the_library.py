@@ -7,6 +7,7 @@ import inspect
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,21 @@ def test_sources_that_are_not_built_say_so(tmp_path: Path, program: str) -> None
 def test_a_text_is_no_list_of_groups(groups: object) -> None:
     with pytest.raises(plink.WrongUseError):
         plink.probe(["n01", "n02"], tool="uplinks", groups=groups)
+
+
+@pytest.mark.parametrize("function", [plink.order, plink.plan])
+@pytest.mark.parametrize("size", [1.5, 0, [1], None, "1XB"])
+def test_what_is_no_size_is_refused(function: Callable[..., object], size: object) -> None:
+    with pytest.raises(plink.WrongUseError, match="size"):
+        function(rack_cluster(), size=size)
+
+
+@pytest.mark.parametrize("name", ["engine", "distances"])
+def test_a_choice_is_made(name: str) -> None:
+    with pytest.raises(plink.WrongUseError, match=name):
+        plink.order(rack_cluster(), **{name: None})
+    with pytest.raises(plink.WrongUseError, match="method"):
+        plink.group(rack_cluster(), method=None)  # type: ignore[arg-type]
 
 
 def test_there_is_one_default_size() -> None:
