@@ -33,7 +33,6 @@ _MOST_SETS_OF = 10
 # What looking at a graph once takes at least, for each triple of hosts.
 _S_PER_CUBE = 1e-10
 
-# Where SciPy finds factors, and what importing that takes.
 Adjacency = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.intp]
 
