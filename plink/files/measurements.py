@@ -31,9 +31,9 @@ from plink.files.matrices import (
     Matrix,
     find_outside,
     format_bound,
+    move_hosts,
     rows_of,
 )
-from plink.files.matrices import move_hosts as moved
 from plink.files.structs import FormatError
 
 MAX_HOPS = 255
@@ -180,17 +180,17 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
         return replace(
             self,
             rtt_us={
-                percentile: moved(matrix, places, np.nan)
+                percentile: move_hosts(matrix, places, np.nan)
                 for percentile, matrix in self.rtt_us.items()
             },
-            samples=moved(self.samples, places, 0),
-            losses=moved(self.losses, places, 0),
+            samples=move_hosts(self.samples, places, 0),
+            losses=move_hosts(self.losses, places, 0),
             precision_percent=_moved_if_any(self.precision_percent, places),
             disturbance=_moved_if_any(self.disturbance, places),
-            passes=None if self.passes is None else moved(self.passes, places, 0),
+            passes=None if self.passes is None else move_hosts(self.passes, places, 0),
             halves_us=None
             if halves is None
-            else Halves(*(moved(m, places, np.nan) for m in halves)),
+            else Halves(*(move_hosts(m, places, np.nan) for m in halves)),
         )
 
 
@@ -216,8 +216,8 @@ class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True)
         """
         return replace(
             self,
-            gbit_s=moved(self.gbit_s, places, np.nan),
-            retransmits=moved(self.retransmits, places, np.nan),
+            gbit_s=move_hosts(self.gbit_s, places, np.nan),
+            retransmits=move_hosts(self.retransmits, places, np.nan),
             message_bytes=_moved_if_any(self.message_bytes, places),
         )
 
@@ -243,8 +243,8 @@ class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
         """
         return replace(
             self,
-            hops=moved(self.hops, places, np.nan),
-            route_of=moved(self.route_of, places, NO_ROUTE),
+            hops=move_hosts(self.hops, places, np.nan),
+            route_of=move_hosts(self.route_of, places, NO_ROUTE),
         )
 
 
@@ -352,7 +352,7 @@ def _check(
 
 
 def _moved_if_any(matrix: Matrix | None, places: Sequence[int | None]) -> Matrix | None:
-    return None if matrix is None else moved(matrix, places, np.nan)
+    return None if matrix is None else move_hosts(matrix, places, np.nan)
 
 
 class RoundSample(Struct, frozen=True):

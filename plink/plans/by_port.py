@@ -71,7 +71,7 @@ def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
         raise ValueError("a route uses two ports of one rank")
     ports[route, rank_of[member]] = member - first[rank_of[member]]
 
-    def gathered(parents: Parents) -> Parents:
+    def gather(parents: Parents) -> Parents:
         trees = np.full((members.routes, ranks), ABSENT, dtype=np.int32)
         route, member = np.nonzero(parents != ABSENT)
         above = parents[route, member]
@@ -79,7 +79,7 @@ def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
         return trees
 
     forest = Forest(
-        members.weights, gathered(members.reduce_parents), gathered(members.broadcast_parents)
+        members.weights, gather(members.reduce_parents), gather(members.broadcast_parents)
     )
     return forest, ports
 

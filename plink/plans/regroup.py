@@ -110,7 +110,7 @@ def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | Non
     is_old = np.array([old is not None for old in old_ranks])
     new_rank[list(kept)] = np.flatnonzero(is_old)
 
-    def moved(parents: Parents) -> Parents:
+    def move(parents: Parents) -> Parents:
         of_kept = parents[:, list(kept)]
         result = np.empty((forest.routes, len(old_ranks)), dtype=np.int32)
         result[:, is_old] = np.where(of_kept == NO_PARENT, NO_PARENT, new_rank[of_kept])
@@ -118,7 +118,7 @@ def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | Non
         result[:, ~is_old] = new_rank[roots][:, None]
         return result
 
-    return Forest(forest.weights, moved(forest.reduce_parents), moved(forest.broadcast_parents))
+    return Forest(forest.weights, move(forest.reduce_parents), move(forest.broadcast_parents))
 
 
 def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
@@ -130,7 +130,7 @@ def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     copied = heaviest[np.arange(len(new)) % forest.routes]
     roots = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
 
-    def added(parents: Parents) -> Parents:
+    def add(parents: Parents) -> Parents:
         swapped = [
             _swap_ranks(parents[route], int(roots[route]), rank)
             for route, rank in zip(copied, new, strict=True)
@@ -138,7 +138,7 @@ def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
         return np.concatenate([parents, np.stack(swapped)])
 
     weights = np.append(forest.weights, np.full(len(new), forest.weights.mean()))
-    return Forest(weights, added(forest.reduce_parents), added(forest.broadcast_parents))
+    return Forest(weights, add(forest.reduce_parents), add(forest.broadcast_parents))
 
 
 def _swap_ranks(parents: Parents, one: int, other: int) -> Parents:

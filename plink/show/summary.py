@@ -316,7 +316,7 @@ def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pa
     if not known.size:
         return [], []
 
-    def ranked(is_near: bool) -> npt.NDArray[np.intp]:
+    def rank_pairs(is_near: bool) -> npt.NDArray[np.intp]:
         # Only these have to be sorted, and so many fit into memory.
         last = min(_SHOWN, known.size) - 1
         place = last if is_near else known.size - 1 - last
@@ -329,8 +329,8 @@ def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pa
         source, destination = _ends(index, len(names))
         return Pair(names[source], names[destination], float(values[index]))
 
-    nearest = [pair(index) for index in ranked(is_near=True)[:_SHOWN]]
-    return nearest, [pair(index) for index in ranked(is_near=False)[::-1][:_SHOWN]]
+    nearest = [pair(index) for index in rank_pairs(is_near=True)[:_SHOWN]]
+    return nearest, [pair(index) for index in rank_pairs(is_near=False)[::-1][:_SHOWN]]
 
 
 def _upper(size: int) -> npt.NDArray[np.bool_]:

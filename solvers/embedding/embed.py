@@ -77,7 +77,7 @@ def choose(
             for split, one in zip(splits, begin, strict=True)
         ]
 
-    def judged(found: list[Fit]) -> EmbeddingShape:
+    def judge(found: list[Fit]) -> EmbeddingShape:
         shape = found[0].shape
         missed_by[shape] = prediction_errors(splits, [one.distance for one in found])
         fits[shape] = found
@@ -87,15 +87,15 @@ def choose(
     for has_heights in kinds:
         begin = [start(split.known, EmbeddingShape(first, has_heights), alpha) for split in splits]
         coarse[has_heights] = found = fit(begin, first, _STEPS)
-        judged(found if middle == first else fit(found, middle, _STEPS_TO_COMPARE))
+        judge(found if middle == first else fit(found, middle, _STEPS_TO_COMPARE))
     kind = simplest(missed_by).has_heights
     shape = EmbeddingShape(middle, kind)
     for size in (size for size in sizes if size > middle):
-        before, shape = shape, judged(fit(fits[shape], size, _STEPS_TO_COMPARE))
+        before, shape = shape, judge(fit(fits[shape], size, _STEPS_TO_COMPARE))
         if mean(missed_by[shape]) >= (1.0 - LEAST_GAIN) * mean(missed_by[before]):
             break
     for size in (size for size in sizes if size < middle):
-        judged(fit(coarse[kind], size, _STEPS_TO_COMPARE))
+        judge(fit(coarse[kind], size, _STEPS_TO_COMPARE))
     best = simplest(missed_by)
     return ChosenShape(fits[best], mean(missed_by[best]))
 

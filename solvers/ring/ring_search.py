@@ -136,7 +136,7 @@ def search_checked_ring(
         return Solution(exact.order, exact.cost, exact.cost, "exact", 0, "dynamic-programming")
     climb = _RingSearch(matrix, given, seed, deadline, on_progress)
     found = climb.search.run(climb.run, "lin-kernighan")
-    return replace(found, order=climb.unnumbered(found.order))
+    return replace(found, order=climb.to_host_numbers(found.order))
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
@@ -165,7 +165,7 @@ class _RingSearch:
         self._candidates: list[list[int]] = []
         self.search = Search(self._cost, given, deadline, on_progress=on_progress)
 
-    def unnumbered(self, ring: Sequence[int]) -> list[int]:
+    def to_host_numbers(self, ring: Sequence[int]) -> list[int]:
         """Return a ring in the hosts' own numbers, from the given order's first host."""
         return _from_first([self._hosts[number] for number in ring], self._given[0])
 
