@@ -75,7 +75,7 @@ def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[
 class Prices:
     """Native evaluator of a latency form's cost for hosts with slots.
 
-    Equal to `latency_cost` but for last digits of sums.
+    Equal to `latency_cost` but for last digits of sums. Not for several threads at the same time.
 
     Args:
         form: what is summed, over all ranks.

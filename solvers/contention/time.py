@@ -23,7 +23,8 @@ class TableTimer:
     two directions are separate. The rounds of a pipelined table are under way together: their bytes
     are summed up by link, and the slowest link decides; the latencies are those of one part's way
     through all rounds. Where messages go round a ring again and again (N-1 times or more), latency
-    is their mean: a rank that is early waits for one that is late only once.
+    is their mean: a rank that is early waits for one that is late only once. A timer is not for
+    several threads at the same time.
 
     Args:
         table: table of the ranks.

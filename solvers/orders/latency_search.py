@@ -166,7 +166,9 @@ def anneal(
 
     def run(number: int) -> Solution:
         told = on_progress if number == 0 else None
-        search = Search(price, start, shared, most_steps=steps, on_progress=told)
+        # A native evaluator must not be used by two threads at the same time.
+        own_price = price if number == 0 else Prices(form, distance).of
+        search = Search(own_price, start, shared, most_steps=steps, on_progress=told)
 
         def climb() -> EndedBy:
             try:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+import plink
 from executors.clusters import dask_cluster, ray_cluster
 from mesh import meshes
 from mesh.test_command import with_uplinks
@@ -22,6 +23,10 @@ from plink.base.errors import PlinkError
 from plink.cli import run
 from plink.files import cluster
 from plink.optimize.executors.executor import executor_at
+from plink.optimize.orders import contention
+from plink.solvers.contention.contention_search import search_by_contention
+from plink.solvers.contention.time import TableTimer
+from plink.solvers.search import Solution
 from support.require import require_engine
 
 LITTLE = ["--restarts", "3", "--steps", "3000", "--seed", "7", "--json"]
@@ -60,6 +65,19 @@ def test_threads_and_turns_make_no_difference(folder, capsys, case):
     assert same(alone, beside)
     assert alone["solver"]["options"]["restarts"] == 3
     assert alone["cost"]["lower_bound_us"] > 0.0
+
+
+def test_every_restart_has_evaluators_of_its_own(folder, monkeypatch):
+    timers: list[TableTimer] = []
+
+    def search(*arguments: Any, clock: TableTimer, **options: Any) -> Solution:
+        timers.append(clock)
+        return search_by_contention(*arguments, clock=clock, **options)
+
+    monkeypatch.setattr(contention, "search_by_contention", search)
+    plink.order(plink.read("u.json"), executor="local", restarts=3, steps=100, threads=3)
+    assert len(timers) == 3
+    assert len({id(timer) for timer in timers}) == 3
 
 
 @pytest.mark.needs("dask")

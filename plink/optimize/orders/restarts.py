@@ -63,9 +63,9 @@ def search_in_restarts(
 
 def _restart(problem: _Problem, seed: int) -> Solution:
     """Run one search with its own seed, on any machine."""
-    found = problem.objective.solve(
-        problem.given, seed=seed, deadline=Deadline(), steps=problem.steps
-    )
+    # A copy, as an objective keeps native evaluators, which two threads must not use together.
+    objective = problem.objective.in_one_thread()
+    found = objective.solve(problem.given, seed=seed, deadline=Deadline(), steps=problem.steps)
     if found.is_interrupted:
         raise KeyboardInterrupt
     return found

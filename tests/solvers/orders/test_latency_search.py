@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, Weig
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import order_by_clusters
+from plink.solvers.orders import latency_search
 from plink.solvers.orders.latency_search import anneal, search_by_latency
 from ring_strategies import distance_matrices
 
@@ -149,6 +151,27 @@ def test_an_interrupt_keeps_the_best_so_far(name, threads):
     assert sorted(solution.order) == list(range(64))
     assert solution.cost == latency_cost(form, distance, solution.order)
     assert solution.cost <= min(told) * (1 + 1e-9)
+
+
+def test_every_thread_has_an_evaluator_of_its_own(monkeypatch):
+    users: dict[int, set[int]] = {}
+
+    class Watched(latency_search.Prices):
+        def of(self, order):
+            users.setdefault(id(self), set()).add(threading.get_ident())
+            return super().of(order)
+
+    kept: list[Watched] = []
+
+    def make(*arguments):
+        kept.append(Watched(*arguments))
+        return kept[-1]
+
+    monkeypatch.setattr(latency_search, "Prices", make)
+    distance = datacenters.uniform(64, 1).distance
+    search_by_latency(PAPER_FORMS["tree"](64), distance, time_limit_s=0.1, threads=3)
+    assert len(set.union(*users.values())) == 3
+    assert all(len(threads) == 1 for threads in users.values())
 
 
 def test_time_ends_a_search_and_two_threads_try_more_than_one():
