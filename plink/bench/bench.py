@@ -233,8 +233,9 @@ def refuse_failures(reached: Reached, progress: ProgressListener) -> None:
         raise failures[0]
     for failure in failures:
         progress.say(f"{failure.host}: {failure}")
-    hints = {failure.hint for failure in failures}
+    hints = {failure.marked_hint for failure in failures}
     raise PlinkError(
         f"{len(failures)} of {len(failures) + len(reached.hosts)} hosts cannot take part",
         hints.pop() if len(hints) == 1 else None,
+        arguments=dict.fromkeys(failures[0].options),
     )

@@ -72,7 +72,8 @@ def _as_plink_error(error: HostError | PlinkError | KeyboardInterrupt) -> PlinkE
     """Express what ended the rounds as the one sentence that the user sees."""
     match error:
         case HostError():
-            return PlinkError(f"{error.host}: {error}", error.hint)
+            options = dict.fromkeys(error.options)
+            return PlinkError(f"{error.host}: {error}", error.marked_hint, arguments=options)
         case PlinkError():
             return error
     return PlinkError("interrupted")

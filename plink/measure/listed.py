@@ -69,8 +69,9 @@ class HostList:
             place = self.hosts[0].place
             raise HostListError(
                 f"{place}: its hosts have {len(keys)} private keys, and plink takes one",
-                "name a group that shares one, give one with -i KEY, or give --via ssh and "
-                "leave keys to ~/.ssh/config",
+                "name a group that shares one, give one, or go by `ssh` and leave keys to "
+                "~/.ssh/config",
+                ["identity_file", "via"],
             )
         return given if given.identity_file or not keys else replace(given, identity_file=keys[0])
 

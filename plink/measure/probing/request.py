@@ -251,8 +251,11 @@ def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator
     ) as reached:
         if reached.failures and request.strict:
             first = reached.failures[0]
-            hint = first.hint or "a run that is not strict goes on without it"
-            raise PlinkError(f"{first.host}: {first}", hint)
+            raise PlinkError(
+                f"{first.host}: {first}",
+                first.marked_hint or "a run that is not strict goes on without it",
+                arguments=dict.fromkeys(first.options),
+            )
         if len(reached.hosts) < 2:
             raise TooFewReachedError(reached.failures)
         yield reached
