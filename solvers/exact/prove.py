@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -119,7 +120,10 @@ def prove(
             stage = tried
         else:
             stage = _by_engine(_Task(simple, matrix, given, known, deadline), engine)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, ctypes.ArgumentError) as error:
+        # Z3 is called by ctypes, which tells an interrupt during its conversions in this way.
+        if isinstance(error, ctypes.ArgumentError) and "KeyboardInterrupt" not in str(error):
+            raise
         stage = Stage(None, known, is_final=False)
     order = given
     if stage.order is not None and latency_cost(form, matrix, stage.order) < cost:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import builtins
+import ctypes
 import itertools
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from plink.base.interrupts import interrupt_again
 from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import RoundsForm, merge_rounds
 from plink.solvers.collectives.registry import find
+from plink.solvers.exact import prove as proving
 from plink.solvers.exact.prove import EngineMissingError, prove
 from plink.solvers.exact.whole import whole_terms
 from ring_strategies import distance_matrices
@@ -128,6 +130,21 @@ def test_an_interrupt_while_a_model_is_written_down_ends_the_proof(engine, name,
     assert time.process_time() - start_s < 20.0
     assert verdict.cost == pytest.approx(latency_cost(form, distance, verdict.order))
     assert verdict.seconds < 30.0
+
+
+def test_an_interrupt_while_ctypes_converts_an_argument_ends_the_proof(monkeypatch):
+    form, distance = find("all-to-all").form(8), data_centre(8, seed=1)
+    reason = "argument 1: KeyboardInterrupt: "
+
+    def look_below(*_):
+        raise ctypes.ArgumentError(reason)
+
+    monkeypatch.setattr(proving, "_by_engine", look_below)
+    verdict = prove(form, distance, list(range(8)), 5.0, "z3")
+    assert (verdict.outcome, verdict.order) == ("gave-up", list(range(8)))
+    reason = "argument 1: TypeError: wrong type"
+    with pytest.raises(ctypes.ArgumentError):
+        prove(form, distance, list(range(8)), 5.0, "z3")
 
 
 def test_gives_up_at_once_where_a_model_would_be_too_large():
