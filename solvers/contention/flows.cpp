@@ -14,7 +14,7 @@ namespace plink::contention {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// The same as in `plink.solvers.contention.flows_reference`.
+/// The same as in `tests/contention/flows_reference.py`.
 constexpr double kRest = 1e-3;
 constexpr double kSameS = 1e-9;
 constexpr double kNear = 1e-9;
