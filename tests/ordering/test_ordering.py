@@ -111,11 +111,11 @@ def test_one_measurement_confirms_nothing_and_casts_no_doubt():
 
 
 def test_an_interrupt_keeps_the_best_so_far():
-    points = np.random.default_rng(1).random((60, 2))
+    points = np.random.default_rng(1).random((200, 2))
     calls = itertools.count()
 
     def interrupt(_):
-        if next(calls) == 3:
+        if next(calls) == 1:
             raise KeyboardInterrupt
 
     request = OrderRequest(seed=0, time_limit_s=60)
