@@ -148,7 +148,7 @@ def test_wrong_input_is_refused(matrix, order, options):
 
 
 def test_an_interrupt_keeps_the_best_so_far():
-    distance = ring_instances.euclidean(np.random.default_rng(6).random((60, 2)))
+    distance = ring_instances.euclidean(np.random.default_rng(6).random((200, 2)))
     calls = itertools.count()
 
     def interrupt(_):
@@ -157,7 +157,7 @@ def test_an_interrupt_keeps_the_best_so_far():
 
     solution = search_ring(distance, time_limit_s=60, on_progress=interrupt)
     assert solution.ended_by == "interrupt"
-    assert sorted(solution.order) == list(range(60))
+    assert sorted(solution.order) == list(range(200))
     assert solution.cost == ring_cost(distance, solution.order)
 
 
