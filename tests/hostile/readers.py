@@ -210,7 +210,7 @@ READERS: Mapping[str, Reader] = {
         _status, (json.dumps(status.to_json(_JOB)).encode(),), (ProtocolError,)
     ),
     "frames": Reader(
-        Channel(_KEY, is_server=True).feed,
+        lambda content: Channel(_KEY, is_server=True).feed(content),
         (Channel(_KEY, is_server=False).pack(payload_of({"what": "watch"})),),
         (ProtocolError,),
     ),
