@@ -11,8 +11,8 @@
 namespace plink::control {
 
 /// When what has waited long is to be told: for each name that waits after each `warning_s`, and
-/// from `error_s` on after each of those. An alarm about which the root does nothing, as others seem
-/// to have announced the name, is thus given again before long.
+/// from `error_s` on after each of those. An alarm about which the root does nothing, as others
+/// seem to have announced the name, is thus given again before long.
 class Alarms {
   public:
     Alarms(double warning_s, std::optional<double> error_s)
