@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from plink.base.errors import PlinkError
+from plink.measure.errors import to_plink_error
 from plink.probes.errors import HostError
 
 T = TypeVar("T")
@@ -72,8 +73,7 @@ def _as_plink_error(error: HostError | PlinkError | KeyboardInterrupt) -> PlinkE
     """Express what ended the rounds as the one sentence that the user sees."""
     match error:
         case HostError():
-            options = dict.fromkeys(error.options)
-            return PlinkError(f"{error.host}: {error}", error.marked_hint, arguments=options)
+            return to_plink_error(error)
         case PlinkError():
             return error
     return PlinkError("interrupted")

@@ -32,8 +32,8 @@ from plink.base.text import format_names
 from plink.cli.flags import measuring, option_speller, resuming
 from plink.cli.given import RUNNING
 from plink.cli.stderr import print_error
+from plink.measure.errors import to_plink_error
 from plink.probes.errors import ProbesError
-from plink.verbs.errors import to_plink_error
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -1,4 +1,4 @@
-"""Translation of errors of `probes` to plink's own."""
+"""Errors that the library raises in place of those of `probes`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from plink.base.errors import PlinkError, WrongUseError
+from plink.base.errors import PlinkError
 from plink.base.lazy import lazy_imports
-from plink.probes.errors import HostError, ProbesError
+from plink.measure.errors import to_plink_error
+from plink.probes.errors import ProbesError
 
 with lazy_imports():
     from plink.measure.probing import request as probing_request
@@ -26,14 +27,6 @@ class ProbeInterrupted(KeyboardInterrupt):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__("interrupted; the exception's cluster has what was measured")
         self.cluster = cluster
-
-
-def to_plink_error(error: ProbesError) -> PlinkError:
-    """Return an error for the user: bad lists and options are wrong use, hosts are not."""
-    options = dict.fromkeys(error.options)
-    if isinstance(error, HostError):
-        return PlinkError(f"{error.host}: {error}", error.marked_hint, arguments=options)
-    return WrongUseError(str(error), error.marked_hint, arguments=options)
 
 
 @contextmanager

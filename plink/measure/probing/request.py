@@ -12,6 +12,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
 from plink.files.cluster import Cluster
 from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, recorded_sample
+from plink.measure.errors import to_plink_error
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS, build_option_changed_error
 from plink.probes.errors import HostError
@@ -251,11 +252,7 @@ def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator
     ) as reached:
         if reached.failures and request.strict:
             first = reached.failures[0]
-            raise PlinkError(
-                f"{first.host}: {first}",
-                first.marked_hint or "a run that is not strict goes on without it",
-                arguments=dict.fromkeys(first.options),
-            )
+            raise to_plink_error(first, "a run that is not strict goes on without it")
         if len(reached.hosts) < 2:
             raise TooFewReachedError(reached.failures)
         yield reached

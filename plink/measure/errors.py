@@ -1,0 +1,20 @@
+"""Translation of errors of `probes` to plink's own."""
+
+from __future__ import annotations
+
+from plink.base.errors import PlinkError, WrongUseError
+from plink.probes.errors import HostError, ProbesError
+
+
+def to_plink_error(error: ProbesError, otherwise: str | None = None) -> PlinkError:
+    """Return an error for the user: bad lists and options are wrong use, hosts are not.
+
+    Args:
+        error: error of `probes`.
+        otherwise: hint for an error that has none.
+    """
+    options = dict.fromkeys(error.options)
+    hint = error.marked_hint or otherwise
+    if isinstance(error, HostError):
+        return PlinkError(f"{error.host}: {error}", hint, arguments=options)
+    return WrongUseError(str(error), hint, arguments=options)
