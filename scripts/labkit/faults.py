@@ -99,11 +99,12 @@ class Injector:
         due = [fault for fault in self._waiting if fault.host == host and fault.round <= number]
         for fault in due:
             self._waiting.remove(fault)
+            if fault.kind in _AT_ONCE:
+                self._inject(fault)
+                continue
             thread = threading.Thread(target=self._inject, args=(fault,), daemon=True)
             thread.start()
             self._running.append(thread)
-            if fault.kind in _AT_ONCE:
-                thread.join()
 
     def _inject(self, fault: Fault) -> None:
         try:
