@@ -35,7 +35,14 @@ T = TypeVar("T")
 
 
 class _Rows(Mapping[str, T]):
-    """Rows of a table, as a mapping by name in the table's order."""
+    """Rows of a prediction, as a mapping by name in the table's order."""
+
+    forecast: Forecast | PlanForecast
+
+    @property
+    def assumptions(self) -> list[str]:
+        """Assumptions made about the network, one sentence each."""
+        return list(self.forecast.assumptions)
 
     @abstractmethod
     def _named_rows(self) -> Iterator[tuple[str, T]]: ...
@@ -74,11 +81,6 @@ class Prediction(_Rows[PredictionRow]):
         """Algorithms that do not run with this number of ranks, with the reason."""
         return {each.algorithm: each.reason for each in self.forecast.refused}
 
-    @property
-    def assumptions(self) -> list[str]:
-        """Assumptions made about the network, one sentence each."""
-        return list(self.forecast.assumptions)
-
     def __repr__(self) -> str:
         known = self.forecast
         what = f"{format_count(len(self), 'algorithm')}, {format_size(known.size_bytes)}"
@@ -104,11 +106,6 @@ class PlanPrediction(_Rows[CollectiveRow]):
 
     def _named_rows(self) -> Iterator[tuple[str, CollectiveRow]]:
         return ((row.collective, row) for row in self.forecast.rows)
-
-    @property
-    def assumptions(self) -> list[str]:
-        """Assumptions made about the network, one sentence each."""
-        return list(self.forecast.assumptions)
 
     def __repr__(self) -> str:
         known = self.forecast
