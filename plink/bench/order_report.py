@@ -1,4 +1,4 @@
-"""How the orders of a bench did against one another, and how well predictions ranked them."""
+"""Comparison of the orders of a bench, and the rank correlation of predicted and measured times."""
 
 from __future__ import annotations
 

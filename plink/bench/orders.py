@@ -1,4 +1,4 @@
-"""Which orders a bench compares: `given,plink,random:5,spread:12,order.json,file:names.txt`."""
+"""Orders that a bench compares, as `given,plink,random:5,spread:12,order.json,file:names.txt`."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Case:
 
 @dataclass(frozen=True)
 class BenchRequest:
-    """A bench.
+    """Request for a bench: hosts, clients, orders and sizes to compare.
 
     Args:
         cluster: the hosts, and what was measured between them.

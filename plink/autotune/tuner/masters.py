@@ -36,12 +36,12 @@ class Layout:
 
     @property
     def hosts(self) -> int:
-        """How many there are."""
+        """Number of hosts."""
         return len(self.group_of)
 
     @property
     def groups(self) -> int:
-        """How many there are."""
+        """Number of groups."""
         return int(self.group_of.max()) + 1
 
     @property
