@@ -6,11 +6,13 @@ import re
 import signal
 from pathlib import Path
 
+import hypothesis.core
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # How long an example takes says more about the machine's other work than about the code.
-# Examples are drawn anew in each run: all runs together try many.
+# Examples are drawn by the seed of `scripts/test` (`tests/support/seeds.py`), or anew each time.
 IS_SOAK = bool(os.environ.get("PLINK_SOAK"))
 settings.register_profile(
     "plink",
@@ -19,6 +21,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("plink")
+if "PLINK_TEST_SEED" in os.environ:
+    hypothesis.core.global_force_seed = int(os.environ["PLINK_TEST_SEED"])
+    # Constants of the modules that this worker has imported so far would make a draw hang on which
+    # files it was given before.
+    providers._get_local_constants = lambda: providers._local_constants
 IS_FAST = bool(os.environ.get("PLINK_TEST_FAST"))
 
 # Where more runs than there are cores, threads that share a small sum burn them while they wait for

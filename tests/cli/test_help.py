@@ -53,7 +53,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     assert not heavy & set(modules)
     ours = {name for name in modules if name.startswith("plink.")} - {"plink.probes"}
     assert ours == {
-        *("plink.verbs", "plink.verbs.errors"),
+        *("plink.measure", "plink.measure.errors"),
         *("plink.cli", "plink.cli.flags", "plink.cli.given", "plink.cli.stderr"),
         "plink.probes.errors",
         *(

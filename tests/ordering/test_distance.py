@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from msgspec.structs import replace
 
 from ordering.clusters import cluster_of
 from plink.base.errors import WrongUseError
@@ -46,27 +47,59 @@ def test_a_host_without_a_measurement_is_named_and_far_from_all():
 READINGS_US = st.floats(0, 60e6) | st.sampled_from([NAN, 5e-324, 1e-310, 1e-300])
 
 
-@given(
-    st.integers(2, 7).flatmap(lambda size: arrays(np.float64, (size, size), elements=READINGS_US))
+MATRICES_US = st.integers(2, 7).flatmap(
+    lambda size: arrays(np.float64, (size, size), elements=READINGS_US)
 )
+# Two pairs that are nearer than all others, by one of their two readings.
+TWO_PAIRS_US = np.ones((5, 5))
+TWO_PAIRS_US[0, 2] = TWO_PAIRS_US[1, 3] = 0.5
+
+
+@given(MATRICES_US)
 @example(np.where(np.arange(16).reshape(4, 4) == 1, 1.0, 5e-324))
-def test_distances_are_whole_symmetric_and_keep_what_was_measured(readings):
-    cluster = cluster_of(readings)
+@example(TWO_PAIRS_US)
+def test_distances_without_estimates_keep_what_was_measured(readings):
+    cluster = replace(cluster_of(readings), uses_readings=True)
     off = ~np.eye(len(readings), dtype=bool)
-    if np.isnan(readings[off]).all():
+    measured = np.fmax(readings, readings.T)
+    is_known = ~np.isnan(measured) & off
+    if not is_known.any():
         with pytest.raises(WrongUseError, match="no round-trip time"):
             distances(cluster)
         return
     found = distances(cluster)
     matrix = found.matrix_us
+    assert found.deviation is None
     assert np.isfinite(matrix).all()
     assert (matrix == matrix.T).all()
     assert not np.diagonal(matrix).any()
-    measured = np.fmax(readings, readings.T)
-    is_known = ~np.isnan(measured) & off
     assert (matrix[is_known] == measured[is_known]).all()
     assert found.filled_pairs == (off & ~is_known).sum() // 2
     assert matrix.max() == measured[is_known].max()
+
+
+@given(MATRICES_US)
+@example(TWO_PAIRS_US)
+def test_estimated_distances_are_whole_symmetric_and_among_the_readings(readings):
+    off = ~np.eye(len(readings), dtype=bool)
+    is_read = ~np.isnan(readings) & off
+    assume(is_read.any())
+    found = distances(cluster_of(readings))
+    matrix = found.matrix_us
+    assert np.isfinite(matrix).all()
+    assert (matrix == matrix.T).all()
+    assert not np.diagonal(matrix).any()
+    assert found.filled_pairs == (off & ~(is_read | is_read.T)).sum() // 2
+    tolerance = 1e-9 * readings[is_read].max()
+    assert (matrix[off] >= readings[is_read].min() - tolerance).all()
+    assert (matrix[off] <= readings[is_read].max() + tolerance).all()
+
+
+def test_two_near_pairs_are_estimated_by_their_nearer_reading():
+    found = distances(cluster_of(TWO_PAIRS_US))
+    assert found.deviation is not None
+    assert found.matrix_us[0, 2] == found.matrix_us[1, 3] == 0.5
+    assert found.matrix_us[0, 4] == 1.0
 
 
 def test_a_filled_distance_is_between_nothing_and_the_shortest_way():

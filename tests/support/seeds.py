@@ -1,4 +1,8 @@
-"""Random cases: a few that are drawn anew in each run, and many where PLINK_SOAK is set."""
+"""Random cases: a few in each run, and many where PLINK_SOAK is set.
+
+`scripts/test` takes a seed from what the sources contain: a change draws anew, and what was green
+stays green. Tests that are run otherwise, and those with PLINK_SOAK, draw anew each time.
+"""
 
 from __future__ import annotations
 
