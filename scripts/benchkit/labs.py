@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -32,6 +34,10 @@ class Hosts(Protocol):
     def racks(self) -> Mapping[str, str]:
         """By host."""
 
+    @property
+    def meeting_port(self) -> int:
+        """Port of the first rank's store."""
+
     def command_on(self, host: str) -> list[str]:
         """What takes a command line to a host."""
 
@@ -47,6 +53,7 @@ class BenchLab:
     dir: Path
     racks: dict[str, str]
     addresses: dict[str, str]
+    meeting_port: int = 29400
 
     def plink(self, *arguments: object, over_ssh: bool = True) -> subprocess.CompletedProcess[str]:
         """Run plink, `over_ssh` with the lab's configuration; its standard error is ours.
@@ -128,6 +135,12 @@ class Loopback:
     """As many names for this host as there are ranks, half of them in each of two racks."""
 
     ranks: int
+
+    @cached_property
+    def meeting_port(self) -> int:
+        """Port that nobody uses: others meet on this host, too."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            return int(free.getsockname()[1])
 
     @property
     def addresses(self) -> Mapping[str, str]:

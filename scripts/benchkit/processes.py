@@ -71,7 +71,10 @@ def ranks_started(
 
 
 def rank_tasks(hosts: Hosts, names: Sequence[str], **common: Any) -> list[dict[str, Any]]:
-    """For each rank its `rank` and `address`, the number of `ranks`, and rank 0's as `master`."""
+    """For each rank its `rank` and `address`, the number of `ranks`, and rank 0's as `master`.
+
+    `port` is where the ranks meet on that address.
+    """
     master = hosts.addresses[names[0]]
     return [
         {
@@ -79,6 +82,7 @@ def rank_tasks(hosts: Hosts, names: Sequence[str], **common: Any) -> list[dict[s
             "ranks": len(names),
             "address": hosts.addresses[name],
             "master": master,
+            "port": hosts.meeting_port,
             **common,
         }
         for rank, name in enumerate(names)

@@ -98,7 +98,8 @@ def crew_on(hosts: Hosts, names: Sequence[str], plan: Path | None = None) -> Ite
     with ExitStack() as stack:
         for rank, name in enumerate(names):
             net = namespace(hosts.name, name) if isinstance(hosts, BenchLab) else None
-            seat = Seat(rank, len(names), hosts.addresses[name], master, net, str(plan or ""))
+            address, port = hosts.addresses[name], hosts.meeting_port
+            seat = Seat(rank, len(names), address, master, port, net, str(plan or ""))
             here, there = context.Pipe()
             process = context.Process(target=serve, args=(there, seat), daemon=True)
             process.start()

@@ -31,6 +31,7 @@ class Seat:
         ranks: of all.
         address: of its host.
         master: the address of rank 0's host.
+        port: of rank 0's store.
         namespace: of the network; None for this machine's own.
         plan: the path of a plan; empty for none.
     """
@@ -39,6 +40,7 @@ class Seat:
     ranks: int
     address: str
     master: str
+    port: int
     namespace: str | None
     plan: str
 

@@ -17,8 +17,6 @@ from torch._C._distributed_c10d import PrefixStore, TCPStore
 import plink.torch  # noqa: F401 - it registers the backend
 from plink.bench.workers.torch_collectives import interface_of
 
-PORT = 29400
-
 
 def rank_task() -> dict[str, Any]:
     """Return this rank's task, the first line of standard input, and limit it to one thread."""
@@ -32,7 +30,8 @@ class Meeting:
     """Ranks of a benchmark that are connected to the store of the first.
 
     Args:
-        task: `rank` and `ranks`, and the `master`, which is rank 0's address.
+        task: `rank` and `ranks`, and the `master` and the `port`, where rank 0 has
+            its store.
         timeout_s: of the store, and of groups.
     """
 
@@ -40,7 +39,9 @@ class Meeting:
         self.rank: int = task["rank"]
         self.ranks: int = task["ranks"]
         self.timeout = datetime.timedelta(seconds=timeout_s)
-        self.store = TCPStore(task["master"], PORT, self.ranks, self.rank == 0, self.timeout)
+        self.store = TCPStore(
+            task["master"], task["port"], self.ranks, self.rank == 0, self.timeout
+        )
 
     def meet(self, name: str) -> None:
         """Return when all ranks are here.

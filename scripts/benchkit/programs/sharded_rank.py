@@ -23,7 +23,7 @@ from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.functional import mse_loss
 
 import plink.torch  # noqa: F401 - it registers the backend
-from benchkit.programs.meeting import PORT, rank_task
+from benchkit.programs.meeting import rank_task
 
 TIMEOUT_S = 900
 LAYERS = 4
@@ -43,7 +43,7 @@ def main() -> None:
     # A store of its own: jobs over other backends run beside this one.
     dist.init_process_group(
         task["backend"],
-        init_method=f"tcp://{task['master']}:{PORT + task['job']}",
+        init_method=f"tcp://{task['master']}:{task['port'] + task['job']}",
         rank=task["rank"],
         world_size=task["ranks"],
     )
