@@ -46,7 +46,8 @@ _PASSED_THROUGH = {"__main__", "_thread", "contextlib", "functools", *_WAITS}
 # The functions that call a verb, the second one with the context; what is outside of them belongs
 # to no verb.
 _VERB_CALLERS = {("click.core", "invoke"), ("click.decorators", "new_func")}
-# Functions that an exception would leave half done, or in which Python would drop it.
+# Functions that an exception would leave half done (clean-up, also that of context managers made
+# from generators), or in which Python would drop it.
 _UNINTERRUPTED = {"__del__", "__exit__", "__aexit__"}
 # Seconds between two looks whether a kept interrupt can be raised.
 _LOOK_AGAIN_S = 0.01
@@ -291,7 +292,7 @@ def _can_be_left(frames: list[FrameType]) -> bool:
 
 def _can_pass(frame: FrameType) -> bool:
     module, name = _module(frame), frame.f_code.co_name
-    if _is_plinks(module):
+    if _is_plinks(module) or module == "contextlib":
         return name not in _UNINTERRUPTED
     return module in _PASSED_THROUGH and name != "__del__"
 

@@ -153,6 +153,41 @@ def test_foreign_code_is_left_at_the_next_line_of_plinks(tmp_path: Path) -> None
     assert (done.returncode, done.stdout, done.stderr) == (0, b"1000 []\n", b"")
 
 
+CLEANING_UP = """
+import contextlib, os, signal, time
+closed = []
+@contextlib.contextmanager
+def opened():
+    try:
+        yield
+    finally:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+        closed.append(1)
+def run():
+    with opened():
+        pass
+    for _ in range(1000): closed.append(2)
+"""
+
+
+def test_a_context_is_closed_before_an_interrupt_is_raised(tmp_path: Path) -> None:
+    program = f"""
+        import types
+        from plink.base.interrupts import end_when_interrupted, raise_when_interrupted
+        own = types.ModuleType('plink.own')
+        exec({CLEANING_UP!r}, own.__dict__)
+        end_when_interrupted()
+        raise_when_interrupted()
+        try:
+            own.run()
+        except KeyboardInterrupt:
+            print(own.closed)
+    """
+    done = run_program(program, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"[1]\n", b"")
+
+
 def test_foreign_code_that_waits_ends_at_the_second_interrupt(tmp_path: Path) -> None:
     program = """
         import os, signal, threading, time, types
