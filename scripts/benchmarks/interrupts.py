@@ -29,7 +29,8 @@ QUICK = "--moments 3 --verbs show,plan"
 
 HEADER = ("verb", "moments", "undisturbed, s", "interrupted", "ended first", "in Python", "wrong")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Exit codes of a verb that ended before the signal or kept a part of its result.
+# Exit codes: the line is refused; a part of the result was kept; interrupted.
+WRONG_USE = 2
 PARTIAL = 3
 INTERRUPTED = 130
 # Seconds after which a run counts as one that no interrupt ends.
@@ -37,7 +38,7 @@ LIMIT_S = 60.0
 LINES = {
     "show": ["show", "c.json"],
     "group": ["group", "c.json"],
-    "order": ["order", "c.json", "--algo", "ring", "--time", "1", "-o", "out.json"],
+    "order": ["order", "c.json", "--algo", "ring", "--time-limit", "1", "-o", "out.json"],
     "plan": ["plan", "c.json", "-o", "out.json"],
     "predict": ["predict", "c.json", "--size", "1MB"],
     "simulate": ["simulate", "c.json", "--algo", "ring"],
@@ -48,7 +49,15 @@ LINES = {
     "probe": ["probe", "hosts.txt", "-o", "out.json"],
     "agent": ["agent", "--join", "127.0.0.1:9", "--secret-file", "secret", "--wait", "1"],
     "hub-serve": ["hub", "serve", "--listen", "127.0.0.1:0", "--secret-file", "secret"],
-    "autotune-serve": ["autotune", "serve", "plan.json", "c.json", "--listen", "127.0.0.1:0"],
+    "autotune-serve": [
+        "autotune",
+        "serve",
+        "plan.json",
+        "--cluster",
+        "c.json",
+        "--listen",
+        "127.0.0.1:0",
+    ],
     "help": ["--help"],
 }
 DAEMONS = {"hub-serve", "autotune-serve"}
@@ -111,13 +120,19 @@ def write_inputs(folder: Path) -> None:
 
 
 def run_undisturbed(verb: str, folder: str) -> tuple[float, int]:
-    """Return a run's seconds and exit code; a daemon's start takes two seconds here."""
+    """Return a run's seconds and exit code; a daemon's start takes two seconds here.
+
+    Raises:
+        SystemExit: the verb refuses its line, of which interrupts would show nothing.
+    """
     if verb in DAEMONS:
         return 2.0, 0
     start_s = time.monotonic()
     done = subprocess.run(
         _words(LINES[verb]), cwd=folder, capture_output=True, check=False, timeout=LIMIT_S
     )
+    if done.returncode == WRONG_USE:
+        raise SystemExit(f"error: plink {' '.join(LINES[verb])}: {done.stderr.decode()}")
     return time.monotonic() - start_s, done.returncode
 
 
