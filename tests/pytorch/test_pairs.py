@@ -46,7 +46,7 @@ def tripled(runtime: Runtime, way: Lane, source: Tensor, results: list[Tensor]) 
     stage = AcceleratorPairs([Pair([there], into)], way, checks.ordinary)
     work = stage.begin(Tripling)
     assert work is not None
-    work.wait(1.0)
+    work.wait(60.0)
     stage.finish()
     stage.join()
     return [runtime.fetch(one) for one in into]
@@ -66,7 +66,7 @@ def test_in_place() -> None:
     with lane(runtime) as way:
         there = runtime.place(source)
         stage = AcceleratorPairs([Pair([there], None)], way, checks.ordinary)
-        stage.begin(Tripling).wait(1.0)  # type: ignore[union-attr]
+        stage.begin(Tripling).wait(60.0)  # type: ignore[union-attr]
         stage.finish()
         stage.join()
         assert torch.equal(runtime.fetch(there), 3 * source)
