@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -62,14 +63,27 @@ def soon(found: Callable[[], bool], folder: Path) -> None:
 
 
 def workers(folder: Path, agents: int) -> list[dict[str, str]]:
-    """By rank what the workers of the next attempt say, which is then forgotten."""
-    soon(lambda: len(list(folder.glob("*.json"))) >= agents, folder)
-    said = [json.loads(file.read_text()) for file in folder.glob("*.json")]
+    """By rank what the workers of the next whole attempt say; all that was said is forgotten.
+
+    On a busy machine agents go on without one that is late, and again once it has come.
+    """
+    attempts: defaultdict[str, dict[int, dict[str, str]]] = defaultdict(dict)
+    whole: list[dict[str, str]] = []
+
+    def is_whole() -> bool:
+        for file in folder.glob("*.json"):
+            one = json.loads(file.read_text())
+            if one["WORLD_SIZE"] == str(agents):
+                attempts[one["MASTER_PORT"]][int(one["RANK"])] = one
+        for attempt in attempts.values():
+            if sorted(attempt) == list(range(agents)):
+                whole[:] = [attempt[rank] for rank in range(agents)]
+        return bool(whole)
+
+    soon(is_whole, folder)
     for file in folder.glob("*.json"):
         file.unlink()
-    assert sorted(int(one["RANK"]) for one in said) == list(range(agents)), said
-    assert {one["WORLD_SIZE"] for one in said} == {str(agents)}
-    return sorted(said, key=lambda one: int(one["RANK"]))
+    return whole
 
 
 def hosts(said: Sequence[dict[str, str]]) -> list[str]:
