@@ -9,11 +9,11 @@ import sys as _sys
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Cluster": "plink.verbs.cluster",
+    "MeasuredCluster": "plink.verbs.cluster",
     "Diagnosis": "plink.verbs.doctor",
     "Groups": "plink.verbs.group",
-    "Order": "plink.verbs.order",
-    "Plan": "plink.verbs.plan",
+    "RankOrder": "plink.verbs.order",
+    "AggregationPlan": "plink.verbs.plan",
     "PlinkError": "plink.base.errors",
     "PlinkWarning": "plink.verbs.warning",
     "ProbeInterrupted": "plink.verbs.errors",

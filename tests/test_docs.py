@@ -153,7 +153,8 @@ def test_dotted_names_resolve() -> None:
 def test_a_wrong_path_or_name_is_found() -> None:
     text = (
         "`scripts/lab up`, `plink/base`, `scripts/bench*`, `plink/gone.py`, `scripts/no-*`\n"
-        "`plink.Cluster.from_matrix(names)`, `plink.solvers`, `plink.order`, `plink.base.gone()`\n"
+        "`plink.MeasuredCluster.from_matrix(names)`, `plink.solvers`, `plink.order`, "
+        "`plink.base.gone()`\n"
         "```\n`plink/not_looked_at.py`\n```\n"
     )
     assert missing_paths(text) == ["plink/gone.py", "scripts/no-*"]

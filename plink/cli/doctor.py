@@ -283,10 +283,10 @@ def _summarize(
     evidence: doctor_evidence.Evidence,
     findings: Sequence[doctor_finding.Finding],
     missed: Sequence[str],
-) -> doctor_finding.Diagnosis:
+) -> doctor_finding.DoctorOutput:
     seen = coverage.list_coverage(evidence)
     rounded = [
         replace(each, probability=round(each.probability, 4), cost=round(each.cost, 3))
         for each in findings
     ]
-    return doctor_finding.Diagnosis(rounded, seen.present, seen.missing, missed)
+    return doctor_finding.DoctorOutput(rounded, seen.present, seen.missing, missed)

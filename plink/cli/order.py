@@ -26,7 +26,7 @@ with lazy_imports():
     from plink.files import document
     from plink.files import order as order_file
     from plink.optimize.orders import slots
-    from plink.show import findings
+    from plink.show import advice
     from plink.show.terminal import order as order_page
     from plink.show.terminal import paper, predictions
     from plink.simulate import trace_algorithm
@@ -196,7 +196,7 @@ def _apply_trace(request: OrderRequest, name: str | None) -> OrderRequest:
     )
 
 
-def _find(file: str, request: OrderRequest, format_name: str | None) -> order_verb.Order:
+def _find(file: str, request: OrderRequest, format_name: str | None) -> order_verb.RankOrder:
     """Return the order of a cluster file, or the one in an order file."""
     start_s = time.monotonic()
     find_rank_order = order_verb.find_rank_order  # Loading it counts towards the time limit.
@@ -204,12 +204,12 @@ def _find(file: str, request: OrderRequest, format_name: str | None) -> order_ve
     content = document.read(file)
     if content.format == order_file.FORMAT:
         order = objects.copy_as(
-            order_verb.Order, order_file.decode_order(content.data, content.source)
+            order_verb.RankOrder, order_file.decode_order(content.data, content.source)
         )
         order = order_verb.reuse_order(order, request, content.source)
         _note_unused(request)
         return order
-    cluster = objects.copy_as(cluster_verb.Cluster, cluster_file.open_cluster(content))
+    cluster = objects.copy_as(cluster_verb.MeasuredCluster, cluster_file.open_cluster(content))
     if format_name is not None and request.ranks is None and request.mesh is None:
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = slots.with_slots(cluster.hosts, request.slots)
@@ -240,7 +240,7 @@ def _show_progress() -> Iterator[Callable[[Progress], None] | None]:
         yield lambda progress: status.update(f"{progress.done:.1f} s  {progress.stage}")
 
 
-def _print(order: order_verb.Order, file: str, *, as_json: bool, to_stderr: bool) -> None:
+def _print(order: order_verb.RankOrder, file: str, *, as_json: bool, to_stderr: bool) -> None:
     if as_json:
         print_json_line(order.to_json())
         return
@@ -248,11 +248,11 @@ def _print(order: order_verb.Order, file: str, *, as_json: bool, to_stderr: bool
     order_page.print_order(screen, order)
     if order.limiting is not None:
         source = document.argument(file)
-        lines = [each.line for each in findings.limiting_findings(order.limiting, order, source)]
+        lines = [each.line for each in advice.advise_leaving_out(order.limiting, order, source)]
         paper.print_facts(screen, [("outliers", lines)] if lines else [])
 
 
-def _explain(format_name: str, output: str, order: order_verb.Order) -> None:
+def _explain(format_name: str, output: str, order: order_verb.RankOrder) -> None:
     """Print the command that makes the launcher keep the order, as several ways do not."""
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
     usage = launchers.usage_of(format_name, name, order.ranks)

@@ -14,7 +14,7 @@ from plink.bench.order_report import OrdersBench
 from plink.deploy.kubernetes.writing import NodeLabels
 from plink.deploy.nccl_order import NcclVerdict
 from plink.deploy.verify import LaunchVerdict
-from plink.doctor.finding import Diagnosis
+from plink.doctor.finding import DoctorOutput
 from plink.files import outputs
 from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
@@ -96,7 +96,7 @@ def _describe_shown() -> Schema:
 OUTPUTS: Mapping[str, Any] = {
     "probe": outputs.ProbeOutput,
     "check": outputs.CheckOutput,
-    "doctor": Diagnosis,
+    "doctor": DoctorOutput,
     "show": _describe_shown,
     "group": GroupsOutput,
     "order": order.order_output,

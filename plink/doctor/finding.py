@@ -77,7 +77,7 @@ class Finding(Output, frozen=True):
         return self.probability * (self.cost - 1.0)
 
 
-class Diagnosis(Output, frozen=True):
+class DoctorOutput(Output, frozen=True):
     """What slows a cluster or a job down.
 
     Attributes:

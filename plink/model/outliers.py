@@ -76,9 +76,9 @@ class Outlier(Output, frozen=True):
 def outliers(cluster: Cluster) -> list[Outlier]:
     """Return the outlying hosts of a cluster, the greatest factor first.
 
-    A host that stands out in several respects is there several times (`by_host`). For `plink show`,
-    `plink order`, the page of `plink report` and `plink.Cluster.outliers`; `sentences` has them in
-    words, and `plink.optimize.leaving_out` what a job would gain without them.
+    A host that stands out in several respects occurs several times (`by_host`). `sentences`
+    describes them in words, and `plink.optimize.leaving_out` computes what a job would gain
+    without them.
     """
     found = []
     for kind, best, is_evident in _rates(cluster):

@@ -91,7 +91,7 @@ def _more_text(hosts: Sequence[object]) -> str:
     return f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
 
 
-class HostLink(Output, frozen=True):
+class LinkRates(Output, frozen=True):
     """A host's link.
 
     Attributes:
@@ -113,7 +113,7 @@ class LinkCapacities(Output, frozen=True):
         assumptions: what was assumed
     """
 
-    hosts: Sequence[HostLink]
+    hosts: Sequence[LinkRates]
     uplinks: Sequence[UplinkCapacity]
     assumptions: Sequence[str]
 
@@ -307,7 +307,7 @@ def describe_groups(
         cluster.groups,
         cluster.grouping,
         LinkCapacities(
-            [HostLink(name, _number(send), _number(receive)) for name, send, receive in rates],
+            [LinkRates(name, _number(send), _number(receive)) for name, send, receive in rates],
             capacity.uplinks,
             capacity.assumptions,
         ),

@@ -15,7 +15,7 @@ from plink.measure.probing import check as checking
 from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
 from plink.model.estimating import estimate_round_trips
 from plink.probes.options import SshOptions
-from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.errors import plinks_errors
 from plink.verbs.objects import copy_as
 from plink.verbs.probe import build_way, gaps, tool_options
@@ -55,7 +55,7 @@ class Verdict(checking.CheckResult):
 
 
 def check(
-    cluster: Cluster,
+    cluster: MeasuredCluster,
     *,
     partners: int = CHECK_PARTNERS,
     transfers_s: float = CHECK_TRANSFERS_S,

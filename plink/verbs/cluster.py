@@ -1,4 +1,4 @@
-"""`plink.Cluster`: hosts and the measurements between them."""
+"""`plink.MeasuredCluster`: hosts and the measurements between them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _READING = 10.0
 _MAX_SLOTS = 1 << 16
 
 
-class Cluster(cluster_file.Cluster, frozen=True, dict=True):
+class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
     """Hosts and the measurements between them.
 
     The members of `plink.files.cluster.Cluster`, of which most are used: `hosts`, `names`,
@@ -42,7 +42,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
     """
 
     @classmethod
-    def read(cls, path: PathName) -> Cluster:
+    def read(cls, path: PathName) -> MeasuredCluster:
         """Return the cluster in a file.
 
         Raises:
@@ -59,7 +59,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         gbit_s: npt.ArrayLike | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
         slots: int = 1,
-    ) -> Cluster:
+    ) -> MeasuredCluster:
         """Return a cluster made from matrices of measurements.
 
         Args:
@@ -106,7 +106,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         unit: str | None = None,
         percentile: float = 10.0,
         size: str | int | None = None,
-    ) -> Cluster:
+    ) -> MeasuredCluster:
         """Return a cluster from another program's measurements (`plink import`).
 
         Args:
@@ -155,7 +155,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         return list(dict.fromkeys([*missing, *found]))
 
     @cached_property
-    def hashed(self) -> Cluster:
+    def hashed(self) -> MeasuredCluster:
         """Copy of this cluster with the hash of its file, which orders and plans record."""
         if self.file_hash is not None:
             return self
@@ -182,7 +182,7 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
             parts.append(format_count(len(self.groups), "group"))
         if self.uplinks is not None:
             parts.append(format_count(len(self.uplinks.uplinks), "uplink"))
-        return f"<plink.Cluster: {', '.join(parts)}; {format_names(self.names)}>"
+        return f"<plink.MeasuredCluster: {', '.join(parts)}; {format_names(self.names)}>"
 
     def __str__(self) -> str:
         """Return the text that `plink show` prints."""
@@ -195,22 +195,22 @@ class Cluster(cluster_file.Cluster, frozen=True, dict=True):
         )
 
 
-def checked_cluster(value: object, function: str) -> Cluster:
-    """Return an argument as a `Cluster`, or raise if it is none.
+def checked_cluster(value: object, function: str) -> MeasuredCluster:
+    """Return an argument as a `MeasuredCluster`, or raise if it is none.
 
     Raises:
         WrongUseError: it is something else.
     """
-    if isinstance(value, Cluster):
+    if isinstance(value, MeasuredCluster):
         return value
     if isinstance(value, cluster_file.Cluster):
-        return copy_as(Cluster, value)
+        return copy_as(MeasuredCluster, value)
     hint = (
         "plink.read(path) returns the cluster in a file"
         if isinstance(value, (str, os.PathLike))
         else None
     )
-    raise WrongUseError(f"{function}() takes a Cluster, not {type(value).__name__}", hint)
+    raise WrongUseError(f"{function}() takes a MeasuredCluster, not {type(value).__name__}", hint)
 
 
 def _check_names(names: Sequence[str]) -> None:

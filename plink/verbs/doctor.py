@@ -17,7 +17,7 @@ from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
 from plink.files.comparison import Comparison
 from plink.probes.options import SshOptions
-from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import copy_as
 from plink.verbs.progress import CallbackProgress
 from plink.verbs.warning import warn
@@ -50,7 +50,7 @@ class Diagnosis:
     looked_at: Sequence[str]
     not_looked_at: Sequence[str]
     not_asked: Sequence[str] = ()
-    cluster: Cluster | None = None
+    cluster: MeasuredCluster | None = None
 
     def __repr__(self) -> str:
         count = format_count(len(self.findings), "finding") if self.findings else "nothing found"
@@ -59,9 +59,9 @@ class Diagnosis:
 
 
 def diagnose(
-    subject: Cluster | Comparison,
+    subject: MeasuredCluster | Comparison,
     *,
-    before: Cluster | Comparison | None = None,
+    before: MeasuredCluster | Comparison | None = None,
     live: bool = False,
     transfers_s: float = _TRANSFERS_S,
     timeout_s: float = 2.0,
@@ -94,7 +94,9 @@ def diagnose(
             raise WrongUseError("a comparison names no hosts to measure", "give a cluster")
         if before is not None and not isinstance(before, Comparison):
             raise WrongUseError("before is not a comparison, as the first argument is")
-        return _diagnosis(Evidence(Cluster([]), comparison=subject, comparison_before=before))
+        return _diagnosis(
+            Evidence(MeasuredCluster([]), comparison=subject, comparison_before=before)
+        )
     cluster = checked_cluster(subject, "diagnose")
     earlier = None if before is None else checked_cluster(before, "diagnose")
     missed: list[str] = []
@@ -110,14 +112,14 @@ def diagnose(
                 transfers_s=transfers_s,
                 timeout_s=timeout_s,
             )
-        cluster = copy_as(Cluster, found)
+        cluster = copy_as(MeasuredCluster, found)
         for text in missed:
             warn(text)
     return _diagnosis(Evidence(cluster, before=earlier, asked_at=asked_at), missed, cluster)
 
 
 def _diagnosis(
-    evidence: Evidence, missed: Sequence[str] = (), cluster: Cluster | None = None
+    evidence: Evidence, missed: Sequence[str] = (), cluster: MeasuredCluster | None = None
 ) -> Diagnosis:
     seen = list_coverage(evidence)
     return Diagnosis(

@@ -15,7 +15,7 @@ with lazy_imports():
     from plink.measure.probing import request as probing_request
 
 if TYPE_CHECKING:
-    from plink.verbs.cluster import Cluster
+    from plink.verbs.cluster import MeasuredCluster
 
 
 _NAMED = 3
@@ -24,7 +24,7 @@ _NAMED = 3
 class ProbeInterrupted(KeyboardInterrupt):
     """Error that the user stopped a probe; `cluster` holds the measurements so far."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: MeasuredCluster) -> None:
         super().__init__("interrupted; the exception's cluster has what was measured")
         self.cluster = cluster
 

@@ -18,7 +18,7 @@ from plink.optimize.groups.finding import (
     with_groups,
 )
 from plink.optimize.groups.request import GroupRequest
-from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import PathName
 from plink.verbs.progress import stages
 from plink.verbs.warning import warn
@@ -38,7 +38,7 @@ class Groups(Sequence[Group]):
         is_too_sparse: there are groups, and too few pairs were measured to say which.
     """
 
-    cluster: Cluster
+    cluster: MeasuredCluster
     grouping: Grouping
     is_too_sparse: bool = False
 
@@ -88,7 +88,7 @@ class Groups(Sequence[Group]):
         )
 
 
-def find_near_groups(cluster: Cluster, request: GroupRequest) -> Groups:
+def find_near_groups(cluster: MeasuredCluster, request: GroupRequest) -> Groups:
     """Find the groups of hosts that are near each other; none where the distances show none.
 
     Args:
@@ -103,12 +103,12 @@ def find_near_groups(cluster: Cluster, request: GroupRequest) -> Groups:
     return groups_of(known, find_groups(known, request, on_progress=stages(request.progress)))
 
 
-def groups_of(cluster: Cluster, found: FoundGroups) -> Groups:
+def groups_of(cluster: MeasuredCluster, found: FoundGroups) -> Groups:
     """Return the groups computed for a cluster, with the cluster that contains them."""
     # The groups make it another cluster than the one in the file.
     grouped = replace(cluster, file_hash=None)
     with_them = with_groups(grouped, found)
-    assert isinstance(with_them, Cluster)  # noqa: S101  for the type checker
+    assert isinstance(with_them, MeasuredCluster)  # noqa: S101  for the type checker
     return Groups(with_them, found.grouping, found.is_too_sparse)
 
 

@@ -22,7 +22,7 @@ from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import order_with_slots
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from plink.solvers.limits.deadline import Deadline
-from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import PathName, copy_as, page
 from plink.verbs.progress import search
 from plink.verbs.warning import warn
@@ -33,14 +33,14 @@ with lazy_imports():
     from plink.show.terminal import order as order_page
 
 
-class Gap(NamedTuple):
+class MissingPart(NamedTuple):
     """What is missing from a result, and what to do about it."""
 
     text: str
     hint: str | None = None
 
 
-class Order(order_file.Order, frozen=True, kw_only=True, dict=True):
+class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
     """Hosts in rank order, with cost, bound and quality.
 
     The members of `plink.files.order.Order`, of which most are used: `hosts` and `names` in rank
@@ -51,10 +51,10 @@ class Order(order_file.Order, frozen=True, kw_only=True, dict=True):
     """
 
     IN_MEMORY: ClassVar = frozenset({"cluster"})
-    cluster: Cluster | None = None
+    cluster: MeasuredCluster | None = None
 
     @classmethod
-    def read(cls, path: PathName) -> Order:
+    def read(cls, path: PathName) -> RankOrder:
         """Return the order in a file.
 
         Raises:
@@ -81,22 +81,23 @@ class Order(order_file.Order, frozen=True, kw_only=True, dict=True):
         return list(notes_on(self))
 
     @property
-    def gaps(self) -> list[Gap]:
+    def gaps(self) -> list[MissingPart]:
         """Hosts without a rank or a measurement, and an interrupt; none of a complete order."""
         unreachable = () if self.cluster is None else self.cluster.unreachable
         found = [
-            Gap(f"{failure.source} was unreachable and gets no rank") for failure in unreachable
+            MissingPart(f"{failure.source} was unreachable and gets no rank")
+            for failure in unreachable
         ]
         if self.solver.ended_by == "interrupt":
             found.append(
-                Gap(
+                MissingPart(
                     "interrupted: this is the best order so far; whether its gain is noise was "
                     "not checked"
                 )
             )
         if self.unmeasured_hosts:
             found.append(
-                Gap(
+                MissingPart(
                     f"no measurement reaches {format_names(self.unmeasured_hosts)}",
                     "the rank of such a host is arbitrary; probe it again, or leave it out",
                 )
@@ -146,7 +147,8 @@ class Order(order_file.Order, frozen=True, kw_only=True, dict=True):
             cost = f"at least {self.bandwidth.bottleneck_gbit_s:.3g} Gbit/s"
         elif self.cost.lower_bound_us > 0.0:
             cost += f", proven bound {rtt_text(self.cost.lower_bound_us)}"
-        return f"<plink.Order: {found}; {cost}, {against_random(self)}; {format_names(self.names)}>"
+        names = format_names(self.names)
+        return f"<plink.RankOrder: {found}; {cost}, {against_random(self)}; {names}>"
 
     def __str__(self) -> str:
         """Return the text that `plink order` prints."""
@@ -154,8 +156,8 @@ class Order(order_file.Order, frozen=True, kw_only=True, dict=True):
 
 
 def find_rank_order(
-    cluster: Cluster, request: OrderRequest, deadline: Deadline | None = None
-) -> Order:
+    cluster: MeasuredCluster, request: OrderRequest, deadline: Deadline | None = None
+) -> RankOrder:
     """Find the rank order that makes a collective's algorithm fast, and say how good it is.
 
     The result is never worse than the order in which the hosts are listed. Ctrl-C ends the search
@@ -175,10 +177,10 @@ def find_rank_order(
         executor.check_address(request.executor)
     progress = search(request.progress, request.time_limit_s)
     found = find_order(known, request, progress, deadline=deadline)
-    return copy_as(Order, found, cluster=known)
+    return copy_as(RankOrder, found, cluster=known)
 
 
-def reuse_order(order: Order, request: OrderRequest, source: str) -> Order:
+def reuse_order(order: RankOrder, request: OrderRequest, source: str) -> RankOrder:
     """Return an order that was found before, with the requested number of ranks per host.
 
     Raises:
@@ -190,10 +192,10 @@ def reuse_order(order: Order, request: OrderRequest, source: str) -> Order:
             f"{source}: the order has {format_count(found.ranks, 'rank')}, not {request.ranks}",
             "plink order CLUSTER --ranks makes an order for that number",
         )
-    return found if isinstance(found, Order) else copy_as(Order, found)
+    return found if isinstance(found, RankOrder) else copy_as(RankOrder, found)
 
 
-def _warn(order: Order) -> None:
+def _warn(order: RankOrder) -> None:
     for gap in order.gaps:
         warn(gap.text, stacklevel=4)
 

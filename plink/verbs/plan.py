@@ -18,7 +18,7 @@ from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import ALL_REDUCE, checked_collectives
-from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import PathName, copy_as, page
 from plink.verbs.progress import stages
 from plink.verbs.warning import warn
@@ -32,7 +32,7 @@ Kind = Literal["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]
 _MAX_RANKS_PER_HOST = 1 << 12
 
 
-class Plan(plan_file.Plan, frozen=True):
+class AggregationPlan(plan_file.Plan, frozen=True):
     """Aggregation plan: a weighted forest that plink's engine runs.
 
     The members of `plink.files.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
@@ -46,7 +46,7 @@ class Plan(plan_file.Plan, frozen=True):
     reason: str = ""
 
     @classmethod
-    def read(cls, path: PathName) -> Plan:
+    def read(cls, path: PathName) -> AggregationPlan:
         """Return the plan in a file.
 
         Raises:
@@ -74,7 +74,7 @@ class Plan(plan_file.Plan, frozen=True):
         bound = "" if self.bound_s is None else f", at least {rtt_text(self.bound_s * 1e6)}"
         ranks, routes = len(self.ranks), self.forest.routes
         what = f"{self.kind} over {format_count(ranks, 'rank')}, {format_count(routes, 'route')}"
-        return f"<plink.Plan: {what}{time}{bound}>"
+        return f"<plink.AggregationPlan: {what}{time}{bound}>"
 
     def __str__(self) -> str:
         """Return the text that `plink show` prints."""
@@ -82,7 +82,7 @@ class Plan(plan_file.Plan, frozen=True):
 
 
 def plan(
-    cluster: Cluster,
+    cluster: MeasuredCluster,
     *,
     size: str | int = DEFAULT_SIZE,
     kind: Kind = "auto",
@@ -92,7 +92,7 @@ def plan(
     distances: DistanceSource = "estimate",
     seed: int = 0,
     progress: OnProgress | None = None,
-) -> Plan:
+) -> AggregationPlan:
     """Plan an aggregation that follows the network, for plink's engine and its process group.
 
     Args:
@@ -139,4 +139,4 @@ def plan(
     found = search(hashed, request, stages(progress))
     for failure in known.unreachable:
         warn(f"{failure.source} was unreachable and gets no rank")
-    return copy_as(Plan, found.plan, reason=found.reason)
+    return copy_as(AggregationPlan, found.plan, reason=found.reason)

@@ -14,16 +14,16 @@ from plink.base.progress import OnProgress
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE, format_size
 from plink.base.text import format_count
-from plink.files.order import Order as FileOrder
+from plink.files.order import Order
 from plink.files.order_basis import is_made_from
-from plink.files.plan import Plan as FilePlan
+from plink.files.plan import Plan
 from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
 from plink.optimize.prediction import Forecast, PredictionRow, forecast
 from plink.plans.names import checked_collectives
-from plink.verbs.cluster import Cluster, checked_cluster
+from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import page
-from plink.verbs.order import Order
+from plink.verbs.order import RankOrder
 from plink.verbs.progress import stages
 from plink.verbs.warning import warn
 
@@ -122,32 +122,32 @@ class PlanPrediction(_Rows[CollectiveRow]):
 
 @overload
 def predict(
-    order: Order | Cluster,
+    order: RankOrder | MeasuredCluster,
     *,
     size: str | int | None = None,
     algorithms: str | Sequence[str] | None = None,
     collective: str | Sequence[str] | None = None,
-    cluster: Cluster | None = None,
+    cluster: MeasuredCluster | None = None,
     distances: DistanceSource = "estimate",
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> Prediction: ...
 @overload
 def predict(
-    order: FilePlan,
+    order: Plan,
     *,
     size: str | int | None = None,
     collective: str | Sequence[str] | None = None,
-    cluster: Cluster,
+    cluster: MeasuredCluster,
     distances: DistanceSource = "estimate",
 ) -> PlanPrediction: ...
 def predict(
-    order: Order | Cluster | FilePlan,
+    order: RankOrder | MeasuredCluster | Plan,
     *,
     size: str | int | None = None,
     algorithms: str | Sequence[str] | None = None,
     collective: str | Sequence[str] | None = None,
-    cluster: Cluster | None = None,
+    cluster: MeasuredCluster | None = None,
     distances: DistanceSource = "estimate",
     seed: int = 0,
     progress: OnProgress | None = None,
@@ -177,37 +177,37 @@ def predict(
     algorithms = [algorithms] if isinstance(algorithms, str) else algorithms
     wanted = [collective] if isinstance(collective, str) else list(collective or ())
     names = checked_collectives(wanted) if wanted else ()
-    if isinstance(order, FilePlan):
+    if isinstance(order, Plan):
         uses_readings = distances == "readings"
         return _along_plan(order, size, algorithms, names, cluster, uses_readings=uses_readings)
     if algorithms and names:
         raise WrongUseError("algorithms and collective exclude each other")
-    if isinstance(order, FileOrder):
+    if isinstance(order, Order):
         known = checked_cluster(_cluster_of(order, cluster), "predict")
     else:
         known = checked_cluster(order, "predict")
     known = replace(known, uses_readings=distances == "readings")
     found = forecast(
         known,
-        order if isinstance(order, FileOrder) else None,
+        order if isinstance(order, Order) else None,
         size_bytes(DEFAULT_SIZE if size is None else size),
         algorithms=algorithms or (),
         collectives=names,
         seed=seed,
-        source="order" if isinstance(order, FileOrder) else "cluster",
+        source="order" if isinstance(order, Order) else "cluster",
         on_progress=stages(progress),
     )
-    if isinstance(order, FileOrder) and not is_made_from(order, known):
+    if isinstance(order, Order) and not is_made_from(order, known):
         warn("the order was made from another version of this cluster")
     return Prediction(found)
 
 
 def _along_plan(
-    plan: FilePlan,
+    plan: Plan,
     size: str | int | None,
     algorithms: Sequence[str] | None,
     collectives: Sequence[str],
-    cluster: Cluster | None,
+    cluster: MeasuredCluster | None,
     *,
     uses_readings: bool,
 ) -> PlanPrediction:
@@ -223,8 +223,8 @@ def _along_plan(
     return PlanPrediction(forecast_plan(known, plan, size_wanted, collectives, "plan"))
 
 
-def _cluster_of(order: FileOrder, cluster: Cluster | None) -> Cluster:
-    known: Cluster | None = cluster or getattr(order, "cluster", None)
+def _cluster_of(order: Order, cluster: MeasuredCluster | None) -> MeasuredCluster:
+    known: MeasuredCluster | None = cluster or getattr(order, "cluster", None)
     if known is None:
         raise WrongUseError(
             "an order read from a file does not contain the measurements",

@@ -33,7 +33,7 @@ from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.inventories.kinds import parse_hosts
 from plink.probes.options import SSH, SshOptions, ViaOptions
 from plink.probes.reach import Outgoing
-from plink.verbs.cluster import Cluster
+from plink.verbs.cluster import MeasuredCluster
 from plink.verbs.errors import ProbeInterrupted, plinks_errors
 from plink.verbs.objects import PathName, copy_as
 from plink.verbs.progress import CallbackProgress
@@ -55,7 +55,7 @@ _PERCENT = ("precision_percent", "percentile")
 
 
 def probe(
-    hosts: Sequence[str] | PathName | Cluster,
+    hosts: Sequence[str] | PathName | MeasuredCluster,
     *,
     tool: str = "echo",
     rounds: int | Literal["auto"] | None = None,
@@ -69,7 +69,7 @@ def probe(
     via: str | None = None,
     progress: OnProgress | None = None,
     **options: Any,
-) -> Cluster:
+) -> MeasuredCluster:
     """Measure the pairs of some hosts in both directions.
 
     Hosts and pairs that could not be measured are warned of (`plink.PlinkWarning`); the result
@@ -147,9 +147,9 @@ def probe(
         except KeyboardInterrupt:
             if not results:
                 raise
-            raise ProbeInterrupted(copy_as(Cluster, results[0].cluster)) from None
+            raise ProbeInterrupted(copy_as(MeasuredCluster, results[0].cluster)) from None
     (found,) = results
-    cluster = copy_as(Cluster, found.cluster)
+    cluster = copy_as(MeasuredCluster, found.cluster)
     if found.interrupted:
         raise ProbeInterrupted(cluster)
     failures = found.measurement.failures
@@ -174,7 +174,7 @@ def _way(
     return listed.way(given, is_ssh_said=is_ssh_said)
 
 
-def _resolve_hosts(hosts: Sequence[str] | PathName | Cluster) -> HostList:
+def _resolve_hosts(hosts: Sequence[str] | PathName | MeasuredCluster) -> HostList:
     """Return the hosts to measure: from a list, a file, an inventory or an earlier cluster."""
     if isinstance(hosts, cluster_file.Cluster):
         return HostList(list_again(hosts, _SOURCE), hosts.made_from)

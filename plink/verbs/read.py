@@ -13,25 +13,27 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.files import plan as plan_file
 from plink.files.comparison import Comparison
-from plink.verbs.cluster import Cluster
+from plink.verbs.cluster import MeasuredCluster
 from plink.verbs.objects import PathName, copy_as
-from plink.verbs.order import Order
-from plink.verbs.plan import Plan
+from plink.verbs.order import RankOrder
+from plink.verbs.plan import AggregationPlan
 
-_Kind = TypeVar("_Kind", Cluster, Order, Plan, Comparison)
+_Kind = TypeVar("_Kind", MeasuredCluster, RankOrder, AggregationPlan, Comparison)
 
 
 @overload
-def read(path: PathName) -> Cluster | Order | Plan | Comparison: ...
+def read(path: PathName) -> MeasuredCluster | RankOrder | AggregationPlan | Comparison: ...
 @overload
 def read(path: PathName, kind: type[_Kind]) -> _Kind: ...
-def read(path: PathName, kind: type[Any] | None = None) -> Cluster | Order | Plan | Comparison:
-    """Return the content of a file: a `Cluster`, an `Order`, a `Plan` or a comparison.
+def read(
+    path: PathName, kind: type[Any] | None = None
+) -> MeasuredCluster | RankOrder | AggregationPlan | Comparison:
+    """Return the content of a file that plink wrote: a cluster, an order, a plan or a comparison.
 
     Args:
         path: path of the file; what ends in `.gz` is unpacked.
         kind: the class that the file has to hold, which a type checker then knows, such as
-            `plink.Cluster`; None for any.
+            `plink.MeasuredCluster`; None for any.
 
     Raises:
         WrongUseError: it is not one of them, not there, holds values that cannot be, or is of
@@ -47,15 +49,15 @@ def read(path: PathName, kind: type[Any] | None = None) -> Cluster | Order | Pla
     return found
 
 
-def _read(path: PathName) -> Cluster | Order | Plan | Comparison:
+def _read(path: PathName) -> MeasuredCluster | RankOrder | AggregationPlan | Comparison:
     found = document.read(os.fspath(path))
     data, source, kind = found.data, found.source, found.format
     if kind == cluster_file.FORMAT:
-        return copy_as(Cluster, cluster_file.open_cluster(found))
+        return copy_as(MeasuredCluster, cluster_file.open_cluster(found))
     if kind == order_file.FORMAT:
-        return copy_as(Order, order_file.decode_order(data, source))
+        return copy_as(RankOrder, order_file.decode_order(data, source))
     if kind == plan_file.FORMAT:
-        return copy_as(Plan, plan_file.decode_plan(data, source, with_servers=True))
+        return copy_as(AggregationPlan, plan_file.decode_plan(data, source, with_servers=True))
     if kind == comparison_file.FORMAT:
         return comparison_file.decode_comparison(data, source)
     what = f"a {brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"

@@ -61,7 +61,7 @@ def _changes(arguments: argparse.Namespace, report: Report, folder: Path) -> Non
     distance = unequal(arguments.hosts, arguments.seed).distance
     names = [f"h{host:02}" for host in range(arguments.hosts)]
     config = _files(folder, names, distance, len(names) // 2)
-    ordered = plink.Order.read(config["order"]).names
+    ordered = plink.RankOrder.read(config["order"]).names
     wrong = kills = joins = 0
     dearer: list[float] = []
     dearer_inserted: list[float] = []
@@ -145,8 +145,8 @@ def _times(arguments: argparse.Namespace, report: Report, folder: Path) -> None:
 def _files(folder: Path, names: Sequence[str], distance: Matrix, ordered: int) -> dict[str, str]:
     """An order of the first hosts, and a cluster of all, as `--rdzv-conf` names them."""
     places = {"order": folder / "order.json", "cluster": folder / "cluster.json"}
-    plink.Cluster.from_matrix(names, distance).save(places["cluster"])
-    part = plink.Cluster.from_matrix(names[:ordered], distance[:ordered, :ordered])
+    plink.MeasuredCluster.from_matrix(names, distance).save(places["cluster"])
+    part = plink.MeasuredCluster.from_matrix(names[:ordered], distance[:ordered, :ordered])
     plink.order(part, time_limit_s=_SEARCH_S).save(places["order"])
     return {name: str(file) for name, file in places.items()}
 
@@ -168,7 +168,7 @@ def _cost_us(ranked: Sequence[str], names: Sequence[str], distance: Matrix) -> f
 def _fresh_us(ranked: Sequence[str], names: Sequence[str], distance: Matrix) -> float:
     there = sorted(ranked)
     places = [names.index(name) for name in there]
-    part = plink.Cluster.from_matrix(there, distance[np.ix_(places, places)])
+    part = plink.MeasuredCluster.from_matrix(there, distance[np.ix_(places, places)])
     return _cost_us(plink.order(part, time_limit_s=_SEARCH_S).names, names, distance)
 
 

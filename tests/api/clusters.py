@@ -25,7 +25,7 @@ def rack_matrix(racks: int = 4, hosts: int = 4, seed: int = 1) -> Matrix:
     return rtt_us
 
 
-def rack_cluster(racks: int = 4, hosts: int = 4, slots: int = 1) -> plink.Cluster:
-    return plink.Cluster.from_matrix(
+def rack_cluster(racks: int = 4, hosts: int = 4, slots: int = 1) -> plink.MeasuredCluster:
+    return plink.MeasuredCluster.from_matrix(
         rack_names(racks, hosts), rack_matrix(racks, hosts), slots=slots
     )

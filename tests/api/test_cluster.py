@@ -20,13 +20,14 @@ from support.plink_command import plink_here
 
 def test_a_matrix_becomes_a_cluster() -> None:
     rtt_us = rack_matrix()
-    cluster = plink.Cluster.from_matrix(rack_names(), rtt_us)
+    cluster = plink.MeasuredCluster.from_matrix(rack_names(), rtt_us)
     assert cluster.names == rack_names()
     assert cluster.rtt_us is not None
     np.testing.assert_array_equal(cluster.rtt_us, rtt_us)
     assert cluster.gbit_s is None
     assert repr(cluster) == (
-        "<plink.Cluster: 16 hosts, 240 of 240 round-trip times; n01, n02, n03 and 13 others>"
+        "<plink.MeasuredCluster: 16 hosts, 240 of 240 round-trip times; "
+        "n01, n02, n03 and 13 others>"
     )
 
 
@@ -37,12 +38,14 @@ def test_its_picture_is_that_of_the_command(tmp_path: Path) -> None:
     shown = plink_here("show", tmp_path / "c.json", "--width", 100).stdout.splitlines()
     assert set(lines[3:19]) <= {line.rstrip() for line in shown}
     assert "plink " not in str(rack_cluster())
-    assert str(plink.Cluster.from_matrix(["a", "b"])).startswith("the cluster  2 hosts\nno round")
+    assert str(plink.MeasuredCluster.from_matrix(["a", "b"])).startswith(
+        "the cluster  2 hosts\nno round"
+    )
 
 
 def test_the_matrix_stays_the_callers() -> None:
     rtt_us = np.array([[0.0, 1.0], [2.0, 0.0]])
-    cluster = plink.Cluster.from_matrix(["a", "b"], rtt_us)
+    cluster = plink.MeasuredCluster.from_matrix(["a", "b"], rtt_us)
     rtt_us[0, 1] = 9.0
     assert cluster.rtt_us is not None
     assert cluster.rtt_us[0, 1] == 1.0
@@ -50,7 +53,7 @@ def test_the_matrix_stays_the_callers() -> None:
 
 
 def test_lists_bandwidths_and_groups_are_taken() -> None:
-    cluster = plink.Cluster.from_matrix(
+    cluster = plink.MeasuredCluster.from_matrix(
         ["a", "b", "c"],
         [[0, 10, 20], [10, 0, None], [20, float("nan"), 0]],
         gbit_s=[[0, 9.4, 1], [9.4, 0, 1], [1, 1, 0]],
@@ -65,7 +68,8 @@ def test_lists_bandwidths_and_groups_are_taken() -> None:
     ]
     assert [host.slots for host in cluster.hosts] == [8, 8, 8]
     assert repr(cluster) == (
-        "<plink.Cluster: 3 hosts, 4 of 6 round-trip times, 6 of 6 bandwidths, 2 groups; a, b, c>"
+        "<plink.MeasuredCluster: 3 hosts, 4 of 6 round-trip times, 6 of 6 bandwidths, 2 groups; "
+        "a, b, c>"
     )
 
 
@@ -85,7 +89,7 @@ def test_lists_bandwidths_and_groups_are_taken() -> None:
 )
 def test_what_cannot_be_a_cluster_is_refused(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(plink.WrongUseError) as caught:
-        plink.Cluster.from_matrix(*arguments)
+        plink.MeasuredCluster.from_matrix(*arguments)
     assert str(caught.value).startswith(message)
 
 
@@ -100,20 +104,20 @@ def test_what_cannot_be_a_cluster_is_refused(arguments: tuple[Any, ...], message
 )
 def test_groups_that_cannot_be_are_refused(groups: dict[str, Any], message: str) -> None:
     with pytest.raises(plink.WrongUseError) as caught:
-        plink.Cluster.from_matrix(["a", "b"], [[0, 1], [1, 0]], groups=groups)
+        plink.MeasuredCluster.from_matrix(["a", "b"], [[0, 1], [1, 0]], groups=groups)
     assert str(caught.value).startswith(message)
 
 
 def test_what_others_measured_becomes_a_cluster(tmp_path: Path) -> None:
     path = tmp_path / "matrix.csv"
     path.write_text(",a,b\na,,1.5\nb,2,\n")
-    cluster = plink.Cluster.from_measurements(path, unit="ms")
+    cluster = plink.MeasuredCluster.from_measurements(path, unit="ms")
     assert cluster.rtt_us is not None
     assert cluster.rtt_us[0, 1] == 1500.0
     with pytest.raises(plink.WrongUseError, match="unit is 'weeks', expected ms, ns, s, us"):
-        plink.Cluster.from_measurements(path, unit="weeks")
+        plink.MeasuredCluster.from_measurements(path, unit="weeks")
     with pytest.raises(plink.WrongUseError, match="row 1, column 1 is empty") as caught:
-        plink.Cluster.from_measurements(path)
+        plink.MeasuredCluster.from_measurements(path)
     assert caught.value.hint == "name one of ns, us, ms, s there, or give the unit us"
 
 
@@ -121,17 +125,19 @@ def test_what_is_saved_is_read_again(tmp_path: Path) -> None:
     cluster = rack_cluster()
     cluster.save(tmp_path / "cluster.json")
     again = plink.read(tmp_path / "cluster.json")
-    assert isinstance(again, plink.Cluster)
+    assert isinstance(again, plink.MeasuredCluster)
     assert again.names == cluster.names
     np.testing.assert_array_equal(again.rtt_us, cluster.rtt_us)
-    assert isinstance(plink.Cluster.read(str(tmp_path / "cluster.json")), plink.Cluster)
+    assert isinstance(
+        plink.MeasuredCluster.read(str(tmp_path / "cluster.json")), plink.MeasuredCluster
+    )
 
 
 def test_an_order_belongs_to_the_file_that_its_cluster_is_saved_to(tmp_path: Path) -> None:
     cluster = rack_cluster()
     order = plink.order(cluster, time_limit_s=0.1)
     cluster.save(tmp_path / "cluster.json")
-    assert is_made_from(order, plink.Cluster.read(tmp_path / "cluster.json"))
+    assert is_made_from(order, plink.MeasuredCluster.read(tmp_path / "cluster.json"))
 
 
 def test_an_order_belongs_to_its_cluster_however_that_is_written(tmp_path: Path) -> None:
@@ -154,12 +160,12 @@ def test_notes_tell_what_is_missing() -> None:
         | {"unreachable": [{"source": "n17", "reason": "no route to host"}]},
         "test",
     )
-    cluster = plink.Cluster(**asdict(found))
+    cluster = plink.MeasuredCluster(**asdict(found))
     assert cluster.notes == ["n17 was unreachable"]
 
 
 @pytest.mark.parametrize("function", [plink.order, plink.group, plink.plan, plink.predict])
 def test_a_path_in_place_of_a_cluster_is_refused(function: Any) -> None:
-    with pytest.raises(plink.WrongUseError, match=r"takes a Cluster, not str") as caught:
+    with pytest.raises(plink.WrongUseError, match=r"takes a MeasuredCluster, not str") as caught:
         function("cluster.json")
     assert caught.value.hint == "plink.read(path) returns the cluster in a file"

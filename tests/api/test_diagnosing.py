@@ -44,7 +44,7 @@ def test_what_cannot_be_diagnosed_is_refused() -> None:
         plink.diagnose(comparison(), before=cluster)
     with pytest.raises(plink.WrongUseError, match="names no hosts to measure"):
         plink.diagnose(comparison(), live=True)
-    with pytest.raises(plink.WrongUseError, match=r"diagnose\(\) takes a Cluster, not Comparison"):
+    with pytest.raises(plink.WrongUseError, match=r"takes a MeasuredCluster, not Comparison"):
         plink.diagnose(cluster, before=comparison())
     with pytest.raises(plink.WrongUseError, match="transfers_s is -1"):
         plink.diagnose(cluster, transfers_s=-1.0)

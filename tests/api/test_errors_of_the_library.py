@@ -45,9 +45,9 @@ def test_one_algorithm_may_be_given_as_a_text() -> None:
 def test_a_file_is_read_as_the_kind_that_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     rack_cluster().save(path)
-    assert isinstance(plink.read(path, plink.Cluster), plink.Cluster)
-    with pytest.raises(plink.WrongUseError, match="holds a Cluster, expected Order"):
-        plink.read(path, plink.Order)
+    assert isinstance(plink.read(path, plink.MeasuredCluster), plink.MeasuredCluster)
+    with pytest.raises(plink.WrongUseError, match="holds a MeasuredCluster, expected RankOrder"):
+        plink.read(path, plink.RankOrder)
 
 
 @pytest.mark.parametrize("program", ["import plink; plink.order", "import plink.torch"])

@@ -92,7 +92,7 @@ def test_a_type_checker_sees_what_is_installed_and_has_nothing_to_say_of_the_exa
     )
     assert len(examples) > 30
     assert "page.py" not in done.stdout, done.stdout
-    assert 'Revealed type is "plink.verbs.order.Order"' in done.stdout
+    assert 'Revealed type is "plink.verbs.order.RankOrder"' in done.stdout
     assert 'Argument "ranks" has incompatible type "str"' in done.stdout
 
 

@@ -79,7 +79,7 @@ def probed(monkeypatch: pytest.MonkeyPatch) -> Probed:
 
 def test_hosts_are_lines_of_a_host_list(probed: Probed) -> None:
     cluster = plink.probe(["user@n01:2222", "n[02-03] slots=4  # half"])
-    assert isinstance(cluster, plink.Cluster)
+    assert isinstance(cluster, plink.MeasuredCluster)
     assert cluster.names == HOSTS
     (request,) = probed.requests
     assert [host.name for host in request.hosts] == HOSTS
@@ -115,7 +115,7 @@ def test_rounds_and_networks(probed: Probed) -> None:
 
 
 def test_a_cluster_is_measured_on(probed: Probed) -> None:
-    cluster = plink.Cluster.from_matrix(
+    cluster = plink.MeasuredCluster.from_matrix(
         HOSTS, np.full((3, 3), 20.0), groups={"r1": ["n01"], "r2": ["n02", "n03"]}
     )
     plink.probe(cluster, tool="uplinks")
@@ -161,7 +161,7 @@ def test_an_interrupt_has_what_was_measured(probed: Probed) -> None:
     probed.changes = {"interrupted": True}
     with pytest.raises(plink.ProbeInterrupted) as caught:
         plink.probe(HOSTS)
-    assert isinstance(caught.value.cluster, plink.Cluster)
+    assert isinstance(caught.value.cluster, plink.MeasuredCluster)
     assert caught.value.cluster.names == HOSTS
     assert isinstance(caught.value, KeyboardInterrupt)
 
@@ -242,7 +242,7 @@ def test_a_host_that_is_missing_costs_its_own_pairs(lab: Lab, tmp_path: Path) ->
     with pytest.warns(plink.PlinkWarning, match=r"127\.0\.0\.1 was unreachable and gets no rank"):
         order = plink.order(cluster, time_limit_s=0.2)
     cluster.save(tmp_path / "cluster.json")
-    assert is_made_from(order, plink.Cluster.read(tmp_path / "cluster.json"))
+    assert is_made_from(order, plink.MeasuredCluster.read(tmp_path / "cluster.json"))
     assert sorted(order.names) == sorted(rack_names(2, 2))
     verdict = plink.check(cluster, seed=1, count=20, ssh=ssh)
     assert verdict.is_whole

@@ -16,15 +16,15 @@ def test_every_kind_of_file_is_read_as_what_it_is(tmp_path: Path) -> None:
     plink.order(cluster, time_limit_s=0.1).save(tmp_path / "o.json")
     plink.plan(cluster).save(tmp_path / "p.json")
     kinds = [type(plink.read(tmp_path / name)) for name in ("c.json", "o.json", "p.json")]
-    assert kinds == [plink.Cluster, plink.Order, plink.Plan]
-    assert plink.Order.read(tmp_path / "o.json").names
-    assert plink.Plan.read(tmp_path / "p.json").kind
+    assert kinds == [plink.MeasuredCluster, plink.RankOrder, plink.AggregationPlan]
+    assert plink.RankOrder.read(tmp_path / "o.json").names
+    assert plink.AggregationPlan.read(tmp_path / "p.json").kind
 
 
 def test_a_file_of_another_kind_is_refused(tmp_path: Path) -> None:
     rack_cluster().save(tmp_path / "c.json")
     with pytest.raises(plink.WrongUseError, match=r"expected a plink.order file"):
-        plink.Order.read(tmp_path / "c.json")
+        plink.RankOrder.read(tmp_path / "c.json")
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_what_is_made_with_groups_names_their_file(tmp_path: Path) -> None:
 
 
 def test_no_groups_are_an_answer() -> None:
-    alike = plink.Cluster.from_matrix(["a", "b", "c", "d"], np.full((4, 4), 20.0))
+    alike = plink.MeasuredCluster.from_matrix(["a", "b", "c", "d"], np.full((4, 4), 20.0))
     groups = plink.group(alike)
     assert len(groups) == 0
     assert repr(groups).startswith("<plink.Groups: none")
@@ -69,7 +69,7 @@ def test_an_order_says_what_it_costs() -> None:
     assert order.cost.lower_bound_us <= order.cost.cost_us <= order.cost.listed_us
     assert 0.1 < order.gain < 0.5
     assert order.notes == []
-    assert repr(order).startswith("<plink.Order: ring over 16 ranks; score 3")
+    assert repr(order).startswith("<plink.RankOrder: ring over 16 ranks; score 3")
     assert str(order).startswith("ring order of 16 hosts\nscore: a sum of latencies, not a time;")
 
 
@@ -78,11 +78,11 @@ def test_the_command_finds_the_same_order_and_hash(tmp_path: Path) -> None:
     cluster.save(path)
     done = plink_here("order", path, "--time-limit", "30", "-o", tmp_path / "order.json")
     assert done.code == 0, done.stderr
-    by_command, by_library = plink.Order.read(tmp_path / "order.json"), plink.order(cluster)
+    by_command, by_library = plink.RankOrder.read(tmp_path / "order.json"), plink.order(cluster)
     assert by_library.names == by_command.names
     assert by_library.made_from == by_command.made_from
     by_library.save(tmp_path / "other.json")
-    assert plink.Order.read(tmp_path / "other.json").cost.cost_us == by_command.cost.cost_us
+    assert plink.RankOrder.read(tmp_path / "other.json").cost.cost_us == by_command.cost.cost_us
 
 
 def test_an_order_is_written_for_a_launcher(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_ranks_of_a_host_follow_each_other() -> None:
 
 
 def test_doubt_is_a_note() -> None:
-    alike = plink.Cluster.from_matrix(["a", "b", "c", "d", "e"], np.full((5, 5), 20.0))
+    alike = plink.MeasuredCluster.from_matrix(["a", "b", "c", "d", "e"], np.full((5, 5), 20.0))
     order = plink.order(alike, time_limit_s=0.1)
     assert order.notes[0].startswith("no structure found")
 
@@ -111,7 +111,7 @@ def test_doubt_is_a_note() -> None:
 def test_hosts_without_measurements_are_warned_of() -> None:
     rtt_us = rack_matrix()
     rtt_us[3, :] = rtt_us[:, 3] = np.nan
-    cluster = plink.Cluster.from_matrix(rack_names(), rtt_us)
+    cluster = plink.MeasuredCluster.from_matrix(rack_names(), rtt_us)
     with pytest.warns(plink.PlinkWarning, match="no measurement reaches n04") as said:
         plink.order(cluster, time_limit_s=0.1)
     assert said[0].filename == __file__
@@ -130,7 +130,7 @@ def test_unreachable_hosts_are_warned_of() -> None:
 def test_an_interrupted_search_has_an_order() -> None:
     rng = np.random.default_rng(1)
     names = [f"n{number:03}" for number in range(200)]
-    cluster = plink.Cluster.from_matrix(names, rng.uniform(20.0, 40.0, (200, 200)))
+    cluster = plink.MeasuredCluster.from_matrix(names, rng.uniform(20.0, 40.0, (200, 200)))
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.warns(plink.PlinkWarning, match="interrupted: this is the best order so far"):
         order = plink.order(cluster, time_limit_s=60)
@@ -146,7 +146,7 @@ def test_a_plan_may_have_servers(tmp_path: Path) -> None:
     assert plan.has_servers
     assert len(plan.ranks[-1].ports) == 4
     plan.save(tmp_path / "plan.json")
-    assert plink.Plan.read(tmp_path / "plan.json").contributors == plan.contributors
+    assert plink.AggregationPlan.read(tmp_path / "plan.json").contributors == plan.contributors
     assert f"{name}: 4 ports" in str(plink.read(tmp_path / "plan.json"))
     with pytest.raises(plink.WrongUseError, match="the engine does not run"):
         plink.predict(plan, cluster=cluster)
@@ -164,10 +164,12 @@ def test_a_plan_follows_the_network(tmp_path: Path) -> None:
     assert plan.bound_s is not None
     assert plan.bound_s <= plan.time_s
     assert plan.reason
-    assert repr(plan).startswith("<plink.Plan: 2lha over 16 ranks, 16 routes; predicted ")
+    assert repr(plan).startswith(
+        "<plink.AggregationPlan: 2lha over 16 ranks, 16 routes; predicted "
+    )
     assert str(plan).startswith("2lha plan of 16 hosts in 4 groups\n")
     plan.save(tmp_path / "plan.json")
-    assert plink.Plan.read(tmp_path / "plan.json").time_s == plan.time_s
+    assert plink.AggregationPlan.read(tmp_path / "plan.json").time_s == plan.time_s
 
 
 def test_an_order_remembers_the_cluster_to_predict_for() -> None:
@@ -189,7 +191,7 @@ def test_an_order_remembers_the_cluster_to_predict_for() -> None:
 def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> None:
     cluster = rack_cluster()
     plink.order(cluster, time_limit_s=0.1).save(tmp_path / "order.json")
-    order = plink.Order.read(tmp_path / "order.json")
+    order = plink.RankOrder.read(tmp_path / "order.json")
     with pytest.raises(plink.WrongUseError) as caught:
         plink.predict(order)
     assert caught.value.hint == "give the cluster that it was made from, too"

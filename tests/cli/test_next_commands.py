@@ -22,7 +22,7 @@ from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.measure.importing.source import import_matrix
-from plink.show.findings import next_steps
+from plink.show.advice import next_steps
 from plink.show.page.subject import read_inputs
 from support.plink_command import parse_command, plink_here, read_json
 

@@ -19,7 +19,7 @@ from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, find_name_fault, is_user
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig
-from plink.verbs.cluster import Cluster as ApiCluster
+from plink.verbs.cluster import MeasuredCluster
 from verify.orders import write_order
 
 LEGAL = (
@@ -50,7 +50,7 @@ def test_names_that_mean_something_else_are_refused_everywhere(name: str, tmp_pa
     with pytest.raises(HostListError):
         list_again(Cluster([Host("a", "a")], unreachable=[Unreachable(name, "down")]), "c.json")
     with pytest.raises(WrongUseError):
-        ApiCluster.from_matrix(["a", name], np.ones((2, 2)))
+        MeasuredCluster.from_matrix(["a", name], np.ones((2, 2)))
     for place in (
         ("hosts", 0, "name"),
         ("hosts", 0, "address"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plink import Cluster
+from plink import MeasuredCluster
 from plink.files import cluster as cluster_file
 from support.plink_command import plink_here
 
@@ -36,7 +36,7 @@ def test_logs_and_lists_are_one_cluster(logs: Path, tmp_path: Path) -> None:
         assert (found.rtt.readings_us[0, 1], found.rtt.readings_us[1, 2]) == (3.0, 5.0)
         assert found.bandwidth.gbit_s[0, 3] == 9.4
         assert (found.rtt.tool, found.bandwidth.tool) == ("osu", "import")
-    of_api = Cluster.from_measurements([logs / "1.log", logs / "2.log"])
+    of_api = MeasuredCluster.from_measurements([logs / "1.log", logs / "2.log"])
     assert of_api.names == ["a", "b", "c"]
 
 
@@ -45,7 +45,7 @@ def test_rows_of_a_pair_in_several_files_are_samples(tmp_path: Path) -> None:
     for number, value in enumerate((1, 2, 3)):
         paths.append(tmp_path / f"day{number}.csv")
         paths[-1].write_text(f"source,destination,rtt_ms\na,b,{value}\n")
-    found = Cluster.from_measurements(paths, percentile=50.0)
+    found = MeasuredCluster.from_measurements(paths, percentile=50.0)
     assert found.rtt is not None
     assert (found.rtt.readings_us[0, 1], found.rtt.samples[0, 1]) == (2000.0, 3)
 

@@ -107,7 +107,7 @@ def test_by_contention_the_heaviest_dimension_stays_in_racks(folder, capsys):
 
 
 def test_the_library_takes_texts_and_mappings(folder):
-    known = plink.Cluster.read("c.json")
+    known = plink.MeasuredCluster.read("c.json")
     by_text = plink.order(known, mesh="dp=4,tp=4", traffic="tp=9MB,dp=1MB", time_limit_s=0.3)
     by_name = plink.order(
         known, mesh={"dp": 4, "tp": 4}, traffic={"tp": "9MB", "dp": 1_000_000}, time_limit_s=0.3

@@ -24,10 +24,10 @@ Domain = str | None
 
 def cluster_of(
     matrix: npt.NDArray[np.float64], domains: Sequence[Domain], kind: str = "rtt_us"
-) -> plink.Cluster:
+) -> plink.MeasuredCluster:
     """Hosts with these symmetric figures, in these domains."""
     names = [f"n{place}" for place in range(len(domains))]
-    cluster = plink.Cluster.from_matrix(names, **{kind: matrix})
+    cluster = plink.MeasuredCluster.from_matrix(names, **{kind: matrix})
     hosts = [replace(host, domain=name) for host, name in zip(cluster.hosts, domains, strict=True)]
     return replace(cluster, hosts=hosts)
 
@@ -43,7 +43,7 @@ def are_together(domains: Sequence[Domain]) -> bool:
     return len(runs) == len(set(runs))
 
 
-def in_order(order: plink.Order) -> list[Domain]:
+def in_order(order: plink.RankOrder) -> list[Domain]:
     return [host.domain for host in order.hosts]
 
 
@@ -130,7 +130,7 @@ def test_domains_are_taken_over_from_an_inventory_and_kept(inventory: str, tmp_p
     cluster_of(random_figures(4, 0), [None] * 4).save(file)
     given.write_text(content)
     assert run(["group", str(file), "--given", str(given)]) == 0
-    read = plink.Cluster.read(file)
+    read = plink.MeasuredCluster.read(file)
     assert [host.domain for host in read.hosts] == domains
     anew = [replace(host, domain=None) for host in read.hosts]
     assert [host.domain for host in carry_over(anew, read, moved=()).hosts] == domains

@@ -167,4 +167,4 @@ def test_the_library_refuses_other_distances(tmp_path):
     path = tmp_path / "c.json"
     cluster_file.write_cluster(str(path), with_racks(beside_load()))
     with pytest.raises(WrongUseError):
-        plink.order(plink.Cluster.read(str(path)), distances="guess")
+        plink.order(plink.MeasuredCluster.read(str(path)), distances="guess")

@@ -16,9 +16,9 @@ from plink.show.page.html import part_html
 from plink.show.page.main_finding import main_finding
 from plink.show.page.matrix import distances_section
 from plink.show.page.parts import (
+    AdviceList,
     Bars,
     Figure,
-    Findings,
     Folded,
     Paragraph,
     Part,
@@ -115,8 +115,8 @@ def test_what_limits_collectives_follows_the_network() -> None:
 
 
 def test_without_rates_the_page_says_how_to_measure_them() -> None:
-    [steps] = parts_of(bandwidth_section(subject(racks([4, 4]))), Findings)
-    assert steps.findings[0].command == "plink probe --resume c.json --tool iperf3"
+    [steps] = parts_of(bandwidth_section(subject(racks([4, 4]))), AdviceList)
+    assert steps.items[0].command == "plink probe --resume c.json --tool iperf3"
 
 
 def test_what_was_not_measured_is_no_bar_and_no_number() -> None:

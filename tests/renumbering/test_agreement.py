@@ -214,7 +214,7 @@ def test_hosts_are_measured_once_and_checked_the_next_time(
     assert sorted(ranks(run(port, probed(tmp_path), job_of(HOSTS)))) == [0, 1, 2, 3]
     assert "2 hosts measured from inside the job" in capfd.readouterr().err
     (file,) = tmp_path.glob("*.npz")
-    assert sorted(plink.Cluster.read(file).names) == ["a", "b"]
+    assert sorted(plink.MeasuredCluster.read(file).names) == ["a", "b"]
     new = ranks(run(port, probed(tmp_path), job_of(HOSTS)))
     assert sorted(new) == [0, 1, 2, 3]
     said = capfd.readouterr().err
@@ -231,7 +231,7 @@ def test_groups_are_found_once_and_kept_with_what_was_measured(
     monkeypatch.setattr(measuring, "measured", lambda *_, **__: cluster)
     first = ranks(run(port, probed(tmp_path), jobs))
     (file,) = tmp_path.glob("*.npz")
-    found = sorted(sorted(group.hosts) for group in plink.Cluster.read(file).groups)
+    found = sorted(sorted(group.hosts) for group in plink.MeasuredCluster.read(file).groups)
     assert found == [network[:3], network[3:6], network[6:]]
     ring = [host[0] for _, host in sorted(zip(first, hosts, strict=True))]
     assert sum(one != other for one, other in zip(ring, ring[1:] + ring[:1], strict=True)) == 3

@@ -132,7 +132,7 @@ def test_real_agents_measure_their_hosts_and_keep_racks_together(lab: Lab, tmp_p
     rack_of = lab.truth["hosts"]
     racks = [rack_of[host] for host in ranked]
     assert sum(one != other for one, other in zip(racks, racks[1:] + racks[:1], strict=True)) == 2
-    cluster = plink.Cluster.read(keep)
+    cluster = plink.MeasuredCluster.read(keep)
     assert {host.name: host.address for host in cluster.hosts} == {
         host: lab.truth["addresses"][host] for host in lab.names
     }

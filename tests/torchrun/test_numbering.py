@@ -112,7 +112,7 @@ def test_whoever_is_there_costs_hardly_more_than_a_fresh_search(
     rng = np.random.default_rng(seed)
     points = rng.random((size, 2)) * 1000.0
     rtt_us = np.linalg.norm(points[:, None] - points[None], axis=2) + 20.0
-    cluster = plink.Cluster.from_matrix([f"h{host}" for host in range(size)], rtt_us)
+    cluster = plink.MeasuredCluster.from_matrix([f"h{host}" for host in range(size)], rtt_us)
     first = data.draw(st.sets(st.sampled_from(cluster.names), min_size=1))
     there = sorted(data.draw(st.sets(st.sampled_from(cluster.names), min_size=2)))
     order = order_of(sorted(first))
@@ -121,7 +121,7 @@ def test_whoever_is_there_costs_hardly_more_than_a_fresh_search(
     if set(there) != first:
         part = [cluster.names.index(name) for name in there]
         fresh = plink.order(
-            plink.Cluster.from_matrix(there, rtt_us[np.ix_(part, part)]), time_limit_s=0.1
+            plink.MeasuredCluster.from_matrix(there, rtt_us[np.ix_(part, part)]), time_limit_s=0.1
         )
         places = [cluster.names.index(name) for name in ranked]
         cost_us = rtt_us[places, np.roll(places, -1)].sum() if len(there) > 1 else 0.0

@@ -71,16 +71,16 @@ def test_hosts_are_measured_before_the_first_round_and_only_new_ones_later(
         for host in ("x", "y"):
             crowd.start(host)
         met(crowd, ["x", "y"])
-        first = plink.Cluster.read(keep)
+        first = plink.MeasuredCluster.read(keep)
         assert sorted(first.names) == ["x", "y"]
         assert first.rtt is not None
         crowd.again()
         met(crowd, ["x", "y"])
-        assert plink.Cluster.read(keep).rtt_us == pytest.approx(first.rtt_us, nan_ok=True)
+        assert plink.MeasuredCluster.read(keep).rtt_us == pytest.approx(first.rtt_us, nan_ok=True)
         crowd.forget()
         crowd.start("z")
         met(crowd, ["x", "y", "z"])
-        second = plink.Cluster.read(keep)
+        second = plink.MeasuredCluster.read(keep)
         assert second.rtt is not None
         assert (second.rtt.samples > 0).sum() == 6
         old = [second.names.index(name) for name in first.names]

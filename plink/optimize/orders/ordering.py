@@ -121,7 +121,7 @@ def find_order(
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _OrderProblem:
     """Search for the cheapest order of a cluster's hosts under an objective.
 
     Args:
@@ -172,7 +172,7 @@ def _state_problem(
     layout: RankLayout,
     request: OrderRequest,
     deadline: Deadline,
-) -> tuple[_Problem, Deadline]:
+) -> tuple[_OrderProblem, Deadline]:
     """Return what to search for, and the deadline of the search.
 
     Raises:
@@ -200,7 +200,7 @@ def _state_problem(
 
         check_size(layout)
     domains = Domains.of(hosts, request)
-    return _Problem(cluster, hosts, layout, algorithm, known, objective, domains), deadline
+    return _OrderProblem(cluster, hosts, layout, algorithm, known, objective, domains), deadline
 
 
 def _objective(
@@ -232,7 +232,7 @@ def _objective(
 
 
 def _search(
-    problem: _Problem,
+    problem: _OrderProblem,
     request: OrderRequest,
     on_progress: OnProgress | None,
     deadline: Deadline,
@@ -283,7 +283,9 @@ def _search(
     return _Answer(best, placement, peers, confirmed, proof)
 
 
-def _confirmed_gain(problem: _Problem, request: OrderRequest, deadline: Deadline) -> float | None:
+def _confirmed_gain(
+    problem: _OrderProblem, request: OrderRequest, deadline: Deadline
+) -> float | None:
     """Return the gain of an order from one direction's readings on the other's, if known."""
     objective, cluster = problem.objective, problem.cluster
     if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
@@ -302,7 +304,7 @@ def _confirmed_gain(problem: _Problem, request: OrderRequest, deadline: Deadline
     return 1.0 - second.cost_us(found.order) / float(random_us) if random_us else None
 
 
-def _describe_cost(problem: _Problem, answer: _Answer, random_us: float) -> TimeCost:
+def _describe_cost(problem: _OrderProblem, answer: _Answer, random_us: float) -> TimeCost:
     objective, best = problem.objective, answer.best
     limits_us = objective.range_us(np.asarray(answer.peers, dtype=np.intp))
     used = list(dict.fromkeys(answer.placement))

@@ -21,7 +21,7 @@ _SEEDS = 1 << 63
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _SharedProblem:
     """Problem that every restart receives."""
 
     objective: LatencyObjective | ContentionObjective
@@ -49,7 +49,7 @@ def search_in_restarts(
     engine = executor_at(request.executor or "local", request.threads)
     hosts = range(objective.layout.hosts)
     alone = objective.in_one_thread()
-    problem = _Problem(alone, list(hosts), request.steps)
+    problem = _SharedProblem(alone, list(hosts), request.steps)
     found = engine.map(_restart, problem, [int(seed) % _SEEDS for seed in seeds])
     best = min(found, key=lambda one: one.cost)
     bound_us = max([one.lower_bound for one in found])
@@ -61,7 +61,7 @@ def search_in_restarts(
     )
 
 
-def _restart(problem: _Problem, seed: int) -> Solution:
+def _restart(problem: _SharedProblem, seed: int) -> Solution:
     """Run one search with its own seed, on any machine."""
     # A copy, as an objective keeps native evaluators, which two threads must not use together.
     objective = problem.objective.in_one_thread()

@@ -15,8 +15,8 @@ from plink.files.groups import Uplink
 from plink.files.matrices import Matrix
 from plink.model.network import Capacity, KnownNetwork, build_network, capacity
 from plink.optimize.limiting import Limited, what_limits
+from plink.show.advice import Advice
 from plink.show.facts import directions_text, known_values, rate_text, spread_text
-from plink.show.findings import Finding
 from plink.show.page.charts import BETWEEN, NO_GROUP_COLOUR, WITHIN
 from plink.show.page.matrix import (
     LEGEND_TICKS,
@@ -26,10 +26,10 @@ from plink.show.page.matrix import (
     matrix_table,
 )
 from plink.show.page.parts import (
+    AdviceList,
     Bar,
     Bars,
     Figure,
-    Findings,
     Folded,
     Paragraph,
     Part,
@@ -88,7 +88,7 @@ def bandwidth_section(subject: Subject) -> Section | None:
         file = UNNAMED_FILE if subject.source is None else document.argument(subject.source)
         reason = "Bandwidth was not measured: what links carry, and what limits a collective, is "
         again = next_command("probe", "--resume", file, "--tool", "iperf3", way=cluster.way)
-        parts.append(Findings([Finding(f"{reason}not known", again)]))
+        parts.append(AdviceList([Advice(f"{reason}not known", again)]))
     return Section("bandwidth", "Bandwidth", parts)
 
 

@@ -11,7 +11,7 @@ from plink.files.cluster import Cluster
 from plink.model.outliers import Outlier, by_host
 from plink.optimize.leaving_out import limiting
 from plink.optimize.orders.quality import doubt
-from plink.show.findings import gain_findings
+from plink.show.advice import describe_gain
 from plink.show.orders import purpose_text
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.summary import oversubscription
@@ -84,7 +84,7 @@ def _gain_sentences(subject: Subject) -> Iterator[str]:
         return
     order = subject.orders[0].order
     limits = limiting(subject.cluster, order)
-    for each in gain_findings(limits, order, subject.source or "")[:1]:
+    for each in describe_gain(limits, order, subject.source or "")[:1]:
         yield capitalise(each.text)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from plink.files.limits import Positive, Text
 from plink.files.structs import Output
-from plink.show.page.parts import Bars, Findings, Names, Paragraph, Section, Table, unfold_parts
+from plink.show.page.parts import AdviceList, Bars, Names, Paragraph, Section, Table, unfold_parts
 
 
 class TableOutline(Output, frozen=True):
@@ -78,11 +78,11 @@ def outline(output: str, size_bytes: int, title: str, sections: Sequence[Section
         tables = [_table(part) for part in parts if isinstance(part, (Table, Bars))]
         outlines.append(SectionOutline(section.anchor, section.title, texts, tables))
     steps = [
-        NextStep(finding.text, finding.command)
+        NextStep(advice.text, advice.command)
         for section in sections
         for part in section.parts
-        if isinstance(part, Findings)
-        for finding in part.findings
+        if isinstance(part, AdviceList)
+        for advice in part.items
     ]
     return ReportOutline(output, size_bytes, title, outlines, steps)
 

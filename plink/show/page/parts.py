@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plink.show.findings import Finding
+from plink.show.advice import Advice
 from plink.show.tables import Column, Fact, Row, cells, headings, number_columns
 
 
@@ -93,10 +93,10 @@ class Bars:
 
 
 @dataclass(frozen=True)
-class Findings:
-    """List of findings, each with the command that follows from it."""
+class AdviceList:
+    """List of sentences about hosts or orders, each with the command that follows from it."""
 
-    findings: Sequence[Finding]
+    items: Sequence[Advice]
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Folded:
     parts: Sequence[Part]
 
 
-Part = Paragraph | Table | Bars | Findings | Legend | Figure | Folded
+Part = Paragraph | Table | Bars | AdviceList | Legend | Figure | Folded
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,15 @@ from plink.autotune.log.history import History
 from plink.base.text import bandwidth_text, format_count, range_text, rtt_text, share_text
 from plink.files.groups import Uplink
 from plink.files.measurements import Measurement, percentile_name
+from plink.show.advice import next_steps
 from plink.show.facts import directions_text, how_measured, known_values
-from plink.show.findings import next_steps
 from plink.show.orders import has_bound, purpose_text
 from plink.show.page.bandwidth import bandwidth_section
 from plink.show.page.groups import groups_section
 from plink.show.page.main_finding import group_sizes, groups_text, main_finding
 from plink.show.page.matrix import distances_section
 from plink.show.page.orders import costs_section, ring_section
-from plink.show.page.parts import Findings, Paragraph, Section, facts_table
+from plink.show.page.parts import AdviceList, Paragraph, Section, facts_table
 from plink.show.page.points import map_section
 from plink.show.page.quality import quality_section
 from plink.show.page.subject import NamedOrder, Subject
@@ -67,10 +67,10 @@ def next_section(subject: Subject) -> Section:
     where = "Run these in the folder that holds the files; the page does not say which."
     if not steps:
         return _next([Paragraph("Nothing: all that this report shows is known.")])
-    return _next([Findings(steps), Paragraph(where)])
+    return _next([AdviceList(steps), Paragraph(where)])
 
 
-def _next(parts: Sequence[Findings | Paragraph]) -> Section:
+def _next(parts: Sequence[AdviceList | Paragraph]) -> Section:
     return Section("next", "What to do next", parts)
 
 

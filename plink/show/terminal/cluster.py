@@ -15,6 +15,7 @@ from plink.files.matrices import Matrix
 from plink.model.distance import distances
 from plink.model.network import capacity
 from plink.model.outliers import outliers, sentences
+from plink.show.advice import next_steps
 from plink.show.facts import (
     bandwidth_facts,
     failure_facts,
@@ -26,7 +27,6 @@ from plink.show.facts import (
     uplink_facts,
     uplink_lines,
 )
-from plink.show.findings import next_steps
 from plink.show.groups import group_lines
 from plink.show.modes import Vector, histogram_line
 from plink.show.scale import scale_for

@@ -1,4 +1,4 @@
-"""Findings on a cluster and its orders: hosts that limit a job, and next steps with commands."""
+"""Advice on a cluster and its orders: hosts that limit a job, and next steps with commands."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _LEAST_GROUPED = 4
 
 
 @dataclass(frozen=True)
-class Finding:
-    """Clause about hosts or orders, with the command that follows from it."""
+class Advice:
+    """Clause about hosts or orders, with the command that follows from it, if there is one."""
 
     text: str
     command: str | None = None
@@ -40,7 +40,7 @@ class Finding:
         return self.text if self.command is None else f"{self.text}: {self.command}"
 
 
-def limiting_findings(limiting: Limiting, order: Order, source: str) -> list[Finding]:
+def advise_leaving_out(limiting: Limiting, order: Order, source: str) -> list[Advice]:
     """Return the hosts that limit a job and the gain without them; empty without outlying hosts.
 
     Args:
@@ -48,11 +48,11 @@ def limiting_findings(limiting: Limiting, order: Order, source: str) -> list[Fin
         order: the order of the job's ranks.
         source: the cluster's file as a command names it.
     """
-    outlying = [Finding(sentence) for sentence in sentences(limiting.outliers)]
-    return outlying + gain_findings(limiting, order, source)
+    outlying = [Advice(sentence) for sentence in sentences(limiting.outliers)]
+    return outlying + describe_gain(limiting, order, source)
 
 
-def gain_findings(limiting: Limiting, order: Order, source: str) -> list[Finding]:
+def describe_gain(limiting: Limiting, order: Order, source: str) -> list[Advice]:
     """Return the predicted gain without outlying hosts, and the command to get it."""
     left_out = limiting.leaving_out
     if left_out is None:
@@ -60,7 +60,7 @@ def gain_findings(limiting: Limiting, order: Order, source: str) -> list[Finding
     without = f"without {format_names(left_out.hosts)}"
     ranks = format_count(left_out.ranks, "rank")
     if left_out.without_us is None:
-        return [Finding(f"{without}: {order.algorithm} does not run on {ranks}")]
+        return [Advice(f"{without}: {order.algorithm} does not run on {ranks}")]
     what = f"the sum of {order.algorithm}'s latencies is"
     gain = f"{left_out.gain:.0%} less".replace("%", " %")
     if left_out.is_time:
@@ -69,11 +69,11 @@ def gain_findings(limiting: Limiting, order: Order, source: str) -> list[Finding
     before, after = rtt_text(left_out.with_us), rtt_text(left_out.without_us)
     predicted = f"predicted {without}, on {ranks} instead of {order.ranks}: {what} {after}"
     if not left_out.is_worth_it:
-        return [Finding(f"{predicted}, and {before} with all: nothing to gain")]
+        return [Advice(f"{predicted}, and {before} with all: nothing to gain")]
     again = next_command("order", source, *_order_options(left_out, order))
     return [
-        Finding(f"{predicted} in place of {before}, {gain}"),
-        Finding("to leave out as many", again),
+        Advice(f"{predicted} in place of {before}, {gain}"),
+        Advice("to leave out as many", again),
     ]
 
 
@@ -93,7 +93,7 @@ def _order_options(left_out: LeavingOutCosts, order: Order) -> list[str]:
 
 def next_steps(
     cluster: Cluster | None, source: str | None, orders: Sequence[tuple[str, Order]] = ()
-) -> list[Finding]:
+) -> list[Advice]:
     """Return the suggested next steps, the most urgent first.
 
     Args:
@@ -103,7 +103,7 @@ def next_steps(
     """
     file = UNNAMED_FILE if source is None else document.argument(source)
     way = None if cluster is None else cluster.way
-    steps: list[Finding] = []
+    steps: list[Advice] = []
     if cluster is not None:
         steps += _measuring_steps(cluster, file)
         if cluster.rtt is None and cluster.bandwidth is None:
@@ -111,7 +111,7 @@ def next_steps(
         steps += _grouping_steps(cluster, file)
         if not orders and len(cluster.hosts) > 1:
             steps.append(
-                Finding(
+                Advice(
                     "there is no order yet; --algo names the collective that the job runs",
                     next_command("order", file, "--algo", "ring", "-o", "order.json"),
                 )
@@ -120,7 +120,7 @@ def next_steps(
         steps += _ordering_steps(file, document.argument(order_source), order, way)
     if cluster is not None and cluster.rtt is not None and orders:
         steps.append(
-            Finding(
+            Advice(
                 "before a later job: does the file still describe the network?",
                 next_command("check", file, way=way),
             )
@@ -128,11 +128,11 @@ def next_steps(
     return steps
 
 
-def _measuring_steps(cluster: Cluster, file: str) -> list[Finding]:
+def _measuring_steps(cluster: Cluster, file: str) -> list[Advice]:
     again = next_command("probe", "--resume", file, way=cluster.way)
     rtt = cluster.rtt
     if rtt is None:
-        return [Finding("no round-trip times are known", again)]
+        return [Advice("no round-trip times are known", again)]
     reasons = []
     if cluster.unreachable:
         unreachable = format_count(len(cluster.unreachable), "host")
@@ -150,14 +150,14 @@ def _measuring_steps(cluster: Cluster, file: str) -> list[Finding]:
             f"{format_count(disturbed, 'direction')} {verb} disturbed by other work on the hosts: "
             "measure again when it is quiet"
         )
-    return [Finding(reason, again) for reason in reasons]
+    return [Advice(reason, again) for reason in reasons]
 
 
-def _grouping_steps(cluster: Cluster, file: str) -> list[Finding]:
+def _grouping_steps(cluster: Cluster, file: str) -> list[Advice]:
     if not cluster.groups:
         if cluster.grouping is not None or len(cluster.hosts) < _LEAST_GROUPED:
             return []
-        return [Finding("no groups are known yet", next_command("group", file))]
+        return [Advice("no groups are known yet", next_command("group", file))]
     known = () if cluster.uplinks is None else cluster.uplinks.uplinks
     measured = {uplink.group for uplink in known if uplink.is_whole}
     missing = [group for group in cluster.groups if group.name not in measured]
@@ -167,32 +167,30 @@ def _grouping_steps(cluster: Cluster, file: str) -> list[Finding]:
     if len(missing) == len(cluster.groups):
         which = "uplinks were"
     return [
-        Finding(
+        Advice(
             f"{which} not measured: what groups can exchange is not known",
             next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way),
         )
     ]
 
 
-def _ordering_steps(
-    file: str, order_file: str, order: Order, way: GivenWay | None
-) -> list[Finding]:
+def _ordering_steps(file: str, order_file: str, order: Order, way: GivenWay | None) -> list[Advice]:
     if len(order.hosts) < 2:
         return []
     orders = f"given,{order_file},random:5"
     bench = next_command("bench", file, *_bench_options(order), "--orders", orders, way=way)
     if doubt(order) is not None:
-        return [Finding(f"the gain of {order_file} is in doubt: measure whether it is real", bench)]
+        return [Advice(f"the gain of {order_file} is in doubt: measure whether it is real", bench)]
     return [
-        Finding(
+        Advice(
             f"use {order_file} (plink order --format LIST names other launchers)",
             next_command("order", order_file, "--format", "openmpi", "-o", "hostfile"),
         ),
-        Finding(
+        Advice(
             "check that the launcher keeps it: several do not",
             next_command("verify", order_file, "--launcher", "openmpi", way=way),
         ),
-        Finding("measure what it gains", bench),
+        Advice("measure what it gains", bench),
     ]
 
 
