@@ -173,10 +173,10 @@ class _RoundsRun(Generic[Reading]):
         try:
             return self._program.measure(source, destination, is_suspected=is_suspected)
         except HostError as error:
-            self._lost.setdefault(self._end_of(error, source, destination), str(error))
+            self._lost.setdefault(self._find_failed_end(error, source, destination), str(error))
             return error
 
-    def _end_of(self, error: HostError, source: int, destination: int) -> int:
+    def _find_failed_end(self, error: HostError, source: int, destination: int) -> int:
         return source if error.host == self._hosts[source].name else destination
 
     def _deliver_all(self) -> None:
@@ -192,7 +192,7 @@ class _RoundsRun(Generic[Reading]):
             self._suspected.update(self._suspicion.silence(source, destination))
             self._sink.pair_lost(PairLoss(source, destination, outcome.reason))
         elif isinstance(outcome, HostError):
-            self.lose_host(self._end_of(outcome, source, destination), str(outcome))
+            self.lose_host(self._find_failed_end(outcome, source, destination), str(outcome))
             reason = f"{outcome.host}: {outcome}"
             self._sink.pair_lost(PairLoss(source, destination, reason))
         else:

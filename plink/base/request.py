@@ -109,7 +109,7 @@ def option(default: Any, flag: str | None = None, **settings: Any) -> Any:
 
 
 @functools.cache
-def options_of(request: type) -> Mapping[str, Option]:
+def list_options(request: type) -> Mapping[str, Option]:
     """Return the options of a request class, by the names of its fields."""
     given = {item.name: item for item in fields(request) if _KEY in item.metadata}
     found = {}
@@ -152,7 +152,7 @@ def check_request(request: Any, given: Collection[str] | None = None) -> None:
         WrongUseError: naming the option in its `arguments`.
     """
     kind: type = type(request)
-    options = options_of(kind)
+    options = list_options(kind)
     values = {name: getattr(request, name) for name in options}
     for name, value in values.items():
         options[name].check(value)
@@ -192,7 +192,7 @@ def keyword_function(
         request: the request's class.
         finish: called with the result before it is returned, for warnings.
     """
-    options = options_of(request)
+    options = list_options(request)
 
     @functools.wraps(run)
     def function(

@@ -14,7 +14,7 @@ from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import format_count, json_text, printable
 from plink.cli.json_output import print_json_line
-from plink.cli.options import SectionedCommand, options_of
+from plink.cli.options import SectionedCommand, make_section_option
 from plink.cli.stderr import note, read_kept_secret, warn
 from plink.cli.way_options import take_way, with_way_options
 from plink.probes.options import SSH
@@ -35,7 +35,7 @@ with lazy_imports():
     from plink.transport import tls as transport_tls
 
 
-_probing = options_of("To probe hosts again")
+_probing = make_section_option("To probe hosts again")
 
 
 class AutotuneVerbs(click.Group):

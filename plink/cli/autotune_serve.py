@@ -345,7 +345,7 @@ def build_prober(
         way = apply_recorded_way(way, known.way, source)
     else:
         listed = read_hosts(hosts or "")
-        known, source = _cluster_of(listed), document.label(hosts or "")
+        known, source = _build_cluster(listed), document.label(hosts or "")
         if any(host.connect_to or host.ssh_options for host in listed.hosts):
             raise WrongUseError(
                 f"{source}: contains addresses or SSH options, which --hosts cannot use",
@@ -369,7 +369,7 @@ def _read_known(path: str) -> Cluster:
     return known
 
 
-def _cluster_of(listed: HostList) -> Cluster:
+def _build_cluster(listed: HostList) -> Cluster:
     return Cluster(
         [
             Host(host.name, host.name, None, host.user, host.port, host.slots)

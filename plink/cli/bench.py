@@ -280,7 +280,9 @@ def _request(
         cluster, servers = bench_served.split(cluster, served, slots)
     if plan_files and not any(word in ways.get(bench_request.ENGINE, []) for word in words):
         ways[bench_request.ENGINE] = []
-    layout = orders_slots.layout_of(orders_slots.with_slots(cluster.hosts, slots), values["ranks"])
+    layout = orders_slots.build_layout(
+        orders_slots.with_slots(cluster.hosts, slots), values["ranks"]
+    )
     for workload in workloads:
         bench_request.check_workload(workload, layout.ranks, may_be_tiny=not compares_orders)
     orders = values["orders"]

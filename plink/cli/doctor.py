@@ -15,7 +15,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_count, printable
 from plink.cli.json_output import print_json, refuse_json_beside
-from plink.cli.options import FiniteRange, SectionedCommand, given_options, options_of
+from plink.cli.options import FiniteRange, SectionedCommand, given_options, make_section_option
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
 from plink.cli.way_options import take_any_way, with_listen_options, with_way_options
@@ -37,7 +37,7 @@ with lazy_imports():
     from plink.verbs import live_diagnosis as live_diagnosis_verb
 
 
-_live = options_of("Asking hosts")
+_live = make_section_option("Asking hosts")
 _TRANSFERS_S = 60.0
 
 

@@ -21,7 +21,7 @@ from plink.cli.hub_options import (
     tls_files,
 )
 from plink.cli.json_output import print_json_line
-from plink.cli.options import FiniteRange, SectionedCommand, SizeType, options_of
+from plink.cli.options import FiniteRange, SectionedCommand, SizeType, make_section_option
 from plink.cli.stderr import note, read_kept_secret
 
 with lazy_imports():
@@ -30,7 +30,7 @@ with lazy_imports():
     from plink.transport import proofs
 
 
-_quotas = options_of("What it may take at most")
+_quotas = make_section_option("What it may take at most")
 
 
 @click.command(

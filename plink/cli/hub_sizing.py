@@ -13,7 +13,7 @@ from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.size import parse_size
 from plink.cli.json_output import print_json_line
-from plink.cli.options import FiniteRange, RateType, SectionedCommand, options_of
+from plink.cli.options import FiniteRange, RateType, SectionedCommand, make_section_option
 
 with lazy_imports():
     from plink.hub import bounds as placement_bounds
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from plink.hub.networks import TrainedNetwork
 
 
-_servers = options_of("Servers on hosts of their own")
-_racks = options_of("Racks")
+_servers = make_section_option("Servers on hosts of their own")
+_racks = make_section_option("Racks")
 _MOST_WORKERS = 1 << 20
 
 

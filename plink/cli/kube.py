@@ -15,7 +15,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.base.text import format_count
 from plink.cli.json_output import print_json_line, refuse_json_beside
-from plink.cli.options import FiniteRange, SectionedCommand, options_of
+from plink.cli.options import FiniteRange, SectionedCommand, make_section_option
 from plink.cli.stderr import note, read_kept_secret, warn
 from plink.cli.verb_group import VerbGroup
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from plink.files.cluster import Cluster
 
 
-_reaching = options_of("Reaching the API server")
+_reaching = make_section_option("Reaching the API server")
 
 # Those of topograph since 1.0.
 _KEYS = ("fabric.topograph.run/tier-{tier}",)

@@ -53,7 +53,7 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records, col_max=_WIDEST_NAME)
 
 
-def options_of(section: str) -> Callable[..., Callable[[Function], Function]]:
+def make_section_option(section: str) -> Callable[..., Callable[[Function], Function]]:
     """Return a decorator like `click.option` that adds options to this help section."""
     return partial(click.option, cls=SectionedOption, section=section)
 

@@ -56,7 +56,7 @@ class _CommandWithFormats(click.Command):
             formatter.write_text(f"{about}.")
         with formatter.section("To use the file"):
             # Not wrapped: it is to be copied.
-            formatter.write(f"  {launchers.usage_of(name, 'FILE', None)}\n")
+            formatter.write(f"  {launchers.build_usage(name, 'FILE', None)}\n")
         caveat = launchers.find_caveat(name)
         if caveat is not None:
             formatter.write_paragraph()
@@ -255,7 +255,7 @@ def _print(order: order_verb.RankOrder, file: str, *, as_json: bool, to_stderr: 
 def _explain(format_name: str, output: str, order: order_verb.RankOrder) -> None:
     """Print the command that makes the launcher keep the order, as several ways do not."""
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
-    usage = launchers.usage_of(format_name, name, order.ranks)
+    usage = launchers.build_usage(format_name, name, order.ranks)
     click.echo(printable(f"{name}: {usage}"), err=True)
     caveat = launchers.find_caveat(format_name)
     if caveat is not None:

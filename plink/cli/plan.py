@@ -17,7 +17,7 @@ from plink.cli.options import (
     SectionedCommand,
     SizeType,
     given_options,
-    options_of,
+    make_section_option,
     with_distances_option,
     with_seed_option,
 )
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     pass
 
 
-_servers = options_of("Servers, for plink hub")
-_tls = options_of("For TLS")
+_servers = make_section_option("Servers, for plink hub")
+_tls = make_section_option("For TLS")
 
 
 @click.command(

@@ -56,8 +56,8 @@ def run_command(
         progress: told how far it is.
     """
     refuse_unused(given, options["tool"], f"not {options['tool']}")
-    output = output_of(options)
-    request = request_of(options, options["tool"], read_earlier(options), progress)
+    output = choose_output(options)
+    request = build_request(options, options["tool"], read_earlier(options), progress)
     again = resume_command(request.tool, output)
     codes: list[int] = []
     results: list[ProbeResult | UplinkResult] = []
@@ -105,7 +105,7 @@ def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
             raise click.UsageError(f"{written} applies to --tool {named}, {chosen}.")
 
 
-def output_of(options: Mapping[str, Any]) -> str:
+def choose_output(options: Mapping[str, Any]) -> str:
     """Return the output file, after all checks that can fail early."""
     output: str | None = options["output"] or options["resume"]
     if output is None:
@@ -123,7 +123,7 @@ def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
     return None if resume is None else cluster_file.read_cluster(resume)
 
 
-def request_of(
+def build_request(
     options: Mapping[str, Any], tool: str, earlier: Cluster | None, progress: StageProgress
 ) -> ProbeRequest:
     """Build the request from the command line's options.
@@ -251,7 +251,7 @@ def _groups(
 
 def _writes(options: Mapping[str, Any], path: str) -> bool:
     """Return whether `path` is the output file."""
-    output = output_of(options)
+    output = choose_output(options)
     if document.STANDARD_STREAM in (path, output):
         return False
     try:
@@ -279,11 +279,11 @@ def run_all_stages(
         progress: told how far it is.
     """
     _refuse_single_stage(given)
-    output, earlier = output_of(options), read_earlier(options)
+    output, earlier = choose_output(options), read_earlier(options)
     tool = options["tool"]
     if earlier is not None and earlier.rtt is not None and earlier.rtt.tool in TOOLS:
         tool = earlier.rtt.tool
-    request = request_of(options, tool, earlier, progress)
+    request = build_request(options, tool, earlier, progress)
     uplinks = _uplink_options(options, earlier)
     stages = _Stages(output)
     try:

@@ -12,7 +12,7 @@ from plink.cli.options import (
     FiniteRange,
     NetworkType,
     RoundsType,
-    options_of,
+    make_section_option,
     with_options,
 )
 from plink.measure.probing.limits import (
@@ -27,13 +27,13 @@ from plink.measure.probing.limits import (
 )
 from plink.measure.probing.tools import DEFAULT_TOOL, TOOLS
 
-_what = options_of("What to measure")
-_pairs = options_of("Which pairs")
-_hosts = options_of("Hosts and their networks")
-_earlier = options_of("An earlier file")
-_dpdk = options_of("dpdk")
-_trace = options_of("trace")
-_transfers = options_of("iperf3 and uplinks")
+_what = make_section_option("What to measure")
+_pairs = make_section_option("Which pairs")
+_hosts = make_section_option("Hosts and their networks")
+_earlier = make_section_option("An earlier file")
+_dpdk = make_section_option("dpdk")
+_trace = make_section_option("trace")
+_transfers = make_section_option("iperf3 and uplinks")
 
 
 def _default(tool: str, option: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from plink.base.errors import spell_arguments
-from plink.base.request import Option, check_request, options_of
+from plink.base.request import Option, check_request, list_options
 from plink.cli.options import FiniteRange, SizeType, given_options
 
 
@@ -23,7 +23,7 @@ def with_request(
         names: fields that the command has options for; none for all.
         helps: help texts that differ from the request's, by field.
     """
-    options = options_of(request)
+    options = list_options(request)
     chosen = {name: options[name] for name in names or options}
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:

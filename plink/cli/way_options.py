@@ -10,7 +10,7 @@ import click
 
 from plink.base.lazy import lazy_imports
 from plink.cli.given import as_if_given
-from plink.cli.options import FiniteRange, options_of, with_options
+from plink.cli.options import FiniteRange, make_section_option, with_options
 from plink.cli.stderr import read_kept_secret
 from plink.probes.options import SSH, SshOptions, ViaOptions
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from plink.probes.reach import Outgoing
 
 
-_option = options_of("SSH")
+_option = make_section_option("SSH")
 
 _OPTIONS = (
-    options_of("Reaching hosts")(
+    make_section_option("Reaching hosts")(
         "--via",
         metavar="COMMAND",
         help="Command that leads into a host in place of SSH, such as 'kubectl exec -i {host} --'; "
@@ -93,7 +93,7 @@ def take_way(values: dict[str, Any]) -> Outgoing:
     return ViaOptions(via, concurrency=concurrency)
 
 
-_listen_option = options_of("Reaching hosts")
+_listen_option = make_section_option("Reaching hosts")
 
 _WAIT_S = 300.0
 _LONGEST_WAIT_S = 86400.0

@@ -112,7 +112,7 @@ def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
     if job.missing:
         raise _lacks_ranks(job, source)
     aliases = {alias: host.name for host in hosts for alias in _aliases(host)}
-    host_of = {machine: _host_of(machine, job, aliases) for machine in job.host_of_rank.values()}
+    host_of = {machine: _find_host(machine, job, aliases) for machine in job.host_of_rank.values()}
     found = [host_of[job.host_of_rank[rank]] for rank in range(job.ranks)]
     if not any(found):
         raise _lacks_hosts(job, source)
@@ -129,7 +129,7 @@ def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
     return NcclOrder(job, placed, rings, _other_trees(job, placed), len(job.parents))
 
 
-def _host_of(machine: str, job: NcclJob, aliases: Mapping[str, str]) -> str | None:
+def _find_host(machine: str, job: NcclJob, aliases: Mapping[str, str]) -> str | None:
     """Return the order's host that a machine is, by its name or an address that NCCL uses."""
     if machine in aliases:
         return aliases[machine]

@@ -238,7 +238,7 @@ def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Hos
     """
     if len({host.name for host in hosts}) < len(hosts):
         return list(hosts)
-    ranks = Counter(_host_of(report, hosts) for report in reports)
+    ranks = Counter(_find_host(report, hosts) for report in reports)
     return [replace(host, slots=ranks[host.name]) for host in hosts if ranks[host.name]]
 
 
@@ -257,7 +257,7 @@ def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Placed
                 "the launcher may have started each process alone; check that the file is for "
                 "this launcher",
             )
-        found[report.rank] = _host_of(report, hosts)
+        found[report.rank] = _find_host(report, hosts)
     missing = [rank for rank in range(len(expected)) if rank not in found]
     if missing:
         some = format_names([str(rank) for rank in missing])
@@ -320,7 +320,7 @@ def _failure(ended: LauncherExit) -> PlinkError:
     return PlinkError(f"the launcher failed (exit status {ended.status}): {reason}", hint)
 
 
-def _host_of(report: RankReport, hosts: Sequence[Host]) -> str:
+def _find_host(report: RankReport, hosts: Sequence[Host]) -> str:
     """Return the order's host that a report comes from, by address, else by name."""
     for host in hosts:
         if host.address in report.addresses:

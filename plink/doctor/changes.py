@@ -9,7 +9,7 @@ import numpy as np
 from plink.base.text import bandwidth_text, format_count, format_names
 from plink.doctor.blame import Cause, causes
 from plink.doctor.certainty import Floats, probability, spread
-from plink.doctor.evidence import Evidence, links_of, round_trips
+from plink.doctor.evidence import Evidence, list_links, round_trips
 from plink.doctor.finding import Finding, FindingKind
 from plink.files.cluster import Cluster
 from plink.files.groups import HostLink, Uplink
@@ -73,7 +73,7 @@ def _farther(cause: Cause, beyond: Matrix, noise: float, looked_at: int) -> Find
 
 def _hosts(evidence: Evidence, before: Cluster) -> list[Finding]:
     now = {link.host: link for link in evidence.links}
-    then = {link.host: link for link in links_of(before)}
+    then = {link.host: link for link in list_links(before)}
     found = []
     for verb in ("send", "receive"):
         pairs = {

@@ -119,12 +119,12 @@ def _merge_explained(found: Sequence[Finding]) -> list[Finding]:
     kept: list[Finding] = []
     left = list(found)
     for index, each in enumerate(found):
-        cause = _cause_of(each, [other for place, other in enumerate(found) if place != index])
+        cause = _find_cause(each, [other for place, other in enumerate(found) if place != index])
         if cause is None:
             kept.append(each)
             left.remove(each)
     for each in left:
-        cause = _cause_of(each, kept)
+        cause = _find_cause(each, kept)
         if cause is not None:
             place = kept.index(cause)
             kept[place] = replace(
@@ -135,7 +135,7 @@ def _merge_explained(found: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def _cause_of(finding: Finding, others: Sequence[Finding]) -> Finding | None:
+def _find_cause(finding: Finding, others: Sequence[Finding]) -> Finding | None:
     return next((other for other in others if _explains(other, finding)), None)
 
 

@@ -74,10 +74,10 @@ class Evidence:
     @cached_property
     def links(self) -> Sequence[HostLink]:
         """Link rates of the hosts that have any."""
-        return links_of(self.cluster)
+        return list_links(self.cluster)
 
 
-def links_of(cluster: Cluster) -> list[HostLink]:
+def list_links(cluster: Cluster) -> list[HostLink]:
     """Return the link rates of each host: measured beside uplinks, or its best bandwidths."""
     if cluster.uplinks is not None and cluster.uplinks.links:
         known = set(cluster.names)

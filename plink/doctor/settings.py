@@ -126,10 +126,10 @@ def _slower_ports(said: Mapping[str, HostCondition]) -> list[Finding]:
     found = []
     for port in ports:
 
-        def rate_of(each: HostCondition, port: str = port) -> float | None:
+        def get_rate(each: HostCondition, port: str = port) -> float | None:
             return each.infiniband_gbit_s.get(port)
 
-        found += _slower(said, rate_of, f"its port {port}")
+        found += _slower(said, get_rate, f"its port {port}")
     return found
 
 

@@ -28,7 +28,7 @@ def write_atomically(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
     Raises:
         OSError: it cannot be written; what stood there before stands there still.
     """
-    target, is_made = _target_of(path)
+    target, is_made = _resolve_target(path)
     try:
         if target.exists() and not target.is_file():
             with _open_special(target) as stream:
@@ -41,7 +41,7 @@ def write_atomically(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
         raise
 
 
-def _target_of(path: Path) -> tuple[Path, bool]:
+def _resolve_target(path: Path) -> tuple[Path, bool]:
     """Return the file that a link leads to, and whether it was created here to resolve it.
 
     The kernel follows links, because it refuses those that another user has put into a folder

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from plink.files.groups import MAX_BURST_BYTES
-from plink.files.limits import Seconds, Text, Word, one_of
+from plink.files.limits import Seconds, Text, Word, constrain_to_words
 
 FITTED = ("engine", "gloo", "openmpi", "mpich")
 
@@ -98,7 +98,7 @@ class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
         samples: what it was fitted to
     """
 
-    client: Annotated[str, one_of(*FITTED)]
+    client: Annotated[str, constrain_to_words(*FITTED)]
     overhead_us: Estimate
     rendezvous_us: Estimate
     reduction_s_per_gb: Estimate

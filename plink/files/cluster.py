@@ -132,7 +132,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         """Names of the hosts, in file order: row and column i of every matrix is host i."""
         return [host.name for host in self.hosts]
 
-    def measurement_of(self, quantity: Quantity) -> Measurement | None:
+    def find_measurement(self, quantity: Quantity) -> Measurement | None:
         """Return the cluster's measurement of a quantity, or None."""
         known: dict[Quantity, Measurement | None] = {
             "rtt": self.rtt,

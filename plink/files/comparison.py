@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Struct
 
 from plink.files import document
-from plink.files.limits import MAX_SECONDS, Collective, Count, Seconds, Text, one_of
+from plink.files.limits import MAX_SECONDS, Collective, Count, Seconds, Text, constrain_to_words
 from plink.files.structs import convert, encode
 
 FORMAT: Final = "plink.comparison"
@@ -102,7 +102,7 @@ class ComparisonRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     bus_mbit: MeanBytes
     cpu_s_per_gb: MeanBytes | None = None
     limit_s: Seconds | None = None
-    limit_by: Annotated[str, one_of(*LIMITS)] | None = None
+    limit_by: Annotated[str, constrain_to_words(*LIMITS)] | None = None
     predicted_s: Seconds | None = None
     links: BytesByLink | None = None
     samples_s: Sequence[Seconds]

@@ -42,31 +42,35 @@ WORD_EXPECTED = "a word: at most 255 printable characters, no space, no minus in
 EXPECTED: dict[str, str] = {}
 
 
-def matching(pattern: str, expected: str, **limits: Any) -> Meta:
+def constrain_to_pattern(pattern: str, expected: str, **limits: Any) -> Meta:
     """Return the msgspec constraint of a text that matches `pattern`; errors say `expected`."""
     EXPECTED[pattern] = expected
     return Meta(pattern=pattern, **limits)
 
 
-def one_of(*words: str) -> Meta:
+def constrain_to_words(*words: str) -> Meta:
     """Return the msgspec constraint of a text that is one of `words`."""
     pattern = f"^({'|'.join(words)}){_END}"
-    return matching(pattern, f"one of {', '.join(words)}", extra_json_schema={"enum": list(words)})
+    return constrain_to_pattern(
+        pattern, f"one of {', '.join(words)}", extra_json_schema={"enum": list(words)}
+    )
 
 
 # A name that is harmless in a host list, a launcher's file or a command.
-Word = Annotated[str, matching(_WORD, WORD_EXPECTED, min_length=1, max_length=MAX_NAME_LENGTH)]
+Word = Annotated[
+    str, constrain_to_pattern(_WORD, WORD_EXPECTED, min_length=1, max_length=MAX_NAME_LENGTH)
+]
 # A host's name or address. The readers ask `plink.files.host_names`, which gives the reason.
 HostName = Annotated[
     str,
     Meta(min_length=1, max_length=MAX_NAME_LENGTH, extra_json_schema={"pattern": _ADDRESS}),
 ]
-User = Annotated[str, matching(_USER, "the name of a user")]
+User = Annotated[str, constrain_to_pattern(_USER, "the name of a user")]
 Text = Annotated[str, Meta(min_length=1)]
 
 
 # A name of `plink.plans.names`.
-Collective = Annotated[str, one_of(*COLLECTIVES)]
+Collective = Annotated[str, constrain_to_words(*COLLECTIVES)]
 
 Port = Annotated[int, Meta(ge=1, le=MAX_PORT)]
 Slots = Annotated[int, Meta(ge=1, le=MAX_SLOTS)]

@@ -28,7 +28,7 @@ _DTYPES: dict[Any, Any] = {np.float64: np.float64, np.integer: np.int64, np.int3
 _Number = TypeVar("_Number", bound=np.generic)
 
 
-def rows_of(kind: str, high: float, *, may_be_unknown: bool = True) -> Meta:
+def constrain_rows(kind: str, high: float, *, may_be_unknown: bool = True) -> Meta:
     """Return the JSON Schema constraint of a matrix with rows of numbers from 0 to `high`.
 
     Args:

@@ -29,10 +29,10 @@ from plink.files.matrices import (
     Array,
     Counts,
     Matrix,
+    constrain_rows,
     find_outside,
     format_bound,
     move_hosts,
-    rows_of,
 )
 from plink.files.structs import FormatError
 
@@ -48,8 +48,8 @@ _MAX_MESSAGE_BYTES = 1e18
 # What rounding may leave between the same number twice.
 _SAME = 1e-9
 
-_RTT_US = rows_of("number", MAX_RTT_US)
-_COUNTS = rows_of("integer", MAX_COUNT, may_be_unknown=False)
+_RTT_US = constrain_rows("number", MAX_RTT_US)
+_COUNTS = constrain_rows("integer", MAX_COUNT, may_be_unknown=False)
 
 Percentile = Annotated[float, Meta(ge=0, le=100)]
 # Addresses of the routers on the way, None for one that does not show itself.
@@ -137,8 +137,8 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     reading: Percentile
     samples: Annotated[Counts, _COUNTS]
     losses: Annotated[Counts, _COUNTS]
-    precision_percent: Annotated[Matrix, rows_of("number", _MAX_PERCENT)] | None = None
-    disturbance: Annotated[Matrix, rows_of("number", 1.0)] | None = None
+    precision_percent: Annotated[Matrix, constrain_rows("number", _MAX_PERCENT)] | None = None
+    disturbance: Annotated[Matrix, constrain_rows("number", 1.0)] | None = None
     passes: Annotated[Counts, _COUNTS] | None = None
     halves_us: Halves | None = None
 
@@ -204,9 +204,9 @@ class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True)
             sends no messages
     """
 
-    gbit_s: Annotated[Matrix, rows_of("number", MAX_GBIT_S)]
-    retransmits: Annotated[Matrix, rows_of("number", _MAX_RETRANSMITS)]
-    message_bytes: Annotated[Matrix, rows_of("number", _MAX_MESSAGE_BYTES)] | None = None
+    gbit_s: Annotated[Matrix, constrain_rows("number", MAX_GBIT_S)]
+    retransmits: Annotated[Matrix, constrain_rows("number", _MAX_RETRANSMITS)]
+    message_bytes: Annotated[Matrix, constrain_rows("number", _MAX_MESSAGE_BYTES)] | None = None
 
     def for_hosts(self, places: Sequence[int | None]) -> BandwidthMeasurement:
         """Return the measurement rearranged for another list of hosts; new hosts are unmeasured.
@@ -231,8 +231,8 @@ class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
         routes: every distinct sequence of routers; null for one that does not show itself
     """
 
-    hops: Annotated[Matrix, rows_of("number", MAX_HOPS)]
-    route_of: Annotated[Counts, rows_of("integer", MAX_HOSTS**2)]
+    hops: Annotated[Matrix, constrain_rows("number", MAX_HOPS)]
+    route_of: Annotated[Counts, constrain_rows("integer", MAX_HOSTS**2)]
     routes: Sequence[Annotated[Route, Meta(max_length=MAX_HOPS)]]
 
     def for_hosts(self, places: Sequence[int | None]) -> RouteMeasurement:

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size, parse_size
 from plink.base.text import format_count
-from plink.files.limits import Bytes, find_repeated, matching
+from plink.files.limits import Bytes, constrain_to_pattern, find_repeated
 from plink.files.structs import InvalidValueError
 
 # What an order for a mesh has in place of an algorithm's name.
@@ -42,10 +42,10 @@ class MeshDimension(Struct, frozen=True, forbid_unknown_fields=True):
         size_bytes: buffer that each rank puts into that algorithm in an iteration; 0 for nothing
     """
 
-    name: Annotated[str, matching(rf"^{_NAME.pattern}$(?!\n)", "a name such as tp")]
+    name: Annotated[str, constrain_to_pattern(rf"^{_NAME.pattern}$(?!\n)", "a name such as tp")]
     size: Annotated[int, Meta(ge=1, le=MAX_MESH_RANKS)]
     algorithm: Annotated[
-        str, matching(rf"^{_ALGORITHM.pattern}$(?!\n)", "an algorithm such as ring")
+        str, constrain_to_pattern(rf"^{_ALGORITHM.pattern}$(?!\n)", "an algorithm such as ring")
     ]
     size_bytes: Bytes
 

@@ -29,7 +29,7 @@ from plink.files.limits import (
     Text,
     Word,
     check_settings,
-    one_of,
+    constrain_to_words,
 )
 from plink.files.mesh import MESH, Mesh
 from plink.files.structs import convert, encode
@@ -114,7 +114,7 @@ class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
         size_bytes: size of the buffer whose time is predicted, in bytes
     """
 
-    objective: Annotated[str, one_of("latency", "contention")]
+    objective: Annotated[str, constrain_to_words("latency", "contention")]
     cost_us: CostUs
     listed_us: CostUs
     random_us: CostUs

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from plink.files.clients import ClientFit
 from plink.files.hosts import Group
-from plink.files.limits import Amount, Positive, Text, Whole, one_of
+from plink.files.limits import Amount, Positive, Text, Whole, constrain_to_words
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure, Percentile
 from plink.files.structs import Output
@@ -49,7 +49,7 @@ class Completion(Output, frozen=True):
         script: script that the shell is to read
     """
 
-    shell: Annotated[str, one_of("bash", "zsh", "fish")]
+    shell: Annotated[str, constrain_to_words("bash", "zsh", "fish")]
     script: Text
 
 
@@ -285,7 +285,7 @@ class AgentState(Output, frozen=True):
         message: the same for a person
     """
 
-    state: Annotated[str, one_of("waiting", "connected", "left", "refused")]
+    state: Annotated[str, constrain_to_words("waiting", "connected", "left", "refused")]
     message: Text
 
 
@@ -323,7 +323,7 @@ class SlurmOrder(Output, frozen=True):
     algorithm: Text
     cost_us: Amount
     cost_given_us: Amount
-    source: Annotated[str, one_of("kept", "switches", "groups", "measured")]
+    source: Annotated[str, constrain_to_words("kept", "switches", "groups", "measured")]
     pairs_measured: Whole
     unknown: Sequence[str]
     seconds: Amount
@@ -578,7 +578,7 @@ class ExportedMatrix(Output, frozen=True):
     OPTIONAL: ClassVar = ("percentile",)
 
     quantity: Literal["rtt", "bandwidth"]
-    unit: Annotated[str, one_of("ns", "us", "ms", "s", "gbit_s")]
+    unit: Annotated[str, constrain_to_words("ns", "us", "ms", "s", "gbit_s")]
     percentile: Percentile | None
     hosts: Sequence[str]
     values: Annotated[Matrix, _NUMBERS]
@@ -592,7 +592,7 @@ class ExportedTopology(Output, frozen=True):
         tiers: switches of each tier, and the hosts below each; the nearest to the hosts first
     """
 
-    format: Annotated[str, one_of("slurm-topology", "topograph")]
+    format: Annotated[str, constrain_to_words("slurm-topology", "topograph")]
     tiers: Sequence[Sequence[Group]]
 
 

@@ -12,7 +12,15 @@ from plink.base.errors import WrongUseError
 from plink.base.text import brief, format_count
 from plink.files import document
 from plink.files.hosts import Group, check_groups
-from plink.files.limits import BufferBytes, Collective, Count, Seconds, Text, Word, one_of
+from plink.files.limits import (
+    BufferBytes,
+    Collective,
+    Count,
+    Seconds,
+    Text,
+    Word,
+    constrain_to_words,
+)
 from plink.files.structs import convert, encode
 from plink.plans.check import BrokenForestError, check_shapes
 from plink.plans.check_servers import Flags, Ports, check_ports, check_with_servers
@@ -56,7 +64,7 @@ class PlanRank(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     host: Word
     address: Word
-    role: Annotated[str, one_of(WORKER, SERVER)] = WORKER
+    role: Annotated[str, constrain_to_words(WORKER, SERVER)] = WORKER
     ports: Annotated[tuple[Port, ...], Meta(max_length=MAX_PORTS)] = ()
 
     def __post_init__(self) -> None:

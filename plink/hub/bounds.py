@@ -11,7 +11,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from plink.files.limits import Amount, Positive, one_of
+from plink.files.limits import Amount, Positive, constrain_to_words
 from plink.files.structs import Output
 
 
@@ -46,7 +46,7 @@ class Bound(Output, frozen=True):
         is_hidden: whether that is at most the time of computing
     """
 
-    placement: Annotated[str, one_of("CC", "CS", "NCC", "NCS", "all-reduce")]
+    placement: Annotated[str, constrain_to_words("CC", "CS", "NCC", "NCS", "all-reduce")]
     server_bits_s: Amount
     worker_bits_s: Amount
     exchange_s: Amount

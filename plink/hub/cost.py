@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from plink.files.limits import Amount, Positive, one_of
+from plink.files.limits import Amount, Positive, constrain_to_words
 from plink.files.structs import Output
 
 # Of the table: throughput per $1000 with today's cheap GPUs and with dear ones; the same
@@ -75,7 +75,7 @@ class CostRow(Output, frozen=True):
         per_dollar: a worker's throughput per dollar, over the baseline's
     """
 
-    name: Annotated[str, one_of("baseline", "hub")]
+    name: Annotated[str, constrain_to_words("baseline", "hub")]
     oversubscription: Amount
     workers: Positive | None
     network: Amount

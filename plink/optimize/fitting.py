@@ -196,13 +196,13 @@ class _FitSearch:
         reduction, processor = costs.reduction_s_per_gb, costs.processor_s_per_gb
         self._fit = replace(
             zero_cost_client(client),
-            reduction_s_per_gb=_estimate_of(reduction) if reduction else exactly(0.0),
-            processor_s_per_gb=_estimate_of(processor) if processor else None,
+            reduction_s_per_gb=_summarize_values(reduction) if reduction else exactly(0.0),
+            processor_s_per_gb=_summarize_values(processor) if processor else None,
             shared_cores=shared_cores,
             samples=[reading.sample for reading in given],
         )
         self._first = ExpectedTimes(cluster, self._fit)
-        self._models = [self._model_of(client, reading) for reading in readings]
+        self._models = [self._build_model(client, reading) for reading in readings]
         flows = [model for model in self._models if isinstance(model, FlowClock)]
         if takes_turns:
             # Beside turns, what messages take to begin is nothing, and none asks first.
@@ -215,7 +215,7 @@ class _FitSearch:
         knows_burst = cluster.links is not None and cluster.links.burst_bytes > 0
         self._names += [] if knows_burst else ["burst_bytes"]
 
-    def _model_of(self, client: str, reading: Reading) -> FlowClock | PeerTable | Traffic:
+    def _build_model(self, client: str, reading: Reading) -> FlowClock | PeerTable | Traffic:
         sample = reading.sample
         if reading.forest is not None:
             return build_traffic(Demand(ALL_REDUCE, sample.size_bytes), reading.forest)
@@ -252,7 +252,8 @@ class _FitSearch:
         _, best = min(ends)
         fit = self._with_places(best)
         ranges = {
-            name: self._range_of(number, name, best) for number, name in enumerate(self._names)
+            name: self._estimate_range(number, name, best)
+            for number, name in enumerate(self._names)
         }
         return replace(with_estimates(fit, ranges), spreads=self._spreads(fit))
 
@@ -279,7 +280,7 @@ class _FitSearch:
         )
         return float((self._weights * (self._medians - logs) ** 2).sum() + 1e3 * beyond)
 
-    def _range_of(self, number: int, name: str, places: Sequence[float]) -> Estimate:
+    def _estimate_range(self, number: int, name: str, places: Sequence[float]) -> Estimate:
         """Return a parameter's estimate with its 90 % interval, other parameters fixed."""
         cost = _COSTS[name]
         value = cost.inside(places[number])
@@ -315,7 +316,7 @@ class _FitSearch:
             of_size = misses.setdefault(reading.sample.size_bytes, [])
             of_size += (logs - math.log(predicted)).tolist()
         return [
-            SizeSpread(size, max(_LEAST_SPREAD, _of_few(found)))
+            SizeSpread(size, max(_LEAST_SPREAD, _widen_spread_of_few(found)))
             for size, found in sorted(misses.items())
         ]
 
@@ -341,11 +342,11 @@ def _deviation(logs: npt.NDArray[np.float64]) -> float:
     return float(1.4826 * np.median(np.abs(logs - np.median(logs))))
 
 
-def _of_few(misses: Sequence[float]) -> float:
+def _widen_spread_of_few(misses: Sequence[float]) -> float:
     """Return the spread whose 90 % interval covers 90 % of few residuals, with a margin."""
     reach = float(np.quantile(np.abs(misses), 0.9))
     return reach / _Z_OF_90_PERCENT * (1.0 + 1.0 / len(misses))
 
 
-def _estimate_of(values: Sequence[float]) -> Estimate:
+def _summarize_values(values: Sequence[float]) -> Estimate:
     return Estimate(statistics.median(values), min(values), max(values))

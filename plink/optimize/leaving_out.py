@@ -17,7 +17,7 @@ from plink.files.limits import Amount, Positive
 from plink.files.order import Order
 from plink.files.structs import Output
 from plink.model.outliers import Outlier, by_host, outliers
-from plink.optimize.orders.slots import placement_in, slots_of
+from plink.optimize.orders.slots import index_placement, recover_slots
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS
 
@@ -111,7 +111,7 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> Leaving
     algorithm = ALGORITHMS.get(order.algorithm)
     if algorithm is None:
         return None
-    placement = placement_in(cluster, order, "the order")
+    placement = index_placement(cluster, order, "the order")
     places = {name: place for place, name in enumerate(cluster.names)}
     out = {places[name] for name in hosts}
     rest = [host for host in placement if host not in out]
@@ -143,7 +143,7 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> Leaving
 
 
 def _other_slots(cluster: Cluster, order: Order) -> int | None:
-    slots = slots_of(order, cluster.hosts)
+    slots = recover_slots(order, cluster.hosts)
     pairs = [(had, host.slots) for had, host in zip(slots, cluster.hosts, strict=True)]
     # One host may have fewer ranks than slots, as the last one to be filled.
     is_other = any(had > own for had, own in pairs) or sum(had != own for had, own in pairs) > 1

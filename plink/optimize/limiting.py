@@ -10,10 +10,10 @@ from plink.files.cluster import Cluster
 from plink.files.order import Order
 from plink.model.network import KnownNetwork
 from plink.optimize.orders.slots import (
+    build_layout,
     build_layout_like,
     build_peer_layout,
-    layout_of,
-    placement_in,
+    index_placement,
 )
 from plink.solvers.collectives.registry import find
 from plink.solvers.contention.limiting import Limit, limits
@@ -56,11 +56,13 @@ def what_limits(
     """
     if len(cluster.hosts) > _MOST_HOSTS:
         return []
-    layout = layout_of(cluster.hosts, None) if order is None else build_layout_like(cluster, order)
+    layout = (
+        build_layout(cluster.hosts, None) if order is None else build_layout_like(cluster, order)
+    )
     placed = (
         layout.placement(range(layout.hosts))
         if order is None
-        else placement_in(cluster, order, "the order")
+        else index_placement(cluster, order, "the order")
     )
     found = []
     for name in algorithms:

@@ -25,10 +25,10 @@ from plink.optimize.expected import Expected, ExpectedTimes, find_client
 from plink.optimize.orders.mesh import by_dimension
 from plink.optimize.orders.slots import (
     ALL_ALGORITHMS,
+    build_layout,
     build_layout_like,
     build_peer_layout,
-    layout_of,
-    placement_in,
+    index_placement,
     refuse_too_many,
 )
 from plink.plans.names import ALL_REDUCE
@@ -159,8 +159,10 @@ def forecast(
     chosen = chosen or [each for name in collectives for each in find_by_collective(name)]
     chosen = chosen or list(ALGORITHMS.values())
     network, known = build_network(cluster), known_distances(cluster)
-    placement = None if order is None else placement_in(cluster, order, source or "the order")
-    layout = layout_of(cluster.hosts, None) if order is None else build_layout_like(cluster, order)
+    placement = None if order is None else index_placement(cluster, order, source or "the order")
+    layout = (
+        build_layout(cluster.hosts, None) if order is None else build_layout_like(cluster, order)
+    )
     given = layout.placement(range(layout.hosts))
     rng = np.random.default_rng(seed)
     shuffled = [layout.placement(rng.permutation(layout.hosts)) for _ in range(RANDOM_ORDERS)]

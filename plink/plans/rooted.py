@@ -19,25 +19,25 @@ Indices = npt.NDArray[np.intp]
 MOST_TURNED = 8
 
 
-def roots_of(forest: Forest) -> Indices:
+def find_roots(forest: Forest) -> Indices:
     """Return the root of each route, shape (R,)."""
     roots: Indices = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
     return roots
 
 
-def rooted_at(forest: Forest, root: int, roots: Indices | None = None) -> Forest:
+def select_rooted(forest: Forest, root: int, roots: Indices | None = None) -> Forest:
     """Return the routes with this root, or the heaviest ones rerooted there if there are none.
 
     Args:
         forest: that `plink.plans.check` lets pass.
         root: the rank at which the segment begins or ends.
-        roots: (R,) `roots_of` the forest, where that is known.
+        roots: (R,) root of each route (`find_roots`), if known.
 
     Returns:
         routes with positive weight and that root, in the order of the plan. Where the plan has none
         with that root, the `MOST_TURNED` heaviest, heaviest first, among equals the first.
     """
-    own = roots_of(forest) if roots is None else roots
+    own = find_roots(forest) if roots is None else roots
     is_used = forest.weights > 0.0
     chosen = np.flatnonzero(is_used & (own == root))
     if not len(chosen):
@@ -46,7 +46,7 @@ def rooted_at(forest: Forest, root: int, roots: Indices | None = None) -> Forest
     return _reroot_forest(forest, chosen, root)
 
 
-def spread_from(forest: Forest, root: int) -> Forest:
+def reroot_routes(forest: Forest, root: int) -> Forest:
     """Return all routes with positive weight, rerooted at one rank, in the order of the plan.
 
     Each keeps its weight, so that a large buffer is spread over all of them: of a flat plan that is

@@ -11,7 +11,7 @@ from typing import Annotated
 from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.base.text import bytes_text, format_count, rtt_text, share_text
-from plink.files.limits import Amount, Positive, Text, Whole, one_of
+from plink.files.limits import Amount, Positive, Text, Whole, constrain_to_words
 from plink.files.structs import Output
 from plink.show.tables import Column, Fact
 
@@ -89,7 +89,7 @@ class TunedDecision(Output, frozen=True):
     """
 
     at_s: float
-    action: Annotated[str, one_of(*(action.value for action in Action), "begun anew")]
+    action: Annotated[str, constrain_to_words(*(action.value for action in Action), "begun anew")]
     reason: Text
     plan: Whole
     is_new_plan: bool

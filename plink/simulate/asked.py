@@ -21,12 +21,12 @@ from plink.files.plan import Plan
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import (
+    build_layout,
     build_layout_like,
     build_peer_layout,
-    layout_of,
-    placement_in,
+    index_placement,
 )
-from plink.optimize.plans.forecasting import hosts_of
+from plink.optimize.plans.forecasting import locate_ranks
 from plink.optimize.plans.traffic import Demand, build_traffic
 from plink.plans.names import ALL_REDUCE
 from plink.simulate import datacentres
@@ -198,7 +198,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     """
     if asked.trace is not None:
         return asked.trace
-    layout = layout_of(asked.cluster.hosts, None)
+    layout = build_layout(asked.cluster.hosts, None)
     placement = layout.placement(range(layout.hosts))
     slots = layout.slots
     if asked.plan is not None:
@@ -209,7 +209,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
                 "choose it: {collective=}",
                 arguments={"collective": names[0]},
             )
-        hosts = hosts_of(asked.plan, asked.cluster, asked.source)
+        hosts = locate_ranks(asked.plan, asked.cluster, asked.source)
         if asked.plan.has_servers and names[0] != ALL_REDUCE:
             raise WrongUseError(f"{asked.source}: servers aggregate what an all-reduce does")
         sent = (
@@ -235,7 +235,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     except ValueError as error:
         raise WrongUseError(f"a trace is of an algorithm of plink's: {error}") from None
     if asked.order is not None:
-        placement = np.asarray(placement_in(asked.cluster, asked.order, asked.source))
+        placement = np.asarray(index_placement(asked.cluster, asked.order, asked.source))
         # Which may have fewer ranks than the cluster has slots, or more.
         layout = build_layout_like(asked.cluster, asked.order)
     peers = build_peer_layout(algorithm, layout)
@@ -250,7 +250,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
             seed=request.seed,
         )
         ordered = find_order(asked.cluster, searched)
-        placement = np.asarray(placement_in(asked.cluster, ordered, asked.source))
+        placement = np.asarray(index_placement(asked.cluster, ordered, asked.source))
     if algorithm.is_over_hosts:
         placement = np.asarray(list(dict.fromkeys(placement.tolist())))
     made = schedule_of_table(algorithm.table(peers.ranks, request.size_bytes))

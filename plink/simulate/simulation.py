@@ -17,10 +17,10 @@ from plink.model.network import KnownNetwork, build_network, no_rates_known
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import (
+    build_layout,
     build_layout_like,
     build_peer_layout,
-    layout_of,
-    placement_in,
+    index_placement,
 )
 from plink.optimize.prediction import RefusedAlgorithm
 from plink.plans.names import ALL_REDUCE
@@ -145,9 +145,11 @@ def simulate(
         PlinkError: SimGrid is not there, or it failed.
     """
     # An order may have fewer ranks than the cluster has slots.
-    placed = None if order is None else placement_in(cluster, order, source or "the order")
+    placed = None if order is None else index_placement(cluster, order, source or "the order")
     ranks = None if trace is None else trace.ranks
-    layout = layout_of(cluster.hosts, ranks) if order is None else build_layout_like(cluster, order)
+    layout = (
+        build_layout(cluster.hosts, ranks) if order is None else build_layout_like(cluster, order)
+    )
     known = build_network(cluster) if cluster.rtt is not None else None
     if platform is None:
         known = known or build_network(cluster)
@@ -247,7 +249,7 @@ def _search_order(
         custom_algorithm=None if trace is None else thing.algorithm,
     )
     found = find_order(cluster, asked)
-    return np.asarray(placement_in(cluster, found, "the order"))
+    return np.asarray(index_placement(cluster, found, "the order"))
 
 
 def _row(

@@ -11,7 +11,7 @@ from plink.files.cluster import Cluster
 from plink.files.plan import Plan
 from plink.optimize.orders.slots import build_peer_layout, refuse_too_many
 from plink.optimize.plans.candidates import KINDS
-from plink.optimize.plans.forecasting import forecast_plan, hosts_of
+from plink.optimize.plans.forecasting import forecast_plan, locate_ranks
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import HUB, PS, find_plan_with_servers
 from plink.optimize.plans.traffic import Demand, build_traffic
@@ -149,7 +149,7 @@ def along_plan(
         raise WrongUseError(f"{source}: this plan has no servers")
     found = forecast_plan(cluster, plan, request.size_bytes, collectives, source)
     made_of = schedule_of_flows if request.as_flows else schedule_of_traffic
-    hosts = hosts_of(plan, cluster, source)
+    hosts = locate_ranks(plan, cluster, source)
     return [
         Thing(
             f"{plan.kind}: {row.collective}",

@@ -12,7 +12,7 @@ from plink.base.replacing import replace
 from plink.files.cluster import Cluster
 from plink.files.plan import SERVER, Plan, PlanRank
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
-from plink.optimize.plans.forecasting import grouped_as, hosts_of
+from plink.optimize.plans.forecasting import locate_ranks, regroup_cluster
 from plink.optimize.plans.servers import ServerHost, members_network, parse_servers, port_rates
 from plink.optimize.plans.serving import traffic_through_servers
 from plink.optimize.plans.traffic import Demand, Traffic, traffic_time_s
@@ -69,8 +69,8 @@ def through_servers(
         WrongUseError: hosts that the cluster does not have, servers that the plan does not, or
             ports that the platform has no place for.
     """
-    places = hosts_of(plan, cluster, source)
-    known = build_network(grouped_as(plan, cluster), unknown_gbit_s=USUAL_LINK_GBIT_S).network
+    places = locate_ranks(plan, cluster, source)
+    known = build_network(regroup_cluster(plan, cluster), unknown_gbit_s=USUAL_LINK_GBIT_S).network
     servers, rates = _servers_of(plan, cluster, known, told)
     of_rank = [place for place, rank in zip(places, plan.ranks, strict=True) if rank.role != SERVER]
     workers, place_of_rank = np.unique(of_rank, return_inverse=True)

@@ -38,7 +38,7 @@ from plink.renumber.members import Member, differing_files, names_of
 from plink.renumber.numbering import numbered
 from plink.torch.backend import MEMBERS_VARIABLE
 from plink.torchrun.knowledge import Knowledge
-from plink.torchrun.settings import Settings, settings_of
+from plink.torchrun.settings import Settings, read_settings
 
 NAME = "plink"
 
@@ -58,7 +58,7 @@ def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
         WrongUseError: `--rdzv-conf` asks for what cannot be, or a file cannot be read.
         PlinkError: nothing answers at the endpoint.
     """
-    settings = settings_of(params.config, os.environ)
+    settings = read_settings(params.config, os.environ)
     os.environ[_SHARED_STORE] = "1"
     os.environ.setdefault(MEMBERS_VARIABLE, "1")
     try:

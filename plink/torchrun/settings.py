@@ -56,7 +56,7 @@ class Settings:
     digest: str = ""
 
 
-def settings_of(config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+def read_settings(config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
     """Return the settings in `--rdzv-conf`, with the files that it names.
 
     Raises:

@@ -100,10 +100,10 @@ def find_near_groups(cluster: MeasuredCluster, request: GroupRequest) -> Groups:
             that many groups.
     """
     known = checked_cluster(cluster, "group")
-    return groups_of(known, find_groups(known, request, on_progress=stages(request.progress)))
+    return build_groups(known, find_groups(known, request, on_progress=stages(request.progress)))
 
 
-def groups_of(cluster: MeasuredCluster, found: FoundGroups) -> Groups:
+def build_groups(cluster: MeasuredCluster, found: FoundGroups) -> Groups:
     """Return the groups computed for a cluster, with the cluster that contains them."""
     # The groups make it another cluster than the one in the file.
     grouped = replace(cluster, file_hash=None)

@@ -138,7 +138,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
         """
         name = os.fspath(path)
         document.write_bytes(name, self.render(launcher).encode())
-        return writers.usage_of(launcher, shlex.quote(name), self.ranks)
+        return writers.build_usage(launcher, shlex.quote(name), self.ranks)
 
     def __repr__(self) -> str:
         found = f"{self.algorithm} over {format_count(self.ranks, 'rank')}"

@@ -183,7 +183,7 @@ def predict(
     if algorithms and names:
         raise WrongUseError("algorithms and collective exclude each other")
     if isinstance(order, Order):
-        known = checked_cluster(_cluster_of(order, cluster), "predict")
+        known = checked_cluster(_choose_cluster(order, cluster), "predict")
     else:
         known = checked_cluster(order, "predict")
     known = replace(known, uses_readings=distances == "readings")
@@ -223,7 +223,7 @@ def _along_plan(
     return PlanPrediction(forecast_plan(known, plan, size_wanted, collectives, "plan"))
 
 
-def _cluster_of(order: Order, cluster: MeasuredCluster | None) -> MeasuredCluster:
+def _choose_cluster(order: Order, cluster: MeasuredCluster | None) -> MeasuredCluster:
     known: MeasuredCluster | None = cluster or getattr(order, "cluster", None)
     if known is None:
         raise WrongUseError(

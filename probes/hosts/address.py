@@ -195,7 +195,7 @@ def describe_choices(
             for candidate in candidates[name]
             if candidate.address != address
             and _reaches_others(candidate)
-            and _family_of(candidate.address) == _family_of(address)
+            and _find_family(candidate.address) == _find_family(address)
         ]
         hosts += bool(others)
         if others:
@@ -278,7 +278,7 @@ def choose_addresses(
         except HostError as error:
             failures.append(error)
     by_version = {
-        version: [name for name, address in chosen.items() if _family_of(address) == version]
+        version: [name for name, address in chosen.items() if _find_family(address) == version]
         for version in (4, 6)
     }
     if not all(by_version.values()):
@@ -306,10 +306,10 @@ def _choose(name: str, host: Candidates, network: IPNetwork | None, interface: s
 
 def _of_version(host: Candidates, version: int) -> Candidates:
     fitting = [
-        candidate for candidate in host.addresses if _family_of(candidate.address) == version
+        candidate for candidate in host.addresses if _find_family(candidate.address) == version
     ]
     return Candidates(fitting, host.ssh_address)
 
 
-def _family_of(address: str) -> int:
+def _find_family(address: str) -> int:
     return ipaddress.ip_address(address).version

@@ -95,11 +95,11 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
         blocks = parse_topology_conf(data, source).blocks
         domains = {host: path[-1] for host, path in paths.items() if path[-1] in blocks}
     elif read is _of_nodes:
-        domains = _domains_of_nodes(data)
+        domains = _find_nvlink_domains(data)
     return Topology(source, paths, doubles, domains)
 
 
-def _domains_of_nodes(nodes: Sequence[Any]) -> dict[str, str]:
+def _find_nvlink_domains(nodes: Sequence[Any]) -> dict[str, str]:
     """Return the NVLink domain of each Kubernetes node with a label for it."""
     domains: dict[str, str] = {}
     for node in nodes:
@@ -123,7 +123,7 @@ def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
         return _json_reader(data)
     if is_topology_conf(text):
         return _of_conf, text
-    return (_of_yaml, text) if _YAML.search(text) else None
+    return (_read_topology_yaml, text) if _YAML.search(text) else None
 
 
 def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
@@ -131,7 +131,7 @@ def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
     if any(at(each, "network_layers") is not None for each in entries(at(data, "instances"))):
         return _of_graph, data
     if any(at(each, "NetworkNodes") is not None for each in entries(at(data, "Instances"))):
-        return _of_ec2, data
+        return _read_ec2, data
     if objects(data) and all("nodelist" in each for each in objects(data)):
         return _of_azslurm, data
     is_nodes = any(at(node, "kind") == "Node" for node in nodes)
@@ -146,7 +146,7 @@ def _of_conf(text: str, source: str) -> Paths:
         yield from _below(name, hosts, conf.parents, source)
 
 
-def _of_yaml(text: str, source: str) -> Paths:
+def _read_topology_yaml(text: str, source: str) -> Paths:
     """Yield the topologies in a topology.yaml, the default one first; they may share hosts."""
     data = parse_yaml(text, source, _HINT)
     topologies = objects(data) or objects([data])
@@ -196,7 +196,7 @@ def _of_graph(data: Any, source: str) -> Paths:
             yield name, tuple(reversed(layers))
 
 
-def _of_ec2(data: Any, source: str) -> Paths:
+def _read_ec2(data: Any, source: str) -> Paths:
     """Yield EC2 instances by their nearest network node, whose name is unique.
 
     A node that stands below two others is placed where it comes first.

@@ -97,12 +97,12 @@ class RemoteProcess(ABC):
         for chunk in self.chunks():
             *whole, rest = (rest + chunk).split(b"\n")
             for line in whole:
-                yield self._text_of(line + b"\n")
+                yield self._decode_line(line + b"\n")
             self._check_length(rest)
         if rest:
-            yield self._text_of(rest)
+            yield self._decode_line(rest)
 
-    def _text_of(self, line: bytes) -> str:
+    def _decode_line(self, line: bytes) -> str:
         self._check_length(line)
         try:
             return line.decode().rstrip("\r\n")

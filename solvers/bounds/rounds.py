@@ -107,7 +107,7 @@ def _by_sets(
     for chosen in sorted(range(1, 1 << len(edges)), key=lambda one: _turn(one, len(edges))):
         members = _members(chosen)
         of_members = [digits[i] for i in members]
-        key_of[chosen] = kind_of(of_members) or (chosen,)
+        key_of[chosen] = build_kind_key(of_members) or (chosen,)
         if key_of[chosen] not in patterns:
             if len(members) > 1 and deadline.is_over:
                 break
@@ -340,7 +340,7 @@ def find_digit(round_adjacency: Adjacency) -> Digit | None:
     return Digit(tuple(members.tolist()), base, place)
 
 
-def kind_of(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
+def build_kind_key(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
     """Return a key that isomorphic rounds share; None unless each is a `Digit` of one base."""
     known = [digit for digit in digits if digit is not None]
     kinds = {(digit.members, digit.base) for digit in known}

@@ -95,7 +95,7 @@ class PricedTree:
 
     def __init__(self, shapes: Sequence[SubtreeShape], distance: Matrix) -> None:
         self._shapes = shapes
-        self._ranks = _ranks_of(shapes)
+        self._ranks = _count_ranks(shapes)
         self.distance = distance
         self._apart = distance + np.diag(np.full(len(distance), np.inf))
         self._share = [shape.share for shape in shapes]
@@ -137,7 +137,7 @@ class PricedTree:
         )
 
 
-def _ranks_of(shapes: Sequence[SubtreeShape]) -> int:
+def _count_ranks(shapes: Sequence[SubtreeShape]) -> int:
     """Return the number of ranks of the whole tree, whose shape is the last."""
     below: list[int] = []
     for shape in shapes:

@@ -95,7 +95,7 @@ class Prices:
         self._slots = [1] * len(distance) if slots is None else list(slots)
         self._ranks = form.ranks if ranks is None else ranks
         self._form = form
-        self._native = _native_of(form)
+        self._native = _build_native(form)
 
     def of(self, order: Sequence[int]) -> float:
         """Return the cost of a permutation of the hosts."""
@@ -121,7 +121,7 @@ class Prices:
         )
 
 
-def _native_of(form: Form) -> _native.RoundsPrice | _native.TreesPrice | None:
+def _build_native(form: Form) -> _native.RoundsPrice | _native.TreesPrice | None:
     if isinstance(form, RingForm):
         return None
     if isinstance(form, RoundsForm):

@@ -71,18 +71,18 @@ def find_pattern(name: str) -> Algorithm:
         ValueError: there is no such algorithm, or its latencies are no sum over rounds of ranks.
     """
     found = CHAIN if name == CHAIN.name else find(name)
-    if found.is_over_hosts or isinstance(_form_of(found), TreesForm):
+    if found.is_over_hosts or isinstance(_find_form(found), TreesForm):
         raise ValueError(f"{name} is not an algorithm of rounds, which a dimension of a mesh needs")
     return found
 
 
-def _form_of(algorithm: Algorithm) -> RingForm | RoundsForm | TreesForm:
+def _find_form(algorithm: Algorithm) -> RingForm | RoundsForm | TreesForm:
     """Return the algorithm's latency form for a supported number of ranks."""
     ranks = next(number for number in range(2, 1 << 20) if algorithm.refusal(number) is None)
     return algorithm.form(ranks)
 
 
-def groups_of(sizes: Sequence[int], dimension: int) -> Ranks:
+def list_groups(sizes: Sequence[int], dimension: int) -> Ranks:
     """Return the ranks of each group of one dimension, (G, K), in row-major order."""
     ranks = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
     return np.moveaxis(ranks, dimension, -1).reshape(-1, sizes[dimension])
@@ -100,7 +100,7 @@ def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
             continue
         table = one.algorithm.table(one.size, one.size_bytes)
         of_one = [together(table.rounds)] if table.is_pipelined else table.rounds
-        groups = groups_of(sizes, number)
+        groups = list_groups(sizes, number)
         made: dict[int, Round] = {}
         for step in of_one:
             if id(step) not in made:
@@ -128,7 +128,7 @@ def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
         line: list[WeightedRound] = []
         if one.algorithm is not None and one.size > 1 and one.size_bytes > 0:
             line = _line_rounds(one.algorithm, one.size, one.size_bytes / total)
-        for group in groups_of(sizes, number) if line else ():
+        for group in list_groups(sizes, number) if line else ():
             rounds += [WeightedRound(group[step.edges], step.weight) for step in line]
         if one.size > 1:
             lines.append(_line(line, one.size))

@@ -110,7 +110,7 @@ def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
 def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) -> MeshForm:
     """Return a mesh's form with blocks of ranks replaced by blocks of positions."""
     places = over_places.ranks
-    sequences = [_places_of(place_of[sequence], places) for sequence in form.sequences]
+    sequences = [_list_positions(place_of[sequence], places) for sequence in form.sequences]
     blocks = []
     for level in form.blocks:
         of_places = [list(dict.fromkeys(place_of[np.array(block)].tolist())) for block in level]
@@ -122,7 +122,7 @@ def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) ->
     return MeshForm(places, over_places.rounds, form.lines, sequences, blocks, most)
 
 
-def _places_of(in_sequence: Ranks, places: int) -> Ranks:
+def _list_positions(in_sequence: Ranks, places: int) -> Ranks:
     """Return all positions by first appearance, then those that do not appear."""
     return np.array(list(dict.fromkeys([*in_sequence.tolist(), *range(places)])), dtype=np.intp)
 
@@ -130,7 +130,7 @@ def _places_of(in_sequence: Ranks, places: int) -> Ranks:
 def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
     """Return the form over more positions, of which the additional ones are idle."""
     if isinstance(form, MeshForm):
-        sequences = [_places_of(sequence, places) for sequence in form.sequences]
+        sequences = [_list_positions(sequence, places) for sequence in form.sequences]
         return replace(form, ranks=places, sequences=sequences)
     if isinstance(form, RoundsForm):
         return RoundsForm(places, form.rounds)

@@ -35,10 +35,12 @@ def test_text(name: str) -> None:
 
 
 def test_blanks_of_a_usage_line_are_whole_words() -> None:
-    assert launchers.usage_of("slurm", "RANKS/FILE", 4) == (
+    assert launchers.build_usage("slurm", "RANKS/FILE", 4) == (
         "SLURM_HOSTFILE=$(realpath RANKS/FILE) srun --distribution=arbitrary -n 4 PROGRAM"
     )
-    assert launchers.usage_of("slurm-tree", "t", None).startswith("cp t /etc/slurm/topology.conf")
+    assert launchers.build_usage("slurm-tree", "t", None).startswith(
+        "cp t /etc/slurm/topology.conf"
+    )
 
 
 def test_an_ipv6_address_is_a_name_where_colons_mean_nothing() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plink.solvers.collectives.mesh import groups_of
+from plink.solvers.collectives.mesh import list_groups
 
 dist = pytest.importorskip("torch.distributed")
 
@@ -27,7 +27,7 @@ def test_the_groups_of_every_rank(sizes):
             mesh = init_device_mesh("cpu", tuple(sizes), mesh_dim_names=names)
             for number, name in enumerate(names):
                 theirs = dist.get_process_group_ranks(mesh.get_group(name))
-                ours = [group for group in groups_of(sizes, number).tolist() if rank in group]
+                ours = [group for group in list_groups(sizes, number).tolist() if rank in group]
                 assert ours == [theirs]
         finally:
             dist.destroy_process_group()

@@ -18,7 +18,7 @@ from plink.solvers.collectives.mesh import (
     CHAIN,
     Dimension,
     find_pattern,
-    groups_of,
+    list_groups,
     mesh_form,
     mesh_table,
 )
@@ -40,7 +40,7 @@ def cost_by_groups(dims, distance, order):
         if one.size == 1 or not one.size_bytes:
             continue
         form = one.algorithm.form(one.size)
-        for group in groups_of([each.size for each in dims], number):
+        for group in list_groups([each.size for each in dims], number):
             hosts = np.asarray(order)[group]
             own = distance[np.ix_(hosts, hosts)]
             total += one.size_bytes / total_bytes * latency_cost(form, own, range(one.size))
@@ -65,7 +65,7 @@ def test_a_mesh_sends_what_its_groups_send(dims):
     for number, one in enumerate(dims):
         if one.size > 1:
             own = one.algorithm.table(one.size, one.size_bytes).bytes_between()
-            for group in groups_of([each.size for each in dims], number):
+            for group in list_groups([each.size for each in dims], number):
                 expected[np.ix_(group, group)] += own
     np.testing.assert_allclose(table.bytes_between(), expected, rtol=1e-9)
 

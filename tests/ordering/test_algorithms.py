@@ -19,7 +19,7 @@ from plink.files.groups import Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.orders.slots import algorithm_for
+from plink.optimize.orders.slots import find_algorithm
 from plink.solvers.exact.prove import Engine
 from plink.solvers.slots.layout import RankLayout
 
@@ -103,12 +103,12 @@ def test_never_dearer_than_given(objective: str):
 
 def test_what_a_library_does_not_run_is_refused_with_what_it_takes():
     with pytest.raises(WrongUseError, match="power of two") as refused:
-        algorithm_for("halving-doubling", RankLayout([1] * 12, 12))
+        find_algorithm("halving-doubling", RankLayout([1] * 12, 12))
     assert "gloo-halving-doubling" in str(refused.value.hint)
     with pytest.raises(
         WrongUseError, match="there is no algorithm 'gloo-rung'; did you mean gloo-ring"
     ):
-        algorithm_for("gloo-rung", RankLayout([1] * 12, 12))
+        find_algorithm("gloo-rung", RankLayout([1] * 12, 12))
 
 
 def test_the_file_and_the_page_say_what_was_minimised(

@@ -132,7 +132,7 @@ def test_every_format_has_help_with_the_command_to_use_it(capsys, name):
     assert run(["order", "--format", name, "--help"]) == 0
     shown = capsys.readouterr().out
     assert f"--format {name} -o FILE" in shown
-    assert f"  {launchers.usage_of(name, 'FILE', None)}\n" in shown
+    assert f"  {launchers.build_usage(name, 'FILE', None)}\n" in shown
 
 
 def test_where_no_order_decides_the_ring_the_writer_says_so(folder, capsys):

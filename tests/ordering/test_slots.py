@@ -18,7 +18,7 @@ from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.orders.slots import slots_of
+from plink.optimize.orders.slots import recover_slots
 
 QUICK_S = 0.2
 
@@ -199,13 +199,13 @@ def test_slots_are_known_that_hosts_had_before_ranks_took_them():
     found = racks([4, 4, 4], seed=3)[0]
     order = find_order(found, OrderRequest(ranks=7, slots=2, time_limit_s=QUICK_S))
     assert order.hosts[-1].slots == 1
-    assert slots_of(order, found.hosts) == [2] * 12
+    assert recover_slots(order, found.hosts) == [2] * 12
     own = uneven([3, 3], [2, 4])
     order = find_order(own, OrderRequest(ranks=7, time_limit_s=QUICK_S))
     assert sum(host.slots for host in order.hosts) == 7
-    assert slots_of(order, own.hosts) == [host.slots for host in own.hosts]
+    assert recover_slots(order, own.hosts) == [host.slots for host in own.hosts]
     order = find_order(found, OrderRequest(slots=3, time_limit_s=QUICK_S))
-    assert slots_of(order, found.hosts) == [3] * 12
+    assert recover_slots(order, found.hosts) == [3] * 12
 
 
 def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):

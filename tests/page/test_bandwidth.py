@@ -24,7 +24,7 @@ from plink.show.page.parts import (
     Part,
     Section,
     Table,
-    figures_of,
+    list_figures,
 )
 
 SIZES = [3, 5, 4]
@@ -49,7 +49,7 @@ def test_the_heat_map_and_its_table_have_every_rate() -> None:
     cluster = with_rates(racks(SIZES), slow="h4")
     about = subject(cluster)
     section = bandwidth_section(about)
-    [figure] = figures_of(section.parts)
+    [figure] = list_figures(section.parts)
     assert isinstance(figure, Figure)
     trace = figure.traces[0]
     table = parts_of(section, Table)[0]

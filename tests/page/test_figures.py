@@ -16,7 +16,7 @@ from plink.show.page.groups import MAX_JOINTS, dendrogram
 from plink.show.page.html import figures_json
 from plink.show.page.matrix import heat_map
 from plink.show.page.orders import cost_bars, crosses_groups, rings
-from plink.show.page.parts import Figure, figures_of
+from plink.show.page.parts import Figure, list_figures
 from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
 from plink.show.page.report import build_sections
@@ -106,7 +106,7 @@ def test_a_tree_of_many_hosts_is_cut_from_below():
 def test_the_map_has_every_host_once_and_racks_apart():
     about = subject(racks([6, 6]))
     section = map_section(about)
-    [figure] = figures_of(section.parts)
+    [figure] = list_figures(section.parts)
     points = {
         name: np.array([x, y])
         for trace in figure.traces
@@ -222,7 +222,9 @@ def test_plotly_knows_every_property_of_every_figure():
     losses[0, 2] = 1
     cluster = replace(cluster, rtt=replace(cluster.rtt, losses=losses))
     about = subject(cluster, ordered(cluster), ordered(cluster))
-    figures = [figure for section in build_sections(about) for figure in figures_of(section.parts)]
+    figures = [
+        figure for section in build_sections(about) for figure in list_figures(section.parts)
+    ]
     assert len(figures) == len({figure.name for figure in figures}) == 10
     for figure in figures:
         themed = json.loads(

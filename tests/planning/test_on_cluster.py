@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.files.plan import Plan
-from plink.optimize.plans.forecasting import forecast_plan, grouped_as
+from plink.optimize.plans.forecasting import forecast_plan, regroup_cluster
 from plink.optimize.plans.planning import PlanRequest, find_plan
 from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import COLLECTIVES
@@ -27,7 +27,7 @@ def test_hosts_without_a_rank_change_nothing_else(server: str) -> None:
     """Neither bounds nor uplinks: groups are the cluster's, with fewer hosts."""
     plan = plan_between_workers(server)
     assert len(plan.ranks) == 7
-    assert grouped_as(plan, CLUSTER) is CLUSTER
+    assert regroup_cluster(plan, CLUSTER) is CLUSTER
     rows = forecast_plan(CLUSTER, plan).rows
     assert [row.collective for row in rows] == list(COLLECTIVES)
     assert all(row.bound_s <= row.time_s for row in rows)

@@ -13,7 +13,13 @@ from plink.files.groups import Grouping, Partition
 from plink.files.hosts import Group, Host
 from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, build
-from plink.optimize.plans.planning import Planned, PlanRequest, candidate, find_plan, grouped_as
+from plink.optimize.plans.planning import (
+    Planned,
+    PlanRequest,
+    candidate,
+    find_plan,
+    regroup_network,
+)
 from plink.optimize.plans.traffic import Demand
 from plink.plans.check import check
 from plink.plans.forest import make_forest
@@ -201,7 +207,7 @@ def test_the_level_of_groups_is_the_one_that_is_predicted_to_be_quickest(uplink_
     times = {}
     for level in cluster.grouping.levels:
         named = [Group(f"g{number}", members) for number, members in enumerate(level)]
-        seen_as = grouped_as(network, cluster.names, named)
+        seen_as = regroup_network(network, cluster.names, named)
         demands = [Demand(ALL_REDUCE, size_bytes)]
         tried = candidate("2lha", network, order, hosts, demands, seen_as=seen_as)
         times[len(level)] = tried.time_s

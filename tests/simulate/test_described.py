@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.model.network import build_network
-from plink.optimize.orders.slots import build_peer_layout, layout_of
+from plink.optimize.orders.slots import build_layout, build_peer_layout
 from plink.simulate.asked import Asked, schedule_on_hosts
 from plink.simulate.schedule import check
 from plink.simulate.things import Request
@@ -66,7 +66,7 @@ def links_take_s(sent: np.ndarray, cluster: Cluster) -> float:
 @given(descriptions(), st.sampled_from(sorted(EVERY)), st.sampled_from([1, 999, 65_537, 10**9]))
 def test_no_time_is_less_than_links_take(text: str, name: str, size_bytes: int) -> None:
     cluster = import_network(text.encode(), "net.toml")
-    layout = layout_of(cluster.hosts, None)
+    layout = build_layout(cluster.hosts, None)
     ranks = build_peer_layout(EVERY[name], layout).ranks
     if EVERY[name].refusal(ranks) is not None:
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.torchrun.settings import settings_of
+from plink.torchrun.settings import read_settings
 from torchrun.networks import RACKS, order_of, racks
 
 
@@ -22,7 +22,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def settings(text: str, **environment: str) -> object:
     pairs = (pair.partition("=") for pair in text.split(",") if pair)
-    return settings_of({name: value for name, _, value in pairs}, environment)
+    return read_settings({name: value for name, _, value in pairs}, environment)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_cannot_be_is_one_sentence(
 
 
 def test_what_is_read(folder: Path) -> None:
-    found = settings_of(
+    found = read_settings(
         {"order": "order.json", "cluster": "cluster.json", "join_timeout": "30"},
         {"PLINK_HOST": "b1"},
     )
@@ -69,9 +69,11 @@ def test_what_is_read(folder: Path) -> None:
     assert found.basis.cluster.names == RACKS
     assert found.host == "b1"
     assert not found.is_probed
-    named = settings_of({"order": "probe", "host": "a0", "keep": "new.json"}, {"PLINK_HOST": "b1"})
+    named = read_settings(
+        {"order": "probe", "host": "a0", "keep": "new.json"}, {"PLINK_HOST": "b1"}
+    )
     assert named.host == "a0"
     assert named.is_probed
     assert named.basis.cluster is None
-    same = settings_of({"order": "order.json", "cluster": "cluster.json"}, {})
+    same = read_settings({"order": "order.json", "cluster": "cluster.json"}, {})
     assert same.digest == found.digest != named.digest

@@ -79,7 +79,7 @@ def check_key(key: str) -> str:
     return key
 
 
-def keys_of(wanted: Sequence[str], tiers: int) -> list[str]:
+def assign_keys(wanted: Sequence[str], tiers: int) -> list[str]:
     """Return the label key of each tier, the finest first; at most as many as there are keys.
 
     Args:

@@ -16,7 +16,7 @@ from plink.deploy.kubernetes.labelling import (
     match_nodes,
     not_measured,
 )
-from plink.deploy.kubernetes.tiers import assign_values, find_tiers, keys_of
+from plink.deploy.kubernetes.tiers import assign_keys, assign_values, find_tiers
 from plink.files.cluster import Cluster
 from plink.files.limits import Text, Whole
 from plink.files.structs import Output
@@ -30,7 +30,7 @@ class Request:
     """Request to label nodes.
 
     Args:
-        keys: keys of labels, the finest tier first (`keys_of`).
+        keys: keys of labels, the finest tier first (`assign_keys`).
         overwrite: take over labels of these keys that something else wrote.
         dry_run: change nothing.
     """
@@ -79,7 +79,7 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> NodeL
         WrongUseError: the cluster's groups, or its hosts, do not fit nodes.
     """
     tiers = find_tiers(cluster)
-    outcome = NodeLabels(request.dry_run, keys_of(request.keys, len(tiers)), len(tiers))
+    outcome = NodeLabels(request.dry_run, assign_keys(request.keys, len(tiers)), len(tiers))
     nodes = sorted(server.nodes(), key=lambda node: node.name)
     node_of = match_nodes(cluster, nodes)
     unknown = not_measured(cluster)

@@ -73,7 +73,7 @@ def find_caveat(name: str) -> str | None:
     return FORMATS[name].caveat if name in FORMATS else None
 
 
-def usage_of(name: str, file: str, ranks: int | None) -> str:
+def build_usage(name: str, file: str, ranks: int | None) -> str:
     """Return the command that uses a file of a format; RANKS stays in it if `ranks` is None."""
     if name in TOPOLOGIES:
         return TOPOLOGIES[name].usage_of(file)

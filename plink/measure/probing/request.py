@@ -146,7 +146,7 @@ def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
     quantity = TOOLS[tool].quantity
     if quantity == "uplinks":
         return earlier.uplinks
-    measurement = earlier.measurement_of(quantity)
+    measurement = earlier.find_measurement(quantity)
     if measurement is not None and measurement.tool != tool:
         hint = "write a new measurement to another file"
         if measurement.tool in TOOLS:

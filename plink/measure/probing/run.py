@@ -158,7 +158,7 @@ def measure_pairs(
             raise
         interrupted = True
     with defer_interrupts():
-        before = kept.measurement_of(collector.quantity)
+        before = kept.find_measurement(collector.quantity)
         if is_due or before is None:
             run = RunRecord(
                 tool=request.tool,

@@ -65,7 +65,7 @@ class ContentionObjective:
 
     @cached_property
     def _clock_of_positions(self) -> TableTimer | None:
-        position_of = self._position_of
+        position_of = self._position_by_rank
         return None if position_of is None else TableTimer(self.table, self.network, position_of)
 
     def cost_us(self, order: Sequence[int]) -> float:
@@ -114,7 +114,7 @@ class ContentionObjective:
         if near.is_interrupted:
             return self._interrupted_at([given, near.order], near.steps)
         starts = [list(given), list(near.order)]
-        if self._position_of is None:
+        if self._position_by_rank is None:
             return self._by_whole_orders(starts, seed, deadline, on_progress)
         found = self._search(
             starts,
@@ -134,7 +134,7 @@ class ContentionObjective:
     @property
     def goes_by_steps(self) -> bool:
         """Whether the search can be limited by steps, and so be reproducible."""
-        return self._position_of is not None and self.by_latency.goes_by_steps
+        return self._position_by_rank is not None and self.by_latency.goes_by_steps
 
     def in_one_thread(self) -> ContentionObjective:
         """Return the objective with a single-threaded search."""
@@ -156,7 +156,7 @@ class ContentionObjective:
             self.table,
             self.network,
             starts,
-            position_of=self._position_of if position_of is None else position_of,
+            position_of=self._position_by_rank if position_of is None else position_of,
             seed=seed,
             time_limit_s=time_limit_s,
             tie_break_distance=self.by_latency.matrix_us,
@@ -177,7 +177,7 @@ class ContentionObjective:
 
     def _bound_us(self, found: Solution, deadline: Deadline) -> float:
         """Return the proven bound in µs, valid for any values of unmeasured pairs."""
-        position_of = self._position_of
+        position_of = self._position_by_rank
         if self.limits is None or position_of is None:
             return found.lower_bound * _US_PER_S
         if found.is_interrupted:
@@ -190,7 +190,7 @@ class ContentionObjective:
         return without_bound(on_progress)
 
     @cached_property
-    def _position_of(self) -> npt.NDArray[np.intp] | None:
+    def _position_by_rank(self) -> npt.NDArray[np.intp] | None:
         """Position of each rank's host in the order, (R,), if the same in all orders.
 
         A ring's messages between hosts are the same however many ranks each has.

@@ -9,7 +9,7 @@ from plink.base.replacing import replace
 from plink.base.text import format_count
 from plink.files.mesh import MESH, Mesh, MeshDimension
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.orders.slots import algorithm_for
+from plink.optimize.orders.slots import find_algorithm
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.mesh import Dimension, find_pattern, mesh_form, mesh_table
 from plink.solvers.slots.layout import RankLayout
@@ -54,7 +54,7 @@ def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
             raise WrongUseError(reason)
         return request.custom_algorithm
     if request.device_mesh is None:
-        return algorithm_for(request.algorithm, layout)
+        return find_algorithm(request.algorithm, layout)
     return mesh_algorithm(request.device_mesh)
 
 

@@ -23,9 +23,9 @@ from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.mesh import algorithm_asked, for_mesh
 from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
 from plink.optimize.orders.slots import (
+    build_layout,
     build_peer_layout,
     compose_order,
-    layout_of,
     refuse_too_many,
     with_slots,
 )
@@ -85,7 +85,7 @@ def find_order(
     deadline = deadline or Deadline(request.time_limit_s)
     request = for_mesh(request)
     hosts = with_slots(cluster.hosts, request.slots)
-    layout = layout_of(hosts, request.ranks)
+    layout = build_layout(hosts, request.ranks)
     if len(hosts) == 1:
         return _order_one_host(replace(hosts[0], slots=layout.ranks), cluster, request)
     if _is_by_bandwidth(cluster, request.objective):

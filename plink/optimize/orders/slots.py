@@ -49,7 +49,7 @@ def order_with_slots(order: Order, slots: int) -> Order:
     return replace(order, hosts=with_slots(order.hosts, slots))
 
 
-def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
+def build_layout(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
     """Return the layout of `ranks` ranks on hosts; all slots are filled for None.
 
     Raises:
@@ -69,10 +69,10 @@ def layout_of(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
 
 def build_layout_like(cluster: Cluster, order: Order) -> RankLayout:
     """Return the layout of an order's number of ranks on the cluster's hosts."""
-    return RankLayout(slots_of(order, cluster.hosts), order.ranks)
+    return RankLayout(recover_slots(order, cluster.hosts), order.ranks)
 
 
-def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
+def recover_slots(order: Order, hosts: Sequence[Host]) -> list[int]:
     """Return the slots that each of a cluster's hosts had when the order was made.
 
     An order has ranks in place of the slots of hosts that it uses, which may be fewer; those that
@@ -90,7 +90,7 @@ def slots_of(order: Order, hosts: Sequence[Host]) -> list[int]:
     ]
 
 
-def placement_in(cluster: Cluster, order: Order, source: str) -> list[int]:
+def index_placement(cluster: Cluster, order: Order, source: str) -> list[int]:
     """Return each rank's host as an index into the cluster's hosts.
 
     `source` names the order in errors.
@@ -214,7 +214,7 @@ def _with_slots(host: Host, slots: int) -> Host:
     return host if host.slots == slots else replace(host, slots=slots)
 
 
-def algorithm_for(name: str, layout: RankLayout) -> Algorithm:
+def find_algorithm(name: str, layout: RankLayout) -> Algorithm:
     """Return the algorithm called `name` if it runs with this number of ranks.
 
     Raises:

@@ -32,7 +32,7 @@ from plink.solvers.forests.time import forest_table
 from plink.solvers.forests.trees import messages_on_the_way
 
 
-def hosts_of(plan: Plan, cluster: Cluster, source: str) -> list[int]:
+def locate_ranks(plan: Plan, cluster: Cluster, source: str) -> list[int]:
     """Return each rank's host as an index into the cluster; `source` names the plan in errors.
 
     Raises:
@@ -48,7 +48,7 @@ def hosts_of(plan: Plan, cluster: Cluster, source: str) -> list[int]:
     return [place_of[rank.host] for rank in plan.ranks]
 
 
-def grouped_as(plan: Plan, cluster: Cluster) -> Cluster:
+def regroup_cluster(plan: Plan, cluster: Cluster) -> Cluster:
     """Return the cluster with the groups of a plan, which may cover only some of its hosts.
 
     Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
@@ -67,7 +67,7 @@ def predict_plan_time(
 ) -> Expected:
     """Return the predicted time of one call along a plan with rank r on host `hosts[r]`."""
     free_s, whole_s = plan_s(times, traffic, hosts)
-    rounds = _messages_of(traffic)
+    rounds = _count_messages(traffic)
     return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=rounds)
 
 
@@ -80,10 +80,10 @@ def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tupl
         # What buckets save, and what rows' links cost.
         plain = shared_links(times.network, flow_share=share)
         free_s += times.links.carried_s(table, hosts) - plain.carried_s(table, hosts)
-    return free_s, free_s + times.fit.overhead_us.value * 1e-6 * _messages_of(traffic)
+    return free_s, free_s + times.fit.overhead_us.value * 1e-6 * _count_messages(traffic)
 
 
-def _messages_of(traffic: Traffic) -> int:
+def _count_messages(traffic: Traffic) -> int:
     """Return how many messages ranks handle one after the other on the longest path."""
     if traffic.routes is None:
         return 1
@@ -170,8 +170,8 @@ def forecast_plan(
         WrongUseError: the plan is of other hosts, or some of its ranks are servers.
     """
     refuse_servers(plan, source)
-    hosts = hosts_of(plan, cluster, source)
-    grouped = grouped_as(plan, cluster)
+    hosts = locate_ranks(plan, cluster, source)
+    grouped = regroup_cluster(plan, cluster)
     known = build_network(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     # Hosts without a rank take no part, in what all have to exchange either.
     used, places = np.unique(hosts, return_inverse=True)

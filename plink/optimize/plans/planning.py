@@ -124,7 +124,7 @@ def find_plan(
         made = candidate(kind, network, order, host_of, demands)
         if kind == "2lha":
             for other in levels_to_plan_on(grouped, network)[1:]:
-                seen_as = grouped_as(network, grouped.names, other)
+                seen_as = regroup_network(network, grouped.names, other)
                 tried = candidate(kind, network, order, host_of, demands, seen_as=seen_as)
                 if tried.time_s < made.time_s * _CLEARLY_QUICKER:
                     made, groups = tried, other
@@ -194,7 +194,7 @@ def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group
     return groupings
 
 
-def grouped_as(network: Network, names: Sequence[str], groups: Sequence[Group]) -> Network:
+def regroup_network(network: Network, names: Sequence[str], groups: Sequence[Group]) -> Network:
     """Return the network with these groups, whose uplinks are unlimited as unknown.
 
     Args:

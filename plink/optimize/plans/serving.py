@@ -295,7 +295,7 @@ def find_plan_with_servers(
         forest=chosen.forest,
         size_bytes=request.size_bytes,
         collectives=tuple(request.collectives),
-        groups=_groups_of(grouped.groups, ranks),
+        groups=_restrict_groups(grouped.groups, ranks),
         predicted=[Predicted(each.kind, each.time_s) for each in candidates],
         bound_s=search.bound_s(),
         assumptions=[*known.assumptions, *describe_port_assumptions(servers, cluster)],
@@ -335,7 +335,7 @@ def _ranks(setting: ServerPlanInput, search: ServerPlanSearch, chosen: Candidate
     return ranks + (server_ranks(setting.servers, cluster, search.rates) if chosen.ports else [])
 
 
-def _groups_of(groups: Sequence[Group], ranks: Sequence[PlanRank]) -> tuple[Group, ...]:
+def _restrict_groups(groups: Sequence[Group], ranks: Sequence[PlanRank]) -> tuple[Group, ...]:
     """Return the groups restricted to hosts that have ranks."""
     there = {rank.host for rank in ranks}
     left = (Group(group.name, [host for host in group.hosts if host in there]) for group in groups)

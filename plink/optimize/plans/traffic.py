@@ -28,7 +28,7 @@ from plink.plans.names import (
     SCATTER,
     SEND_RECEIVE,
 )
-from plink.plans.rooted import rooted_at, roots_of, spread_from
+from plink.plans.rooted import find_roots, reroot_routes, select_rooted
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, allreduce_exchange
 from plink.solvers.forests.time import chunk_bytes, deal_chunks, direct_s, routes_s
@@ -190,11 +190,11 @@ def build_traffic(demand: Demand, forest: Forest) -> Traffic:
         return _along([(forest, BARRIER_BYTES)], goes_up=True, goes_down=True)
     if collective in (BROADCAST, REDUCE):
         is_small = size <= SMALL_BYTES
-        turned = (rooted_at if is_small else spread_from)(forest, demand.root)
+        turned = (select_rooted if is_small else reroot_routes)(forest, demand.root)
         return _along([(turned, size)], goes_up=collective == REDUCE)
-    roots = roots_of(forest)
+    roots = find_roots(forest)
     segments = [
-        (rooted_at(forest, owner, roots), float(part))
+        (select_rooted(forest, owner, roots), float(part))
         for owner, part in enumerate(demand.parts_bytes(forest.ranks))
         if part
     ]

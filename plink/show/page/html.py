@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 
 from plink.base.errors import PlinkError
 from plink.base.text import printable
-from plink.show.page.parts import Figure, Part, Section, figures_of
+from plink.show.page.parts import Figure, Part, Section, list_figures
 
 _PACKAGE = "plink.show.page"
 # A browser would break these at their hyphens.
@@ -42,7 +42,7 @@ def page(title: str, sections: Sequence[Section], library: str) -> str:
         f"default-src 'none'; script-src {_hash(library)} {_hash(script)}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
-    figures = [figure for section in sections for figure in figures_of(section.parts)]
+    figures = [figure for section in sections for figure in list_figures(section.parts)]
     return (
         _environment()
         .get_template("page.html.j2")

@@ -158,6 +158,6 @@ def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
             yield part
 
 
-def figures_of(parts: Sequence[Part]) -> Iterator[Figure]:
+def list_figures(parts: Sequence[Part]) -> Iterator[Figure]:
     """Return all figures among parts, including folded ones."""
     return (part for part in unfold_parts(parts) if isinstance(part, Figure))

@@ -62,15 +62,15 @@ def _print_costs(console: Console, order: Order) -> None:
     """Print the cost table, with as many columns as the console has room for."""
     row_type = tuple[str, float | None]
 
-    def share_of(cost_us: float | None, other_us: float) -> str:
+    def format_share(cost_us: float | None, other_us: float) -> str:
         return "" if cost_us is None or not other_us else share_text(cost_us / other_us)
 
     hosts = len(order.hosts)
     columns: list[Column[row_type]] = [
         Column("", lambda row: row[0], is_text=True),
         Column(order.cost_name, lambda row: "none known" if row[1] is None else rtt_text(row[1])),
-        Column("of random", lambda row: share_of(row[1], order.cost.random_us)),
-        Column("of given", lambda row: share_of(row[1], order.cost.listed_us)),
+        Column("of random", lambda row: format_share(row[1], order.cost.random_us)),
+        Column("of given", lambda row: format_share(row[1], order.cost.listed_us)),
         Column("a hop", lambda row: "" if row[1] is None else rtt_text(row[1] / hosts)),
     ]
     most = 3 if console.width < _WIDE else 5 if order.is_ring_of_latencies else 4
