@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from numbers import Integral
 from typing import Any
 
@@ -99,6 +99,18 @@ def text(name: str, value: object, hint: str | None = None) -> None:
     """
     if not isinstance(value, str) or not value:
         raise WrongUseError(f"{name} is {brief(value)}, expected a text", hint)
+
+
+def texts(name: str, value: object) -> list[str]:
+    """Return an argument that is one text or several as a list.
+
+    Raises:
+        WrongUseError: it is something else; the message names the argument.
+    """
+    found = [value] if isinstance(value, str) else value
+    if not isinstance(found, Iterable) or not all(isinstance(each, str) for each in found):
+        raise WrongUseError(f"{name} is {brief(value)}, expected a list of texts")
+    return list(found)
 
 
 def instance(

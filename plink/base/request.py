@@ -12,11 +12,12 @@ import re
 import sys
 import typing
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from inspect import Signature, signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from plink.base.arguments import check_choice, flag, number, size_bytes, whole
+from plink.base.arguments import check_choice, flag, number, size_bytes, texts, whole
 from plink.base.errors import WrongUseError, spell_arguments, spell_keyword
 
 TYPE_CHECKING = False
@@ -31,12 +32,17 @@ Subject = TypeVar("Subject")
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
-Kind = Literal["flag", "choice", "whole", "number", "text", "size"]
+Kind = Literal["flag", "choice", "whole", "number", "text", "texts", "size"]
+
+# Heading of options in the help that belong to no other section.
+GENERAL = "Options"
 
 # Columns of the library's documentation.
 _WIDTH = 100
 # Its description and those of further arguments, in the docstring of a verb.
 _REQUEST = re.compile(r"        request: .*\n(        .*\n)*")
+# Members of a request that are not options, in its docstring.
+_ATTRIBUTES = re.compile(r"(?<=    Attributes:\n)(?:        .*\n)+")
 _KEY = "plink.option"
 _KINDS: Mapping[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
 
@@ -50,13 +56,15 @@ class Option:
         flag: how the command line spells it, such as `--time-limit`.
         help: help text of the command line and of the library, with marks for other options
             (`plink.base.errors.spell_arguments`).
-        kind: kind of its values; `size` is a size in bytes such as `25MB`.
+        kind: kind of its values; `size` is a size in bytes such as `25MB`, `texts` one text or
+            several, for which the command line repeats the option.
         default: value where the user gives none.
         choices: allowed values of a `choice`.
         low, high: limits of a `whole` or a `number`, both allowed.
         is_above_low: whether `low` itself is not allowed.
         metavar: what the help shows in place of a value.
         shows_default: whether the help shows the default.
+        section: heading above the option in the command line's help.
         excludes: options that cannot be given beside it, each with a hint or None.
         needs: option that must be given beside it, and an example of its value.
     """
@@ -72,6 +80,7 @@ class Option:
     is_above_low: bool = False
     metavar: str | None = None
     shows_default: bool = True
+    section: str = GENERAL
     excludes: Mapping[str, str | None] = field(default_factory=dict)
     needs: tuple[str, str] | None = None
 
@@ -94,6 +103,8 @@ class Option:
             number(self.name, value, low, self.high or 0.0)
         elif self.kind == "size":
             size_bytes(value)
+        elif self.kind == "texts":
+            texts(self.name, value)
 
 
 def option(default: Any, flag: str | None = None, **settings: Any) -> Any:
@@ -138,6 +149,13 @@ def _is_union(hint: Any) -> bool:
     return get_origin(hint) is Union or type(hint).__name__ == "UnionType"
 
 
+def given_names(request: Any) -> list[str]:
+    """Return the names of a request's options that differ from their defaults."""
+    kind: type = type(request)
+    options = list_options(kind)
+    return [name for name in options if getattr(request, name) != options[name].default]
+
+
 def check_request(request: Any, given: Collection[str] | None = None) -> None:
     """Raise if a request's values are not allowed, or not together.
 
@@ -157,7 +175,7 @@ def check_request(request: Any, given: Collection[str] | None = None) -> None:
     for name, value in values.items():
         options[name].check(value)
     if given is None:
-        given = [name for name, value in values.items() if value != options[name].default]
+        given = given_names(request)
     for name in given:
         chosen = options.get(name)
         if chosen is None:
@@ -183,6 +201,7 @@ def keyword_function(
     run: Callable[[Subject, Request], Result],
     request: Callable[Keywords, Request],
     finish: Callable[[Result], None] = lambda _: None,
+    within: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Callable[Concatenate[Subject, Keywords], Result]:
     """Return the library's function of a verb, whose keywords are the fields of its request.
 
@@ -191,6 +210,7 @@ def keyword_function(
         run: the verb: takes the cluster or file that it is about, and the request.
         request: the request's class.
         finish: called with the result before it is returned, for warnings.
+        within: makes the context in which the verb runs, for translating its errors.
     """
     options = list_options(request)
 
@@ -200,7 +220,8 @@ def keyword_function(
     ) -> Result:
         chosen = request(*arguments, **keywords)
         check_request(chosen)
-        result = run(subject, chosen)
+        with within():
+            result = run(subject, chosen)
         finish(result)
         return result
 
@@ -209,11 +230,12 @@ def keyword_function(
     function.__signature__ = Signature(  # type: ignore[attr-defined]
         [first, *signature(request).parameters.values()]
     )
-    described = "\n".join(
-        _fold(f"{name}: {spell_arguments(each.help, options, spell_keyword)}")
+    described = "".join(
+        f"{_fold(f'{name}: {spell_arguments(each.help, options, spell_keyword)}')}\n"
         for name, each in options.items()
     )
-    function.__doc__ = _REQUEST.sub(lambda _: f"{described}\n", run.__doc__ or "", count=1)
+    described += "".join(_ATTRIBUTES.findall(request.__doc__ or ""))
+    function.__doc__ = _REQUEST.sub(lambda _: described, run.__doc__ or "", count=1)
     return function
 
 

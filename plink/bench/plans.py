@@ -15,7 +15,8 @@ from plink.files.hosts import Group
 from plink.files.plan import Plan
 from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, Candidate, asked_for, best
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import find_plan
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand, build_traffic, traffic_time_s
 from plink.plans.forest import Forest
 
@@ -57,7 +58,12 @@ def plans_of_kinds(
     Raises:
         WrongUseError: there is no plan of a kind for these hosts.
     """
-    wanted = PlanRequest(AUTO, round(demand.size_bytes), slots, seed, (demand.collective,))
+    wanted = PlanRequest(
+        size=round(demand.size_bytes),
+        collective=demand.collective,
+        ranks_per_host=slots,
+        seed=seed,
+    )
     found = find_plan(cluster, wanted)
     for refused in found.refused:
         if refused.kind in kinds:

@@ -29,7 +29,7 @@ from plink.base.output import (
     tolerate,
 )
 from plink.base.text import format_names
-from plink.cli.flags import measuring, option_speller, resuming
+from plink.cli.flags import command_speller, measuring, resuming
 from plink.cli.given import RUNNING
 from plink.cli.stderr import print_error
 from plink.measure.errors import to_plink_error
@@ -139,7 +139,7 @@ class LazyGroup(click.Group):
         except (PlinkError, ProbesError) as raised:
             error = _as_plinks(raised)
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            message, error.hint = error.spell(option_speller(command))
+            message, error.hint = error.spell(command_speller(command))
             error.args = (message,)
             if isinstance(error, NotMeasuredError):
                 error.hint = resuming(error)

@@ -2,38 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
 from plink.base.lazy import lazy_imports
-from plink.base.next_command import next_command
 from plink.base.text import bandwidth_text, format_count, printable
-from plink.cli.given import WAY, all_words
 from plink.cli.json_output import print_json
-from plink.cli.options import SectionedCommand, given_options
-from plink.cli.probe_options import with_check_options
+from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
+from plink.cli.request_options import with_request
 from plink.cli.stderr import name_some, naming_unreached, note, warn
 from plink.cli.way_options import take_any_way, with_listen_options, with_way_options
-from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
+from plink.measure.requests import CheckRequest
 
 with lazy_imports():
     from rich import text as rich_text
 
-    from plink.cli import probe_action
     from plink.files import cluster as cluster_file
     from plink.files import document, outputs
-    from plink.measure import listed
     from plink.measure.drift import judge
     from plink.measure.drift import rates as drift_rates
-    from plink.measure.probing import check as probing_check
     from plink.measure.probing import check_transfers
-    from plink.model import estimating
     from plink.show import tables
     from plink.show.terminal import paper as paper_page
+    from plink.verbs import check as check_verb
+    from plink.verbs import cluster as cluster_verb
+
+if TYPE_CHECKING:
+    from plink.verbs.check import Verdict
 
 
 @click.command(
@@ -41,48 +39,32 @@ with lazy_imports():
     epilog="Example: plink check cluster.json && mpirun --hostfile hostfile ./job",
 )
 @click.argument("cluster")
-@with_check_options
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+@with_request(CheckRequest)
 @with_way_options
 @with_listen_options
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> int:
+def command(*, cluster: str, request: CheckRequest, as_json: bool, **reaching: Any) -> int:
     """Measure a small sample of CLUSTER's pairs again, and tell whether it is still valid.
 
     CLUSTER is a file that plink probe wrote; it says how it was measured, and that is how it is
     measured again. Nothing is written. The exit code is 0 where the file still describes the
     network, 4 where it does not, 3 where that is all that could be measured.
     """
-    return _run(options, given_options(context))
-
-
-# What `plink probe --check` takes: the file says the rest, such as the tool and the percentile.
-_WITH_CHECK = {
-    *("check", "as_json", "count", "passes", "precision_percent", "rounds", "seed", "concurrency"),
-    *("timeout_s", "network", "interface", "port", "nics", "remote_cache"),
-    *WAY,
-}
-
-
-def check_as_probe(given: Mapping[str, str], options: Mapping[str, Any]) -> int:
-    """Run `plink probe --check FILE`, an old spelling, with a note on the new one.
-
-    Args:
-        given: what the command line gives, and how a user writes it.
-        options: all of `plink probe`.
-    """
-    for name, written in given.items():
-        if name not in _WITH_CHECK:
-            raise click.UsageError(f"{written} cannot be combined with --check.")
-    values = {name: value for name, value in options.items() if name in _WITH_CHECK}
-    values["cluster"], values["partners"] = values.pop("check"), values.pop("rounds")
-    note(f"use the present spelling: {next_command('check', values['cluster'], *all_words())}")
-    return _run(values, given)
-
-
-def _run(options: dict[str, Any], given: Mapping[str, str]) -> int:
-
-    with StageProgress() as progress:
-        return _measure(options, given, progress)
+    source = document.label(cluster)
+    known = cluster_verb.MeasuredCluster.read(cluster)
+    with StageProgress() as progress, naming_unreached():
+        result = check_verb.measure_again(
+            known, request, way=take_any_way(reaching), source=source, progress=progress
+        )
+    _warn(result)
+    if as_json:
+        print_json(_describe(known, result, request.partner_count))
+    else:
+        _print(source, known, result)
+        note(f"--seed {result.seed} measures the same pairs again")
+    if result.is_changed:
+        return EXIT_CHANGED
+    return 0 if result.is_whole else EXIT_PARTIAL
 
 
 # A common factor as small as that is not worth a word.
@@ -90,53 +72,7 @@ _ALIKE = 0.02
 _ALIKE_RATES = 0.1
 
 
-def _measure(options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress) -> int:
-    """Run `plink check` with these options; return the exit code.
-
-    Args:
-        options: all, by the names of their parameters.
-        given: those that the command line gives, and how a user writes them.
-        progress: told how far it is.
-    """
-    path = options["cluster"]
-    source = document.label(path)
-    cluster = cluster_file.read_cluster(path)
-    rtt = probing_check.select_comparable_rtt(cluster, source)
-    probe_action.refuse_unused(given, rtt.tool, f"and {source} was measured with {rtt.tool}")
-    partners = options["partners"] or CHECK_PARTNERS
-    values = {**options, "nics": probe_action.read_nics(options["nics"]) or None}
-    request = probing_check.build_check_request(
-        cluster,
-        source,
-        probe_action.select_tool_options(rtt.tool, values),
-        network=options["network"],
-        interface=options["interface"],
-        seed=options["seed"],
-        timeout_s=options["timeout_s"],
-        concurrency=options["concurrency"],
-        way=listed.apply_recorded_way(take_any_way(dict(options)), cluster.way, source),
-    )
-    with naming_unreached():
-        result = probing_check.check(
-            cluster,
-            judge.expect(rtt, estimating.estimate_round_trips(cluster)),
-            request,
-            partners=partners,
-            transfers_s=options.get("transfers_s", CHECK_TRANSFERS_S),
-            progress=progress,
-        )
-    _warn(result)
-    if options["as_json"]:
-        print_json(_describe(cluster, result, partners, request.seed))
-    else:
-        _print(source, cluster, result)
-        note(f"--seed {request.seed} measures the same pairs again")
-    if result.is_changed:
-        return EXIT_CHANGED
-    return 0 if result.is_whole else EXIT_PARTIAL
-
-
-def _warn(result: probing_check.CheckResult) -> None:
+def _warn(result: Verdict) -> None:
     for name, reason in result.unreachable.items():
         warn(f"{name}: {reason}")
     for name, (before, now) in result.moved.items():
@@ -148,7 +84,7 @@ def _warn(result: probing_check.CheckResult) -> None:
 _DIFFER = {True: "changed", False: "differ, at no host in particular,"}
 
 
-def _print(source: str, cluster: cluster_file.Cluster, result: probing_check.CheckResult) -> None:
+def _print(source: str, cluster: cluster_file.Cluster, result: Verdict) -> None:
     console, found = paper_page.paper(None).console, result.judgement
     verdict = "no longer describes" if result.is_changed else "still describes"
     console.print(rich_text.Text(f"{printable(source)} {verdict} the network", style="bold"))
@@ -213,9 +149,7 @@ def _percent(factor: float) -> str:
     return f"{share} {'longer' if factor > 1.0 else 'less time'}"
 
 
-def _describe(
-    cluster: cluster_file.Cluster, result: probing_check.CheckResult, partners: int, seed: int
-) -> outputs.CheckOutput:
+def _describe(cluster: cluster_file.Cluster, result: Verdict, partners: int) -> outputs.CheckOutput:
     found, names = result.judgement, cluster.names
     return outputs.CheckOutput(
         changed=result.is_changed,
@@ -241,7 +175,7 @@ def _describe(
         transfers=None if result.rates is None else _describe_transfers(result.rates),
         not_checked=result.not_checked,
         rounds=partners,
-        seed=seed,
+        seed=result.seed,
         seconds=round(result.seconds, 3),
     )
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 
 import click
@@ -15,10 +14,12 @@ from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_count, printable
 from plink.cli.json_output import print_json, refuse_json_beside
-from plink.cli.options import FiniteRange, SectionedCommand, given_options, make_section_option
+from plink.cli.options import SectionedCommand, make_section_option
 from plink.cli.progress import StageProgress
+from plink.cli.request_options import with_request
 from plink.cli.stderr import naming_unreached, note, warn
 from plink.cli.way_options import take_any_way, with_listen_options, with_way_options
+from plink.measure.requests import DiagnosisRequest
 
 with lazy_imports():
     from rich import console as rich_console
@@ -31,14 +32,12 @@ with lazy_imports():
     from plink.files import cluster as cluster_file
     from plink.files import comparison as comparison_file
     from plink.files import document
-    from plink.measure import listed
     from plink.measure.importing import source as importing_source
     from plink.show.terminal import paper as paper_page
-    from plink.verbs import live_diagnosis as live_diagnosis_verb
+    from plink.verbs import doctor as doctor_verb
 
 
 _live = make_section_option("Asking hosts")
-_TRANSFERS_S = 60.0
 
 
 @click.command(
@@ -53,50 +52,68 @@ _TRANSFERS_S = 60.0
     "kind as a given file.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-@_live(
-    "--live",
-    is_flag=True,
-    help="Ask the hosts of the cluster file for MTU, congestion control, rates of NICs, counters, "
-    "clocks and load, and measure round trips, hosts' links and groups' uplinks anew.",
-)
+@with_request(DiagnosisRequest)
 @_live(
     "-o",
     "--output",
     metavar="FILE",
     help="With --live: write the cluster with the new measurements to this file.",
 )
-@_live(
-    "--transfers",
-    "transfers_s",
-    type=FiniteRange(0, 3600),
-    metavar="SECONDS",
-    default=_TRANSFERS_S,
-    show_default=True,
-    help="Seconds after which no further iperf3 transfer begins; 0 for no transfers.",
-)
-@_live(
-    "--timeout",
-    "timeout_s",
-    type=FiniteRange(0.05, 600),
-    default=2.0,
-    show_default=True,
-    help="Seconds without an answer after which a host is given up.",
-)
 @with_way_options
 @with_listen_options
-@click.pass_context
-def command(context: click.Context, /, **options: Any) -> int:
+def command(
+    *,
+    request: DiagnosisRequest,
+    files: Sequence[str],
+    before: str | None,
+    output: str | None,
+    as_json: bool,
+    **reaching: Any,
+) -> int:
     """Find what slows a cluster or a job down: where, by what evidence, how surely, what to try.
 
     A FILE is a cluster file, a log of autotune's, a log of nccl-tests, or a comparison that plink
     bench wrote; at most one of each kind. The exit code is 0 where nothing is wrong, 4 where
     something is, 3 where nothing is as far as hosts could be asked.
     """
-    with StageProgress() as progress:
-        return _run(options, given_options(context), progress)
+    if not request.live:
+        for name, value in (("--output", output), ("--listen", reaching["listen"])):
+            if value is not None:
+                raise click.UsageError(f"{name} needs --live.")
+    if output is not None:
+        refuse_json_beside(output, "-o -", as_json=as_json)
+    now, then = _read_files(files, before)
+    missed: list[str] = []
+    asked_at = None
+    if request.live:
+        if now.cluster is None or not now.source:
+            raise WrongUseError("--live needs a cluster file", "add a cluster file")
+        with StageProgress() as progress, naming_unreached():
+            now.cluster, missed, asked_at = doctor_verb.ask_hosts(
+                now.cluster, request, take_any_way(reaching), source=now.source, progress=progress
+            )
+        if output is not None:
+            cluster_file.write_cluster(output, now.cluster)
+    evidence = doctor_evidence.Evidence(
+        now.cluster or cluster_file.Cluster(()),
+        before=then.cluster,
+        tuned=now.tuned,
+        comparison=now.comparison,
+        comparison_before=then.comparison,
+        asked_at=asked_at,
+    )
+    findings = diagnosis.diagnose(evidence)
+    for text in missed:
+        warn(text)
+    if as_json:
+        print_json(_summarize(evidence, findings, missed))
+    elif output != document.STANDARD_STREAM:
+        _print(evidence, findings, has_asked=request.live)
+    if findings:
+        return EXIT_CHANGED
+    return EXIT_PARTIAL if missed else 0
 
 
-_OF_LIVE = ("output", "transfers_s", "timeout_s", "listen")
 _PERCENTILE = 10.0
 _INDENT = "   "
 _MOST_COLUMNS = 100
@@ -148,49 +165,15 @@ class _Files:
         setattr(self, kind, value)
 
 
-def _run(options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress) -> int:
-    """Run `plink doctor` with these options; return the exit code.
-
-    Args:
-        options: all, by the names of their parameters.
-        given: those that the command line gives, and how a user writes them.
-        progress: told how far it is.
-    """
-    if not options["live"]:
-        for name in _OF_LIVE:
-            if name in given:
-                raise click.UsageError(f"{given[name]} needs --live.")
-    if options["output"] is not None:
-        refuse_json_beside(options["output"], "-o -", as_json=options["as_json"])
+def _read_files(files: Sequence[str], before: str | None) -> tuple[_Files, _Files]:
+    """Return the contents of the files, and of the earlier one that they are compared with."""
     now, then = _Files(), _Files()
-    for path in options["files"]:
+    for path in files:
         now.take(path)
-    if options["before"] is not None:
-        then.take(options["before"])
-        _refuse_unlike(now, then, options["before"])
-    missed: list[str] = []
-    asked_at = None
-    if options["live"]:
-        asked_at = datetime.now(timezone.utc).replace(microsecond=0)
-        now.cluster, missed = _ask(now, options, progress)
-    evidence = doctor_evidence.Evidence(
-        now.cluster or cluster_file.Cluster(()),
-        before=then.cluster,
-        tuned=now.tuned,
-        comparison=now.comparison,
-        comparison_before=then.comparison,
-        asked_at=asked_at,
-    )
-    findings = diagnosis.diagnose(evidence)
-    for text in missed:
-        warn(text)
-    if options["as_json"]:
-        print_json(_summarize(evidence, findings, missed))
-    elif options["output"] != document.STANDARD_STREAM:
-        _print(evidence, findings, has_asked=options["live"])
-    if findings:
-        return EXIT_CHANGED
-    return EXIT_PARTIAL if missed else 0
+    if before is not None:
+        then.take(before)
+        _refuse_unlike(now, then, before)
+    return now, then
 
 
 def _history(content: bytes, source: str) -> history.History:
@@ -214,25 +197,6 @@ def _refuse_unlike(now: _Files, then: _Files, path: str) -> None:
             f"{document.label(path)}: a log of plink autotune is compared with its own beginning",
             "leave out --before",
         )
-
-
-def _ask(
-    now: _Files, options: Mapping[str, Any], progress: StageProgress
-) -> tuple[cluster_file.Cluster, list[str]]:
-    if now.cluster is None or not now.source:
-        raise WrongUseError("--live needs a cluster file", "add a cluster file")
-    with naming_unreached():
-        found, missed = live_diagnosis_verb.examine(
-            now.cluster,
-            listed.apply_recorded_way(take_any_way(dict(options)), now.cluster.way, now.source),
-            progress,
-            source=now.source,
-            transfers_s=options["transfers_s"],
-            timeout_s=options["timeout_s"],
-        )
-    if options["output"] is not None:
-        cluster_file.write_cluster(options["output"], found)
-    return found, missed
 
 
 def _print(

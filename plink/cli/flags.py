@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import click
 
@@ -16,22 +16,33 @@ with lazy_imports():
     from plink.files import document
     from plink.probes.inventories import kinds
 
+Speller = Callable[[str, "str | None"], str]
 
-def option_speller(command: click.Command | None) -> Callable[[str, str | None], str]:
-    """Return a function that spells an argument and its value as the command's option.
 
-    What is not an option of the command is spelled as in Python.
+def option_speller(flags: Mapping[str, str], bare: Collection[str] = ()) -> Speller:
+    """Return a function that spells an argument and its value as an option.
+
+    Args:
+        flags: options by the names of the arguments; what is not there is spelled as in Python.
+        bare: names of the options without a value.
     """
-    options = {} if command is None else _options(command)
 
     def spell(name: str, value: str | None) -> str:
-        option = options.get(name)
-        if option is None:
+        flag = flags.get(name)
+        if flag is None:
             return spell_keyword(name, value)
-        flag = max(option.opts, key=len)
-        return flag if value is None or option.is_flag else f"{flag} {value}"
+        return flag if value is None or name in bare else f"{flag} {value}"
 
     return spell
+
+
+def command_speller(command: click.Command | None) -> Speller:
+    """Return a function that spells an argument and its value as the command's option."""
+    options = {} if command is None else _options(command)
+    return option_speller(
+        {name: max(option.opts, key=len) for name, option in options.items()},
+        {name for name, option in options.items() if option.is_flag},
+    )
 
 
 def resuming(error: NotMeasuredError) -> str | None:

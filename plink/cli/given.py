@@ -27,7 +27,7 @@ _UNRECORDED = frozenset(
     }
 )
 # Which files are read and written, which the next command says anew.
-_FILES = frozenset({"hosts", "output", "resume", "check", "cluster", "as_json", "all_stages"})
+_FILES = frozenset({"hosts", "output", "resume", "cluster", "as_json", "all_stages"})
 
 # Where a command's context holds the context of the verb that runs.
 RUNNING = "plink.running"
@@ -87,5 +87,4 @@ def _format_option(option: click.Option, values: Mapping[str, Any]) -> list[str]
     short = next((name for name in option.opts if len(name) == 2), max(option.opts, key=len))
     if option.is_flag:
         return [short]
-    format_value = getattr(option.type, "format_value", str)
-    return [short, format_value(values[option.name or ""])]
+    return [short, str(values[option.name or ""])]

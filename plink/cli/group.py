@@ -14,8 +14,9 @@ from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
 from plink.cli.json_output import print_json_line
 from plink.cli.options import given_options
+from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
-from plink.cli.stderr import console, note, warn
+from plink.cli.stderr import note, warn
 from plink.files import document
 from plink.optimize.groups.request import GroupRequest
 
@@ -28,6 +29,7 @@ with lazy_imports():
     from plink.optimize.groups import finding
     from plink.optimize.groups import truth as groups_truth
     from plink.show import groups as show_groups
+    from plink.verbs import progress as verb_progress
 
 if TYPE_CHECKING:
     from plink.files.cluster import Cluster
@@ -83,9 +85,8 @@ def command(
     known = []
     if truth is not None:
         known = group_list.read_groups(truth, cluster.names, cluster.source, are_positions=True)
-    stderr = console()
-    with stderr.status("") as status:
-        tell = status.update if stderr.is_terminal else None
+    with status_line() as show:
+        tell = verb_progress.stages(show)
         found = finding.find_groups(cluster, request, needs_points=bool(known), on_progress=tell)
     judgement = groups_truth.judge(cluster, found, known) if known else None
     grouped = finding.with_groups(cluster, found)

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from plink.base.errors import WrongUseError
+from plink.base.request import GENERAL
 from plink.base.size import parse_rate, parse_size
-from plink.measure.probing.limits import ALL_ROUNDS, FOLLOWED_ROUNDS
 from plink.plans.names import checked_collectives
-
-if TYPE_CHECKING:
-    from plink.probes.hosts.address import IPNetwork
-
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_GENERAL = "Options"
 _WIDEST_NAME = 26
-_FEWEST_ROUNDS = 2
-_CONGESTION = re.compile(r"[a-z0-9]{1,15}")
 
 
 class SectionedOption(click.Option):
     """Option that appears under a heading in the help."""
 
-    def __init__(self, *arguments: Any, section: str, **keywords: Any) -> None:
+    def __init__(self, *arguments: Any, section: str = GENERAL, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.section = section
 
@@ -46,7 +37,7 @@ class SectionedCommand(click.Command):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if isinstance(parameter, click.Option) and record is not None:
-                heading = getattr(parameter, "section", _GENERAL)
+                heading = getattr(parameter, "section", GENERAL)
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
@@ -135,60 +126,6 @@ class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
             raise WrongUseError(f"{option}{error}", error.hint) from None
 
 
-class RoundsType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Type of a number of tournament rounds, `all`, or `auto`."""
-
-    name = "K|auto|all"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number of rounds, or fail with a usage error."""
-        text = str(value)
-        if text in ("all", str(ALL_ROUNDS)):
-            return ALL_ROUNDS
-        if text == "auto" or value is FOLLOWED_ROUNDS:
-            return FOLLOWED_ROUNDS
-        if not (text.isascii() and text.isdigit() and len(text) <= 9):
-            self.fail(f"{text!r} is neither a number of rounds, auto nor all", param, ctx)
-        if int(text) < _FEWEST_ROUNDS:
-            self.fail("fewer than 2 rounds do not connect the hosts", param, ctx)
-        return int(text)
-
-    def format_value(self, rounds: int) -> str:
-        """Return a value as the user would type it."""
-        return {ALL_ROUNDS: "all", FOLLOWED_ROUNDS: "auto"}.get(rounds, str(rounds))
-
-
-class NetworkType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Type of a network in CIDR form."""
-
-    name = "network"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> IPNetwork:
-        """Return the network, or fail with a usage error."""
-        try:
-            return ipaddress.ip_network(str(value), strict=False)
-        except ValueError:
-            self.fail(f"{value!r} is not a network such as 10.0.0.0/16", param, ctx)
-
-
-class CongestionType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Type of the kernel's name of a congestion control algorithm."""
-
-    name = "name"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name, or fail with a usage error."""
-        if not _CONGESTION.fullmatch(str(value)):
-            self.fail(
-                f"{value!r} is not the name of a congestion control algorithm such as cubic",
-                param,
-                ctx,
-            )
-        return str(value)
-
-
 def size_option(text: str) -> int:
     """Return the bytes that `--size` gives.
 
@@ -209,18 +146,6 @@ def with_seed_option(about: str = "Seed of the random choices.") -> Callable[[Fu
         default=0,
         show_default=True,
         help=about,
-    )
-
-
-def with_distances_option() -> Callable[[Function], Function]:
-    """Add `--distances`, which the command receives as `distances`."""
-    return click.option(
-        "--distances",
-        type=click.Choice(["estimate", "readings"]),
-        default="estimate",
-        show_default=True,
-        help="Distance of a pair: the best estimate, which draws a pair with disagreeing "
-        "readings towards others of its groups, or the readings as measured.",
     )
 
 

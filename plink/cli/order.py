@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.progress import Progress
 from plink.base.replacing import replace
 from plink.base.text import format_names, printable
 from plink.cli.json_output import print_json_line, refuse_json_beside
 from plink.cli.options import given_options
+from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
 from plink.cli.stderr import console, note, warn
 from plink.optimize.orders.request import OrderRequest
@@ -215,7 +213,7 @@ def _find(file: str, request: OrderRequest, format_name: str | None) -> order_ve
         slotted = slots.with_slots(cluster.hosts, request.slots)
         launchers.render(format_name, slotted, cluster.groups)
     deadline = deadlines.Deadline(request.time_limit_s - spent_s)
-    with _show_progress() as show:
+    with status_line(lambda now: f"{now.done:.1f} s  {now.stage}") as show:
         return find_rank_order(cluster, replace(request, progress=show), deadline)
 
 
@@ -227,17 +225,6 @@ def _note_unused(request: OrderRequest) -> None:
     if unused:
         verb = "has" if len(unused) == 1 else "have"
         note(f"the order is from a file, so {format_names(unused)} {verb} no effect")
-
-
-@contextmanager
-def _show_progress() -> Iterator[Callable[[Progress], None] | None]:
-    """Show a search's progress on a terminal."""
-    stderr = console()
-    if not stderr.is_terminal:
-        yield None
-        return
-    with stderr.status("") as status:
-        yield lambda progress: status.update(f"{progress.done:.1f} s  {progress.stage}")
 
 
 def _print(order: order_verb.RankOrder, file: str, *, as_json: bool, to_stderr: bool) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.options import SectionedCommand, given_options
-from plink.cli.probe_options import with_probe_options
+from plink.cli.options import SectionedCommand, given_options, make_section_option
 from plink.cli.progress import StageProgress
+from plink.cli.request_options import with_request
 from plink.cli.way_options import with_listen_options, with_way_options
+from plink.measure.requests import MeasurementRequest
 
 with lazy_imports():
-    from plink.cli import check, probe_action
+    from plink.cli import probe_action
 
 
 @click.command(
@@ -23,11 +24,43 @@ with lazy_imports():
     "plink probe hosts.txt --all -o cluster.json",
 )
 @click.argument("hosts", required=False)
-@with_probe_options
+@click.option("-o", "--output", metavar="FILE", help="Cluster file to write; - for stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+@with_request(MeasurementRequest)
+@make_section_option("What to measure")(
+    "--all",
+    "all_stages",
+    is_flag=True,
+    help="Measure round-trip times, find groups, and measure the groups' uplinks, into one file.",
+)
+@make_section_option("An earlier file")(
+    "--resume",
+    metavar="FILE",
+    help="Cluster file to continue: measure what it lacks, and again what its passes "
+    "disagree about.",
+)
+@make_section_option("Hosts and their networks")(
+    "--expect",
+    type=click.IntRange(2, 1 << 16),
+    metavar="N",
+    help="With --listen and without HOSTS: number of hosts that will connect.",
+)
 @with_way_options
 @with_listen_options
 @click.pass_context
-def command(context: click.Context, /, **options: Any) -> int:
+def command(
+    context: click.Context,
+    /,
+    *,
+    request: MeasurementRequest,
+    hosts: str | None,
+    output: str | None,
+    resume: str | None,
+    expect: int | None,
+    all_stages: bool,
+    as_json: bool,
+    **reaching: Any,
+) -> int:
     """Measure the round-trip time of every pair of hosts, in both directions, over SSH.
 
     HOSTS is a file with a host a line (user@host:port, ranges such as gpu[01-16], `slots=8`, a
@@ -43,11 +76,10 @@ def command(context: click.Context, /, **options: Any) -> int:
 
     plink check says whether a file still describes the network.
     """
-    given = given_options(context)
-    if options.pop("check") is not None:
-        return check.check_as_probe(given, context.params)
-    has_all_stages = options.pop("all_stages")
     with StageProgress() as progress:
-        if has_all_stages:
-            return probe_action.run_all_stages(options, given, progress)
-        return probe_action.run_command(options, given, progress)
+        action = probe_action.ProbeAction(
+            request, hosts, output, resume, expect, reaching, progress, as_json=as_json
+        )
+        if all_stages:
+            return action.measure_all_stages(given_options(context))
+        return action.measure()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from plink.base.errors import EXIT_PARTIAL, PlinkError, WrongUseError
-from plink.base.text import format_count, format_names, join_texts
+from plink.base.errors import EXIT_PARTIAL, PlinkError
+from plink.base.text import format_count, format_names
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.probe_report import (
     print_outcome,
@@ -26,159 +26,185 @@ from plink.cli.way_options import as_if_typed, take_any_way
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.hosts import Group
 from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
-from plink.measure.probing.group_list import read_groups
-from plink.measure.probing.request import ProbeRequest, resume_options
+from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import refuse_to_drop
 from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS, UPLINKS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
+from plink.measure.requests import MeasurementRequest
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.calls.listener import Callers, gather
-from plink.probes.nics import Nic, parse_nics
 from plink.probes.options import SSH, ListenOptions
 from plink.probes.reach import Way
+from plink.verbs.probe import build_probe_request
 from plink.verbs.probe_all import GroupsResult, StageResult, probe_all
 
 # What stands for a host list in messages.
 _CALLERS = "the hosts that call"
 
 
-def run_command(
-    options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
-) -> int:
-    """Run `plink probe` with these options; return the exit code.
+@dataclass(frozen=True)
+class ProbeAction:
+    """A run of `plink probe`.
 
     Args:
-        options: all, by the names of their parameters.
-        given: those that the command line gives, and how a user writes them.
+        request: what is asked for.
+        hosts: host list, or None.
+        output: cluster file to write; None for the one that is resumed.
+        resume: cluster file to continue, or None.
+        expect: number of hosts that will call, or None.
+        reaching: options on reaching hosts, by the names of their parameters.
         progress: told how far it is.
+        as_json: print a summary as JSON.
     """
-    refuse_unused(given, options["tool"], f"not {options['tool']}")
-    output = choose_output(options)
-    request = build_request(options, options["tool"], read_earlier(options), progress)
-    again = resume_command(request.tool, output)
-    codes: list[int] = []
-    results: list[ProbeResult | UplinkResult] = []
 
-    def keep(result: ProbeResult | UplinkResult) -> None:
-        warn_of_gaps(result.cluster, result.measurement)
-        if result.measured == 0:
-            what = "group" if isinstance(result, UplinkResult) else "pair of hosts"
-            raise PlinkError(f"no {what} could be measured", "the warnings above say why")
-        cluster_file.write_cluster(output, result.cluster)
-        results.append(result)
-        if isinstance(result, UplinkResult):
-            codes.append(report_uplinks(result, output, again))
+    request: MeasurementRequest
+    hosts: str | None
+    output: str | None
+    resume: str | None
+    expect: int | None
+    reaching: Mapping[str, Any]
+    progress: StageProgress
+    as_json: bool
+
+    def measure(self) -> int:
+        """Measure with one tool; return the exit code."""
+        tool = self.request.tool
+        self.request.refuse_unused(tool, f"not {tool}")
+        output = self._check_output()
+        request = self._build_request(tool, self._read_earlier())
+        again = resume_command(request.tool, output)
+        codes: list[int] = []
+        results: list[ProbeResult | UplinkResult] = []
+
+        def keep(result: ProbeResult | UplinkResult) -> None:
+            warn_of_gaps(result.cluster, result.measurement)
+            if result.measured == 0:
+                what = "group" if isinstance(result, UplinkResult) else "pair of hosts"
+                raise PlinkError(f"no {what} could be measured", "the warnings above say why")
+            cluster_file.write_cluster(output, result.cluster)
+            results.append(result)
+            if isinstance(result, UplinkResult):
+                codes.append(report_uplinks(result, output, again))
+            else:
+                codes.append(report_pairs(result, output, again))
+
+        try:
+            with naming_unreached():
+                probe(request, self.progress, keep, stop_when_groups_are_certain())
+        except KeyboardInterrupt:
+            if not codes:
+                raise
+        if self.as_json:
+            print_outcome(
+                results[0].cluster, results, output=output, again=again, is_partial=codes[0] != 0
+            )
+        return codes[0]
+
+    def measure_all_stages(self, given: Mapping[str, str]) -> int:
+        """Measure round-trip times, groups and their uplinks; return the exit code.
+
+        Args:
+            given: options of the command line, by parameter, and how a user writes them.
+        """
+        _refuse_single_stage(given)
+        output, earlier = self._check_output(), self._read_earlier()
+        tool = self.request.tool
+        if earlier is not None and earlier.rtt is not None and earlier.rtt.tool in TOOLS:
+            tool = earlier.rtt.tool
+        request = self._build_request(tool, earlier)
+        uplinks = self._build_uplink_options(earlier)
+        stages = _Stages(output)
+        try:
+            with naming_unreached():
+                probe_all(request, uplinks, self.progress, stages.keep)
+        except KeyboardInterrupt:
+            if stages.is_empty:
+                raise
+            stages.report_interrupt()
+        except PlinkError as error:
+            if stages.is_empty:
+                raise
+            # What is written stays: a later stage cannot be carried out.
+            stages.report_failure(error)
+        finally:
+            stages.end()
+        if self.as_json:
+            stages.print_outcome()
+        return stages.code
+
+    def _check_output(self) -> str:
+        """Return the output file, after all checks that can fail early."""
+        output = self.output or self.resume
+        if output is None:
+            raise click.UsageError("Missing option '-o' / '--output'.")
+        refuse_json_beside(output, "the cluster", as_json=self.as_json)
+        document.check_writable(output, has_matrices=True)
+        if self.hosts is not None:
+            document.refuse_same_file(self.hosts, output)
+        return output
+
+    def _read_earlier(self) -> Cluster | None:
+        return None if self.resume is None else cluster_file.read_cluster(self.resume)
+
+    def _build_request(self, tool: str, earlier: Cluster | None) -> ProbeRequest:
+        source = document.label(self.resume or "")
+        values = dict(self.reaching)
+        is_ssh_said = values["via"] == SSH
+        given = take_any_way(values)
+        way: Way = given
+        if self.hosts is None and earlier is None and isinstance(given, ListenOptions):
+            way = callers = _callers(given, self.expect, self.progress, strict=self.request.strict)
+            found = HostList(callers.hosts)
+        elif self.expect is not None:
+            raise click.UsageError("--expect needs --listen, and excludes a host list.")
         else:
-            codes.append(report_pairs(result, output, again))
-
-    try:
-        with naming_unreached():
-            probe(request, progress, keep, stop_when_groups_are_certain())
-    except KeyboardInterrupt:
-        if not codes:
-            raise
-    if options["as_json"]:
-        print_outcome(
-            results[0].cluster, results, output=output, again=again, is_partial=codes[0] != 0
+            found = self._list_hosts(earlier)
+            if earlier is not None:
+                given = apply_recorded_way(given, earlier.way, source)
+            way = given
+            if not isinstance(given, ListenOptions):
+                way = found.way(given, is_ssh_said=is_ssh_said)
+                for text in found.notes:
+                    warn(text)
+                as_if_typed(way)
+        listed_in = document.label(self.hosts or self.resume or _CALLERS)
+        request = build_probe_request(
+            self.request,
+            found,
+            way,
+            earlier=earlier,
+            source=self.resume or "",
+            listed_in=listed_in,
+            tool=tool,
         )
-    return codes[0]
+        if earlier is not None and self.hosts is not None and self._overwrites_earlier():
+            refuse_to_drop(earlier, found.hosts, listed_in, self.resume or "")
+        return request
 
+    def _build_uplink_options(self, earlier: Cluster | None) -> UplinkOptions:
+        given = self.request.tool_options(UPLINKS.name)
+        if earlier is None or earlier.uplinks is None:
+            return UplinkOptions(**given)
+        return UPLINKS.resume(given, earlier.uplinks.options, self.resume or "")
 
-def refuse_unused(given: Mapping[str, str], tool: str, chosen: str) -> None:
-    """Raise for options that would have no effect.
+    def _overwrites_earlier(self) -> bool:
+        """Return whether the file that is resumed is the output."""
+        output, earlier = self._check_output(), self.resume or ""
+        if document.STANDARD_STREAM in (earlier, output):
+            return False
+        try:
+            return Path(output).samefile(earlier)
+        except (OSError, ValueError):  # one of them is not there
+            return False
 
-    Args:
-        given: the options of the command line, by parameter, and how a user writes them.
-        tool: that is to measure.
-        chosen: how that came, as the rest of a sentence.
-
-    Raises:
-        UsageError: the tool does not accept one of them.
-    """
-    for name, written in given.items():
-        takers = TAKEN_BY.get(name, list(TOOLS))
-        if tool not in takers:
-            named = join_texts(takers, "or")
-            raise click.UsageError(f"{written} applies to --tool {named}, {chosen}.")
-
-
-def choose_output(options: Mapping[str, Any]) -> str:
-    """Return the output file, after all checks that can fail early."""
-    output: str | None = options["output"] or options["resume"]
-    if output is None:
-        raise click.UsageError("Missing option '-o' / '--output'.")
-    refuse_json_beside(output, "the cluster", as_json=options["as_json"])
-    document.check_writable(output, has_matrices=True)
-    if options["hosts"] is not None:
-        document.refuse_same_file(options["hosts"], output)
-    return output
-
-
-def read_earlier(options: Mapping[str, Any]) -> Cluster | None:
-    """Return the earlier cluster to continue, if any."""
-    resume = options["resume"]
-    return None if resume is None else cluster_file.read_cluster(resume)
-
-
-def build_request(
-    options: Mapping[str, Any], tool: str, earlier: Cluster | None, progress: StageProgress
-) -> ProbeRequest:
-    """Build the request from the command line's options.
-
-    Args:
-        options: options of the command line.
-        tool: that is to measure.
-        earlier: what --resume names.
-        progress: told of hosts that call.
-    """
-    values, resume = dict(options), options["resume"]
-    nics = read_nics(values["nics"])
-    is_ssh_said = values["via"] == SSH
-    given, expected = take_any_way(values), values.pop("expect")
-    way: Way = given
-    if values["hosts"] is None and earlier is None and isinstance(given, ListenOptions):
-        way = callers = _callers(given, expected, progress, strict=values["strict"])
-        found = HostList(callers.hosts)
-    elif expected is not None:
-        raise click.UsageError("--expect needs --listen, and excludes a host list.")
-    else:
-        found = _listed_hosts(values["hosts"], earlier, resume)
-        if earlier is not None:
-            given = apply_recorded_way(given, earlier.way, document.label(resume))
-        way = given
-        if not isinstance(given, ListenOptions):
-            way = found.way(given, is_ssh_said=is_ssh_said)
-            for text in found.notes:
-                warn(text)
-            as_if_typed(way)
-    listed = found.hosts
-    listed_in = document.label(values["hosts"] or resume or _CALLERS)
-    values["nics"] = nics or None
-    values["groups"] = None
-    if tool == UplinkOptions.tool:
-        values["groups"] = _groups(
-            options["groups"], earlier, {host.name for host in listed}, listed_in
-        )
-    wanted = {name: values[name] for name in ("network", "interface", "rounds", "seed")}
-    how = vars(
-        resume_options(earlier, resume or "", tool, select_tool_options(tool, values), **wanted)
-    )
-    request = ProbeRequest(
-        listed,
-        found.made_from,
-        timeout_s=values["timeout_s"],
-        concurrency=values["concurrency"],
-        strict=values["strict"],
-        way=way,
-        earlier=earlier,
-        **how,
-    )
-    if earlier is not None and options["hosts"] is not None and _writes(options, resume):
-        refuse_to_drop(earlier, listed, listed_in, resume)
-    return request
+    def _list_hosts(self, earlier: Cluster | None) -> HostList:
+        if self.hosts is not None:
+            return read_hosts(self.hosts)
+        if earlier is None:
+            raise click.UsageError("Missing argument 'HOSTS'.")
+        return HostList(list_again(earlier, self.resume or ""), earlier.made_from)
 
 
 def _callers(
@@ -211,113 +237,12 @@ def _callers(
     return callers
 
 
-def select_tool_options(tool: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of this tool that have a value."""
-    names = [field.name for field in fields(TOOLS[tool].options)]
-    return {name: values[name] for name in names if values.get(name) is not None}
-
-
-def read_nics(path: str | None) -> tuple[Nic, ...]:
-    """Return the NICs in the file for DPDK; an empty list without a file.
-
-    Raises:
-        WrongUseError: the file is not text.
-        OptionError: a line is wrong.
-    """
-    if path is None:
-        return ()
-    try:
-        text = document.read_bytes(path, document.MOST_LIST_BYTES).decode()
-    except UnicodeDecodeError:
-        raise WrongUseError(f"{path}: is not text in UTF-8") from None
-    return parse_nics(text.splitlines(), document.label(path))
-
-
-def _groups(
-    path: str | None, earlier: Cluster | None, names: set[str], listed_in: str
-) -> list[Group]:
-    """Return the groups whose uplinks to measure: from a file, or from an earlier run."""
-    groups = list(() if earlier is None else earlier.groups)
-    if path is not None:
-        groups = read_groups(path, names, listed_in)
-    if not groups:
-        raise WrongUseError(
-            "measuring uplinks needs groups of hosts",
-            "give groups with --groups FILE, a line NAME: HOSTS each, or find them with plink "
-            "group CLUSTER",
-        )
-    return groups
-
-
-def _writes(options: Mapping[str, Any], path: str) -> bool:
-    """Return whether `path` is the output file."""
-    output = choose_output(options)
-    if document.STANDARD_STREAM in (path, output):
-        return False
-    try:
-        return Path(output).samefile(path)
-    except (OSError, ValueError):  # one of them is not there
-        return False
-
-
-def _listed_hosts(hosts: str | None, earlier: Cluster | None, resume: str | None) -> HostList:
-    if hosts is not None:
-        return read_hosts(hosts)
-    if earlier is None or resume is None:
-        raise click.UsageError("Missing argument 'HOSTS'.")
-    return HostList(list_again(earlier, resume), earlier.made_from)
-
-
-def run_all_stages(
-    options: Mapping[str, Any], given: Mapping[str, str], progress: StageProgress
-) -> int:
-    """Run `plink probe --all` with these options; return the exit code.
-
-    Args:
-        options: all, by the names of their parameters.
-        given: those that the command line gives, and how a user writes them.
-        progress: told how far it is.
-    """
-    _refuse_single_stage(given)
-    output, earlier = choose_output(options), read_earlier(options)
-    tool = options["tool"]
-    if earlier is not None and earlier.rtt is not None and earlier.rtt.tool in TOOLS:
-        tool = earlier.rtt.tool
-    request = build_request(options, tool, earlier, progress)
-    uplinks = _uplink_options(options, earlier)
-    stages = _Stages(output)
-    try:
-        with naming_unreached():
-            probe_all(request, uplinks, progress, stages.keep)
-    except KeyboardInterrupt:
-        if stages.is_empty:
-            raise
-        stages.report_interrupt()
-    except PlinkError as error:
-        if stages.is_empty:
-            raise
-        # What is written stays: a later stage cannot be carried out.
-        stages.report_failure(error)
-    finally:
-        stages.end()
-    if options["as_json"]:
-        stages.print_outcome()
-    return stages.code
-
-
 def _refuse_single_stage(given: Mapping[str, str]) -> None:
     """Raise for options that no stage uses, or that select a single stage."""
     for name, written in given.items():
         takers = TAKEN_BY.get(name, list(TOOLS))
         if name in {"tool", "groups"} or not {DEFAULT_TOOL, UplinkOptions.tool} & set(takers):
             raise click.UsageError(f"{written} cannot be combined with --all.")
-
-
-def _uplink_options(options: Mapping[str, Any], earlier: Cluster | None) -> UplinkOptions:
-    given = select_tool_options(UplinkOptions.tool, {**options, "groups": None})
-    if earlier is None or earlier.uplinks is None:
-        return UplinkOptions(**given)
-    return UPLINKS.resume(given, earlier.uplinks.options, options["resume"])
 
 
 class _Stages:

@@ -5,24 +5,43 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.stderr import note
+from plink.cli.stderr import console, note
 
 with lazy_imports():
     from rich import console as rich_console
     from rich import progress as rich_progress
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import TaskID
     from typing_extensions import Self
+
+    from plink.base.progress import OnProgress, Progress
 
 # How often there is a line where standard error is no terminal.
 _S_A_LINE = 8.0
+
+
+@contextmanager
+def status_line(format_progress: Callable[[Progress], str] = str) -> Iterator[OnProgress | None]:
+    """Show a computation's progress in a line on a terminal.
+
+    Yields:
+        what to call with each report; None where standard error is no terminal.
+    """
+    stderr = console()
+    if not stderr.is_terminal:
+        yield None
+        return
+    with stderr.status("") as status:
+        yield lambda progress: status.update(format_progress(progress))
 
 
 class StageProgress:
@@ -32,7 +51,7 @@ class StageProgress:
     """
 
     def __init__(self) -> None:
-        self._bars: Progress | None = None
+        self._bars: rich_progress.Progress | None = None
         self._task: TaskID | None = None
         self._lines: _ProgressLines | None = None
 
@@ -106,7 +125,6 @@ class _ProgressLines(threading.Thread):
 
 
 def _bars() -> rich_progress.Progress:
-
     return rich_progress.Progress(
         rich_progress.TextColumn("{task.description:>10}"),
         rich_progress.BarColumn(),

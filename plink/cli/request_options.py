@@ -10,20 +10,29 @@ import click
 
 from plink.base.errors import spell_arguments
 from plink.base.request import Option, check_request, list_options
-from plink.cli.options import FiniteRange, SizeType, given_options
+from plink.cli.flags import option_speller
+from plink.cli.options import FiniteRange, SizeType, given_options, make_section_option
 
 
 def with_request(
-    request: type, *names: str, helps: Mapping[str, str] | None = None
+    request: type,
+    *names: str,
+    helps: Mapping[str, str] | None = None,
+    passed_as: str = "request",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds a request's options and passes a command the request.
 
     Args:
-        request: class of the request, which the command receives as `request`.
+        request: class of the request.
         names: fields that the command has options for; none for all.
         helps: help texts that differ from the request's, by field.
+        passed_as: the command's argument that receives the request.
     """
     options = list_options(request)
+    spell = option_speller(
+        {name: option.flag for name, option in options.items()},
+        {name for name, option in options.items() if option.kind == "flag"},
+    )
     chosen = {name: options[name] for name in names or options}
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,36 +40,30 @@ def with_request(
         def with_values(**values: Any) -> Any:
             wanted = request(**{name: values.pop(name) for name in chosen})
             check_request(wanted, given_options(click.get_current_context()))
-            return command(request=wanted, **values)
+            return command(**{passed_as: wanted}, **values)
 
         decorated: Callable[..., Any] = with_values
         for name, option in reversed(chosen.items()):
-            text = spell_arguments((helps or {}).get(name, option.help), options, _spell(options))
+            text = spell_arguments((helps or {}).get(name, option.help), options, spell)
             decorated = _click_option(option, text)(decorated)
         return decorated
 
     return decorate
 
 
-def _spell(options: Mapping[str, Option]) -> Callable[[str, str | None], str]:
-    def spell(name: str, value: str | None) -> str:
-        option = options[name]
-        is_bare = value is None or option.kind == "flag"
-        return option.flag if is_bare else f"{option.flag} {value}"
-
-    return spell
-
-
 def _click_option(option: Option, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     if option.kind == "flag":
-        return click.option(option.flag, option.name, is_flag=True, help=text)
-    return click.option(
+        return make_section_option(option.section)(
+            option.flag, option.name, is_flag=True, help=text
+        )
+    return make_section_option(option.section)(
         option.flag,
         option.name,
+        multiple=option.kind == "texts",
         type=_click_type(option),
         metavar=option.metavar,
         default=option.default,
-        show_default=option.default is not None and option.shows_default,
+        show_default=option.default not in (None, ()) and option.shows_default,
         help=text,
     )
 

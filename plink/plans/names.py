@@ -38,12 +38,17 @@ DIRECT = (GATHER, SCATTER, ALL_TO_ALL, SEND_RECEIVE)
 MOST_CALLS = 64
 
 
-def checked_collectives(names: Sequence[str]) -> tuple[str, ...]:
+def checked_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of collectives, each repeated as often as it is called.
+
+    Args:
+        names: one by one, or as text with commas between them.
 
     Raises:
         WrongUseError: none, too many, or one that plink does not know; the hint says which it does.
     """
+    if isinstance(names, str):
+        names = [name.strip() for name in names.split(",")]
     for name in names:
         if name not in COLLECTIVES:
             near = difflib.get_close_matches(str(name), COLLECTIVES, n=1)

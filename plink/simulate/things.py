@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
@@ -12,7 +13,8 @@ from plink.files.plan import Plan
 from plink.optimize.orders.slots import build_peer_layout, refuse_too_many
 from plink.optimize.plans.candidates import KINDS
 from plink.optimize.plans.forecasting import forecast_plan, locate_ranks
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import find_plan
+from plink.optimize.plans.request import Kind, PlanRequest
 from plink.optimize.plans.serving import HUB, PS, find_plan_with_servers
 from plink.optimize.plans.traffic import Demand, build_traffic
 from plink.optimize.prediction import RefusedAlgorithm
@@ -256,7 +258,10 @@ def _plan_workloads(
 ) -> list[Thing]:
     """Return the all-reduce along plink's plan of a kind."""
     asked = PlanRequest(
-        kind=kind, size_bytes=request.size_bytes, seed=request.seed, servers=request.servers
+        kind=cast(Kind, kind),
+        size=request.size_bytes,
+        seed=request.seed,
+        servers=request.servers,
     )
     plan = (find_plan_with_servers if request.servers else find_plan)(cluster, asked).plan
     # A plan between the workers has no server whose ports are told.

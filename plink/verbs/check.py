@@ -1,28 +1,25 @@
-"""`plink.check`: whether a cluster still describes its network."""
+"""`plink.check` and `plink check`: whether a cluster still describes its network."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from plink.base.arguments import MAX_SEED, number, whole
-from plink.base.progress import OnProgress
+from plink.base.progress import ProgressListener
+from plink.base.request import keyword_function
 from plink.base.text import format_count, format_names
 from plink.measure.drift.judge import expect
 from plink.measure.listed import apply_recorded_way
 from plink.measure.probing import check as checking
-from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_TRANSFERS_S
+from plink.measure.requests import CheckRequest
 from plink.model.estimating import estimate_round_trips
-from plink.probes.options import SshOptions
+from plink.probes.reach import Way
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.errors import plinks_errors
 from plink.verbs.objects import copy_as
-from plink.verbs.probe import build_way, gaps, tool_options
+from plink.verbs.probe import build_way, gaps
 from plink.verbs.progress import CallbackProgress
 from plink.verbs.warning import warn
-
-_SOURCE = "the cluster"
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,9 +31,11 @@ class Verdict(checking.CheckResult):
 
     Args:
         names: names of the cluster's hosts.
+        seed: seed that measures the same pairs again.
     """
 
     names: Sequence[str] = ()
+    seed: int = 0
 
     @property
     def changed(self) -> list[list[str]]:
@@ -54,66 +53,57 @@ class Verdict(checking.CheckResult):
         return f"<plink.Verdict: {found} the network, {pairs}{hosts}>"
 
 
-def check(
+def measure_again(
     cluster: MeasuredCluster,
+    request: CheckRequest,
     *,
-    partners: int = CHECK_PARTNERS,
-    transfers_s: float = CHECK_TRANSFERS_S,
-    seed: int | None = None,
-    timeout_s: float = 2.0,
-    concurrency: int | None = None,
-    ssh: SshOptions | None = None,
-    via: str | None = None,
-    progress: OnProgress | None = None,
-    **options: Any,
+    way: Way | None = None,
+    source: str = "the cluster",
+    progress: ProgressListener | None = None,
 ) -> Verdict:
     """Measure a small sample of pairs again, and judge whether the cluster is still valid.
 
     Args:
-        cluster: that `probe` made; it is measured as it says that it was.
-        partners: how many of every host are measured again.
-        transfers_s: seconds that transfers may take, where the cluster has bandwidths or uplinks;
-            0 for none.
-        seed: decides which; None for others each time.
-        timeout_s: seconds of silence after which a host is given up.
-        concurrency: pairs in flight; None to choose by what the hosts share.
-        ssh: how hosts are reached; None for the user's own SSH configuration.
-        via: a command that leads into a host, in place of SSH, as in
-            `kubectl exec -i {host} --`; None for SSH.
-        progress: called at every step, by any thread.
-        options: options of the tool, as `count` and `passes`.
+        cluster: cluster that `probe` made; it is measured again in the way that it records.
+        request: what is asked for.
+        way: how hosts are reached; None for what the request says.
+        source: what messages call the cluster.
+        progress: observer in place of the request's.
 
     Raises:
-        WrongUseError: an argument that cannot be, or round-trip times of another program.
+        WrongUseError: an argument is not allowed, or another program measured the round-trip times.
         PlinkError: fewer than two hosts can be reached, or no pair could be compared.
     """
     known = checked_cluster(cluster, "check")
-    whole("partners", partners, 2, 1 << 16)
-    whole("seed", seed, 0, MAX_SEED)
-    whole("concurrency", concurrency, 1, 1 << 16)
-    number("timeout_s", timeout_s, 0.05, 600.0)
-    number("transfers_s", transfers_s, 0.0, 3600.0)
-    rtt = checking.select_comparable_rtt(known, _SOURCE)
-    with plinks_errors():
-        request = checking.build_check_request(
-            known,
-            _SOURCE,
-            tool_options(rtt.tool, options),
-            seed=seed,
-            timeout_s=timeout_s,
-            concurrency=concurrency,
-            way=apply_recorded_way(build_way(ssh, via), known.way, _SOURCE),
-        )
-        found = checking.check(
-            known,
-            expect(rtt, estimate_round_trips(known)),
-            request,
-            partners=partners,
-            transfers_s=transfers_s,
-            progress=CallbackProgress(progress),
-        )
-    for name, reason in found.unreachable.items():
-        warn(f"{name}: {reason}")
-    for text in gaps([], found.failures):
-        warn(text)
-    return copy_as(Verdict, found, names=known.names)
+    rtt = checking.select_comparable_rtt(known, source)
+    request.refuse_unused(rtt.tool, f"and {source} was measured with {rtt.tool}")
+    probe_request = checking.build_check_request(
+        known,
+        source,
+        request.tool_options(rtt.tool),
+        network=request.ip_network,
+        interface=request.interface,
+        seed=request.seed,
+        timeout_s=request.timeout_s,
+        concurrency=request.concurrency,
+        way=apply_recorded_way(way or build_way(request), known.way, source),
+    )
+    found = checking.check(
+        known,
+        expect(rtt, estimate_round_trips(known)),
+        probe_request,
+        partners=request.partner_count,
+        transfers_s=request.transfers_s,
+        progress=progress or CallbackProgress(request.progress),
+    )
+    return copy_as(Verdict, found, names=known.names, seed=probe_request.seed)
+
+
+def _warn(verdict: Verdict) -> None:
+    for name, reason in verdict.unreachable.items():
+        warn(f"{name}: {reason}", stacklevel=4)
+    for text in gaps([], verdict.failures):
+        warn(text, stacklevel=4)
+
+
+check = keyword_function("check", measure_again, CheckRequest, _warn, within=plinks_errors)

@@ -1,22 +1,25 @@
-"""`plink.diagnose`: what slows a cluster or a job down."""
+"""`plink.diagnose` and `plink doctor`: what slows a cluster or a job down."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING
 
-from plink.base.arguments import number
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.progress import OnProgress
+from plink.base.progress import ProgressListener
+from plink.base.request import keyword_function
 from plink.base.text import format_count
 from plink.doctor import diagnosis
 from plink.doctor.coverage import list_coverage
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
+from plink.files.cluster import Cluster as FileCluster
 from plink.files.comparison import Comparison
-from plink.probes.options import SshOptions
+from plink.measure.requests import DiagnosisRequest
+from plink.verbs import errors as errors_verb
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import copy_as
 from plink.verbs.progress import CallbackProgress
@@ -24,13 +27,11 @@ from plink.verbs.warning import warn
 
 with lazy_imports():
     from plink.measure import listed
-    from plink.verbs import errors as errors_verb
     from plink.verbs import live_diagnosis as live_diagnosis_verb
     from plink.verbs import probe as probe_verb
 
-
-_SOURCE = "the cluster"
-_TRANSFERS_S = 60.0
+if TYPE_CHECKING:
+    from plink.probes.reach import Way
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,39 +59,20 @@ class Diagnosis:
         return f"<plink.Diagnosis: {count}{says}>"
 
 
-def diagnose(
-    subject: MeasuredCluster | Comparison,
-    *,
-    before: MeasuredCluster | Comparison | None = None,
-    live: bool = False,
-    transfers_s: float = _TRANSFERS_S,
-    timeout_s: float = 2.0,
-    ssh: SshOptions | None = None,
-    via: str | None = None,
-    progress: OnProgress | None = None,
-) -> Diagnosis:
+def find_faults(subject: MeasuredCluster | Comparison, request: DiagnosisRequest) -> Diagnosis:
     """Find what slows a cluster or a job down: where, by what evidence, how surely, what to try.
 
     Args:
         subject: a cluster, or a comparison of orders that `plink bench` wrote.
-        before: the same hosts, or the same comparison, when all was well.
-        live: ask the hosts of the cluster for settings, counters, clocks and load, and measure
-            round trips, hosts' links and uplinks anew.
-        transfers_s: with `live`: seconds after which no transfer is begun; 0 for none.
-        timeout_s: with `live`: seconds of silence after which a host is given up.
-        ssh: with `live`: how hosts are reached; None for the user's own SSH configuration.
-        via: with `live`: a command that leads into a host, in place of SSH, as in
-            `kubectl exec -i {host} --`; None for SSH.
-        progress: with `live`: called at every step, by any thread.
+        request: what is asked for.
 
     Raises:
-        WrongUseError: an argument that cannot be, or `before` is of another kind than the subject.
+        WrongUseError: an argument is not allowed, or `before` is of another kind than the subject.
         PlinkError: with `live`, fewer than two hosts can be reached.
     """
-    number("transfers_s", transfers_s, 0.0, 3600.0)
-    number("timeout_s", timeout_s, 0.05, 600.0)
+    before = request.before
     if isinstance(subject, Comparison):
-        if live:
+        if request.live:
             raise WrongUseError("a comparison names no hosts to measure", "give a cluster")
         if before is not None and not isinstance(before, Comparison):
             raise WrongUseError("before is not a comparison, as the first argument is")
@@ -101,21 +83,48 @@ def diagnose(
     earlier = None if before is None else checked_cluster(before, "diagnose")
     missed: list[str] = []
     asked_at = None
-    if live:
-        asked_at = datetime.now(timezone.utc).replace(microsecond=0)
-        with errors_verb.plinks_errors():
-            found, missed = live_diagnosis_verb.examine(
-                cluster,
-                listed.apply_recorded_way(probe_verb.build_way(ssh, via), cluster.way, _SOURCE),
-                CallbackProgress(progress),
-                source=_SOURCE,
-                transfers_s=transfers_s,
-                timeout_s=timeout_s,
-            )
-        cluster = copy_as(MeasuredCluster, found)
-        for text in missed:
-            warn(text)
+    if request.live:
+        cluster, missed, asked_at = ask_hosts(
+            cluster,
+            request,
+            probe_verb.build_way(request),
+            source="the cluster",
+            progress=CallbackProgress(request.progress),
+        )
     return _diagnosis(Evidence(cluster, before=earlier, asked_at=asked_at), missed, cluster)
+
+
+def ask_hosts(
+    cluster: FileCluster,
+    request: DiagnosisRequest,
+    way: Way,
+    *,
+    source: str,
+    progress: ProgressListener,
+) -> tuple[MeasuredCluster, list[str], datetime]:
+    """Ask a cluster's hosts for their state, and measure them.
+
+    Args:
+        cluster: hosts, and what was measured between them before.
+        request: what is asked for.
+        way: how hosts are reached where the cluster does not say.
+        source: what messages call the cluster.
+        progress: told how far it is.
+
+    Returns:
+        the cluster with the new measurements; what could not be measured, a sentence each; the
+        time at which the hosts were asked.
+    """
+    asked_at = datetime.now(timezone.utc).replace(microsecond=0)
+    found, missed = live_diagnosis_verb.examine(
+        cluster,
+        listed.apply_recorded_way(way, cluster.way, source),
+        progress,
+        source=source,
+        transfers_s=request.transfers_s,
+        timeout_s=request.timeout_s,
+    )
+    return copy_as(MeasuredCluster, found), missed, asked_at
 
 
 def _diagnosis(
@@ -125,3 +134,13 @@ def _diagnosis(
     return Diagnosis(
         diagnosis.diagnose(evidence), seen.present, seen.missing, tuple(missed), cluster
     )
+
+
+def _warn(found: Diagnosis) -> None:
+    for text in found.not_asked:
+        warn(text, stacklevel=4)
+
+
+diagnose = keyword_function(
+    "diagnose", find_faults, DiagnosisRequest, _warn, within=errors_verb.plinks_errors
+)

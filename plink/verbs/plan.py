@@ -1,23 +1,19 @@
-"""`plink.plan`: aggregation plans that follow the network."""
+"""`plink.plan` and `plink plan`: aggregation plans that follow the network."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar
 
-from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
-from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.progress import OnProgress
 from plink.base.replacing import replace
-from plink.base.size import DEFAULT_SIZE
+from plink.base.request import keyword_function
 from plink.base.text import format_count, rtt_text
 from plink.files import plan as plan_file
-from plink.optimize.orders.request import DistanceSource
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import Planned, find_plan
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.serving import find_plan_with_servers
-from plink.plans.names import ALL_REDUCE, checked_collectives
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import PathName, copy_as, page
 from plink.verbs.progress import stages
@@ -27,11 +23,6 @@ with lazy_imports():
     from plink.show.terminal import plan as plan_page
 
 
-Kind = Literal["auto", "2lha", "flat", "ring", "tree", "ps", "hub"]
-
-_MAX_RANKS_PER_HOST = 1 << 12
-
-
 class AggregationPlan(plan_file.Plan, frozen=True):
     """Aggregation plan: a weighted forest that plink's engine runs.
 
@@ -39,11 +30,13 @@ class AggregationPlan(plan_file.Plan, frozen=True):
     `collectives`, `groups`, `predicted`, `bound_s`, `assumptions`.
 
     Attributes:
-        reason: why this kind was chosen, as a sentence; empty if it was read from a file
+        planned: the candidates that it was chosen from; None if it was read from a file
+        gaps: hosts that were not reached and have no rank, one sentence each
     """
 
-    IN_MEMORY: ClassVar = frozenset({"reason"})
-    reason: str = ""
+    IN_MEMORY: ClassVar = frozenset({"planned", "gaps"})
+    planned: Planned | None = None
+    gaps: Sequence[str] = ()
 
     @classmethod
     def read(cls, path: PathName) -> AggregationPlan:
@@ -54,6 +47,11 @@ class AggregationPlan(plan_file.Plan, frozen=True):
         """
         found = plan_file.read_plan(os.fspath(path), with_servers=True)
         return copy_as(cls, found)
+
+    @property
+    def reason(self) -> str:
+        """Sentence on why this kind was chosen; empty if the plan was read from a file."""
+        return "" if self.planned is None else self.planned.reason
 
     @property
     def time_s(self) -> float | None:
@@ -81,62 +79,28 @@ class AggregationPlan(plan_file.Plan, frozen=True):
         return page(lambda console: plan_page.print_plan_page(console, self))
 
 
-def plan(
-    cluster: MeasuredCluster,
-    *,
-    size: str | int = DEFAULT_SIZE,
-    kind: Kind = "auto",
-    collective: str | Sequence[str] = ALL_REDUCE,
-    ranks_per_host: int | None = None,
-    servers: Sequence[str] = (),
-    distances: DistanceSource = "estimate",
-    seed: int = 0,
-    progress: OnProgress | None = None,
-) -> AggregationPlan:
+def make_plan(cluster: MeasuredCluster, request: PlanRequest) -> AggregationPlan:
     """Plan an aggregation that follows the network, for plink's engine and its process group.
 
     Args:
         cluster: hosts and what was measured between them. Groups are found where it has none.
-        size: size of the buffer that the plan is for: `25MB`, `4KiB`, or bytes.
-        kind: `2lha` aggregates by groups in two levels, `flat` by a star for every rank, `ring`
-            in chunks round a ring, `tree` by the double binary tree; with servers, `ps` by a star
-            at each of their ports, `hub` by groups, to a server in each; `auto` takes what is
-            predicted to be quickest.
-        collective: that is to be quick with the plan, or several, each of that size and one as
-            often as it is called: `all-reduce`, `reduce-scatter`, `all-gather`, `broadcast`,
-            `reduce`, `gather`, `scatter`, `all-to-all`, `barrier`, `send-receive`.
-        ranks_per_host: None for the cluster's slots.
-        servers: hosts that contribute nothing and aggregate for all others, with as many
-            interfaces: `box:8`, `box:8@10gbit`, or `box=10.0.0.9+10.0.0.10`. `plink hub` runs such
-            a plan, and the engine does not.
-        distances: `estimate` draws a pair whose readings disagree towards others of its groups;
-            `readings` takes them as they are.
-        seed: decides every choice by chance.
-        progress: called at the beginning of each stage.
+        request: what is asked for.
 
     Raises:
-        WrongUseError: an argument that cannot be, too many ranks, or no plan of that kind for
-            these hosts.
+        WrongUseError: an argument is not allowed, there are too many ranks, or there is no plan of
+            that kind for these hosts.
     """
     known = checked_cluster(cluster, "plan")
-    check_choice("kind", kind, get_args(Kind))
-    check_choice("distances", distances, get_args(DistanceSource))
-    whole("ranks_per_host", ranks_per_host, 1, _MAX_RANKS_PER_HOST)
-    whole("seed", seed, 0, MAX_SEED)
-    names = checked_collectives([collective] if isinstance(collective, str) else list(collective))
-    if kind in ("ps", "hub") and not servers:
-        raise WrongUseError(
-            "{kind=} needs {servers}",
-            "name the servers: {servers=HOST}",
-            arguments={"kind": kind, "servers": servers},
-        )
-    named = [servers] if isinstance(servers, str) else list(servers)
-    if not all(isinstance(each, str) for each in named):
-        raise WrongUseError("servers is not a list of texts", "write servers=['box:8']")
-    request = PlanRequest(kind, size_bytes(size), ranks_per_host, seed, names, named)
+    hashed = replace(known.hashed, uses_readings=request.distances == "readings")
     search = find_plan_with_servers if request.servers else find_plan
-    hashed = replace(known.hashed, uses_readings=distances == "readings")
-    found = search(hashed, request, stages(progress))
-    for failure in known.unreachable:
-        warn(f"{failure.source} was unreachable and gets no rank")
-    return copy_as(AggregationPlan, found.plan, reason=found.reason)
+    planned = search(hashed, request, stages(request.progress))
+    gaps = [f"{failure.source} was unreachable and gets no rank" for failure in known.unreachable]
+    return copy_as(AggregationPlan, planned.plan, planned=planned, gaps=gaps)
+
+
+def _warn(plan: AggregationPlan) -> None:
+    for gap in plan.gaps:
+        warn(gap, stacklevel=4)
+
+
+plan = keyword_function("plan", make_plan, PlanRequest, _warn)

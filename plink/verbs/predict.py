@@ -1,34 +1,56 @@
-"""`plink.predict`: predicted times of algorithms and collectives."""
+"""`plink.predict` and `plink predict`: predicted times of algorithms and collectives."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, get_args, overload
+from typing import TYPE_CHECKING, ClassVar, TypeVar, cast, overload
 
-from plink.base.arguments import MAX_SEED, check_choice, size_bytes, whole
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.progress import OnProgress
 from plink.base.replacing import replace
-from plink.base.size import DEFAULT_SIZE, format_size
+from plink.base.request import keyword_function
+from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import format_count
+from plink.files.cluster import Cluster, no_bandwidth_measured
 from plink.files.order import Order
 from plink.files.order_basis import is_made_from
 from plink.files.plan import Plan
-from plink.optimize.orders.request import DistanceSource
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
 from plink.optimize.prediction import Forecast, PredictionRow, forecast
-from plink.plans.names import checked_collectives
+from plink.optimize.prediction_request import PredictionRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import page
-from plink.verbs.order import RankOrder
 from plink.verbs.progress import stages
 from plink.verbs.warning import warn
 
 with lazy_imports():
     from plink.show.terminal import predictions
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from rich.console import Console
+    from typing_extensions import ParamSpec
+
+    Keywords = ParamSpec("Keywords")
+
+    class _Predict(Protocol[Keywords]):
+        """Type of `plink.predict`, whose result depends on what it predicts for."""
+
+        @overload
+        def __call__(
+            self,
+            subject: Order | MeasuredCluster,
+            /,
+            *arguments: Keywords.args,
+            **keywords: Keywords.kwargs,
+        ) -> Prediction: ...
+        @overload
+        def __call__(
+            self, subject: Plan, /, *args: Keywords.args, **keywords: Keywords.kwargs
+        ) -> PlanPrediction: ...
 
 
 T = TypeVar("T")
@@ -43,6 +65,14 @@ class _Rows(Mapping[str, T]):
     def assumptions(self) -> list[str]:
         """Assumptions made about the network, one sentence each."""
         return list(self.forecast.assumptions)
+
+    @abstractmethod
+    def print_on(self, console: Console) -> None:
+        """Print the table of `plink predict`."""
+
+    def __str__(self) -> str:
+        """Return the text that `plink predict` prints."""
+        return page(self.print_on)
 
     @abstractmethod
     def _named_rows(self) -> Iterator[tuple[str, T]]: ...
@@ -69,9 +99,13 @@ class Prediction(_Rows[PredictionRow]):
 
     Args:
         forecast: all that is known of it.
+        notes: reasons for caution, one sentence each.
+        objective: cost to compare in print; None for contention where it is known.
     """
 
     forecast: Forecast
+    notes: Sequence[str] = ()
+    objective: str | None = None
 
     def _named_rows(self) -> Iterator[tuple[str, PredictionRow]]:
         return ((row.algorithm, row) for row in self.forecast.rows)
@@ -86,9 +120,9 @@ class Prediction(_Rows[PredictionRow]):
         what = f"{format_count(len(self), 'algorithm')}, {format_size(known.size_bytes)}"
         return f"<plink.Prediction: {what} on {format_count(known.ranks, 'rank')}>"
 
-    def __str__(self) -> str:
-        """Return the text that `plink predict` prints."""
-        return page(lambda console: predictions.print_forecast(console, self.forecast, None))
+    def print_on(self, console: Console) -> None:
+        """Print the table of `plink predict`."""
+        predictions.print_forecast(console, self.forecast, self.objective)
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,6 +137,7 @@ class PlanPrediction(_Rows[CollectiveRow]):
     """
 
     forecast: PlanForecast
+    notes: ClassVar[Sequence[str]] = ()
 
     def _named_rows(self) -> Iterator[tuple[str, CollectiveRow]]:
         return ((row.collective, row) for row in self.forecast.rows)
@@ -115,119 +150,92 @@ class PlanPrediction(_Rows[CollectiveRow]):
             f"{format_count(known.ranks, 'rank')}>"
         )
 
-    def __str__(self) -> str:
-        """Return the text that `plink predict` prints."""
-        return page(lambda console: predictions.print_plan_forecast(console, self.forecast))
+    def print_on(self, console: Console) -> None:
+        """Print the table of `plink predict`."""
+        predictions.print_plan_forecast(console, self.forecast)
 
 
-@overload
-def predict(
-    order: RankOrder | MeasuredCluster,
-    *,
-    size: str | int | None = None,
-    algorithms: str | Sequence[str] | None = None,
-    collective: str | Sequence[str] | None = None,
-    cluster: MeasuredCluster | None = None,
-    distances: DistanceSource = "estimate",
-    seed: int = 0,
-    progress: OnProgress | None = None,
-) -> Prediction: ...
-@overload
-def predict(
-    order: Plan,
-    *,
-    size: str | int | None = None,
-    collective: str | Sequence[str] | None = None,
-    cluster: MeasuredCluster,
-    distances: DistanceSource = "estimate",
-) -> PlanPrediction: ...
-def predict(
-    order: RankOrder | MeasuredCluster | Plan,
-    *,
-    size: str | int | None = None,
-    algorithms: str | Sequence[str] | None = None,
-    collective: str | Sequence[str] | None = None,
-    cluster: MeasuredCluster | None = None,
-    distances: DistanceSource = "estimate",
-    seed: int = 0,
-    progress: OnProgress | None = None,
+def predict_times(
+    subject: Order | MeasuredCluster | Plan, request: PredictionRequest, source: str | None = None
 ) -> Prediction | PlanPrediction:
     """Predict what algorithms take in an order, the given one and random ones, or along a plan.
 
     Args:
-        order: the order, or a cluster to predict for the order that it has, or a plan to predict
+        subject: the order, or a cluster to predict for the order that it has, or a plan to predict
             what plink's engine takes along it.
-        size: of the whole buffer, on each rank before or after: `25MB`, `4KiB`, or bytes; None for
-            a plan's own, and for 100 MB.
-        algorithms: one or several names (`plink.algorithms`); None for all of the collective. A
-            plan takes none.
-        collective: one or several of those of `plink.plan`. None for an all-reduce, and for all of
-            them along a plan.
-        cluster: that the order or the plan is of, where it was read from a file.
-        distances: `estimate` draws a pair whose readings disagree towards others of its groups;
-            `readings` takes them as they are.
-        seed: decides the random orders.
-        progress: called at the beginning of each algorithm.
+        request: what is asked for.
+        source: what messages call the subject; None for its kind.
 
     Raises:
-        WrongUseError: an argument that cannot be, or none of the algorithms takes so many ranks.
+        WrongUseError: an argument is not allowed, the order or the plan is of other hosts, or none
+            of the algorithms takes so many ranks.
     """
-    whole("seed", seed, 0, MAX_SEED)
-    check_choice("distances", distances, get_args(DistanceSource))
-    algorithms = [algorithms] if isinstance(algorithms, str) else algorithms
-    wanted = [collective] if isinstance(collective, str) else list(collective or ())
-    names = checked_collectives(wanted) if wanted else ()
-    if isinstance(order, Plan):
-        uses_readings = distances == "readings"
-        return _along_plan(order, size, algorithms, names, cluster, uses_readings=uses_readings)
-    if algorithms and names:
-        raise WrongUseError("algorithms and collective exclude each other")
-    if isinstance(order, Order):
-        known = checked_cluster(_choose_cluster(order, cluster), "predict")
-    else:
-        known = checked_cluster(order, "predict")
-    known = replace(known, uses_readings=distances == "readings")
+    if isinstance(subject, Plan):
+        return _predict_plan(subject, request, source)
+    order = subject if isinstance(subject, Order) else None
+    cluster = subject if order is None else _choose_cluster(order, request, source)
+    known = replace(
+        checked_cluster(cluster, "predict"), uses_readings=request.distances == "readings"
+    )
+    size = request.size_bytes
+    if size is None:
+        mesh = None if order is None or request.algorithms else order.mesh
+        size = DEFAULT_SIZE_BYTES if mesh is None else mesh.size_bytes
     found = forecast(
         known,
-        order if isinstance(order, Order) else None,
-        size_bytes(DEFAULT_SIZE if size is None else size),
-        algorithms=algorithms or (),
-        collectives=names,
-        seed=seed,
-        source="order" if isinstance(order, Order) else "cluster",
-        on_progress=stages(progress),
+        order,
+        size,
+        algorithms=request.algorithm_names,
+        collectives=request.collectives,
+        seed=request.seed,
+        source=source or ("cluster" if order is None else "order"),
+        on_progress=stages(request.progress),
     )
-    if isinstance(order, Order) and not is_made_from(order, known):
-        warn("the order was made from another version of this cluster")
-    return Prediction(found)
+    if request.objective == "contention" and not found.has_times:
+        raise no_bandwidth_measured(known)
+    notes = []
+    if order is not None and not is_made_from(order, known):
+        notes.append(f"{source or 'the order'} was made from another version of {known.source}")
+    return Prediction(found, notes, request.objective)
 
 
-def _along_plan(
-    plan: Plan,
-    size: str | int | None,
-    algorithms: Sequence[str] | None,
-    collectives: Sequence[str],
-    cluster: MeasuredCluster | None,
-    *,
-    uses_readings: bool,
-) -> PlanPrediction:
-    if algorithms:
-        raise WrongUseError("algorithms does not apply to a plan, which plink's engine runs")
-    if cluster is None:
-        raise WrongUseError(
-            "a plan does not contain the measurements",
-            "give the cluster that it was made from, too",
-        )
-    known = replace(checked_cluster(cluster, "predict"), uses_readings=uses_readings)
-    size_wanted = None if size is None else size_bytes(size)
-    return PlanPrediction(forecast_plan(known, plan, size_wanted, collectives, "plan"))
+def _predict_plan(plan: Plan, request: PredictionRequest, source: str | None) -> PlanPrediction:
+    for name in ("algorithms", "objective"):
+        if getattr(request, name):
+            raise WrongUseError(
+                f"{{{name}}} applies to orders, not to a plan",
+                "{collective} chooses what is predicted along a plan",
+                arguments=vars(request),
+            )
+    cluster = checked_cluster(_choose_cluster(plan, request, source), "predict")
+    known = replace(cluster, uses_readings=request.distances == "readings")
+    return PlanPrediction(
+        forecast_plan(known, plan, request.size_bytes, request.collectives, source or "plan")
+    )
 
 
-def _choose_cluster(order: Order, cluster: MeasuredCluster | None) -> MeasuredCluster:
-    known: MeasuredCluster | None = cluster or getattr(order, "cluster", None)
+def _choose_cluster(
+    subject: Order | Plan, request: PredictionRequest, source: str | None
+) -> Cluster:
+    known: Cluster | None = request.cluster or getattr(subject, "cluster", None)
     if known is None:
+        place = "" if source is None else f"{source}: "
+        what = "a plan" if isinstance(subject, Plan) else "an order read from a file"
         raise WrongUseError(
-            "an order read from a file does not contain the measurements",
-            "give the cluster that it was made from, too",
+            f"{place}{what} does not contain the measurements",
+            "give the cluster that it was made from as {cluster}",
+            arguments={"cluster": None},
         )
     return known
+
+
+def _warn(prediction: Prediction | PlanPrediction) -> None:
+    for text in prediction.notes:
+        warn(text, stacklevel=4)
+
+
+def _typed(request: Callable[Keywords, PredictionRequest]) -> _Predict[Keywords]:
+    return cast("_Predict[Keywords]", keyword_function("predict", predict_times, request, _warn))
+
+
+predict = _typed(PredictionRequest)

@@ -62,5 +62,5 @@ def _read(path: PathName) -> MeasuredCluster | RankOrder | AggregationPlan | Com
         return comparison_file.decode_comparison(data, source)
     what = f"a {brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"
     raise WrongUseError(
-        f"{source}: is {what}", "plink.read reads clusters, orders, plans and comparisons"
+        f"{source}: is {what}, expected a cluster, an order, a plan or a comparison"
     )

@@ -20,7 +20,9 @@ OF_COMMANDS = (
     "plink/autotune/daemon/",
     "plink/bench/",
     "plink/deploy/kubernetes/",
+    "plink/measure/requests.py",
     "plink/optimize/orders/request.py",
+    "plink/optimize/prediction_request.py",
     "plink/simulate/",
 )
 

@@ -152,7 +152,7 @@ def test_a_plan_may_have_servers(tmp_path: Path) -> None:
         plink.predict(plan, cluster=cluster)
     with pytest.raises(plink.WrongUseError, match="needs servers"):
         plink.plan(cluster, kind="hub")
-    with pytest.raises(plink.WrongUseError, match="servers is not a list of texts"):
+    with pytest.raises(plink.WrongUseError, match=r"servers is \[4\]"):
         plink.plan(cluster, servers=[4])  # type: ignore[list-item]
 
 
@@ -194,7 +194,7 @@ def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> N
     order = plink.RankOrder.read(tmp_path / "order.json")
     with pytest.raises(plink.WrongUseError) as caught:
         plink.predict(order)
-    assert caught.value.hint == "give the cluster that it was made from, too"
+    assert list(caught.value.arguments) == ["cluster"]
     prediction = plink.predict(order, cluster=cluster, algorithms=["ring"])
     assert prediction["ring"].order is not None
     grouped = plink.group(cluster).cluster
@@ -204,7 +204,7 @@ def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> N
     assert cluster.rtt is not None
     again = {name: matrix + 1.0 for name, matrix in cluster.rtt.rtt_us.items()}
     changed = replace(cluster, rtt=replace(cluster.rtt, rtt_us=again))
-    with pytest.warns(plink.PlinkWarning, match="made from another version of this cluster"):
+    with pytest.warns(plink.PlinkWarning, match="made from another version of the cluster"):
         plink.predict(order, cluster=changed, algorithms=["ring"])
     with pytest.raises(plink.WrongUseError, match="is not a host of the cluster"):
         plink.predict(order, cluster=rack_cluster(2, 2))
@@ -230,7 +230,7 @@ def test_a_plan_is_predicted_collective_by_collective() -> None:
     assert along["all-gather"].bound_s <= along["all-gather"].time_s
     assert "all-gather" in str(along)
     with pytest.raises(plink.WrongUseError, match="a plan does not contain the measurements"):
-        plink.predict(plan)  # type: ignore[call-overload]
+        plink.predict(plan)
 
 
 CALLS: list[tuple[Any, dict[str, Any], str]] = [

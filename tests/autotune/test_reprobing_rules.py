@@ -31,7 +31,8 @@ from plink.files.measurements import BandwidthMeasurement, RttMeasurement
 from plink.files.plan import Plan, PlanRank
 from plink.optimize.groups.finding import find_groups, with_groups
 from plink.optimize.groups.request import GroupRequest
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import find_plan
+from plink.optimize.plans.request import PlanRequest
 from plink.plans.forest import make_forest
 
 NEAR_US, FAR_US = 10.0, 40.0
@@ -68,7 +69,7 @@ def cluster_in(racks: Sequence[int]) -> Cluster:
 
 
 def planned(cluster: Cluster, kind: str = "2lha") -> Plan:
-    return find_plan(cluster, PlanRequest(kind)).plan
+    return find_plan(cluster, PlanRequest(kind=kind)).plan
 
 
 def again(before: Cluster, hosts: Sequence[int], racks: Sequence[int], factor: float) -> Regrouped:

@@ -18,7 +18,8 @@ from plink.bench.request import Case, ways_of
 from plink.cli import cli
 from plink.files import cluster as cluster_file
 from plink.files import plan as plan_file
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import find_plan
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand
 from plink.plans.check import check
 from plink.solvers.slots.layout import RankLayout
@@ -138,7 +139,7 @@ def test_a_kind_that_a_network_has_no_plan_of_is_refused() -> None:
 
 
 def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
-    plan = find_plan(CLUSTER, PlanRequest("tree", 4000, 2)).plan
+    plan = find_plan(CLUSTER, PlanRequest(kind="tree", size=4000, ranks_per_host=2)).plan
     path = tmp_path / "mine.json"
     plan_file.write_plan(str(path), plan)
     found = plan_from_file(str(path), CLUSTER, 2, Demand("all-reduce", 4000))
@@ -148,7 +149,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
     with pytest.raises(WrongUseError, match="does not have 1 rank on each of 4 hosts") as caught:
         plan_from_file(str(path), CLUSTER, 1, Demand("all-reduce", 4000))
     assert "--slots K" in (caught.value.hint or "")
-    plan_file.write_plan(str(path), find_plan(rack_cluster([3, 2]), PlanRequest("flat")).plan)
+    plan_file.write_plan(str(path), find_plan(rack_cluster([3, 2]), PlanRequest(kind="flat")).plan)
     with pytest.raises(WrongUseError, match="n04 is not a host of the cluster file"):
         plan_from_file(str(path), CLUSTER, 1, Demand("all-reduce", 4000))
 

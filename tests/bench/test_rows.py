@@ -13,7 +13,8 @@ from plink.bench.clients.client import Traffic
 from plink.bench.rows import limit_of, links_of
 from plink.files.hosts import Group
 from plink.model.network import build_network
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import find_plan
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand, build_traffic, traffic_bytes
 from plink.optimize.plans.traffic import Traffic as OfPlan
 from plink.plans.forest import Forest
@@ -52,7 +53,7 @@ def counted(forest: Forest, size_bytes: int, repetitions: int, frames: int) -> T
 
 def test_bytes_are_summed_up_for_hosts_and_groups_with_two_ranks_a_host() -> None:
     cluster = rack_cluster([2, 2])
-    plan = find_plan(cluster, PlanRequest("2lha", 8_000_000, 2)).plan
+    plan = find_plan(cluster, PlanRequest(kind="2lha", size=8_000_000, ranks_per_host=2)).plan
     launches = [counted(plan.forest, 8_000_000, 5, 3)] * 2
     links = links_of(
         launches,

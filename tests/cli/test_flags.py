@@ -6,7 +6,7 @@ import click
 import pytest
 
 from plink.base.errors import NotMeasuredError, WrongUseError
-from plink.cli.flags import option_speller, resuming
+from plink.cli.flags import command_speller, resuming
 from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
 from plink.files.hosts import Host
 from support.plink_command import plink_here
@@ -38,7 +38,7 @@ def test_arguments_are_spelled_as_options(
     text: str, arguments: dict[str, object], expected: str
 ) -> None:
     error = WrongUseError("wrong", text, arguments=arguments)
-    assert error.spell(option_speller(command)) == ("wrong", expected)
+    assert error.spell(command_speller(command)) == ("wrong", expected)
 
 
 def test_the_library_spells_arguments_as_python_does() -> None:
@@ -47,7 +47,7 @@ def test_the_library_spells_arguments_as_python_does() -> None:
 
 
 def test_verbs_have_options_too() -> None:
-    assert option_speller(click.Group("g", {"verb": command}))("network", "x") == "--network x"
+    assert command_speller(click.Group("g", {"verb": command}))("network", "x") == "--network x"
 
 
 def test_an_error_names_the_option_of_its_command() -> None:

@@ -138,18 +138,6 @@ def test_a_host_list_in_place_of_a_cluster_file_is_to_be_probed(
     assert "hint: plink import reads CSV" in plink_here(*verb, hosts).stderr
 
 
-def test_the_new_spelling_of_a_check_has_all_that_the_old_one_had(tmp_path: Path) -> None:
-    bare = str(tmp_path / "my bare.json")
-    cluster_file.write_cluster(bare, Cluster(HOSTS))
-    done = plink_here("probe", "--check", bare, "-F", "a b", "--rounds", "3", "--user", "me")
-    (line,) = [line for line in done.stderr.splitlines() if "present spelling" in line]
-    context = parsed(line.partition("spelling: ")[2])
-    assert context.info_name == "check"
-    assert context.params["cluster"] == bare
-    assert (context.params["ssh_config"], context.params["user"]) == ("a b", "me")
-    assert context.params["partners"] == 3
-
-
 def test_an_order_of_a_mesh_is_made_again_as_it_was_asked_for(tmp_path: Path) -> None:
     path, ordered = str(tmp_path / "c.json"), str(tmp_path / "o.json")
     cluster_file.write_cluster(path, cluster_with(None))
@@ -198,12 +186,7 @@ def test_a_bench_that_cannot_find_the_hosts_says_how_they_were_reached(tmp_path:
 
 
 @pytest.mark.parametrize("rounds", ["auto", "all", "7"])
-def test_rounds_are_written_as_they_were_typed(rounds: str, tmp_path: Path) -> None:
-    bare = str(tmp_path / "bare.json")
-    cluster_file.write_cluster(bare, Cluster(HOSTS))
-    done = plink_here("probe", "--check", bare, "--rounds", rounds)
-    (line,) = [line for line in done.stderr.splitlines() if "present spelling" in line]
-    assert line.endswith(f" --rounds {rounds}")
+def test_rounds_are_written_as_they_were_typed(rounds: str) -> None:
     with parse_command("probe", ["hosts", "-o", "c.json", "--rounds", rounds]) as context:
         context.meta["plink.running"] = context
         assert all_words() == ["--rounds", rounds]

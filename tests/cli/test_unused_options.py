@@ -54,7 +54,7 @@ def test_an_option_is_taken_or_refused(
             *others, last = TAKEN_BY[name]
             takers = f"{', '.join(others)} or {last}" if others else last
             written = option.partition("=")[0]
-            assert said.startswith(f"error: {written} applies to --tool {takers}, not {tool}\n")
+            assert said.startswith(f"error: {written} applies to the tool {takers}, not {tool}\n")
 
 
 def test_a_check_goes_by_the_tool_of_the_file(
@@ -69,7 +69,5 @@ def test_a_check_goes_by_the_tool_of_the_file(
     )
     assert run(["check", str(path), "--remote-cache", "x"]) == 2
     said = capsys.readouterr().err
-    expected = (
-        f"error: --remote-cache applies to --tool echo or dpdk, and {path} was measured with fping"
-    )
-    assert said.startswith(f"{expected}\n")
+    assert said.startswith("error: --remote-cache applies to the tool echo or dpdk, ")
+    assert f"and {path} was measured with fping\n" in said

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.cli.probe_action import read_nics
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.tools import TOOLS
+from plink.measure.requests import read_nics
 from plink.probes.errors import OptionError
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.nics import Nic, parse_nics
@@ -107,7 +107,6 @@ def test_only_dpdk_takes_nics(tmp_path: Path) -> None:
     file = tmp_path / "nics"
     file.write_text(TEXT)
     assert read_nics(str(file)) == (FIRST, SECOND)
-    assert read_nics(None) == ()
     done = plink_here("probe", "-", "-o", "-", "--nics", file, text="gpu1\ngpu2\n")
     assert done.code == 2
-    assert done.stderr.startswith("error: --nics applies to --tool dpdk, not echo\n")
+    assert done.stderr.startswith("error: --nics applies to the tool dpdk, not echo\n")

@@ -7,7 +7,8 @@ import pytest
 
 from plink.files.plan import Plan
 from plink.optimize.plans.forecasting import forecast_plan, regroup_cluster
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import find_plan
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import COLLECTIVES
 from plink.simulate.datacentres import racks
@@ -18,7 +19,7 @@ CLUSTER = racks(2, 4, rate_gbit_s=10, hop_us=5, oversubscription=4).cluster
 
 def plan_between_workers(server: str) -> Plan:
     """Of seven hosts; the eighth was to serve, and does not."""
-    request = PlanRequest(kind="2lha", size_bytes=SIZE_BYTES, servers=(f"{server}:2",))
+    request = PlanRequest(kind="2lha", size=SIZE_BYTES, servers=(f"{server}:2",))
     return find_plan_with_servers(CLUSTER, request).plan
 
 
@@ -36,7 +37,7 @@ def test_hosts_without_a_rank_change_nothing_else(server: str) -> None:
 
 
 def test_a_plan_of_all_hosts_is_predicted_as_it_was_made() -> None:
-    found = find_plan(CLUSTER, PlanRequest(kind="2lha", size_bytes=SIZE_BYTES)).plan
+    found = find_plan(CLUSTER, PlanRequest(kind="2lha", size=SIZE_BYTES)).plan
     (row,) = forecast_plan(CLUSTER, found, collectives=("all-reduce",)).rows
     times = {each.kind: each.time_s for each in found.predicted}
     assert row.time_s == pytest.approx(times["2lha"])

@@ -13,13 +13,8 @@ from plink.files.groups import Grouping, Partition
 from plink.files.hosts import Group, Host
 from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, build
-from plink.optimize.plans.planning import (
-    Planned,
-    PlanRequest,
-    candidate,
-    find_plan,
-    regroup_network,
-)
+from plink.optimize.plans.planning import Planned, candidate, find_plan, regroup_network
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand
 from plink.plans.check import check
 from plink.plans.forest import make_forest
@@ -32,7 +27,7 @@ S = 20_000_000
 
 
 def plan(cluster: Cluster, kind: str = "auto", **options) -> Planned:
-    found = find_plan(cluster, PlanRequest(kind, **{"size_bytes": S, **options}))
+    found = find_plan(cluster, PlanRequest(kind=kind, **{"size": S, **options}))
     for each in found.candidates:
         check(each.forest)
     return found
@@ -66,7 +61,7 @@ def test_racks_are_predicted_to_take_what_their_links_allow(
 
 
 def test_small_buffers_are_quickest_where_few_messages_wait_for_each_other():
-    found = plan(rack_cluster([4, 4, 4, 4]), size_bytes=4096)
+    found = plan(rack_cluster([4, 4, 4, 4]), size=4096)
     assert 1.5 * times(found)["2lha"] < times(found)["flat"]
     assert found.chosen.time_s == min(times(found).values())
 
@@ -211,7 +206,7 @@ def test_the_level_of_groups_is_the_one_that_is_predicted_to_be_quickest(uplink_
         demands = [Demand(ALL_REDUCE, size_bytes)]
         tried = candidate("2lha", network, order, hosts, demands, seen_as=seen_as)
         times[len(level)] = tried.time_s
-    found = plan(cluster, "2lha", size_bytes=size_bytes)
+    found = plan(cluster, "2lha", size=size_bytes)
     assert times[len(found.plan.groups)] <= 1.03 * min(times.values())
     if uplink_gbit_s == 0.1 and size_bytes == S:
         assert times[2] > 1.5 * times[8]
@@ -220,5 +215,5 @@ def test_the_level_of_groups_is_the_one_that_is_predicted_to_be_quickest(uplink_
 
 def test_a_plan_names_the_file_that_its_cluster_was_read_from():
     read = replace(rack_cluster([2, 2]), file_hash="sha256:0")
-    assert find_plan(read).plan.made_from == "sha256:0"
-    assert find_plan(replace(read, file_hash=None)).plan.made_from is None
+    assert find_plan(read, PlanRequest()).plan.made_from == "sha256:0"
+    assert find_plan(replace(read, file_hash=None), PlanRequest()).plan.made_from is None

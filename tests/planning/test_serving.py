@@ -13,7 +13,8 @@ from plink.base.replacing import replace
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.plan import SERVER, Port
-from plink.optimize.plans.planning import Planned, PlanRequest
+from plink.optimize.plans.planning import Planned
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.servers import parse_servers
 from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.check_servers import check_ports, check_with_servers
@@ -23,7 +24,7 @@ LINK_S = S / 50e6
 
 
 def planned(cluster: Cluster, *servers: str, kind: str = "auto", **options: object) -> Planned:
-    request = PlanRequest(kind, S, servers=servers, **options)  # type: ignore[arg-type]
+    request = PlanRequest(kind=kind, size=S, servers=servers, **options)  # type: ignore[arg-type]
     found = find_plan_with_servers(cluster, request)
     plan = found.plan
     check_with_servers(plan.forest, plan.is_server)
@@ -204,7 +205,7 @@ def test_hosts_may_be_called_by_addresses_with_colons() -> None:
 def test_other_collectives_have_no_servers() -> None:
     cluster = rack_cluster([3])
     with pytest.raises(WrongUseError, match="plans with servers are for all-reduce only"):
-        planned(cluster, "n00", collectives=("all-gather",))
+        planned(cluster, "n00", collective="all-gather")
 
 
 def test_too_many_ranks_are_refused() -> None:

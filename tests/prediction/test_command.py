@@ -94,8 +94,11 @@ def test_another_cluster_file_is_noted(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["{order}", "--size", "1MB"], "hint: name the cluster file that it was made from"),
-        (["{cluster}", "--size", "1MB", "--cluster", "{cluster}"], "is not an order file"),
+        (["{order}", "--size", "1MB"], "the cluster that it was made from"),
+        (
+            ["{cluster}", "--size", "1MB", "--cluster", "{cluster}"],
+            "is neither an order nor a plan",
+        ),
         (["{cluster}", "--size", "1"], ""),
         (["{cluster}", "--size", "x"], "is not a size"),
         (["{cluster}", "--size", "1MB", "--algo", "rign"], "there is no algorithm 'rign'"),
@@ -152,7 +155,7 @@ def test_what_a_plan_has_no_use_for_is_refused(
     assert run(["plan", str(cluster), "-o", str(plan)]) == 0
     along = ["predict", str(plan), "--cluster", str(cluster)]
     for arguments, said in (
-        (along[:2], "a plan file does not contain the measurements"),
+        (along[:2], "a plan does not contain the measurements"),
         ([*along, "--algo", "ring"], "--algo applies to orders"),
         (["plan", str(cluster), "--collective", "allgather"], "did you mean all-gather?"),
     ):

@@ -245,9 +245,3 @@ def test_what_would_choose_a_stage_is_refused(tmp_path: Path, options: tuple[str
     done = probe(tmp_path, *options)
     assert done.code == 2
     assert f"{options[0]} cannot be combined with --all" in done.stderr
-
-
-def test_a_check_measures_no_stage(tmp_path: Path) -> None:
-    done = plink_here("probe", "--check", tmp_path / "c.json", "--all")
-    assert done.code == 2
-    assert "--all cannot be combined with --check" in done.stderr

@@ -26,7 +26,8 @@ from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.plan import Plan
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import find_plan
+from plink.optimize.plans.request import PlanRequest
 from support.lab import Lab, lab_cluster
 from support.plink_command import Done, plink_argv, plink_here, read_json, ssh_options
 from support.running import wait_for
@@ -146,10 +147,6 @@ def test_a_sample_can_be_extended_and_checked(measured: Measured, tmp_path: Path
     assert (more["options"]["rounds"], more["options"]["seed"]) == (4, 5)
     for before, after in zip(few["samples"], more["samples"], strict=True):
         assert all(new for old, new in zip(before, after, strict=True) if old)
-    # As it was written before there was `plink check`.
-    done = plink_here("probe", "--check", file, "--rounds", "4", *ssh_options(measured.lab))
-    assert done.code == 0, done.stdout + done.stderr
-    assert f"note: use the present spelling: plink check {file}" in done.stderr
     assert plink_here(*run, "--resume", file, "--rounds", "all").code == 0
     rtt = read_json(file)["rtt"]
     assert sum(value is None for row in rtt["rtt_us"]["10"] for value in row) == 5
@@ -189,7 +186,7 @@ def test_a_job_gets_the_groups_of_a_host_that_moved(
     measured: Measured, cluster: Path, tmp_path: Path
 ) -> None:
     before = cluster_file.read_cluster(str(cluster))
-    plan = find_plan(before, PlanRequest("2lha")).plan
+    plan = find_plan(before, PlanRequest(kind="2lha")).plan
     plan_file.write_plan(str(tmp_path / "plan.json"), plan)
     (tmp_path / "secret").write_bytes(SECRET)
     log = tmp_path / "log"

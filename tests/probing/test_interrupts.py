@@ -10,18 +10,15 @@ from typing import Any
 
 import pytest
 
-from plink.base.errors import PlinkError
 from plink.base.interrupts import defer_interrupts
 from plink.base.replacing import replace
-from plink.cli import probe_action
-from plink.cli.progress import StageProgress
+from plink.cli import run as run_plink
 from plink.files import cluster as cluster_file
 from plink.measure.probing import request, run
 from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
 from plink.probes.samples import MeasuringJob, PairLoss, RttReading, Sink
 from plink.probes.ssh.connect import SshOpener
-from support.plink_command import parse_command
 from support.reached import reached_host
 
 
@@ -33,18 +30,15 @@ class InterruptedClosing(Reached):
 
 
 @pytest.fixture
-def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
-    """Options of `plink probe` for two hosts that no connection is needed for."""
+def two_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A list of two hosts that no connection is needed for."""
     hosts = [reached_host(1), reached_host(2)]
     monkeypatch.setattr(
         request, "reach", lambda *_, **__: InterruptedClosing(SshOpener(SshOptions()), hosts)
     )
     listed = tmp_path / "hosts"
     listed.write_text("h1\nh2\n")
-    argv = [str(listed), "-o", str(tmp_path / "c.json")]
-    values = parse_command("probe", argv).params
-    others = ("check", "all_stages")
-    return {name: value for name, value in values.items() if name not in others}
+    return listed
 
 
 def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:
@@ -59,26 +53,26 @@ def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:
 
 
 def test_what_was_measured_is_written_before_connections_are_closed(
-    two_hosts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    two_hosts: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     set_tool(monkeypatch, silent=False)
-    assert probe_action.run_command(two_hosts, {}, StageProgress()) == 0
-    cluster = cluster_file.read_cluster(two_hosts["output"])
+    output = str(tmp_path / "c.json")
+    assert run_plink(["probe", str(two_hosts), "-o", output]) == 0
+    cluster = cluster_file.read_cluster(output)
     assert cluster.names == ["h1", "h2"]
 
 
 def test_no_reading_replaces_no_file(
-    two_hosts: dict[str, Any],
+    two_hosts: Path,
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     set_tool(monkeypatch, silent=True)
     monkeypatch.setattr(InterruptedClosing, "__exit__", Reached.__exit__)
-    output = Path(two_hosts["output"])
+    output = tmp_path / "c.json"
     output.write_text("a good one")
-    with pytest.raises(PlinkError, match="no pair of hosts could be measured") as error:
-        probe_action.run_command(two_hosts, {}, StageProgress())
-    assert error.value.exit_code == 1
+    assert run_plink(["probe", str(two_hosts), "-o", str(output)]) == 1
     assert output.read_text() == "a good one"
     assert "h1 to h2: no answer" in capsys.readouterr().err
 

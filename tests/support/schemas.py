@@ -99,7 +99,7 @@ def check_printed(words: Sequence[str], stdout: str) -> None:
     own = words[: words.index("--")] if "--" in words else words
     if "--json" in own and is_possible():
         verb = " ".join(own[:2]) if own[0] in _GROUPS else own[0]
-        check_output("check" if verb == "probe" and "--check" in own else verb, stdout)
+        check_output(verb, stdout)
 
 
 def check_output(verb: str, stdout: str) -> None:

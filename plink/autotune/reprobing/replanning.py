@@ -30,7 +30,8 @@ from plink.optimize.groups.finding import (
 )
 from plink.optimize.groups.request import GroupRequest, Method
 from plink.optimize.plans.candidates import Candidate
-from plink.optimize.plans.planning import PlanRequest, find_plan
+from plink.optimize.plans.planning import find_plan
+from plink.optimize.plans.request import PlanRequest
 
 # Kinds of plans with masters that can be moved.
 _TUNABLE = ("flat", "2lha")
@@ -220,7 +221,7 @@ def replan(plan: Plan, before: Cluster, after: Cluster, moved: Sequence[str]) ->
                 None, f"{format_names(moved)} moved, and groups are as they were", is_new
             )
         return Replanned(None, "nothing changed", is_new)
-    found = find_plan(now, PlanRequest(size_bytes=plan.size_bytes, seed=plan.seed))
+    found = find_plan(now, PlanRequest(size=plan.size_bytes, seed=plan.seed))
     chosen = _choose_candidate(plan, found.candidates)
     changes = [f"links carry other rates: {format_names(rates)}"] if rates else []
     if has_other_groups:

@@ -9,7 +9,6 @@ import numpy as np
 
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.replacing import replace
-from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.matrices import Matrix
@@ -29,39 +28,13 @@ from plink.optimize.plans.candidates import (
     refusal,
 )
 from plink.optimize.plans.ports import PortsVerdict
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand, compute_least_exchange
-from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import lower_bound_s
 
 # Another level of groups is taken if it is predicted to take less than this share of the time.
 _CLEARLY_QUICKER = 0.98
-
-
-@dataclass(frozen=True)
-class PlanRequest:
-    """Request for a plan.
-
-    Args:
-        kind: one of `KINDS`, or `auto`.
-        size_bytes: size of the buffer that it is to be good for, in bytes.
-        ranks_per_host: None for the cluster's slots.
-        seed: decides every choice by chance; 0 to 2^63 - 1.
-        collectives: that are to be quick with it, one after the other: of
-            `plink.plans.names.COLLECTIVES`, one as often as it is called.
-        servers: hosts that contribute nothing, as `plink.optimize.plans.servers` writes them;
-            `plink.optimize.plans.serving` plans with them.
-    """
-
-    kind: str = "auto"
-    size_bytes: int = DEFAULT_SIZE_BYTES
-    ranks_per_host: int | None = None
-    seed: int = 0
-    collectives: Sequence[str] = (ALL_REDUCE,)
-    servers: Sequence[str] = ()
-
-
-DEFAULT_REQUEST = PlanRequest()
 
 
 @dataclass(frozen=True)
@@ -87,7 +60,7 @@ class Planned:
 
 def find_plan(
     cluster: Cluster,
-    request: PlanRequest = DEFAULT_REQUEST,
+    request: PlanRequest,
     on_progress: Callable[[str], None] | None = None,
 ) -> Planned:
     """Return a plan of the requested kind, or of the kind predicted to be fastest.
@@ -136,7 +109,7 @@ def find_plan(
         ranks=[PlanRank(host.name, host.address) for host in hosts],
         forest=choice.candidate.forest,
         size_bytes=request.size_bytes,
-        collectives=tuple(request.collectives),
+        collectives=request.collectives,
         groups=tuple(groups),
         predicted=[Predicted(each.kind, each.time_s) for each in candidates],
         bound_s=sum(

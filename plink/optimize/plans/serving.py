@@ -27,11 +27,11 @@ from plink.optimize.plans.candidates import (
 )
 from plink.optimize.plans.planning import (
     Planned,
-    PlanRequest,
     distances_without_times,
     with_known_groups,
 )
 from plink.optimize.plans.ports import judge_ports
+from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.servers import (
     ServerHost,
     describe_port_assumptions,
@@ -259,12 +259,12 @@ def find_plan_with_servers(
             collective that servers have no part in.
     """
     tell = on_progress or (lambda _: None)
-    if tuple(request.collectives) != (ALL_REDUCE,):
+    if request.collectives != (ALL_REDUCE,):
         raise WrongUseError(
             "plans with servers are for all-reduce only",
             "leave out other collectives, or leave out the servers",
         )
-    servers = parse_servers(request.servers, cluster)
+    servers = parse_servers(request.server_names, cluster)
     at_server = {server.place for server in servers}
     workers = np.array([place for place in range(len(cluster.hosts)) if place not in at_server])
     if not len(workers):
@@ -294,7 +294,7 @@ def find_plan_with_servers(
         ranks=ranks,
         forest=chosen.forest,
         size_bytes=request.size_bytes,
-        collectives=tuple(request.collectives),
+        collectives=request.collectives,
         groups=_restrict_groups(grouped.groups, ranks),
         predicted=[Predicted(each.kind, each.time_s) for each in candidates],
         bound_s=search.bound_s(),

@@ -1,0 +1,483 @@
+"""Requests to measure hosts: those of `plink probe`, `plink check` and `plink doctor`."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from plink.base.arguments import MAX_SEED
+from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
+from plink.base.request import given_names, option
+from plink.base.text import brief, join_texts
+from plink.measure.probing.limits import (
+    ALL_ROUNDS,
+    CHECK_PARTNERS,
+    CHECK_PASSES,
+    CHECK_TRANSFERS_S,
+    DIRECTIONS,
+    FOLLOWED_ROUNDS,
+    MAX_COUNT,
+    MAX_DURATION_S,
+    MAX_PASSES,
+    MAX_STREAMS,
+)
+from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS
+from plink.probes.nics import Nic, parse_nics
+
+with lazy_imports():
+    from plink.files import document
+
+if TYPE_CHECKING:
+    from plink.base.progress import OnProgress
+    from plink.files.cluster import Cluster
+    from plink.files.comparison import Comparison
+    from plink.files.hosts import Group
+    from plink.probes.hosts.address import IPNetwork
+    from plink.probes.options import SshOptions
+
+_WHAT = "What to measure"
+_PAIRS = "Which pairs"
+_HOSTS = "Hosts and their networks"
+_DPDK = "dpdk"
+_TRACE = "trace"
+_TRANSFERS = "iperf3 and uplinks"
+_LIVE = "Asking hosts"
+
+_LEAST_ROUNDS = 2
+_MAX_DIGITS = 9
+_CONGESTION = re.compile(r"[a-z0-9]{1,15}")
+
+
+def _default(tool: str, name: str) -> Any:
+    (found,) = (each.default for each in fields(TOOLS[tool].options) if each.name == name)
+    return found
+
+
+def _defaults(name: str, *tools: str) -> str:
+    """Return the tools' defaults of an option: `5 for echo and dpdk, 2 for fping`."""
+    named: dict[Any, list[str]] = {}
+    for tool in tools:
+        named.setdefault(_default(tool, name), []).append(tool)
+    return ", ".join(f"{value} for {' and '.join(names)}" for value, names in named.items())
+
+
+# Options of both `plink probe` and `plink check`.
+_TIMEOUT_S: Any = option(
+    2.0,
+    "--timeout",
+    low=0.05,
+    high=600,
+    section=_WHAT,
+    help="Seconds without an answer after which a partner is given up.",
+)
+_CONCURRENCY: Any = option(
+    None,
+    low=1,
+    high=1 << 16,
+    section=_PAIRS,
+    help="Pairs in flight.  [default: all, fewer where hosts share a machine or disturb each "
+    "other]",
+)
+_NETWORK: Any = option(
+    None, metavar="NETWORK", section=_HOSTS, help="Use the hosts' addresses in this network."
+)
+_INTERFACE: Any = option(
+    None, metavar="NAME", section=_HOSTS, help="Use the hosts' addresses on this interface."
+)
+_PORT: Any = option(
+    None,
+    low=0,
+    high=65_535,
+    section=_HOSTS,
+    help="UDP port of echo, dpdk and trace, TCP port of iperf3 and first port of uplinks, if a "
+    "firewall requires a fixed one.  [default: any]",
+)
+_REMOTE_CACHE: Any = option(
+    None,
+    metavar="DIR",
+    section=_HOSTS,
+    help="Folder on the hosts for the agents of echo and dpdk.",
+)
+_NICS: Any = option(
+    None,
+    kind="text",
+    metavar="FILE",
+    section=_DPDK,
+    help="File with the NICs that hosts dedicate to DPDK, a line each: HOST PCI-ADDRESS "
+    "ADDRESS/PREFIX [GATEWAY].  [default: the interfaces that carry their traffic]",
+)
+
+
+class _PairsRequest:
+    """Settings of a measurement of pairs: what follows from the options of a request."""
+
+    network: str | None
+    nics: str | Sequence[Nic] | None
+
+    @property
+    def ip_network(self) -> IPNetwork | None:
+        """Network whose addresses of the hosts are used.
+
+        Raises:
+            WrongUseError: `network` is not a network.
+        """
+        if self.network is None:
+            return None
+        try:
+            return ipaddress.ip_network(str(self.network), strict=False)
+        except ValueError:
+            raise WrongUseError(
+                f"{{network}} is {brief(self.network)}, expected a network such as 10.0.0.0/16",
+                arguments={"network": self.network},
+            ) from None
+
+    def tool_options(self, tool: str) -> dict[str, Any]:
+        """Return the given options of a tool, without the groups of uplinks.
+
+        Raises:
+            WrongUseError: the file with NICs cannot be read.
+            OptionError: a line of it is wrong.
+        """
+        names = {each.name for each in fields(TOOLS[tool].options)} - {"groups"}
+        values = {name: getattr(self, name, None) for name in names}
+        if isinstance(self.nics, str) and "nics" in names:
+            values["nics"] = read_nics(self.nics)
+        return {name: value for name, value in values.items() if value is not None}
+
+    def refuse_unused(self, tool: str, reason: str) -> None:
+        """Raise for options that this tool does not take.
+
+        Args:
+            tool: tool that is to measure.
+            reason: how the tool was chosen, as the rest of a sentence.
+
+        Raises:
+            WrongUseError: naming the option.
+        """
+        for name in given_names(self):
+            takers = TAKEN_BY.get(name, list(TOOLS))
+            if tool not in takers:
+                raise WrongUseError(
+                    f"{{{name}}} applies to the tool {join_texts(takers, 'or')}, {reason}",
+                    arguments={name: None},
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurementRequest(_PairsRequest):
+    """Tool that measures pairs of hosts, its options, and which pairs it measures.
+
+    Attributes:
+        ssh: how hosts are reached; None for the user's own SSH configuration.
+        via: command that leads into a host, in place of SSH, such as `kubectl exec -i {host} --`;
+            None for SSH, or for what the host list says; `ssh` for SSH whatever it says.
+        progress: called at every step, by any thread; None for no reports.
+    """
+
+    tool: str = option(
+        DEFAULT_TOOL,
+        kind="choice",
+        choices=tuple(TOOLS),
+        section=_WHAT,
+        help="Measuring tool. Round-trip times: echo, plink's own UDP agent; dpdk, the "
+        "same without the kernel, as root; fping, if the hosts have it. Bandwidths: "
+        "iperf3, if they have it; uplinks, between groups of hosts. Routes: trace, as "
+        "root, if Python there has scapy.",
+    )
+    count: int | None = option(
+        None,
+        low=1,
+        high=MAX_COUNT,
+        section=_WHAT,
+        help="Probes per direction of a pair, each time it meets.  "
+        f"[default: {_defaults('count', 'echo', 'dpdk', 'fping', 'trace')}]",
+    )
+    passes: int | None = option(
+        None,
+        low=1,
+        high=MAX_PASSES,
+        section=_WHAT,
+        help="How often a pair meets at most: the least reading counts. If a file is continued, "
+        "more than it has are so many more for every pair.  "
+        f"[default: {_defaults('passes', 'echo', 'dpdk', 'fping')}]",
+    )
+    precision_percent: float | None = option(
+        None,
+        "--precision",
+        low=0,
+        high=100,
+        metavar="PERCENT",
+        section=_WHAT,
+        help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
+        f"[default: {_default('echo', 'precision_percent'):g}]",
+    )
+    percentile: float | None = option(
+        None,
+        low=0,
+        high=100,
+        section=_WHAT,
+        help="Percentile of the round-trip times that stands for a pair.  "
+        f"[default: {_default('echo', 'percentile'):g}]",
+    )
+    timeout_s: float = _TIMEOUT_S
+    rounds: int | str | None = option(
+        None,
+        kind="text",
+        metavar="K|auto|all",
+        section=_PAIRS,
+        help="Number of rounds of disjoint pairs, which is each host's number of partners; "
+        "auto for few pairs of a large cluster that suffice to find its groups.  [default: "
+        "all]",
+    )
+    seed: int | None = option(
+        None,
+        low=0,
+        high=MAX_SEED,
+        metavar="NUMBER",
+        section=_PAIRS,
+        help="Seed that decides which rounds are measured, if not all, and in which order "
+        "pairs meet again.  [default: 0]",
+    )
+    concurrency: int | None = _CONCURRENCY
+    strict: bool = option(False, section=_HOSTS, help="Stop if any host cannot be reached.")
+    network: str | None = _NETWORK
+    interface: str | None = _INTERFACE
+    port: int | None = _PORT
+    remote_cache: str | None = _REMOTE_CACHE
+    nics: str | Sequence[Nic] | None = _NICS
+    max_hops: int | None = option(
+        None,
+        low=1,
+        high=255,
+        section=_TRACE,
+        help=f"Largest number of hops to a host.  [default: {_default('trace', 'max_hops')}]",
+    )
+    remote_python: str | None = option(
+        None,
+        metavar="PATH",
+        section=_TRACE,
+        help=f"Python with scapy on the hosts.  [default: {_default('trace', 'remote_python')}]",
+    )
+    duration_s: int | None = option(
+        None,
+        "--duration",
+        low=1,
+        high=MAX_DURATION_S,
+        metavar="SECONDS",
+        section=_TRANSFERS,
+        help="Seconds of a transfer.  [default: 1 for iperf3, 2 for uplinks]",
+    )
+    streams: int | None = option(
+        None,
+        low=1,
+        high=MAX_STREAMS,
+        section=_TRANSFERS,
+        help="TCP connections of a transfer.  [default: 1]",
+    )
+    direction: str | None = option(
+        None,
+        kind="choice",
+        choices=DIRECTIONS,
+        section=_TRANSFERS,
+        help="Directions of a pair to measure: one after the other, or both at once.  "
+        "[default: each]",
+    )
+    congestion: str | None = option(
+        None,
+        metavar="NAME",
+        section=_TRANSFERS,
+        help="Congestion control of the senders.  [default: the hosts' own]",
+    )
+    groups: str | Mapping[str, Sequence[str]] | Sequence[Group] | None = option(
+        None,
+        kind="text",
+        metavar="FILE",
+        section=_TRANSFERS,
+        help="File with groups of hosts, a line `NAME: HOSTS` each, or a cluster file with groups.",
+    )
+    ssh: SshOptions | None = None
+    via: str | None = None
+    progress: OnProgress | None = field(default=None, compare=False, repr=False)
+
+    def validate(self) -> None:
+        """Raise if the rounds, the network or the congestion control are not such."""
+        _ = self.round_count, self.ip_network
+        if self.congestion is not None and not _CONGESTION.fullmatch(self.congestion):
+            raise WrongUseError(
+                f"{{congestion}} is {brief(self.congestion)}, expected the name of a congestion "
+                "control algorithm such as cubic",
+                arguments={"congestion": self.congestion},
+            )
+
+    @property
+    def round_count(self) -> int | None:
+        """Number of rounds of disjoint pairs; `FOLLOWED_ROUNDS` for `auto`, None for all.
+
+        Raises:
+            WrongUseError: `rounds` is none of these.
+        """
+        return _parse_rounds("rounds", self.rounds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRequest(_PairsRequest):
+    """Pairs of a cluster that are measured again, and how.
+
+    Attributes:
+        ssh: how hosts are reached; None for the user's own SSH configuration.
+        via: command that leads into a host, in place of SSH, such as `kubectl exec -i {host} --`;
+            None for SSH.
+        progress: called at every step, by any thread; None for no reports.
+    """
+
+    count: int | None = option(
+        None,
+        low=1,
+        high=MAX_COUNT,
+        section=_WHAT,
+        help="Probes per direction of a pair, each time it meets.  [default: as the file has]",
+    )
+    passes: int | None = option(
+        None,
+        low=1,
+        high=MAX_PASSES,
+        section=_WHAT,
+        help="How often a pair meets at most: the least reading counts.  "
+        f"[default: {CHECK_PASSES}]",
+    )
+    precision_percent: float | None = option(
+        None,
+        "--precision",
+        low=0,
+        high=100,
+        metavar="PERCENT",
+        section=_WHAT,
+        help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
+        "[default: as the file has]",
+    )
+    timeout_s: float = _TIMEOUT_S
+    partners: int | str | None = option(
+        None,
+        kind="text",
+        metavar="K|all",
+        section=_PAIRS,
+        help="Partners of every host to measure again, half of them its nearest.  "
+        f"[default: {CHECK_PARTNERS}]",
+    )
+    seed: int | None = option(
+        None,
+        low=0,
+        high=MAX_SEED,
+        metavar="NUMBER",
+        section=_PAIRS,
+        help="Seed that decides which pairs are measured again.  [default: a new one each time]",
+    )
+    concurrency: int | None = _CONCURRENCY
+    transfers_s: float = option(
+        CHECK_TRANSFERS_S,
+        "--transfers",
+        low=0,
+        high=3600,
+        metavar="SECONDS",
+        section=_TRANSFERS,
+        help="Seconds for iperf3 transfers, if the file holds bandwidths or uplinks; 0 for "
+        "none. Links that limit most come first; those that seem changed get as many "
+        "seconds again.",
+    )
+    network: str | None = _NETWORK
+    interface: str | None = _INTERFACE
+    port: int | None = _PORT
+    remote_cache: str | None = _REMOTE_CACHE
+    nics: str | Sequence[Nic] | None = _NICS
+    ssh: SshOptions | None = None
+    via: str | None = None
+    progress: OnProgress | None = field(default=None, compare=False, repr=False)
+
+    def validate(self) -> None:
+        """Raise if the partners or the network are not such."""
+        _ = self.partner_count, self.ip_network
+
+    @property
+    def partner_count(self) -> int:
+        """Number of partners of every host.
+
+        Raises:
+            WrongUseError: `partners` is not a number, nor `all`.
+        """
+        return _parse_rounds("partners", self.partners) or CHECK_PARTNERS
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosisRequest:
+    """What a diagnosis is compared with, and whether the hosts are asked.
+
+    Attributes:
+        before: the same hosts, or the same comparison, when all was well; None without one.
+        ssh: with `live`: how hosts are reached; None for the user's own SSH configuration.
+        via: with `live`: command that leads into a host, in place of SSH, such as
+            `kubectl exec -i {host} --`; None for SSH.
+        progress: with `live`: called at every step, by any thread; None for no reports.
+    """
+
+    live: bool = option(
+        False,
+        section=_LIVE,
+        help="Ask the hosts of the cluster file for MTU, congestion control, rates of NICs, "
+        "counters, clocks and load, and measure round trips, hosts' links and groups' uplinks "
+        "anew.",
+    )
+    transfers_s: float = option(
+        60.0,
+        "--transfers",
+        low=0,
+        high=3600,
+        metavar="SECONDS",
+        section=_LIVE,
+        needs=("live", "True"),
+        help="Seconds after which no further iperf3 transfer begins; 0 for no transfers.",
+    )
+    timeout_s: float = option(
+        2.0,
+        "--timeout",
+        low=0.05,
+        high=600,
+        section=_LIVE,
+        needs=("live", "True"),
+        help="Seconds without an answer after which a host is given up.",
+    )
+    before: Cluster | Comparison | None = None
+    ssh: SshOptions | None = None
+    via: str | None = None
+    progress: OnProgress | None = field(default=None, compare=False, repr=False)
+
+
+def _parse_rounds(name: str, value: int | str | None) -> int | None:
+    if value is None:
+        return None
+    if value in ("auto", "all"):
+        return FOLLOWED_ROUNDS if value == "auto" else ALL_ROUNDS
+    text = str(value)
+    if not text.isdecimal() or len(text) > _MAX_DIGITS or int(text) < _LEAST_ROUNDS:
+        raise WrongUseError(
+            f"{{{name}}} is {brief(value)}, expected a whole number from {_LEAST_ROUNDS}, or all",
+            arguments={name: value},
+        )
+    return int(text)
+
+
+def read_nics(path: str) -> tuple[Nic, ...]:
+    """Return the NICs in a file for DPDK.
+
+    Raises:
+        WrongUseError: the file cannot be read, or is not text.
+        OptionError: a line is wrong.
+    """
+    try:
+        text = document.read_bytes(path, document.MOST_LIST_BYTES).decode()
+    except UnicodeDecodeError:
+        raise WrongUseError(f"{path}: is not text in UTF-8") from None
+    return parse_nics(text.splitlines(), document.label(path))
