@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_origin
 
+from plink.autotune.log.records import Line, Start
 from plink.autotune.log.replay import ReplayedDecision
 from plink.autotune.protocol.status import StatusMessage
 from plink.base.errors import WrongUseError
@@ -18,21 +19,15 @@ from plink.doctor.finding import DoctorOutput
 from plink.files import outputs
 from plink.files.cluster import Cluster
 from plink.files.comparison import Comparison
-from plink.files.order import Order
+from plink.files.order import NOT_SHOWN, Order, OrderHosts
 from plink.files.plan import Plan
 from plink.files.structs import describe_struct
 from plink.hub.cost import Costs
+from plink.hub.snapshot_file import SnapshotHeader
+from plink.optimize.leaving_out import Limiting
 from plink.optimize.plans.forecasting import PlanForecast
 from plink.optimize.prediction import Forecast
 from plink.renumber.launch import RenumberedProcess
-from plink.schemas import (
-    autotune,
-    hub,
-    order,
-    parts,
-    timeline,
-)
-from plink.schemas.parts import Schema
 from plink.show.groups import GroupsOutput
 from plink.show.page.outline import ReportOutline
 from plink.show.summary import ShownCluster, Summary
@@ -41,7 +36,10 @@ from plink.show.terminal.plan import PlannedOutput, ShownPlan
 from plink.show.timelines import ShownTimeline
 from plink.show.tuned import TunedRun
 from plink.simulate.simulation import Simulation
+from plink.training.timeline.lines import FORMAT as TIMELINE
+from plink.training.timeline.lines import Event, HeadEvent
 
+Schema = dict[str, Any]
 Make = Callable[[], Schema]
 
 # Of files, by what follows `plink.` in their member `format`. Of a log, one is of each line, of a
@@ -59,27 +57,74 @@ FILES: Mapping[str, Make] = {
         Comparison,
         "What clients, plans and sizes took: what `plink bench -o` writes of more than one",
     ),
-    "autotune": autotune.autotune_log,
-    "timeline": timeline.timeline_file,
-    "snapshot": hub.snapshot_file,
+    "autotune": lambda: _document(
+        "plink.autotune",
+        "A line of the log of a tuned job: what `plink autotune serve --log` writes",
+        _by_case([({"required": ["format"]}, describe_struct(Start))], describe_struct(Line)),
+    ),
+    "timeline": lambda: _document(
+        TIMELINE,
+        "An event of a timeline: what a rank writes with PLINK_TIMELINE, or `plink timeline -o`",
+        _by_case([(_says("name", TIMELINE), describe_struct(HeadEvent))], describe_struct(Event)),
+    ),
+    "snapshot": lambda: _file(
+        SnapshotHeader,
+        "What one server of a service held: the header of a file of `plink hub checkpoint`",
+    ),
 }
 
 
 def _file(kind: Any, what: str) -> Schema:
-    """Return the schema of a file format that a struct of `plink.files` defines."""
+    """Return the schema of a file format that a struct defines."""
     schema = describe_struct(kind)
     (name,) = schema["properties"]["format"]["enum"]
-    return parts.document(name, what, schema)
+    return _document(name, what, schema)
+
+
+def _document(title: str, what: str, schema: Schema) -> Schema:
+    """Return a schema as a top-level document with title and description."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    members = {name: member for name, member in schema.items() if name != "description"}
+    return {"$schema": dialect, "title": title, "description": what, **members}
+
+
+def _says(member: str, value: str) -> Schema:
+    """Return a schema that is true for objects in which a member equals this text."""
+    return {"required": [member], "properties": {member: {"const": value}}}
+
+
+def _by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema:
+    """Return the schema of the first matching case, so that errors concern that case alone."""
+    for case, schema in reversed(cases):
+        otherwise = {"if": case, "then": schema, "else": otherwise}
+    return otherwise
+
+
+def _describe_order() -> Schema:
+    """Return the schema of what `plink order --json` prints."""
+    summary, order = describe_struct(OrderHosts), describe_struct(Order)
+    shown = {name: part for name, part in order["properties"].items() if name not in NOT_SHOWN}
+    schema = {
+        **summary,
+        "required": [*summary["required"], *(name for name in order["required"] if name in shown)],
+        "properties": {
+            **shown,
+            **summary["properties"],
+            **describe_struct(Limiting)["properties"],
+        },
+    }
+    what = "The order and its costs: what `plink order --json` prints"
+    return _document("plink order --json", what, schema)
 
 
 def _describe_shown() -> Schema:
     """Return the schema of what `plink show --json` prints."""
     cases = [
-        (parts.says("of", "plink.plan"), describe_struct(ShownPlan)),
-        (parts.says("of", "plink.autotune"), describe_struct(TunedRun)),
-        (parts.says("of", "plink.timeline"), describe_struct(ShownTimeline)),
-        (parts.says("format", "plink.order"), describe_struct(Order)),
-        (parts.says("format", "plink.comparison"), describe_struct(Comparison)),
+        (_says("of", "plink.plan"), describe_struct(ShownPlan)),
+        (_says("of", "plink.autotune"), describe_struct(TunedRun)),
+        (_says("of", TIMELINE), describe_struct(ShownTimeline)),
+        (_says("format", "plink.order"), describe_struct(Order)),
+        (_says("format", "plink.comparison"), describe_struct(Comparison)),
     ]
     cluster, rtt = describe_struct(ShownCluster), describe_struct(Summary)
     either = {
@@ -89,7 +134,7 @@ def _describe_shown() -> Schema:
         "dependentRequired": dict.fromkeys(("tool", "measured"), rtt["required"]),
     }
     what = "A file: what `plink show --json` prints"
-    return parts.document("plink show --json", what, parts.by_case(cases, either))
+    return _document("plink show --json", what, _by_case(cases, either))
 
 
 # What each verb prints with `--json`: a struct, several where it depends on the input, or a list.
@@ -99,7 +144,7 @@ OUTPUTS: Mapping[str, Any] = {
     "doctor": DoctorOutput,
     "show": _describe_shown,
     "group": GroupsOutput,
-    "order": order.order_output,
+    "order": _describe_order,
     "plan": PlannedOutput,
     "autotune serve": outputs.JobEnvironment,
     "autotune attach": StatusMessage,
@@ -170,9 +215,7 @@ def _describe_output(verb: str) -> Schema:
     schemas = [describe_struct(kind) for kind in kinds]
     about = (ABOUT.get(verb) or schemas[0]["description"]).removesuffix(".")
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-    return parts.document(
-        f"plink {verb} --json", f"{about}: what `plink {verb} --json` prints", schema
-    )
+    return _document(f"plink {verb} --json", f"{about}: what `plink {verb} --json` prints", schema)
 
 
 def schema(name: str) -> Schema:

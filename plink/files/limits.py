@@ -35,6 +35,7 @@ _NAME = "[A-Za-z0-9_.][A-Za-z0-9_.-]*"
 _USER = f"^[A-Za-z0-9_.][A-Za-z0-9_.+@-]{{0,63}}{_END}"
 _IPV6 = "[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%[A-Za-z0-9_.-]+)?"
 _ADDRESS = f"^({_NAME}|{_IPV6}){_END}"
+_NAMESPACE = f"^[A-Za-z0-9][A-Za-z0-9_.-]{{0,63}}{_END}"
 
 WORD_EXPECTED = "a word: at most 255 printable characters, no space, no minus in front"
 
@@ -66,6 +67,13 @@ HostName = Annotated[
     Meta(min_length=1, max_length=MAX_NAME_LENGTH, extra_json_schema={"pattern": _ADDRESS}),
 ]
 User = Annotated[str, constrain_to_pattern(_USER, "the name of a user")]
+# A service of the hub.
+Namespace = Annotated[
+    str,
+    constrain_to_pattern(
+        _NAMESPACE, "a namespace: letters, digits, _, . and -, 64 at most", min_length=1
+    ),
+]
 Text = Annotated[str, Meta(min_length=1)]
 
 
@@ -95,6 +103,11 @@ _half = re.compile("[\ud800-\udfff]").search
 def is_word(value: str) -> bool:
     """Return whether a name is one word: up to 255 printable characters, no leading minus."""
     return 0 < len(value) <= MAX_NAME_LENGTH and _is_word(value) is not None and not _half(value)
+
+
+def is_namespace(name: str) -> bool:
+    """Return whether a service may have this name."""
+    return re.search(_NAMESPACE, name) is not None
 
 
 def check_settings(settings: Mapping[str, Any], name: str) -> None:

@@ -24,15 +24,17 @@ from plink.files.limits import (
     BufferBytes,
     CostUs,
     Count,
+    Positive,
     RttUs,
     Seconds,
+    Share,
     Text,
     Word,
     check_settings,
     constrain_to_words,
 )
 from plink.files.mesh import MESH, Mesh
-from plink.files.structs import convert, encode
+from plink.files.structs import Output, convert, encode
 
 FORMAT: Final = "plink.order"
 VERSION: Final = 1
@@ -389,16 +391,38 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return (cost_us - self.cost.lower_bound_us) / cost_us
 
 
+class OrderHosts(Output, frozen=True):
+    """Hosts of an order by name.
+
+    Attributes:
+        order: names of the hosts in rank order
+        slots: number of ranks on each of them
+        unused: names of hosts that were not chosen
+        gap: largest share of the cost that any other order could save, 0 to 1
+    """
+
+    order: Sequence[str]
+    slots: Sequence[Positive]
+    unused: Sequence[str]
+    gap: Share
+
+
+# Members of the file that are printed otherwise, or not.
+NOT_SHOWN = frozenset(("format", "version", "hosts", "groups", "unused", "way"))
+
+
 def summarize_order(order: Order) -> dict[str, Any]:
     """Return an order's costs as a JSON object, with host names only."""
-    hidden = {"format", "version", "hosts", "groups", "unused", "way"}
-    return {
-        "order": order.names,
-        "slots": [host.slots for host in order.hosts],
-        "unused": [host.name for host in order.unused],
-        **{name: value for name, value in encode_order(order).items() if name not in hidden},
-        "gap": order.gap,
-    }
+    hosts = OrderHosts(
+        order.names,
+        [host.slots for host in order.hosts],
+        [host.name for host in order.unused],
+        order.gap,
+    )
+    members = {name: value for name, value in encode(order).items() if name not in NOT_SHOWN}
+    summary = encode(hosts)
+    gap = summary.pop("gap")
+    return {**summary, **members, "gap": gap}
 
 
 def encode_order(order: Order) -> dict[str, Any]:

@@ -13,15 +13,14 @@ from msgspec import Meta
 
 from plink.files.clients import ClientFit
 from plink.files.hosts import Group
-from plink.files.limits import Amount, Positive, Text, Whole, constrain_to_words
+from plink.files.limits import Amount, Namespace, Positive, Text, Whole, constrain_to_words
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure, Percentile
 from plink.files.structs import Output
 
 MAX_ITERATION = (1 << 53) - 1
 
-Namespace = Annotated[str, Meta(min_length=1, pattern="^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
-Sha256 = Annotated[str, Meta(min_length=1, pattern="^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, Meta(min_length=1, pattern=r"^[0-9a-f]{64}$(?!\n)")]
 
 JsonSchema = Annotated[
     Mapping[str, Any],

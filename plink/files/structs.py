@@ -86,17 +86,42 @@ def convert(data: Any, kind: type[_Format], source: str) -> _Format:
     try:
         return msgspec.convert(data, kind, str_keys=True, dec_hook=decode_array)
     except msgspec.ValidationError as error:
-        text = str(error)
-        found = _PLACE.search(text)
-        place = "" if found is None else found["place"].removeprefix(".")
-        reason = text if found is None else text[: found.start()]
+        place, reason = _explain(error, data)
         hint = getattr(error.__cause__, "hint", None)
-        if error.__cause__ is None:
-            for pattern, expected in EXPECTED.items():
-                if f"matching regex {pattern!r}" in reason:
-                    reason = f"expected {expected}"
-            reason = f"{_show_value(data, place)}{reason[:1].lower()}{reason[1:]}"
         raise FormatError(source, place, reason, hint) from None
+
+
+def check_members(struct: Struct, place: str = "") -> None:
+    """Raise if a member is outside its limits, which constructors do not check.
+
+    Args:
+        struct: struct that was just made.
+        place: beginning of the message, such as `key 'a': `.
+
+    Raises:
+        WrongUseError: naming the member and what it may be.
+    """
+    for member in fields(struct):
+        value = getattr(struct, member.name)
+        try:
+            msgspec.convert(value, member.type, dec_hook=decode_array)
+        except msgspec.ValidationError as error:
+            inside, reason = _explain(error, value)
+            raise WrongUseError(f"{place}{member.name}{inside} {printable(reason)}") from None
+
+
+def _explain(error: msgspec.ValidationError, data: Any) -> tuple[str, str]:
+    """Return the path of the wrong value, and what is wrong with it."""
+    text = str(error)
+    found = _PLACE.search(text)
+    place = "" if found is None else found["place"].removeprefix(".")
+    reason = text if found is None else text[: found.start()]
+    if error.__cause__ is None:
+        for pattern, expected in EXPECTED.items():
+            if f"matching regex {pattern!r}" in reason:
+                reason = f"expected {expected}"
+        reason = f"{_show_value(data, place)}{reason[:1].lower()}{reason[1:]}"
+    return place, reason
 
 
 def encode(value: Any, *, with_arrays: bool = False) -> Any:
@@ -242,6 +267,8 @@ def _defaults(struct: type[Struct]) -> dict[str, Any]:
 def _show_value(data: Any, place: str) -> str:
     """Return the JSON value at a path, as the beginning of an error message; empty if absent."""
     value = data
+    if not place:
+        return "" if isinstance(value, (dict, list, Struct)) else f"is {brief(value)}, "
     for member, index in _STEP.findall(place if place.startswith("[") else f".{place}"):
         try:
             value = value[member] if member else value[int(index)]

@@ -6,14 +6,15 @@ momentum, dampening, weight decay, beta1, beta2, eps, and flags as a whole numbe
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from plink.base.errors import WrongUseError
+from plink.files.structs import check_members
 
 NESTEROV = 1
 MAXIMIZE = 2
@@ -41,35 +42,40 @@ _KNOWN = {
 }
 
 
-@dataclass(frozen=True)
-class Hyper:
+_LARGEST = 1.7e308
+Number = Annotated[float, Meta(ge=0, le=_LARGEST)]
+Decay = Annotated[float, Meta(ge=0, lt=1)]
+
+
+class Hyper(Struct, frozen=True, forbid_unknown_fields=True):
     """Hyperparameters of one group, named as in `torch.optim`; optimisers read those they know.
 
+    Attributes:
+        lr: learning rate
+        momentum: factor of the momentum
+        dampening: share of the gradient that the momentum leaves out; may be negative, as in torch
+        weight_decay: factor of the weight decay
+        beta1, beta2: decay of the running means of Adam
+        eps: term of Adam's denominator
+        nesterov: whether the momentum is Nesterov's
+        maximize: whether the values go up the gradients
+
     Raises:
-        WrongUseError: one of them is not finite, or outside what it can be.
+        WrongUseError: one of them is not finite, or outside its limits.
     """
 
-    lr: float = 0.0
-    momentum: float = 0.0
-    dampening: float = 0.0
-    weight_decay: float = 0.0
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = 1e-8
+    lr: Number = 0.0
+    momentum: Number = 0.0
+    dampening: Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)] = 0.0
+    weight_decay: Number = 0.0
+    beta1: Decay = 0.9
+    beta2: Decay = 0.999
+    eps: Number = 1e-8
     nesterov: bool = False
     maximize: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("lr", "momentum", "dampening", "weight_decay", "beta1", "beta2", "eps"):
-            value = getattr(self, name)
-            if not math.isfinite(value):
-                raise WrongUseError(f"{name} is {value}, expected a finite number")
-            # A dampening below 0 is torch's to allow; nothing else may be.
-            if value < 0.0 and name != "dampening":
-                raise WrongUseError(f"{name} is {value}, expected 0 or more")
-        for name in ("beta1", "beta2"):
-            if getattr(self, name) >= 1.0:
-                raise WrongUseError(f"{name} is {getattr(self, name)}, expected less than 1")
+        check_members(self)
         if self.nesterov and (self.momentum <= 0.0 or self.dampening != 0.0):
             raise WrongUseError("nesterov needs momentum and no dampening")
 
@@ -145,7 +151,7 @@ def from_torch(optimizer: str, group: Mapping[str, Any]) -> Hyper:
 def to_torch(optimizer: str, hyper: Hyper) -> dict[str, Any]:
     """Return the entries of one of torch's `param_groups` that `from_torch` reads."""
     known = _KNOWN["adam" if optimizer.startswith("adam") else "sgd"]
-    values = dataclasses.asdict(hyper)
+    values = asdict(hyper)
     values["betas"] = (hyper.beta1, hyper.beta2)
     return {name: values[name] for name in known}
 

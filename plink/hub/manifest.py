@@ -13,13 +13,17 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
 from plink.base.errors import WrongUseError
-from plink.files.fields import Fields
+from plink.base.text import brief
+from plink.files.limits import constrain_to_words
+from plink.files.structs import check_members
 
 ITEM_BYTES = 4
 CHUNK_BYTES = 32 << 10
@@ -36,46 +40,42 @@ TYPES = ("float32", "float64", "float16", "bfloat16")
 Integers = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Key:
+class Key(Struct, frozen=True, forbid_unknown_fields=True):
     """Key: one parameter.
 
-    Args:
-        name: its own in the manifest.
-        items: how many numbers it has.
-        group: of parameters that share hyperparameters, from 0.
-        shape: whose product is `items`; () stands for (items,).
-        type: in which the workers hold it, one of `TYPES`.
+    Attributes:
+        name: name of the parameter, which no other has
+        shape: lengths of its dimensions, in numbers
+        group: index of the group of parameters that share hyperparameters
+        type: type in which the workers hold it
 
     Raises:
-        WrongUseError: one of them cannot be.
+        WrongUseError: one of them is outside its limits.
     """
 
-    name: str
-    items: int
-    group: int = 0
-    shape: tuple[int, ...] = ()
-    type: str = "float32"
+    name: Annotated[str, Meta(min_length=1, max_length=MOST_NAME_BYTES)]
+    shape: Annotated[
+        tuple[Annotated[int, Meta(ge=1, le=MOST_ITEMS)], ...],
+        Meta(min_length=1, max_length=MOST_DIMENSIONS),
+    ]
+    group: Annotated[int, Meta(ge=0, lt=MOST_GROUPS)] = 0
+    type: Annotated[str, constrain_to_words(*TYPES)] = "float32"
 
     def __post_init__(self) -> None:
+        check_members(self, f"key {brief(self.name)}: ")
         try:
             size = len(self.name.encode())
         except UnicodeEncodeError:
             size = 0
         if not 0 < size <= MOST_NAME_BYTES:
             raise WrongUseError(f"a key's name has {size} bytes, expected 1 to {MOST_NAME_BYTES}")
-        if not 0 < self.items <= MOST_ITEMS:
-            raise WrongUseError(f"key {self.name!r} has {self.items} numbers, expected 1 or more")
-        if not 0 <= self.group < MOST_GROUPS:
-            raise WrongUseError(
-                f"key {self.name!r} is in group {self.group}, expected 0 to {MOST_GROUPS - 1}"
-            )
-        if not self.shape:
-            object.__setattr__(self, "shape", (self.items,))
-        if len(self.shape) > MOST_DIMENSIONS or math.prod(self.shape) != self.items:
-            raise WrongUseError(f"key {self.name!r} has {self.items} numbers, not {self.shape}")
-        if self.type not in TYPES:
-            raise WrongUseError(f"key {self.name!r} is of {self.type!r}, not of {', '.join(TYPES)}")
+        if self.items > MOST_ITEMS:
+            raise WrongUseError(f"key {self.name!r} has {self.items} numbers, more than possible")
+
+    @property
+    def items(self) -> int:
+        """How many numbers it has."""
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,27 +100,22 @@ class Chunks:
         return len(self.items)
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """The keys of a service, in the order in which they lie in the flat array.
 
-    Args:
-        keys: one at least, with different names.
-        groups: how many there are; each key is in one of them.
+    Attributes:
+        keys: keys in the order of the flat array, with different names
+        groups: number of groups of hyperparameters; each key is in one of them
 
     Raises:
         WrongUseError: names are not different, or a group is missing.
     """
 
-    keys: tuple[Key, ...]
-    groups: int = 1
+    keys: Annotated[tuple[Key, ...], Meta(min_length=1, max_length=MOST_KEYS)]
+    groups: Annotated[int, Meta(ge=1, le=MOST_GROUPS)] = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "keys", tuple(self.keys))
-        if not 0 < len(self.keys) <= MOST_KEYS:
-            raise WrongUseError(f"a manifest of {len(self.keys)} keys, expected 1 to {MOST_KEYS}")
-        if not 0 < self.groups <= MOST_GROUPS:
-            raise WrongUseError(f"{self.groups} groups, expected 1 to {MOST_GROUPS}")
+        check_members(self)
         names = set()
         for key in self.keys:
             if key.name in names:
@@ -152,7 +147,7 @@ class Manifest:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 over all that workers must have alike: keys, order, shapes, types, groups."""
-        text = json.dumps(self.to_json(), separators=(",", ":"), sort_keys=True)
+        text = json.dumps(msgspec.to_builtins(self), separators=(",", ":"), sort_keys=True)
         return hashlib.sha256(b"plink hub manifest 1 " + text.encode()).hexdigest()
 
     def chunks(self, most_bytes: int = CHUNK_BYTES, *, by_key: bool = False) -> Chunks:
@@ -178,41 +173,6 @@ class Manifest:
         groups = np.array([key.group for key in self.keys], dtype=np.int64)
         end_keys = np.searchsorted(self.offsets_items, ends, side="left").astype(np.int64)
         return Chunks(starts, ends - starts, groups[firsts], firsts, end_keys)
-
-    def to_json(self) -> dict[str, Any]:
-        """Encode the manifest for messages and snapshots."""
-        keys = [
-            {
-                "name": key.name,
-                "shape": list(key.shape),
-                "group": key.group,
-                "type": key.type,
-            }
-            for key in self.keys
-        ]
-        return {"keys": keys, "groups": self.groups}
-
-
-def manifest_from_json(fields: Fields) -> Manifest:
-    """Parse the output of `to_json`.
-
-    Raises:
-        WrongUseError: it is not valid.
-    """
-    groups = fields.integer("groups", 1, MOST_GROUPS)
-    given = fields.objects("keys")
-    if not 0 < len(given) <= MOST_KEYS:
-        raise fields.error("keys", f"1 to {MOST_KEYS} keys")
-    keys = []
-    for key in given:
-        shape = key.values.get("shape")
-        if not isinstance(shape, list) or not 0 < len(shape) <= MOST_DIMENSIONS:
-            raise key.error("shape", f"1 to {MOST_DIMENSIONS} whole numbers")
-        sides = key.integers("shape", len(shape), 1, MOST_ITEMS)
-        group = key.integer("group", 0, groups - 1)
-        # The product of 64 numbers of 40 bits is small enough to be made.
-        keys.append(Key(key.text("name"), math.prod(sides), group, tuple(sides), key.text("type")))
-    return Manifest(tuple(keys), groups)
 
 
 def _starts(keys: Sequence[Key], most_items: int) -> Iterator[tuple[Integers, int]]:

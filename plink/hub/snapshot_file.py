@@ -13,44 +13,118 @@ and renamed, so that a crash leaves the earlier one.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
-import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Annotated, Any, BinaryIO, Final, Literal
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.opening import open_input
 from plink.files.atomic_write import write_atomically
 from plink.files.document import check_format
 from plink.files.document import parse as parse_object
-from plink.files.fields import Fields
+from plink.files.limits import constrain_to_words
+from plink.files.outputs import Sha256
+from plink.files.structs import convert
 from plink.hub.hyper import STATES, Hyper
-from plink.hub.manifest import ITEM_BYTES, manifest_from_json
+from plink.hub.manifest import ITEM_BYTES, MOST_ITEMS, Manifest
 from plink.hub.placement import MOST_SERVERS
-from plink.hub.service import options_from_json
+from plink.hub.service import ServiceOptions
 from plink.hub.snapshot import VALUES, Floats, Part, Piece
 
-FORMAT = "plink.snapshot"
-VERSION = 1
+FORMAT: Final = "plink.snapshot"
+VERSION: Final = 1
 
 MOST_ITERATION = (1 << 53) - 1
 MOST_PIECES = 1 << 24
 
+# Every array that a snapshot may hold.
+_ARRAYS = sorted({VALUES, *(name for names in STATES.values() for name in names)})
 _MAGIC = b"plink snapshot 1"
 _LENGTH = struct.Struct("<Q")
 _HASH_BYTES = 32
 _ALIGNMENT = 64
 _MOST_HEADER_BYTES = 256 << 20
 _MOST_FILE_BYTES = 1 << 50
-_LARGEST = 1.7e308
-_SHA256 = re.compile("[0-9a-f]{64}")
+
+Iteration = Annotated[int, Meta(ge=0, le=MOST_ITERATION)]
+
+
+class Pieces(Struct, frozen=True, forbid_unknown_fields=True):
+    """Contiguous pieces of the flat array that this file holds, in rising order.
+
+    Attributes:
+        offsets_items: where each begins in the flat array, in numbers
+        items: how many numbers each has
+        steps: how many steps were made there
+    """
+
+    offsets_items: Annotated[
+        tuple[Annotated[int, Meta(ge=0, le=MOST_ITEMS)], ...], Meta(max_length=MOST_PIECES)
+    ]
+    items: Annotated[
+        tuple[Annotated[int, Meta(ge=1, le=MOST_ITEMS)], ...], Meta(max_length=MOST_PIECES)
+    ]
+    steps: Annotated[tuple[Iteration, ...], Meta(max_length=MOST_PIECES)]
+
+    def __post_init__(self) -> None:
+        for name in ("items", "steps"):
+            found, expected = len(getattr(self, name)), len(self.offsets_items)
+            if found != expected:
+                raise ValueError(f"{name} has {found} numbers, expected {expected}")
+        end = 0
+        for start, items in zip(self.offsets_items, self.items, strict=True):
+            if start < end:
+                raise ValueError("offsets_items are not those of pieces in rising order")
+            end = start + items
+
+
+class SnapshotHeader(Struct, frozen=True, forbid_unknown_fields=True):
+    """State of one server of a service: the header of a file of `plink hub checkpoint`.
+
+    Attributes:
+        service: options of the service
+        manifest: what the service holds
+        server: index of the server that held it
+        servers: number of servers of the service
+        iteration: number of completed iterations
+        groups: hyperparameters of the last step by group, or none
+        arrays: names of the arrays that follow the header, in their order
+        pieces: contiguous pieces of the flat array that this file holds
+        data_sha256: SHA-256 of the arrays
+        format: name of the format
+        version: version of the format
+    """
+
+    service: ServiceOptions
+    manifest: Manifest
+    server: Annotated[int, Meta(ge=0, lt=MOST_SERVERS)]
+    servers: Annotated[int, Meta(ge=1, le=MOST_SERVERS)]
+    iteration: Iteration
+    groups: tuple[Hyper, ...]
+    arrays: Annotated[tuple[Annotated[str, constrain_to_words(*_ARRAYS)], ...], Meta(min_length=1)]
+    pieces: Pieces
+    data_sha256: Sha256
+    format: Literal["plink.snapshot"] = FORMAT
+    version: Literal[1] = VERSION
+
+    def __post_init__(self) -> None:
+        if self.server >= self.servers:
+            raise ValueError(f"server is {self.server} of {self.servers} servers")
+        if len(self.groups) not in (0, self.manifest.groups):
+            raise ValueError(f"groups has {len(self.groups)}, not none or {self.manifest.groups}")
+        if self.arrays != (VALUES, *STATES[self.service.optimizer]):
+            raise ValueError(f"arrays is not that of optimizer {self.service.optimizer}")
+        ends = zip(self.pieces.offsets_items, self.pieces.items, strict=True)
+        if max((start + items for start, items in ends), default=0) > self.manifest.items:
+            raise ValueError("pieces end beyond the flat array")
 
 
 def write_part(path: str, part: Part) -> str:
@@ -120,23 +194,23 @@ def _blocks(part: Part) -> Iterator[bytes | memoryview]:
 
 def header_of(part: Part, data_hash: str) -> dict[str, Any]:
     """Return the header of a part's file, for its SHA-256 over the arrays."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "service": part.options.to_json(),
-        "manifest": part.manifest.to_json(),
-        "server": part.server,
-        "servers": part.servers,
-        "iteration": part.iteration,
-        "groups": [dataclasses.asdict(group) for group in part.groups],
-        "arrays": list(part.names),
-        "pieces": {
-            "offsets_items": [piece.offset_items for piece in part.pieces],
-            "items": [piece.items for piece in part.pieces],
-            "steps": [piece.steps for piece in part.pieces],
-        },
-        "data_sha256": data_hash,
-    }
+    header = SnapshotHeader(
+        part.options,
+        part.manifest,
+        part.server,
+        part.servers,
+        part.iteration,
+        part.groups,
+        part.names,
+        Pieces(
+            tuple(piece.offset_items for piece in part.pieces),
+            tuple(piece.items for piece in part.pieces),
+            tuple(piece.steps for piece in part.pieces),
+        ),
+        data_hash,
+    )
+    encoded: dict[str, Any] = msgspec.to_builtins(header)
+    return encoded
 
 
 def _read(stream: BinaryIO, path: str) -> Part:
@@ -155,84 +229,52 @@ def _read(stream: BinaryIO, path: str) -> Part:
     header = stream.read(length)
     if hashlib.sha256(header).digest() != fixed[-_HASH_BYTES:]:
         raise WrongUseError(f"{path}: its header is damaged")
-    fields = Fields(parse_object(header, path), path)
-    part, lengths = parse_header(fields)
+    head = parse_header(parse_object(header, path), path)
     begin = len(fixed) + length
     begin += -begin % _ALIGNMENT
-    expected = begin + len(part.names) * sum(lengths) * ITEM_BYTES
+    expected = begin + len(head.arrays) * sum(head.pieces.items) * ITEM_BYTES
     if size_bytes != expected:
         raise WrongUseError(f"{path}: has {size_bytes} bytes, expected {expected}")
     stream.seek(begin)
-    return _with_arrays(stream, part, lengths, fields)
+    return _with_arrays(stream, head, path)
 
 
-def parse_header(fields: Fields) -> tuple[Part, list[int]]:
-    """Return the part without its numbers, and how many each piece has.
+def parse_header(data: Mapping[str, Any], source: str) -> SnapshotHeader:
+    """Return the header that a JSON object holds; `source` names the file.
 
     Raises:
         WrongUseError: it is not valid.
     """
-    check_format(fields.values, fields.place, FORMAT, VERSION)
-    options = options_from_json(fields.object("service"))
-    manifest = manifest_from_json(fields.object("manifest"))
-    servers = fields.integer("servers", 1, MOST_SERVERS)
-    server = fields.integer("server", 0, servers - 1)
-    iteration = fields.integer("iteration", 0, MOST_ITERATION)
-    groups = tuple(_hyper(group) for group in fields.objects("groups"))
-    if len(groups) not in (0, manifest.groups):
-        raise fields.error("groups", f"none, or {manifest.groups}")
-    if fields.texts("arrays") != [VALUES, *STATES[options.optimizer]]:
-        raise fields.error("arrays", f"those of optimizer {options.optimizer}")
-    pieces = fields.object("pieces")
-    offsets = pieces.values.get("offsets_items")
-    count = len(offsets) if isinstance(offsets, list) else 0
-    if count > MOST_PIECES:
-        raise fields.error("pieces", f"at most {MOST_PIECES}")
-    if not _SHA256.fullmatch(fields.text("data_sha256")):
-        raise fields.error("data_sha256", "64 hexadecimal digits")
-    starts = pieces.integers("offsets_items", count, 0, manifest.items)
-    lengths = pieces.integers("items", count, 1, manifest.items)
-    steps = pieces.integers("steps", count, 0, MOST_ITERATION)
-    end = 0
-    for start, items in zip(starts, lengths, strict=True):
-        if start < end or start + items > manifest.items:
-            raise pieces.error("offsets_items", "pieces in rising order, none over another")
-        end = start + items
-    empty: dict[str, Floats] = {}
-    found = tuple(Piece(start, step, empty) for start, step in zip(starts, steps, strict=True))
-    return Part(options, manifest, server, servers, iteration, groups, found), lengths
+    check_format(data, source, FORMAT, VERSION)
+    return convert(data, SnapshotHeader, source)
 
 
-def _hyper(fields: Fields) -> Hyper:
-    names = ("lr", "momentum", "weight_decay", "beta1", "beta2", "eps")
-    values = {name: fields.number(name, 0.0, _LARGEST) for name in names}
-    dampening = fields.number("dampening", -_LARGEST, _LARGEST)
-    for name in ("nesterov", "maximize"):
-        if name not in fields.values:
-            raise fields.error(name, "true or false")
-    return Hyper(
-        **values,
-        dampening=dampening,
-        nesterov=fields.flag("nesterov"),
-        maximize=fields.flag("maximize"),
-    )
-
-
-def _with_arrays(stream: BinaryIO, part: Part, lengths: list[int], fields: Fields) -> Part:
+def _with_arrays(stream: BinaryIO, head: SnapshotHeader, path: str) -> Part:
     found = hashlib.sha256()
+    lengths = head.pieces.items
     arrays: dict[str, Floats] = {}
-    for name in part.names:
+    for name in head.arrays:
         data = np.empty(sum(lengths), "<f4")
         if data.nbytes and stream.readinto(data.data.cast("B")) != data.nbytes:  # type: ignore[attr-defined]
-            raise WrongUseError(f"{fields.place}: is cut short")
+            raise WrongUseError(f"{path}: is cut short")
         found.update(data.data)
         arrays[name] = data.astype(np.float32, copy=False)
-    if found.hexdigest() != fields.text("data_sha256"):
-        raise WrongUseError(f"{fields.place}: its numbers are damaged")
+    if found.hexdigest() != head.data_sha256:
+        raise WrongUseError(f"{path}: its numbers are damaged")
     pieces = []
     begin = 0
-    for piece, items in zip(part.pieces, lengths, strict=True):
+    for offset, items, steps in zip(
+        head.pieces.offsets_items, lengths, head.pieces.steps, strict=True
+    ):
         cut = {name: array[begin : begin + items] for name, array in arrays.items()}
-        pieces.append(Piece(piece.offset_items, piece.steps, cut))
+        pieces.append(Piece(offset, steps, cut))
         begin += items
-    return dataclasses.replace(part, pieces=tuple(pieces))
+    return Part(
+        head.service,
+        head.manifest,
+        head.server,
+        head.servers,
+        head.iteration,
+        head.groups,
+        tuple(pieces),
+    )

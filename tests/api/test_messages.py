@@ -15,7 +15,6 @@ _COMMAND = re.compile(r"plink [a-z]+( [A-Z,]+| --[a-z-]+| [a-z0-9]+(?= --))+")
 OF_COMMANDS = (
     "plink/base/given_way.py",
     "plink/cli/",
-    "plink/schemas/",
     "plink/show/",
     "plink/autotune/daemon/",
     "plink/bench/",

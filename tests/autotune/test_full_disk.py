@@ -147,7 +147,7 @@ def test_a_gap_without_a_state_is_refused(tmp_path: Path) -> None:
     lines = path.read_text().splitlines()
     lines[3] = json.dumps({**json.loads(lines[3]), "unlogged": 2})
     path.write_text("\n".join(lines) + "\n")
-    with pytest.raises(WrongUseError, match=r"line 4: state is missing"):
+    with pytest.raises(WrongUseError, match=r"line 4: has no state"):
         entries_of(path)
 
 

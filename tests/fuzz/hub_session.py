@@ -31,7 +31,7 @@ _KEY = b"k" * 32
 _DIGEST = "0123456789abcdef" * 4
 _SITES = Sites(((Port(2), Port(1, 2.5)), (Port(),)))
 _OPTIONS = ServiceOptions("job", 4, "adamw", commit="step", on_loss="wait", grace_s=3.5)
-_MANIFEST = Manifest((Key("w", 6, 0, (2, 3)), Key("b", 2, 1, (), "bfloat16")), 2)
+_MANIFEST = Manifest((Key("w", (2, 3)), Key("b", (2,), 1, "bfloat16")), 2)
 _ADDRESSES = (("10.0.0.9:7100", "10.0.1.9:7100"), ("[::1]:7100",))
 _MOST_LETTERS = 1000
 

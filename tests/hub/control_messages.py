@@ -12,7 +12,7 @@ from plink.hub.session import messages as said
 from plink.hub.session.messages import Message
 
 DIGEST = "0123456789abcdef" * 4
-MANIFEST = Manifest((Key("w", 6, 0, (2, 3)), Key("b", 2, 1, (), "bfloat16")), 2)
+MANIFEST = Manifest((Key("w", (2, 3)), Key("b", (2,), 1, "bfloat16")), 2)
 OPTIONS = ServiceOptions("job", 4, "adamw", commit="step", on_loss="wait", grace_s=3.5)
 SITES = Sites(((Port(2), Port(1, 2.5)), (Port(),)))
 

@@ -36,7 +36,7 @@ def gradient(seed: int, iteration: int, number: int, items: int) -> np.ndarray[A
 
 
 def work(task: dict[str, Any]) -> None:
-    keys = tuple(Key(f"key{i}", size, group) for i, (size, group) in enumerate(task["keys"]))
+    keys = tuple(Key(f"key{i}", (size,), group) for i, (size, group) in enumerate(task["keys"]))
     manifest = Manifest(keys, task.get("groups", 1))
     hypers = [Hyper(**hyper) for hyper in task["hypers"]]
     times_s = []

@@ -24,7 +24,14 @@ from plink.transport.tls import Tls
 ADMIN_SECRET = b"of whoever makes services"
 
 MANIFEST = Manifest(
-    (Key("a", 20_000), Key("b", 3), Key("c", 700, 1), Key("d", 9_001, 1), Key("e", 5)), 2
+    (
+        Key("a", (20_000,)),
+        Key("b", (3,)),
+        Key("c", (700,), 1),
+        Key("d", (9_001,), 1),
+        Key("e", (5,)),
+    ),
+    2,
 )
 
 

@@ -12,7 +12,7 @@ from plink.hub.placement import Port, Sites, place
 from plink.hub.service import ServiceOptions
 from plink.hub.snapshot import VALUES, Part, Piece
 
-MANIFEST = Manifest((Key("w", 700, 0, (70, 10)), Key("b", 11, 1), Key("v", 300, 1)), 2)
+MANIFEST = Manifest((Key("w", (70, 10)), Key("b", (11,), 1), Key("v", (300,), 1)), 2)
 GROUPS = (Hyper(lr=0.1), Hyper(lr=0.2, weight_decay=0.01))
 
 

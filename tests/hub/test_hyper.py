@@ -62,9 +62,9 @@ def test_torch_groups_come_back(hyper: Hyper) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Hyper(lr=-1.0), "lr is -1.0, expected 0 or more"),
-        (lambda: Hyper(eps=math.nan), "eps is nan, expected a finite number"),
-        (lambda: Hyper(beta2=1.0), "beta2 is 1.0, expected less than 1"),
+        (lambda: Hyper(lr=-1.0), "lr is -1.0, expected `float` >= 0.0"),
+        (lambda: Hyper(eps=math.nan), "eps is nan, expected `float` >= 0.0"),
+        (lambda: Hyper(beta2=1.0), "beta2 is 1.0, expected `float` < 1.0"),
         (lambda: Hyper(nesterov=True), "nesterov needs momentum and no dampening"),
         (
             lambda: from_torch("adam", {"lr": 1, "amsgrad": True}),

@@ -27,7 +27,7 @@ from plink.transport.tls import Tls
 FRAME = struct.Struct("<BBHIII")
 VALUE, ERROR, PULL = 3, 7, 8
 # More than connections have room for.
-KEYS = Manifest((Key("a", 4_000_000),))
+KEYS = Manifest((Key("a", (4_000_000,)),))
 CHUNKS = len(KEYS.chunks().items)
 
 

@@ -50,7 +50,7 @@ def test_unequal_machines_are_within_their_bound(sizes: list[int], weights: list
 
 
 def network(name: str) -> Manifest:
-    return Manifest(tuple(Key(tensor.name, tensor.items) for tensor in NETWORKS[name]()))
+    return Manifest(tuple(Key(tensor.name, (tensor.items,)) for tensor in NETWORKS[name]()))
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -105,7 +105,7 @@ def test_worker_by_interface_sends_all_of_a_worker_through_its_port() -> None:
     ),
 )
 def test_both_ends_find_the_same(items: list[int], servers: list[tuple[Port, ...]]) -> None:
-    manifest = Manifest(tuple(Key(str(number), size) for number, size in enumerate(items)))
+    manifest = Manifest(tuple(Key(str(number), (size,)) for number, size in enumerate(items)))
     sites = Sites(tuple(servers))
     there = sites_from_json(Fields(json.loads(json.dumps(sites.to_json())), "message"))
     ours, theirs = place(manifest.chunks(), sites), place(manifest.chunks(), there)

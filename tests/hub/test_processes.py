@@ -106,7 +106,7 @@ def test_a_killed_server_is_named_and_its_service_goes_on_from_a_snapshot(tmp_pa
 
 def reference_digest(options: ServiceOptions, iterations: int) -> str:
     """Return the digest of what the reference comes to with two workers' gradients."""
-    manifest = Manifest(tuple(Key(f"key{i}", size) for i, (size, _) in enumerate(KEYS)))
+    manifest = Manifest(tuple(Key(f"key{i}", (size,)) for i, (size, _) in enumerate(KEYS)))
     twin = Twin(manifest, options)
     twin.values = np.random.default_rng(5).standard_normal(manifest.items, np.float32)
     for iteration in range(1, iterations + 1):

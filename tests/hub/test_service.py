@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.fields import Fields
+from plink.files.structs import convert
 from plink.hub.hyper import OPTIMIZERS
 from plink.hub.service import (
     COMMITS,
@@ -19,7 +19,6 @@ from plink.hub.service import (
     WIRES,
     Quotas,
     ServiceOptions,
-    options_from_json,
 )
 
 ANY = {
@@ -44,7 +43,7 @@ def test_what_is_taken_makes_sense_and_travels(given_options: dict[str, Any]) ->
         options = ServiceOptions("job", 4, **given_options)
     except WrongUseError:
         return
-    assert options_from_json(Fields(json.loads(json.dumps(options.to_json())), "m")) == options
+    assert convert(msgspec.to_builtins(options), ServiceOptions, "m") == options
     if options.mode != "sync":
         assert (options.commit, options.deterministic) == ("stream", False)
     if options.commit == "stream":
@@ -78,11 +77,13 @@ REFUSED = {
     "on_loss wait needs grace_s, how long to wait": {"on_loss": "wait"},
     "on_loss shrink needs chunks that are stepped together: else some would be means with the lost "
     "worker and some without": {"on_loss": "shrink"},
-    "mode is 'fast', expected sync, async or ssp": {"mode": "fast"},
-    "chunks of 1000 bytes, expected a multiple of 64 from 1024 to 67108864": {"chunk_bytes": 1000},
-    "clip_norm is 0.0, expected a number above 0": {"clip_norm": 0.0},
+    "mode is 'fast', expected one of sync, async, ssp": {"mode": "fast"},
+    "chunk_bytes is 1000, expected `int` >= 1024": {"chunk_bytes": 1000},
+    "clip_norm is 0.0, expected `float` > 0.0": {"clip_norm": 0.0},
     "a service of 5 workers, expected 1 to 4": {"workers": 5, "quotas": Quotas(workers=4)},
-    "'../x' is no namespace": {"namespace": "../x"},
+    "namespace is '../x', expected a namespace: letters, digits, _, . and -, 64 at most": {
+        "namespace": "../x"
+    },
 }
 
 
@@ -107,4 +108,4 @@ def test_what_cannot_be_is_refused(message: str) -> None:
 )
 def test_a_wrong_message_is_refused(values: dict[str, Any]) -> None:
     with pytest.raises(WrongUseError):
-        options_from_json(Fields(values, "message"))
+        convert(values, ServiceOptions, "message")

@@ -172,7 +172,7 @@ def test_workers_must_agree_on_hyperparameters() -> None:
 def test_a_worker_with_other_keys_is_refused() -> None:
     with service(2) as served:
         worker = served.worker()
-        served.manifest = Manifest((Key("a", 7),))
+        served.manifest = Manifest((Key("a", (7,)),))
         with pytest.raises(HubError, match="has other keys than this worker"):
             served.worker()
         worker.close()

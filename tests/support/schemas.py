@@ -22,7 +22,6 @@ from plink.base.errors import WrongUseError
 from plink.cli import schemas as catalogue
 from plink.files import cluster, comparison, document, host_names, json_text, plan
 from plink.files import order as order_file
-from plink.files.fields import Fields
 from plink.hub import snapshot_file
 from plink.probes.hosts.hostlist import find_name_fault
 
@@ -33,7 +32,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
     "order": lambda value: order_file.decode_order(value, "file"),
     "plan": lambda value: plan.decode_plan(value, "file"),
     "comparison": lambda value: comparison.decode_comparison(value, "file"),
-    "snapshot": lambda value: snapshot_file.parse_header(Fields(value, "file")),
+    "snapshot": lambda value: snapshot_file.parse_header(value, "file"),
     "autotune": lambda value: list(records.parse(f"{json.dumps(value)}\n".encode(), "file")[1]),
 }
 _GROUPS = {verb.partition(" ")[0] for verb in catalogue.OUTPUTS if " " in verb}

@@ -8,40 +8,106 @@ decision that followed. So the log can be replayed, and gives the same decisions
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta, Struct
 
 from plink.autotune.tuner.interface import Action, Decision, TunerOptions, Window
-from plink.autotune.tuner.snapshot import masters_to_json, window_from_json, window_to_json
+from plink.autotune.tuner.snapshot import PlanNumber, WindowRecord, masters_to_json
 from plink.base.errors import PlinkError, WrongUseError
 from plink.files import document
 from plink.files import plan as plan_file
-from plink.files.fields import Fields
+from plink.files.limits import Amount, Text, Whole
 from plink.files.plan import Plan
+from plink.files.structs import FormatError, convert, encode
 
-FORMAT = "plink.autotune"
-VERSION = 1
+FORMAT: Final = "plink.autotune"
+VERSION: Final = 1
 
 DEFAULT_MAX_BYTES = 64 << 20
 
 _MAX_NUMBER = 1e15
 
 
-@dataclass(frozen=True)
-class Start:
-    """First record of a log.
+class Start(Struct, frozen=True, forbid_unknown_fields=True):
+    """First line of a log.
 
-    Args:
-        plan: that the job came with.
-        options: of the tuner.
-        state: that the tuner had (`plink.autotune.tuner.snapshot`); None at the job's beginning.
+    Attributes:
+        plan: plan that the job came with
+        options: options of the tuner
+        state: state of the tuner, private to it; absent at the beginning of the job
+        format: name of the format
+        version: version of the format
     """
 
     plan: Plan
     options: TunerOptions
     state: Mapping[str, Any] | None = None
+    format: Literal["plink.autotune"] = FORMAT
+    version: Literal[1] = VERSION
+
+
+class MastersRecord(Struct, frozen=True, forbid_unknown_fields=True):
+    """Shares of masters in a new plan.
+
+    Attributes:
+        of_groups: share of the buffer with masters in each group
+        of_hosts: each host's share of its group's
+    """
+
+    of_groups: Sequence[Amount]
+    of_hosts: Sequence[Amount]
+
+
+class DecisionRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Decision of the tuner.
+
+    Attributes:
+        action: what was done
+        reason: why, in words
+        plan: number of the plan in force from then on
+        hosts: indices of the hosts to probe again
+        masters: where the masters of a new plan are
+    """
+
+    action: Action
+    reason: Text
+    plan: PlanNumber
+    hosts: Sequence[Whole] = []
+    masters: MastersRecord | None = None
+
+
+class EntryLine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Any other line of a log.
+
+    Attributes:
+        now_s: the daemon's clock, in s since 1970; it may be wrong, and before 1970
+        window: what was measured
+        decision: what was decided
+        state: state of the tuner, private to it
+        unlogged: number of windows before it that could not be written; then there is a state
+    """
+
+    now_s: Annotated[float, Meta(ge=-_MAX_NUMBER, le=_MAX_NUMBER)]
+    window: WindowRecord
+    decision: DecisionRecord
+    state: Mapping[str, Any] | None = None
+    unlogged: Annotated[int, Meta(ge=0, le=1 << 53)] = 0
+
+    def __post_init__(self) -> None:
+        if self.unlogged and self.state is None:
+            raise ValueError(f"has no state, after {self.unlogged} windows that are not there")
+
+
+_STATE_AFTER_A_GAP = {
+    "if": {"properties": {"unlogged": {"minimum": 1}}, "required": ["unlogged"]},
+    "then": {"required": ["state"], "properties": {"state": {"type": "object"}}},
+}
+Line = Annotated[EntryLine, Meta(extra_json_schema=_STATE_AFTER_A_GAP)]
 
 
 @dataclass(frozen=True)
@@ -107,21 +173,14 @@ class LogWriter:
         Raises:
             PlinkError: the log cannot be written.
         """
-        made = {"masters": masters_to_json(decision.masters)} if decision.forest else {}
-        decided = {
-            "action": decision.action.value,
-            "reason": decision.reason,
-            "plan": decision.plan,
-            **({"hosts": list(decision.hosts)} if decision.hosts else {}),
-            **made,
-        }
-        line = {"now_s": now_s, "window": window_to_json(window), "decision": decided}
-        if state is not None:
-            line["state"] = state
-        if unlogged:
-            line["unlogged"] = unlogged
+        masters = MastersRecord(**masters_to_json(decision.masters)) if decision.forest else None
+        decided = DecisionRecord(
+            decision.action, decision.reason, decision.plan, list(decision.hosts), masters
+        )
+        line = EntryLine(now_s, WindowRecord.of(window), decided, state, unlogged)
+        text = _line(msgspec.to_builtins(line, enc_hook=float))
         try:
-            return _append(self._path, _line(line)) > self._max_bytes // 2
+            return _append(self._path, text) > self._max_bytes // 2
         except OSError as error:
             raise PlinkError(f"{self._path}: cannot be written: {error.strerror}") from None
 
@@ -133,7 +192,7 @@ class LogWriter:
         """
         # Where there is no room for the new log, the old one goes on.
         new = f"{self._path}.new"
-        document.write_bytes(new, _line(_start_to_json(start)))
+        document.write_bytes(new, _line(encode(start)))
         try:
             if self._path.exists():
                 self._path.replace(f"{self._path}.1")
@@ -207,62 +266,33 @@ def _entries(lines: list[bytes], hosts: int, source: str) -> Iterator[Entry]:
     # What follows the last line break was being written when the daemon ended.
     for number, line in enumerate(lines[:-1], 2):
         place = f"{source}: line {number}"
-        yield _parse_entry(Fields(document.parse(line, place), place), hosts)
+        yield _parse_entry(convert(document.parse(line, place), EntryLine, place), hosts, place)
 
 
-def _parse_entry(entry: Fields, hosts: int) -> Entry:
-    window, decision = entry.object("window"), entry.object("decision")
-    action = decision.text("action")
-    if action not in {each.value for each in Action}:
-        raise decision.error("action", f"one of {', '.join(each.value for each in Action)}")
+def _parse_entry(line: EntryLine, hosts: int, place: str) -> Entry:
     try:
-        measured = window_from_json(dict(window.values), hosts)
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise WrongUseError(f"{window.place}: not a window of {hosts} hosts ({error})") from None
-    state = entry.optional_object("state")
-    unlogged = entry.integer("unlogged", 0, 1 << 53, 0)
-    if unlogged and state is None:
-        raise entry.error("state", f"an object, after {unlogged} windows that are not there")
+        window = line.window.to_window(hosts)
+    except ValueError as error:
+        raise FormatError(place, "window", f"is not a window of {hosts} hosts ({error})") from None
+    decision = line.decision
     return Entry(
-        # A host without a battery may believe that it is before 1970.
-        entry.number("now_s", -_MAX_NUMBER, _MAX_NUMBER),
-        measured,
-        Action(action),
-        decision.text("reason"),
-        decision.integer("plan", 0, 1 << 53),
-        None if state is None else state.values,
-        unlogged,
+        line.now_s,
+        window,
+        decision.action,
+        decision.reason,
+        decision.plan,
+        line.state,
+        line.unlogged,
     )
-
-
-def _start_to_json(start: Start) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "plan": plan_file.encode_plan(start.plan),
-        "options": asdict(start.options),
-        **({} if start.state is None else {"state": start.state}),
-    }
 
 
 def _parse_start(data: Mapping[str, Any], source: str) -> Start:
     document.check_format(data, source, FORMAT, VERSION)
-    start = Fields(data, source)
-    plan = plan_file.decode_plan(start.object("plan").values, f"{source}: plan")
-    state = start.optional_object("state")
-    return Start(
-        plan, _parse_options(start.object("options")), None if state is None else state.values
-    )
-
-
-def _parse_options(options: Fields) -> TunerOptions:
-    values: dict[str, Any] = {}
-    for field in fields(TunerOptions):
-        if isinstance(field.default, int):
-            values[field.name] = options.integer(field.name, 1, 1000)
-        else:
-            values[field.name] = options.number(field.name, 0.0, 1e9)
-    return TunerOptions(**values)
+    if isinstance(plan := data.get("plan"), dict):
+        document.check_format(plan, f"{source}: plan", plan_file.FORMAT, plan_file.VERSION)
+    start = convert(data, Start, source)
+    plan_file.refuse_servers(start.plan, f"{source}: plan")
+    return start
 
 
 def _line(data: Mapping[str, Any]) -> bytes:

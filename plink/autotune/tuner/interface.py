@@ -5,58 +5,65 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
 from plink.autotune.tuner.masters import Masters
 from plink.base.replacing import replace
 from plink.plans.forest import Forest
 
+Ratio = Annotated[float, Meta(ge=0, le=1e9)]
+OptionSeconds = Annotated[float, Meta(ge=0, le=1e9)]
+OptionCount = Annotated[int, Meta(ge=1, le=1000)]
 
-@dataclass(frozen=True)
-class TunerOptions:
-    """How soon, how far and how often a plan is changed.
 
-    Args:
-        sudden_change: of the iteration time against its baseline, that calls for a look at the plan
-            (Luo 2020, §4.2.3: 20 %).
-        noise_multiple: a change has to exceed so many deviations of the baseline.
-        confirming_windows: in a row that have to say the same before anything follows.
-        learning_windows: that make a baseline.
-        trial_windows: by which a new plan is judged.
-        alike: rates that differ by less count as equal, as readings of equal links differ; it is
-            raised where readings are noisier.
-        least_gain: of the iteration time that a new plan has to promise.
-        least_gain_home: the same, of the plan that the job came with.
-        least_kept: of what it promised, that a new plan has to keep.
-        worse: by so much more iteration time a new plan has failed.
-        blame_time_weight, blame_load_weight: gamma and beta of Luo 2020, §4.2.3.
+class TunerOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """Thresholds that decide how soon, how far and how often a plan is changed.
+
+    Attributes:
+        sudden_change: relative change of the iteration time against its baseline from which on the
+            plan is looked at (Luo 2020, §4.2.3: 20 %)
+        noise_multiple: number of deviations of the baseline that a change has to exceed
+        confirming_windows: windows in a row that have to show the same before anything follows
+        learning_windows: windows that make a baseline
+        trial_windows: windows by which a new plan is judged
+        alike: relative difference below which rates count as equal, as readings of equal links
+            differ; raised if readings are noisier
+        least_gain: share of the iteration time that a new plan has to promise
+        least_gain_home: the same for the plan that the job came with
+        least_kept: share of its promise that a new plan has to keep
+        worse: relative growth of the iteration time with which a new plan has failed
+        blame_time_weight: gamma of Luo 2020, §4.2.3
+        blame_load_weight: beta of Luo 2020, §4.2.3
         blame_ratio: Finetune moves as long as the most blamed host has so many times the blame of
-            the least (the paper's epsilon).
-        step_share: what Finetune moves at first, of a host's mean share of masters.
-        finetune_moves: after which Finetune ends at the latest.
-        left_alone_s: how long a plan that failed is not tried again; twice as long every time.
-        damping_s: a host whose load went up and down again within it keeps its lowest rate.
+            the least (the paper's epsilon)
+        step_share: share of a host's mean share of masters that Finetune moves at first
+        finetune_moves: moves after which Finetune ends at the latest
+        left_alone_s: time for which a plan that failed is not tried again, in s; doubled each time
+        damping_s: a host whose load went up and down again within this time keeps its lowest rate,
+            in s
     """
 
-    sudden_change: float = 0.2
-    noise_multiple: float = 6.0
-    confirming_windows: int = 3
-    learning_windows: int = 5
-    trial_windows: int = 3
-    alike: float = 0.1
-    least_gain: float = 0.05
-    least_gain_home: float = 0.01
-    least_kept: float = 0.33
-    worse: float = 0.03
-    blame_time_weight: float = 1.0
-    blame_load_weight: float = 0.25
-    blame_ratio: float = 1.15
-    step_share: float = 0.25
-    finetune_moves: int = 8
-    left_alone_s: float = 120.0
-    damping_s: float = 600.0
+    sudden_change: Ratio = 0.2
+    noise_multiple: Ratio = 6.0
+    confirming_windows: OptionCount = 3
+    learning_windows: OptionCount = 5
+    trial_windows: OptionCount = 3
+    alike: Ratio = 0.1
+    least_gain: Ratio = 0.05
+    least_gain_home: Ratio = 0.01
+    least_kept: Ratio = 0.33
+    worse: Ratio = 0.03
+    blame_time_weight: Ratio = 1.0
+    blame_load_weight: Ratio = 0.25
+    blame_ratio: Ratio = 1.15
+    step_share: Ratio = 0.25
+    finetune_moves: OptionCount = 8
+    left_alone_s: OptionSeconds = 120.0
+    damping_s: OptionSeconds = 600.0
 
 
 Floats = npt.NDArray[np.float64]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from plink.autotune.tuner.bandwidth import SlowFlow
 from plink.autotune.tuner.finetune import Move
@@ -16,6 +19,7 @@ from plink.autotune.tuner.memory import Failure, Turn
 from plink.autotune.tuner.trial import Trial
 from plink.autotune.tuner.trigger import Baseline
 from plink.autotune.tuner.tuner import Tuner
+from plink.files.limits import Amount
 
 # JSON has no infinity.
 _UNLIMITED = -1.0
@@ -25,6 +29,60 @@ _MOST_TIMES = 1000
 _MOST_DOUBLINGS = 1000
 
 Json = dict[str, Any]
+
+PlanNumber = Annotated[int, Meta(ge=0, le=1 << 53)]
+
+
+class WindowRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Measurements of a window; flows are from host to host, [sender][receiver], row by row.
+
+    Attributes:
+        plan: number of the plan in force
+        iteration_s: time of each iteration, in s
+        sent_bytes: bytes of an iteration, by flow
+        busy_s: busy time of an iteration, in s, by flow
+        retransmissions: segments that were sent again, by flow
+        rtt_s: longest round trip of each host, in s
+        bytes_of: bytes of an iteration by collective
+    """
+
+    plan: PlanNumber
+    iteration_s: Sequence[Amount]
+    sent_bytes: Sequence[Amount]
+    busy_s: Sequence[Amount]
+    retransmissions: Sequence[Amount]
+    rtt_s: Sequence[Amount]
+    bytes_of: Mapping[str, Amount] = {}
+
+    @staticmethod
+    def of(window: Window) -> WindowRecord:
+        """Return the record of a window."""
+        return WindowRecord(
+            window.plan,
+            window.iteration_s.tolist(),
+            window.sent_bytes.ravel().tolist(),
+            window.busy_s.ravel().tolist(),
+            window.retransmissions.ravel().tolist(),
+            window.rtt_s.tolist(),
+            window.bytes_of,
+        )
+
+    def to_window(self, hosts: int) -> Window:
+        """Return the window.
+
+        Raises:
+            ValueError: it is not a window of that many hosts.
+        """
+        flows = (hosts, hosts)
+        return Window(
+            self.plan,
+            _array(self.iteration_s, len(self.iteration_s)),
+            _array(self.sent_bytes, hosts * hosts).reshape(flows),
+            _array(self.busy_s, hosts * hosts).reshape(flows),
+            _array(self.retransmissions, hosts * hosts).reshape(flows),
+            _array(self.rtt_s, hosts),
+            self.bytes_of,
+        )
 
 
 def to_json(tuner: Tuner) -> Json:
@@ -37,7 +95,9 @@ def to_json(tuner: Tuner) -> Json:
         "is_home": tuner.masters is tuner.home,
         "rates_bytes_s": None if tuner.rates_bytes_s is None else _finite(tuner.rates_bytes_s),
         "baseline": None if tuner.baseline is None else vars(tuner.baseline),
-        "recent": [window_to_json(window) for window in tuner.recent],
+        "recent": [
+            msgspec.to_builtins(WindowRecord.of(window), enc_hook=float) for window in tuner.recent
+        ],
         "trial": None if tuner.trial is None else _trial_to_json(tuner.trial, tuner),
         "moves": tuner.moves,
         "failures": [
@@ -76,7 +136,8 @@ def _restore(tuner: Tuner, state: Json) -> None:
     links = 2 * hosts + (2 * tuner.layout.groups if tuner.layout.groups > 1 else 0)
     tuner.rates_bytes_s = None if rates is None else _from_finite(rates, links)
     tuner.baseline = None if state["baseline"] is None else _baseline_from_json(state["baseline"])
-    tuner.recent = [window_from_json(each, hosts) for each in state["recent"]]
+    recent = msgspec.convert(state["recent"], list[WindowRecord])
+    tuner.recent = [window.to_window(hosts) for window in recent]
     if not all(window.is_measured for window in tuner.recent):
         raise ValueError("a recent window in which nothing was measured")
     tuner.trial = None if state["trial"] is None else _trial_from_json(state["trial"], tuner)
@@ -108,41 +169,6 @@ def _restore(tuner: Tuner, state: Json) -> None:
         ): _number(each["seen_s"])
         for each in state["slow_flows"]
     }
-
-
-def window_to_json(window: Window) -> Json:
-    """Return a window, its matrices row after row."""
-    return {
-        "plan": window.plan,
-        "iteration_s": window.iteration_s.tolist(),
-        "sent_bytes": window.sent_bytes.ravel().tolist(),
-        "busy_s": window.busy_s.ravel().tolist(),
-        "retransmissions": window.retransmissions.ravel().tolist(),
-        "rtt_s": window.rtt_s.tolist(),
-        **({"bytes_of": dict(window.bytes_of)} if window.bytes_of else {}),
-    }
-
-
-def window_from_json(data: Json, hosts: int) -> Window:
-    """Return the window that `window_to_json` wrote.
-
-    Raises:
-        ValueError, KeyError, TypeError, OverflowError: it is not a window of that many hosts.
-    """
-    flows = (hosts, hosts)
-    bytes_of = data.get("bytes_of", {})
-    if not isinstance(bytes_of, dict):
-        raise TypeError("bytes of collectives are no object")
-    iteration_s = _array(data["iteration_s"], len(data["iteration_s"]))
-    return Window(
-        _integer(data["plan"]),
-        iteration_s,
-        _array(data["sent_bytes"], hosts * hosts).reshape(flows),
-        _array(data["busy_s"], hosts * hosts).reshape(flows),
-        _array(data["retransmissions"], hosts * hosts).reshape(flows),
-        _array(data["rtt_s"], hosts),
-        {str(name): _number(moved, 0.0) for name, moved in bytes_of.items()},
-    )
 
 
 def masters_to_json(masters: Masters) -> Json:

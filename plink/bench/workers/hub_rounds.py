@@ -82,7 +82,7 @@ class Seat:
         limits = {"addresses": (self.address,), "setup_timeout_s": timeout_s}
         ranks = command["world_size"]
         self.barriers = Engine(command["rank"], ranks, store, star(ranks), star_options(limits))
-        manifest = Manifest((Key("buffer", command["elements"]),))
+        manifest = Manifest((Key("buffer", (command["elements"],)),))
         secret = bytes.fromhex(command["secret"])
         self.worker = Worker(command["servers"], _NAME, secret, manifest)
         self.worker.initialise(np.zeros(command["elements"], np.float32))

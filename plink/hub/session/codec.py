@@ -7,12 +7,16 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from plink.base.errors import WrongUseError
 from plink.base.text import printable
 from plink.files.fields import Fields
-from plink.hub.manifest import MOST_ITEMS, Manifest, manifest_from_json
+from plink.files.limits import is_namespace
+from plink.files.structs import convert
+from plink.hub.manifest import MOST_ITEMS, Manifest
 from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites, sites_from_json
-from plink.hub.service import MOST_WORKERS, ServiceOptions, is_namespace, options_from_json
+from plink.hub.service import MOST_WORKERS, ServiceOptions
 from plink.hub.session import leading, recall
 from plink.hub.session import messages as said
 from plink.hub.session.data import MOST_NUMBER
@@ -72,7 +76,9 @@ def from_json(data: Mapping[str, Any], sender: str) -> Message:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, ServiceOptions | Manifest | Sites):
+    if isinstance(value, ServiceOptions | Manifest):
+        return msgspec.to_builtins(value)
+    if isinstance(value, Sites):
         return value.to_json()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
@@ -156,16 +162,15 @@ def _pieces(fields: Fields, name: str) -> tuple[tuple[int, int], ...]:
 
 
 def _options(fields: Fields, name: str) -> ServiceOptions:
-    return options_from_json(fields.object(name))
+    return convert(fields.object(name).values, ServiceOptions, f"{_PLACE}: {name}")
 
 
 def _manifest(fields: Fields, name: str) -> Manifest | None:
-    found = fields.optional_object(name)
-    return None if found is None else manifest_from_json(found)
+    return None if fields.values.get(name) is None else _whole_manifest(fields, name)
 
 
 def _whole_manifest(fields: Fields, name: str) -> Manifest:
-    return manifest_from_json(fields.object(name))
+    return convert(fields.object(name).values, Manifest, f"{_PLACE}: {name}")
 
 
 def _order(fields: Fields, name: str) -> str:

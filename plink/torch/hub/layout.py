@@ -40,9 +40,7 @@ class Layout:
                 continue
             seen.add(id(parameter))
             self.parameters.append(parameter)
-            keys.append(
-                Key(name, parameter.numel(), group, tuple(parameter.shape), _type(name, parameter))
-            )
+            keys.append(Key(name, tuple(parameter.shape) or (1,), group, _type(name, parameter)))
         if not keys:
             raise WrongUseError("there is no parameter that is trained")
         self.manifest = Manifest(tuple(keys), len(groups))

@@ -8,19 +8,28 @@ are in µs.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
+
+from plink.files.limits import Positive, Text, Whole, constrain_to_words
 
 # Of the event that says what a file is.
-FORMAT = "plink.timeline"
-VERSION = 1
+FORMAT: Final = "plink.timeline"
+VERSION: Final = 1
 
 # The mode in which ranks release without asking each other.
 BY_GRAPH = "graph"
 
 # An error that stands for any.
 UNKNOWN_US = 1e17
+# No clock of a machine is so far.
+MOST_US = 1e17
+MOST_RANKS = 65_536
+NO_BUFFER = -1
 
 OPENING = "[\n"
 BETWEEN = ",\n"
@@ -36,36 +45,126 @@ REDUCE = "reduce"
 JOIN = "join"
 
 
-@dataclass(frozen=True)
-class Head:
+Time = Annotated[float, Meta(ge=-MOST_US, le=MOST_US)]
+Number = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
+
+
+class Head(Struct, frozen=True, forbid_unknown_fields=True):
     """Header of a rank's file.
 
-    Args:
-        rank: whose.
-        ranks: of its group.
-        group: the same in all files of one group of one run, and in no others.
-        clock: names the clock of `ts`: those of processes with the same one need no alignment.
-        ahead_us: of that clock, what the time since 1970 was ahead of it as the file began.
-        part: 0 for the first file of a rank, one more for each that went on.
-        mode: of the control machines.
-        error_us: where times were put beside those of the first rank already, by how much they can
-            be wrong, `UNKNOWN_US` where that is not known; None in what a rank writes.
+    Attributes:
+        rank: rank that wrote the file
+        ranks: number of ranks of its group
+        group: name that all files of one group of one run have, and no others
+        clock: name of the clock of `ts`; processes with the same one need no alignment
+        ahead_us: time since 1970 minus that clock when the file began, in µs
+        part: 0 for the first file of a rank, one more for each that went on
+        mode: mode of the negotiation
+        error_us: in a merged file, how far times may be off beside those of the first rank, in µs;
+            1e17 if unknown; null in what a rank writes
+        version: version of the format
     """
 
-    rank: int
-    ranks: int
-    group: str
-    clock: str
-    ahead_us: float
-    part: int = 0
+    rank: Whole
+    ranks: Annotated[int, Meta(ge=1, le=MOST_RANKS)]
+    group: Text
+    clock: Text
+    ahead_us: Time
+    part: Number = 0
     mode: str = ""
-    error_us: float | None = None
+    error_us: Annotated[float, Meta(ge=0, le=UNKNOWN_US)] | None = None
+    version: Literal[1] = VERSION
+
+    def __post_init__(self) -> None:
+        if self.rank >= self.ranks:
+            raise ValueError(f"rank is {self.rank} of {self.ranks} ranks")
+
+
+class HeadEvent(Struct, frozen=True, forbid_unknown_fields=True):
+    """First event of a file, or of a rank in a merged one.
+
+    Attributes:
+        name: name of the format
+        ph: phase of an event that names something
+        pid: the rank
+        tid: no row
+        args: header of the file
+    """
+
+    name: Literal["plink.timeline"]
+    ph: Literal["M"]
+    pid: Whole
+    tid: Whole
+    args: Head
+
+
+class EventArgs(Struct, frozen=True, forbid_unknown_fields=True):
+    """Details of an event.
+
+    Attributes:
+        bytes: size of the tensors, or of the buffer, in bytes
+        buffer: number of the buffer, the same on all ranks
+        collectives: number of collectives in the buffer
+        tensors: number of tensors of a group
+        kind: kind of collective, if it is no all-reduce
+        failed: whether it failed before it was agreed on
+        missed: whether its end is not known
+        events: number of events that were missed
+        last: rank that joined last
+        name: name of a process or a row
+        sort_index: place of a process or a row
+    """
+
+    bytes: Number = 0
+    buffer: Number = NO_BUFFER
+    collectives: Positive = 1
+    tensors: Positive = 1
+    kind: Text = ""
+    failed: bool = False
+    missed: bool = False
+    events: Number = 0
+    last: Whole = 0
+    name: Text = ""
+    sort_index: Whole = 0
+
+
+class Event(Struct, frozen=True, forbid_unknown_fields=True):
+    """Any other event.
+
+    Attributes:
+        ph: phase: M names, B begins, E ends what began last on the row, i is a moment
+        pid: the rank
+        tid: the row
+        args: details
+        name: name of a collective, or of what is named
+        cat: wait: announced, not agreed on; queue: agreed on, not begun; reduce: begun; join: the
+            rank has no more data
+        ts: time of anything but a name, in µs
+        s: scope of a moment: the whole process
+    """
+
+    ph: Annotated[str, constrain_to_words("M", "B", "E", "i")]
+    pid: Whole
+    tid: Whole
+    args: EventArgs
+    name: Text = ""
+    cat: Annotated[str, constrain_to_words(WAIT, QUEUE, REDUCE, JOIN)] = ""
+    ts: Time = math.nan
+    s: Literal["p"] = "p"
+
+    def __post_init__(self) -> None:
+        if self.ph != "M" and math.isnan(self.ts):
+            raise ValueError("has no ts")
+        if self.ph == "B" and not self.name:
+            raise ValueError("has no name")
+        if self.ph == "B" and self.cat in (QUEUE, REDUCE) and self.args.buffer == NO_BUFFER:
+            raise ValueError("has no number of its buffer")
 
 
 def head_lines(head: Head) -> list[str]:
     """Return the first lines of a file."""
     return [
-        _name_line(FORMAT, head.rank, 0, {"version": VERSION, **vars(head)}),
+        _name_line(FORMAT, head.rank, 0, {"version": VERSION, **asdict(head)}),
         _name_line("process_name", head.rank, 0, {"name": f"rank {head.rank}"}),
         _name_line("process_sort_index", head.rank, 0, {"sort_index": head.rank}),
     ]

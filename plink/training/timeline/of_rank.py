@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plink.training.timeline.lines import Head
+from plink.training.timeline.lines import NO_BUFFER, Head
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-# No clock of a machine is so far.
-MOST_US = 1e17
-
 _NEVER = float("nan")
-_NO_BUFFER = -1
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class RankNotes:
         """A collective is announced."""
         self._open_waits[row] = len(self._waits)
         self._names.append(name)
-        self._waits.append([at_us, _NEVER, False, _NO_BUFFER, size_bytes])
+        self._waits.append([at_us, _NEVER, False, NO_BUFFER, size_bytes])
 
     def release(self, row: int, at_us: float, what: tuple[int, int, int]) -> None:
         """A buffer is agreed on: its number, size in bytes, and collectives."""

@@ -8,19 +8,22 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from plink.base.errors import WrongUseError
-from plink.base.finite import finite_number
-from plink.base.text import brief
 from plink.files import document
-from plink.files.fields import Fields
-from plink.training.timeline.lines import FORMAT, QUEUE, REDUCE, UNKNOWN_US, VERSION, WAIT, Head
-from plink.training.timeline.of_rank import MOST_US, RankEvents, RankNotes
-
-MOST_RANKS = 65_536
+from plink.files.structs import convert
+from plink.training.timeline.lines import (
+    FORMAT,
+    QUEUE,
+    REDUCE,
+    VERSION,
+    WAIT,
+    Event,
+    Head,
+    HeadEvent,
+)
+from plink.training.timeline.of_rank import RankEvents, RankNotes
 
 _MARK = f'"{FORMAT}"'.encode()
 _LONGEST_START = 65_536
-_MOST_NUMBER = 1 << 53
-_NO_BUFFER = -1
 _HINT = "plink timeline takes files that ranks wrote with PLINK_TIMELINE, as they are"
 
 
@@ -94,19 +97,10 @@ def head_of(event: Mapping[str, Any], place: str) -> Head | None:
     """
     if event.get("ph") != "M" or event.get("name") != FORMAT:
         return None
-    said = Fields(event, place).object("args")
-    document.check_format({"format": FORMAT, **said.values}, place, FORMAT, VERSION)
-    ranks = said.integer("ranks", 1, MOST_RANKS)
-    return Head(
-        said.integer("rank", 0, ranks - 1),
-        ranks,
-        said.text("group"),
-        said.text("clock"),
-        said.number("ahead_us", -MOST_US, MOST_US),
-        said.integer("part", 0, _MOST_NUMBER, 0),
-        str(said.values.get("mode", "")),
-        said.optional_number("error_us", 0.0, UNKNOWN_US),
-    )
+    args = event.get("args")
+    if isinstance(args, dict):
+        document.check_format({"format": FORMAT, **args}, place, FORMAT, VERSION)
+    return convert(event, HeadEvent, place).args
 
 
 def _parts_of(content: bytes, source: str) -> Iterator[_Part]:
@@ -177,43 +171,21 @@ def _refuse_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def _take(event: dict[str, Any], notes: RankNotes, place: str) -> None:
+def _take(values: dict[str, Any], notes: RankNotes, place: str) -> None:
     """Take one line: what begins or ends on a row, or that something was missed."""
-    phase = event.get("ph")
-    if phase not in ("B", "E", "i"):
-        return
-    at_us = finite_number(event.get("ts"))
-    row, args = event.get("tid"), event.get("args", {})
-    if at_us is None or abs(at_us) > MOST_US or type(row) is not int or row < 0:
-        raise WrongUseError(f"{place}: 'ts' or 'tid' is no time or no row")
-    if event.get("pid") != notes.head.rank or not isinstance(args, dict):
+    event = convert(values, Event, place)
+    if event.pid != notes.head.rank:
         raise WrongUseError(f"{place}: is no event of rank {notes.head.rank}")
-    if phase == "i":
-        notes.missed += _whole(args, "events", place, 0)
-    elif phase == "E":
-        number = _whole(args, "buffer", place, _NO_BUFFER)
-        notes.end(row, at_us, number, has_failed=args.get("failed") is True)
-    else:
-        name, category = event.get("name"), event.get("cat")
-        if not isinstance(name, str) or not name:
-            raise WrongUseError(f"{place}: 'name' is no name")
-        if category == WAIT:
-            notes.wait(row, at_us, name, _whole(args, "bytes", place, 0))
-        elif category in (QUEUE, REDUCE):
-            size_bytes = _whole(args, "bytes", place, 0)
-            what = (
-                _whole(args, "buffer", place),
-                size_bytes,
-                _whole(args, "collectives", place, 1),
-            )
-            if category == QUEUE:
-                notes.release(row, at_us, what)
-            else:
-                notes.begin(row, at_us, what)
-
-
-def _whole(args: Mapping[str, Any], name: str, place: str, usual: int | None = None) -> int:
-    value = args.get(name, usual)
-    if type(value) is not int or (value != usual and not 0 <= value <= _MOST_NUMBER):
-        raise WrongUseError(f"{place}: '{name}' is {brief(value)}, not a whole number")
-    return value
+    args = event.args
+    if event.ph == "i":
+        notes.missed += args.events
+    elif event.ph == "E":
+        notes.end(event.tid, event.ts, args.buffer, has_failed=args.failed)
+    elif event.ph == "B":
+        what = (args.buffer, args.bytes, args.collectives)
+        if event.cat == WAIT:
+            notes.wait(event.tid, event.ts, event.name, args.bytes)
+        elif event.cat == QUEUE:
+            notes.release(event.tid, event.ts, what)
+        elif event.cat == REDUCE:
+            notes.begin(event.tid, event.ts, what)

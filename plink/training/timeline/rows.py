@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from plink.training.control.requests import ALL_REDUCE, Request
 from plink.training.timeline.lines import (

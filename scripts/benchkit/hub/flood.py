@@ -50,7 +50,7 @@ class FloodWay:
         options: dict[str, str],
     ) -> None:
         del rank, ranks, optimizer
-        manifest = Manifest(tuple(Key(f"k{number}", items) for number, items in enumerate(keys)))
+        manifest = Manifest(tuple(Key(f"k{number}", (items,)) for number, items in enumerate(keys)))
         self._connected = connect(
             Place(servers, namespace, bytes.fromhex(secret), manifest, _TIMEOUT_S)
         )

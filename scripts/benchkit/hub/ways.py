@@ -87,7 +87,7 @@ class HubWay:
         from plink.hub.manifest import Key, Manifest  # noqa: PLC0415
         from plink.hub.worker import Worker, WorkerOptions  # noqa: PLC0415
 
-        manifest = Manifest(tuple(Key(f"k{number}", items) for number, items in enumerate(keys)))
+        manifest = Manifest(tuple(Key(f"k{number}", (items,)) for number, items in enumerate(keys)))
         self._worker = Worker(
             servers, namespace, bytes.fromhex(secret), manifest, WorkerOptions(**(options or {}))
         )

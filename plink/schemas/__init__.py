@@ -1,1 +1,0 @@
-"""JSON Schemas of plink's files and of the `--json` output of its verbs (`docs/schemas.md`)."""
