@@ -24,7 +24,6 @@ from plink.engine.roster import (
     Roster,
     begun_key,
     latest_key,
-    pack_forest,
     pack_presence,
     parse_forest,
     presence_key,
@@ -33,6 +32,7 @@ from plink.engine.store import SharedStore, peek
 from plink.engine.watched import WatchedStore
 from plink.plans.forest import OTHER_NUMBER, Forest
 from plink.plans.regroup import flat, regroup_forest
+from plink.plans.wire import encode_forest
 
 # Generations that fail one after the other although nobody is lost.
 _MOST_VAIN = 5
@@ -308,7 +308,7 @@ class Members(Closing):
 
     def _put_plan(self, forest: Forest) -> str:
         key = f"{PREFIX}/{self.generation}/plan/{self.number}"
-        self._store.set(key, pack_forest(forest))
+        self._store.set(key, encode_forest(forest).encode())
         return key
 
     def _take(self, roster: Roster) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import numpy as np
-
 from plink.engine.failure import EngineError
 from plink.engine.lifeline import Address, pack_address, parse_address
-from plink.plans.check import BrokenForestError, check
-from plink.plans.forest import Forest, make_forest
+from plink.plans.forest import Forest
+from plink.plans.wire import decode_forest
 
 T = TypeVar("T")
 
@@ -129,47 +126,21 @@ def parse_presence(content: bytes) -> Presence:
     return _parse(content, _presence, "where a member is called")
 
 
-def pack_forest(forest: Forest) -> bytes:
-    """Return a plan, for the store."""
-    head = json.dumps(forest.reduce_parents.shape).encode()
-    parts = (
-        np.ascontiguousarray(forest.weights, dtype="<f8"),
-        np.ascontiguousarray(forest.reduce_parents, dtype="<i4"),
-        np.ascontiguousarray(forest.broadcast_parents, dtype="<i4"),
-    )
-    return head + b"\n" + zlib.compress(b"".join(part.tobytes() for part in parts), level=1)
-
-
 def parse_forest(content: bytes, ranks: int) -> Forest:
-    """Parse the output of `pack_forest` for a forest over `ranks`.
+    """Parse the output of `encode_forest` for a forest over `ranks`.
 
     Raises:
         EngineError: it is something else.
     """
-
-    def forest(content: bytes) -> Forest:
-        head, _, packed = content.partition(b"\n")
-        routes, of_ranks = json.loads(head)
-        if type(routes) is not int or of_ranks != ranks or not 0 < routes <= 1 << 20:
-            raise ValueError
-        size = 8 * routes + 8 * routes * ranks
-        unpacker = zlib.decompressobj()
-        plain = unpacker.decompress(packed, size + 1)
-        if len(plain) != size:
-            raise ValueError
-        parents = np.frombuffer(plain, dtype="<i4", offset=8 * routes)
-        parents = parents.reshape(2, routes, ranks).astype(np.int32)
-        result = make_forest(np.frombuffer(plain, "<f8", routes), parents[0], parents[1])
-        check(result)
-        return result
-
-    return _parse(content, forest, "a plan for these ranks")
+    return _parse(
+        content, lambda text: decode_forest(text.decode(), ranks), "a plan for these ranks"
+    )
 
 
 def _parse(content: bytes, parse: Callable[[bytes], T], what: str) -> T:
     try:
         return parse(content)
-    except (ValueError, TypeError, KeyError, RecursionError, zlib.error, BrokenForestError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         raise EngineError(f"what is in the store is not {what}", hint=_HINT) from None
 
 

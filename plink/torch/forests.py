@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import logging
 import socket
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from plink.autotune.ranks.placing import Place, Placing, match, match_some
@@ -23,7 +23,7 @@ from plink.files import plan as plan_file
 from plink.files.plan import Plan
 from plink.plans.forest import Forest
 from plink.plans.regroup import flat, regroup_forest
-from plink.torch.forest_text import forest_from_json, forest_to_json
+from plink.plans.wire import decode_forest, encode_forest
 
 T = TypeVar("T")
 
@@ -174,7 +174,7 @@ def _parse(said: Any, rank: int, parse: Callable[[Any], T]) -> T:
     """
     try:
         return parse(said)
-    except (zlib.error, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise EngineError(
             f"rank {rank} put something into the store that cannot be read here",
             rank,
@@ -187,16 +187,25 @@ def _place(data: Any) -> Place:
 
 
 def agreement_to_json(agreed: Agreed) -> dict[str, Any]:
-    """Encode rank 0's message to all others."""
+    """Encode rank 0's message to all others; every rank makes a flat forest by itself."""
     return {
-        "forest": forest_to_json(agreed.forest),
+        "forest": None if _is_flat(agreed.forest) else encode_forest(agreed.forest),
         "planned": list(agreed.placing.planned_rank),
         "tuned": None if agreed.tuned is None else agreed.tuned.to_json(),
         "is_cut": agreed.is_cut,
     }
 
 
+def _is_flat(forest: Forest) -> bool:
+    usual = flat(forest.ranks)
+    return all(
+        np.array_equal(getattr(forest, name), getattr(usual, name))
+        for name in ("weights", "reduce_parents", "broadcast_parents")
+    )
+
+
 def _from_json(data: Mapping[str, Any], ranks: int) -> Agreed:
     tuned = None if data["tuned"] is None else Settings.from_json(data["tuned"])
-    forest = forest_from_json(data["forest"], ranks)
+    text = data["forest"]
+    forest = flat(ranks) if text is None else decode_forest(text, ranks)
     return Agreed(forest, Placing(data["planned"]), tuned, bool(data["is_cut"]))

@@ -22,7 +22,6 @@ from plink.engine.roster import (
     Member,
     Presence,
     Roster,
-    pack_forest,
     pack_presence,
     pack_roster,
     parse_forest,
@@ -31,6 +30,7 @@ from plink.engine.roster import (
 )
 from plink.engine.store import peek
 from plink.plans.forest import Forest
+from plink.plans.wire import encode_forest
 
 LINE = Address("127.0.0.1", 4711, "0011223344556677")
 ROSTER = Roster([Member(0, LINE, -1), Member(3, LINE, 7)], 7, 4, "plan", [])
@@ -43,12 +43,12 @@ def test_a_roster_and_a_presence_are_read_as_they_were_written() -> None:
 
 @given(forests())
 def test_a_plan_is_read_as_it_was_written(forest: Forest) -> None:
-    read = parse_forest(pack_forest(forest), forest.ranks)
+    read = parse_forest(encode_forest(forest).encode(), forest.ranks)
     assert (read.weights == forest.weights).all()
     assert (read.reduce_parents == forest.reduce_parents).all()
     assert (read.broadcast_parents == forest.broadcast_parents).all()
     with pytest.raises(EngineError, match="not a plan for these ranks"):
-        parse_forest(pack_forest(forest), forest.ranks + 1)
+        parse_forest(encode_forest(forest).encode(), forest.ranks + 1)
 
 
 JSON = st.recursive(

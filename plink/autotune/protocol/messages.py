@@ -6,6 +6,7 @@ Ranks are numbered as in the plan file, whichever numbers the job gave them.
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,9 +18,9 @@ from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
 from plink.base.errors import WrongUseError
 from plink.files.fields import Fields
 from plink.files.plan import MAX_RANKS, MAX_ROUTES
-from plink.plans.check import BrokenForestError, check
-from plink.plans.forest import Forest, make_forest
+from plink.plans.forest import Forest
 from plink.plans.names import COLLECTIVES
+from plink.plans.wire import decode_forest, encode_forest
 from plink.transport.frames import ProtocolError
 
 Floats = npt.NDArray[np.float64]
@@ -36,10 +37,7 @@ _MOST_DIGEST = (1 << 32) - 1
 # Of a connection in a window: a petabyte. Sums over all ranks stay within what a viewer takes.
 _MOST_FIGURE = 1e15
 
-# Types of packed arrays. There are at most `MAX_RANKS` ranks; that parents make trees is checked
-# later.
 _FIGURES = "<f4"
-_PARENTS = "<i2"
 
 # Ranks are paused for at most so long at a time.
 MOST_PAUSE_S = 10.0
@@ -113,6 +111,11 @@ class NewPlan:
     forest: Forest
     pause_s: float = 0.0
 
+    @functools.cached_property
+    def encoded(self) -> str:
+        """The forest as text; it may be sent to many ranks, one by one."""
+        return encode_forest(self.forest)
+
 
 @dataclass(frozen=True)
 class Ask:
@@ -173,14 +176,11 @@ def to_json(message: Message) -> dict[str, Any]:
             "peers": {name: _encode_array(message.peers[name], _FIGURES) for name in PEER_FIGURES},
         }
     if isinstance(message, NewPlan):
-        forest = message.forest
         return {
             "what": "plan",
             "plan": vars(message.identity),
             "hold_s": message.pause_s,
-            "weights": forest.weights.tolist(),
-            "reduce": _encode_array(forest.reduce_parents, _PARENTS),
-            "broadcast": _encode_array(forest.broadcast_parents, _PARENTS),
+            "forest": message.encoded,
         }
     if isinstance(message, Watch):
         return {"what": "watch"}
@@ -204,7 +204,7 @@ def from_json(data: Mapping[str, Any], ranks: int) -> Message:
             raise fields.error("what", f"one of {', '.join(_PARSERS)}")
         message: Message = _PARSERS[what](fields, ranks)
         return message
-    except (WrongUseError, BrokenForestError, ValueError, TypeError, OverflowError) as error:
+    except (WrongUseError, ValueError, TypeError, OverflowError) as error:
         raise ProtocolError(str(error)) from None
 
 
@@ -250,18 +250,9 @@ def _bytes_of(fields: Fields) -> dict[str, int]:
 
 
 def _plan(fields: Fields, ranks: int) -> NewPlan:
-    weights = fields.values.get("weights")
-    if not isinstance(weights, list) or not 0 < len(weights) <= MAX_ROUTES:
-        raise fields.error("weights", f"1 to {MAX_ROUTES} numbers")
-    routes = len(weights)
-    if routes * ranks > _MOST_PARENTS:
-        raise fields.error("weights", f"at most {_MOST_PARENTS // ranks} routes")
-    forest = make_forest(
-        fields.numbers("weights", routes, _MOST_WEIGHT),
-        _parents(fields, "reduce", routes, ranks),
-        _parents(fields, "broadcast", routes, ranks),
-    )
-    check(forest)
+    forest = decode_forest(fields.text("forest"), ranks, _MOST_PARENTS)
+    if forest.routes > MAX_ROUTES or (forest.weights > _MOST_WEIGHT).any():
+        raise fields.error("forest", f"1 to {MAX_ROUTES} routes, of weights up to {_MOST_WEIGHT:g}")
     given = _identity(fields, "plan")
     if identity(given.number, forest) != given:
         raise fields.error("plan", "the digest of these routes")
@@ -305,10 +296,3 @@ def _decode_figures(fields: Fields, name: str, ranks: int) -> Floats:
     if len(values) != ranks or not ((values >= 0.0) & (values <= _MOST_FIGURE)).all():
         raise fields.error(name, f"{ranks} numbers from 0 to {_MOST_FIGURE:g}")
     return values.astype(np.float64)
-
-
-def _parents(fields: Fields, name: str, routes: int, ranks: int) -> npt.NDArray[np.int32]:
-    parents = _array(fields, name, _PARENTS)
-    if len(parents) != routes * ranks:
-        raise fields.error(name, f"{routes} trees of {ranks} ranks")
-    return parents.astype(np.int32).reshape(routes, ranks)

@@ -10,6 +10,7 @@ from plink.bench.clients.client import Launch, Measured, Traffic
 from plink.bench.clients.workers import Message, Relay, Workers, interpreter_command
 from plink.deploy.remote.hosts import RemoteHost
 from plink.files.comparison import ClientRecord
+from plink.plans.wire import encode_forest
 from plink.probes.errors import HostError
 
 # An interpreter looks for modules in its folder first, and a home may hold a checkout of plink.
@@ -66,9 +67,7 @@ class EngineClient:
             "world_size": len(order),
             "timeout_s": timeout_s,
             "tls": self._tls,
-            "weights": forest.weights.tolist(),
-            "reduce": forest.reduce_parents.tolist(),
-            "broadcast": forest.broadcast_parents.tolist(),
+            "forest": encode_forest(forest),
         }
         joining = {seat: {**group, "rank": rank} for rank, seat in enumerate(order)}
         ask(joining, timeout_s, order=order, relay=Relay())

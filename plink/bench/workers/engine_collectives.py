@@ -21,6 +21,7 @@ from plink.bench.workers.torch_collectives import (
 )
 from plink.engine import Engine, Options, Statistics, Work
 from plink.plans.forest import NO_PARENT, Forest, make_forest
+from plink.plans.wire import decode_forest
 
 # As of the engine's own options.
 SILENCE_S = 30.0
@@ -86,7 +87,7 @@ class Rank:
             "stall_timeout_s": timeout_s,
             "tls": command["tls"],
         }
-        plan = make_forest(command["weights"], command["reduce"], command["broadcast"])
+        plan = decode_forest(command["forest"], ranks)
         self.engines = []
         for forest, options in ((plan, Options(**limits)), (star(ranks), star_options(limits))):
             self.engines.append(Engine(rank, ranks, store, forest, options))
