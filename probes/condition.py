@@ -135,7 +135,7 @@ class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def ask(session: Session, interface: str) -> HostCondition:
-    """Ask a host for its condition, which takes a second and some round trips.
+    """Ask a host for its network condition, which takes a second and some round trips.
 
     Args:
         session: leads there.
@@ -160,7 +160,7 @@ def ask(session: Session, interface: str) -> HostCondition:
 
 @dataclass(frozen=True)
 class ProcessorTurns:
-    """Share of a processor that a busy program gets; None where a host cannot tell."""
+    """Share of a processor that a busy loop gets on a host; None if it cannot tell."""
 
     processor_share: float | None
     throttled_share: float | None
@@ -193,7 +193,7 @@ def compute_throttled_share(text: str) -> float | None:
 
 
 def find_best_share(text: str) -> float | None:
-    """Return the greatest share of its time that a busy loop ran: a line each, both in ns."""
+    """Return the greatest processor share of a busy loop, from lines of two times in ns."""
     shares = []
     for line in text.splitlines():
         ran, _, passed = line.partition(" ")
@@ -207,7 +207,7 @@ def find_best_share(text: str) -> float | None:
 def parse(
     text: str, interface: str, offset_s: float | None = None, error_s: float | None = None
 ) -> HostCondition:
-    """Parse a host's report, ignoring lines that are not understood."""
+    """Parse a host's report of its network condition, ignoring unknown lines."""
     values: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")

@@ -8,7 +8,7 @@ _MAX_MESSAGE = 200
 
 
 class ProbesError(Exception):
-    """Base class; the message is one sentence, and `hint` suggests what to do, or is None.
+    """Base class of errors of `probes`: one sentence, and a hint on what to do, or None.
 
     Args:
         options: names of the options that do what the hint suggests; each caller spells them.
@@ -21,7 +21,7 @@ class ProbesError(Exception):
 
     @property
     def marked_hint(self) -> str | None:
-        """The hint with its options in braces, as in `use the tool fping ({tool})`."""
+        """The hint, with its options in braces, as in `use the tool fping ({tool})`."""
         if self.hint is None or not self.options:
             return self.hint
         return f"{self.hint} ({', '.join(f'{{{name}}}' for name in self.options)})"
@@ -50,6 +50,6 @@ class ProtocolError(ProbesError):
 
 
 def clean(message: str) -> str:
-    """Return a host's own words without escape sequences and shortened, safe for a terminal."""
+    """Return text that a host sent without escape sequences and shortened, safe to print."""
     cut = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 3] + "..."
     return "".join(character if character.isprintable() else "\ufffd" for character in cut)

@@ -62,7 +62,7 @@ class HostFacts:
 
 
 def ask(session: Session) -> HostFacts:
-    """Ask one host for its facts.
+    """Ask one host for facts about itself: processor, cores, interfaces, addresses.
 
     Raises:
         HostError: it runs no POSIX shell, or says nothing that can be understood.
@@ -76,7 +76,7 @@ def ask(session: Session) -> HostFacts:
 
 
 def parse(output: str) -> HostFacts | None:
-    """Parse a host's answers; None if the output is not valid."""
+    """Parse a host's answers into facts; return None if the output is not valid."""
     head, separator, addresses = output.partition("\nip\n")
     parse_addresses = parse_ip_addr
     if not separator:

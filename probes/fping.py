@@ -42,7 +42,7 @@ _MAX_RTT_MS = 60_000.0
 
 
 def measure(job: MeasuringJob[FpingOptions], sink: Sink[RttReading]) -> None:
-    """Measure the wanted directed pairs of the rounds; results go to `sink` as they come."""
+    """Measure the wanted directed pairs of the rounds with fping; results go to `sink`."""
     measure_rounds(job, _Fping(job), sink)
 
 
@@ -57,14 +57,14 @@ class _Fping:
         self._period_ms: dict[int, int] = {}
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Find out how often each host may send."""
+        """Find out how often fping may send on each host."""
         self._period_ms, failures = run_on_all(self._find, range(len(self._hosts)), concurrency)
         return failures
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
     ) -> RttReading | Silence | PairLoss:
-        """Ping one host from another, with a single probe first if silence is likely."""
+        """Ping one host from another, first with a single probe if silence is likely."""
         if is_suspected:
             trial = self._ping(source, destination, 1, max(1, self._timeout_ms // TIMEOUT_DIVISOR))
             if not isinstance(trial, RttReading):

@@ -57,7 +57,7 @@ def parse_json(content: bytes) -> Any:
 
 
 def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
-    """Return the value at a position and the position after it."""
+    """Parse the JSON value at a position; return it and the position after it."""
     first = text[at : at + 1]
     if levels and first == "{":
         return _object(text, at + 1, levels - 1)
@@ -69,7 +69,7 @@ def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
 
 
 def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
-    """Return the object whose opening brace is before `at`, and the position after it."""
+    """Parse a JSON object after its opening brace; return it and the position after it."""
     pairs: list[tuple[str, Any]] = []
     at = _past_space(text, at)
     if text[at : at + 1] == "}":
@@ -91,7 +91,7 @@ def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
 
 
 def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
-    """Return the list whose first value begins at `at`, and the position after it."""
+    """Parse a JSON list from its first value; return it and the position after it."""
     values = []
     while True:
         value, at = _value(text, at, levels)
@@ -102,7 +102,7 @@ def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
 
 
 def _next(text: str, at: int, end: str) -> tuple[int, bool]:
-    """Return the position of the next item, or of the container's end with True."""
+    """Return the position of the next item; with True the position after the closing bracket."""
     at = _past_space(text, at)
     character = text[at : at + 1]
     if character == end:

@@ -17,7 +17,7 @@ _VIRTUAL = re.compile(r"net_[a-z_]{1,30}[0-9]{0,3}(,[a-z_]{1,30}=[A-Za-z0-9_.:/-
 
 @dataclass(frozen=True)
 class Nic:
-    """NIC that only DPDK uses.
+    """NIC of a host that only DPDK uses.
 
     Args:
         host: the host's name in the host list.
@@ -32,7 +32,7 @@ class Nic:
     gateway: ipaddress.IPv4Address | None = None
 
     def __str__(self) -> str:
-        """Return the NIC as the line of a list."""
+        """Return the NIC as a line of the list."""
         words = (self.host, self.device, self.address, self.gateway)
         return " ".join(str(word) for word in words if word is not None)
 

@@ -80,7 +80,7 @@ TRACE_PORT = 33434
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOptions(ABC):
-    """Base class of the options of one tool."""
+    """Base class of the options of a measuring tool."""
 
     tool: ClassVar[str]
     # The fields that the cluster file records: readings compare only where these are alike.
@@ -192,7 +192,7 @@ class TraceOptions(ToolOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TransferOptions(ToolOptions):
-    """Options common to the tools that transfer data.
+    """Options common to the tools that transfer data: iperf3 and uplinks.
 
     Args:
         duration_s: whole seconds of a transfer; None for the tool's own.

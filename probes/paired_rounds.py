@@ -24,13 +24,13 @@ TIMEOUT_DIVISOR = 4
 
 @dataclass(frozen=True)
 class Silence:
-    """Result that no packet came through in one direction, in the tool's words."""
+    """Result that no packet came through in one direction, with the tool's message."""
 
     reason: str
 
 
 class PairProgram(Protocol[Reading_co]):
-    """Interface of a program that measures one direction of a pair each time it is started.
+    """Interface of a tool that starts a program for each directed pair, such as fping.
 
     Its methods are called by several threads.
     """
@@ -40,15 +40,15 @@ class PairProgram(Protocol[Reading_co]):
 
     @property
     def running(self) -> Running:
-        """Whatever of it runs on the hosts."""
+        """Processes of the program that are running on the hosts."""
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Prepare all hosts; return by index why some cannot take part."""
+        """Prepare all hosts; return why some cannot take part, by index."""
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
     ) -> Reading_co | Silence | PairLoss:
-        """Measure one direction of a pair.
+        """Measure one directed pair by running the program.
 
         Args:
             source, destination: indices of the hosts.
@@ -66,7 +66,7 @@ def measure_rounds(
     *,
     both_at_once: bool = False,
 ) -> None:
-    """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
+    """Measure the wanted directed pairs of the rounds by a program; results go to `sink`.
 
     Nothing of the program is left on a host when this ends, or when this process does.
 
@@ -129,11 +129,11 @@ class _RoundsRun(Generic[Reading]):
             self._deliver_all()
 
     def want(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Mark both directions of these pairs as wanted."""
+        """Mark both directions of these pairs as to be measured."""
         self._wanted.update(direction for i, j in pairs for direction in ((i, j), (j, i)))
 
     def report_silent_hosts(self) -> None:
-        """Report hosts that no other host could exchange packets with."""
+        """Report hosts with which no other host could exchange packets."""
         for index in self._suspicion.silent_to_all():
             self.lose_host(index, self._program.silent_to_all)
 
@@ -145,7 +145,7 @@ class _RoundsRun(Generic[Reading]):
             self._sink.host_lost(HostLoss(index, reason))
 
     def stop(self) -> None:
-        """End running measurements and deliver finished ones."""
+        """End the running measurements and deliver the finished ones."""
         self._program.running.stop()
         self._deliver_all()
 

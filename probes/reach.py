@@ -42,7 +42,7 @@ class ReachedHost:
 
 @dataclass
 class Reached:
-    """Hosts that were reached and those that were not, both in list order.
+    """Hosts of a run that were reached, and those that were not, in list order.
 
     A context manager: leaving it closes every session.
     """
@@ -121,7 +121,7 @@ def _open_all(
     concurrency: int,
     on_done: Callable[[], None],
 ) -> dict[str, tuple[Session, HostFacts]]:
-    """Return sessions and facts by name in list order; failures go to `reached`."""
+    """Open a session to every host and ask for facts; failures go to `reached`."""
 
     def open_and_ask(host: ListedHost) -> tuple[Session, HostFacts]:
         session = reached.opener.open(host)

@@ -28,7 +28,7 @@ _DIGITS = 6
 
 
 def count_rounds(hosts: int) -> int:
-    """Return the number of rounds for all pairs of N hosts: N - 1, or N if N is odd."""
+    """Return the number of rounds in which all pairs of N hosts meet: N - 1, or N if odd."""
     return hosts - 1 + hosts % 2 if hosts > 1 else 0
 
 
@@ -60,7 +60,7 @@ def build_disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
 
 
 def find_round(hosts: int, pair: tuple[int, int]) -> int:
-    """Return in which round of `round_robin` two hosts meet."""
+    """Return the number of the round of `round_robin` in which two hosts meet."""
     turns = hosts + hosts % 2 - 1
     low, high = min(pair) - 1, max(pair) - 1
     # Places on the turning ring: those that meet have the same sum, modulo its length, as long as
@@ -102,7 +102,7 @@ def sample_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
 
 
 def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
-    """Choose rounds one by one: among random ones the one with the lowest second eigenvalue."""
+    """Choose rounds one by one, so that the graph of all pairs is well connected (spectral gap)."""
     turns = count_rounds(hosts)
     left = _shuffle(turns, chance)
     chosen = [left.pop(0)]

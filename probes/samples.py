@@ -94,13 +94,13 @@ class HostLoss:
 
 
 class Sink(Protocol[Reading_contra]):
-    """Receiver of results as they come, so that an interrupted run keeps them."""
+    """Interface of receivers of results, as they come, so that interrupted runs keep them."""
 
     def reading(self, reading: Reading_contra) -> None:
-        """Record a reading of a directed pair, from one meeting."""
+        """Record a reading of a directed pair."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a directed pair was given up; a later meeting may still read it."""
+        """Record that a directed pair was given up; a later round may still measure it."""
 
     def host_lost(self, loss: HostLoss) -> None:
         """Record that a host is lost; its remaining pairs are reported one by one as well."""
@@ -126,7 +126,7 @@ More = Callable[[], Rounds]
 
 
 def no_more() -> Rounds:
-    """Return no further rounds, so that every pair meets once."""
+    """Return no further rounds, so that every pair is measured once."""
     return ()
 
 
@@ -134,13 +134,13 @@ Options_co = TypeVar("Options_co", bound=ToolOptions, covariant=True)
 
 
 def no_limit() -> float:
-    """Return infinity: the default of the seconds that are left for transfers."""
+    """Return infinity, the default number of seconds left for transfers."""
     return math.inf
 
 
 @dataclass(frozen=True)
 class MeasuringJob(Generic[Options_co]):
-    """Everything that a measuring tool is given for one run.
+    """Input of a measuring tool for one run: hosts, rounds, options and sink.
 
     Args:
         hosts: the N hosts of the run, all reached.
@@ -169,7 +169,7 @@ class MeasuringJob(Generic[Options_co]):
 
 
 class Suspicion:
-    """Record of which pairs of hosts could reach each other.
+    """Record of which hosts could reach each other, to find hosts that none can reach.
 
     A host that was silent `limit` times since its last reading is suspected, and once more after
     three times as many. Others go on trying it, but wait less each time: giving it up for everybody
@@ -188,12 +188,12 @@ class Suspicion:
             self._silences[host] = 0
 
     def silence(self, source: int, destination: int) -> list[int]:
-        """Record that the two hosts could not reach each other; return newly suspected ones."""
+        """Record that two hosts could not reach each other; return newly suspected hosts."""
         self._silences.update((source, destination))
         limits = (self._limit, 3 * self._limit)
         return [host for host in (source, destination) if self._silences[host] in limits]
 
     def silent_to_all(self) -> list[int]:
-        """Return the hosts that no other host could reach, if others could be reached."""
+        """Return the hosts that no other could reach, if others reached each other."""
         never_heard = sorted(set(self._silences) - self._heard)
         return never_heard if self._heard else []

@@ -38,12 +38,12 @@ _HINT = "write it as in 'kubectl exec -i {host} --'"
 
 @dataclass(frozen=True)
 class Template:
-    """Words of a command template; no local shell ever parses them."""
+    """Command template that runs a shell command on a host; no local shell parses it."""
 
     words: tuple[str, ...]
 
     def argv(self, host: str, command: str) -> list[str]:
-        """Return the words that run a shell command on a host.
+        """Return the words of the local command that runs a shell command on a host.
 
         Where the template has `{command}`, one word stands there, as `ssh` and all that join their
         words need it: `sh -c COMMAND`, quoted for a shell. Else the words `sh`, `-c` and the
@@ -83,7 +83,7 @@ _TERMINATE_S = 1.0
 
 
 class ViaProcess(RemoteProcess):
-    """Command on a host, run through a local command."""
+    """Command on a host that runs through a local command such as `kubectl exec`."""
 
     def __init__(self, host: str, process: subprocess.Popen[bytes]) -> None:
         super().__init__(host)
@@ -172,7 +172,7 @@ class ViaProcess(RemoteProcess):
 
 
 class ViaSession(Session):
-    """Session with a host through the command of a template.
+    """Session with a host through a command template.
 
     Args:
         host: its name.
@@ -309,7 +309,7 @@ class ViaOpener(Opener):
 
 
 def _resolve_address(name: str) -> str | None:
-    """Resolve a name on this machine; pods' and containers' names often do not resolve."""
+    """Resolve a name on this machine; None where that fails, as for pods' names."""
     try:
         addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):

@@ -42,7 +42,7 @@ _RANDOM_BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Solution:
-    """Order with its cost, its bound and how it was found.
+    """Rank order with its cost, its lower bound and how it was found.
 
     Args:
         order: `order[rank]` = host, or a permutation of all hosts that ranks fill from the front.
@@ -98,7 +98,7 @@ def check_options(
     threads: int = 1,
     steps: int | None = None,
 ) -> list[int]:
-    """Return an order as a list of integers, checked along with the options of its search.
+    """Return the given order as a list of integers; raise if an option of a search is invalid.
 
     Raises:
         ValueError: not a permutation of the hosts, or an option out of range.
@@ -118,7 +118,7 @@ def check_options(
 
 
 class Search:
-    """State of a search: the best order so far, the proven bound, and what is left of its limits.
+    """State of a search for orders: best order, proven bound, and remaining limits.
 
     Args:
         price: cost of an order.
@@ -155,7 +155,7 @@ class Search:
         self._told_s = -math.inf
 
     def offer(self, order: Order, cost: float | None = None) -> bool:
-        """Keep an order if it is better than the best so far; return whether it is.
+        """Keep an order if it is better than the best so far; return whether it was kept.
 
         Args:
             order: order to compare.
@@ -183,14 +183,14 @@ class Search:
 
     @property
     def progress(self) -> float:
-        """Share of the limit that is used, 0 to 1: of steps if they are limited, else of time."""
+        """Share of the search's limit that is used, 0 to 1: steps if limited, else time."""
         if self._most_steps is not None:
             return min(1.0, self.steps / self._most_steps)
         return min(1.0, self.seconds / self._limit_s)
 
     @property
     def ended_by(self) -> EndedBy | None:
-        """What ends the search now; None if it goes on."""
+        """Reason for which the search must end now; None if it may continue."""
         if self.is_optimal:
             return "bound"
         if self._most_steps is not None and self.steps >= self._most_steps:
@@ -198,14 +198,14 @@ class Search:
         return "time" if self.deadline.is_over else None
 
     def tell(self) -> None:
-        """Report the progress, unless the last report was a moment ago."""
+        """Report the search's progress, unless the last report was a moment ago."""
         seconds = self.seconds
         if self._on_progress is not None and seconds >= self._told_s + _TELL_S:
             self._told_s = seconds
             self._on_progress(SearchProgress(seconds, self.cost, self.bound))
 
     def run(self, climb: Callable[[], EndedBy], solver: str = "") -> Solution:
-        """Return what an algorithm finds, which offers orders and returns what ended it."""
+        """Run an algorithm that offers orders; return the best as a solution."""
         try:
             ended_by = climb()
         except KeyboardInterrupt:
@@ -217,7 +217,7 @@ class Search:
     def chains(
         self, chain: Callable[[int], None], most_idle: int, *, settled: EndedBy = "steps"
     ) -> EndedBy:
-        """Run chains until several in a row find nothing better, or something else ends the search.
+        """Run chains until several in a row find nothing better, or the search must end.
 
         Args:
             chain: run the chain of this number, from 0.
@@ -239,7 +239,7 @@ class Search:
     def try_all(
         self, costs_of: Callable[[Orders, Deadline], Floats] | None = None, fixed: int = 0
     ) -> EndedBy:
-        """Try every order.
+        """Try every permutation of the hosts.
 
         Args:
             costs_of: costs (K,) of the first K of (M, N) orders, at least one of them, as many as
@@ -303,7 +303,7 @@ def _wait_for(others: Sequence[Future[Solution]], ended_by: EndedBy) -> EndedBy:
 def median_random_cost(
     costs_of: Callable[[Orders, Deadline], Floats], hosts: int, seed: int, deadline: Deadline
 ) -> tuple[Floats, int]:
-    """Return the median cost of up to `RANDOM_ORDERS` random orders, and their number.
+    """Return the median cost of random orders, at most `RANDOM_ORDERS`, and their number.
 
     Args:
         costs_of: costs (K, ...) of the first K of (M, H) orders, at least one of them.

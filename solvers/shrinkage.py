@@ -124,7 +124,7 @@ def _expected_logs(
     above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]],
     size: int,
 ) -> Matrix:
-    """Return the log expected by each pair's class and slow hosts, (P,); NaN without data.
+    """Return the log reading expected of each pair by its class and slow hosts, (P,).
 
     Args:
         logs: (P,) logarithms of the readings.
@@ -149,7 +149,7 @@ def _expected_logs(
 
 
 def _centers(logs: Matrix, is_measured: Mask, kinds: npt.NDArray[np.intp]) -> Matrix:
-    """Return the center of each pair's class, (P,); NaN for a class without readings."""
+    """Return the center of the log readings of each pair's class, (P,); NaN without any."""
     centers = np.full(int(kinds.max(initial=0)) + 1, np.nan)
     for kind in range(len(centers)):
         values = logs[is_measured & (kinds == kind)]
@@ -169,7 +169,7 @@ def _quantile(values: Matrix, share: float) -> float:
 
 
 def _low_ends(beyond: Matrix) -> Matrix:
-    """Return a low quantile of each host's excess readings, (N,); 0 with too few partners."""
+    """Return a low quantile of each host's excess over the expected readings, (N,)."""
     known = np.isfinite(beyond).sum(axis=1)
     # NaN is sorted last.
     place = (_TIME_QUANTILE * np.maximum(known - 1, 0)).astype(np.intp)
@@ -178,7 +178,7 @@ def _low_ends(beyond: Matrix) -> Matrix:
 
 
 def _symmetric(values: Matrix, above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]) -> Matrix:
-    """Return the symmetric matrix with these values off its zero diagonal."""
+    """Return the symmetric matrix with these values above and below a zero diagonal."""
     size = 1 + int(above[1].max(initial=0))
     matrix = np.zeros((size, size))
     matrix[above] = values

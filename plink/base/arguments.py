@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.finite import finite_number
+from plink.base.finite import to_finite_number
 from plink.base.size import parse_size
 from plink.base.text import brief, join_texts
 
@@ -25,26 +25,26 @@ def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
     if value not in allowed:
         raise WrongUseError(
             f"{name} is {brief(value)}, expected {join_texts(sorted(allowed), 'or')}",
-            nearest(value, allowed),
+            suggest_nearest(value, allowed),
         )
 
 
-def whole(name: str, value: object, low: int, high: int) -> None:
-    """Raise if a value is not a whole number between `low` and `high`; None passes.
+def check_whole(name: str, value: object, low: int, high: int) -> None:
+    """Raise if an argument is not a whole number between `low` and `high`; None passes.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
     """
     if value is None:
         return
-    number = finite_number(_as_builtin(value))
+    number = to_finite_number(_as_builtin(value))
     if number is None or not number.is_integer() or not low <= number <= high:
         raise WrongUseError(
             f"{name} is {brief(value)}, expected a whole number from {low} to {high}"
         )
 
 
-def number(name: str, value: object, low: float, high: float = math.inf) -> None:
+def check_number(name: str, value: object, low: float, high: float = math.inf) -> None:
     """Raise if a value is not a finite number between `low` and `high`; None passes.
 
     Raises:
@@ -52,14 +52,14 @@ def number(name: str, value: object, low: float, high: float = math.inf) -> None
     """
     if value is None:
         return
-    found = finite_number(_as_builtin(value))
+    found = to_finite_number(_as_builtin(value))
     if found is None or not low <= found <= high:
         limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
         raise WrongUseError(f"{name} is {brief(value)}, expected a number {limits}")
 
 
-def integer(name: str, value: object, low: int, high: int | None = None) -> None:
-    """Raise if a value is not an integer of at least `low`, or greater than `high`.
+def check_integer(name: str, value: object, low: int, high: int | None = None) -> None:
+    """Raise if an argument is not an integer of at least `low`, or greater than `high`.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
@@ -70,18 +70,18 @@ def integer(name: str, value: object, low: int, high: int | None = None) -> None
         raise WrongUseError(f"{name} is {brief(value)}, expected a whole number {limits}")
 
 
-def real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> None:
+def check_real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> None:
     """Raise if a value is not a finite number between `low` and `high`.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
     """
-    if value is None or finite_number(_as_builtin(value)) is None:
+    if value is None or to_finite_number(_as_builtin(value)) is None:
         raise WrongUseError(f"{name} is {brief(value)}, expected a finite number")
-    number(name, value, low, high)
+    check_number(name, value, low, high)
 
 
-def flag(name: str, value: object) -> None:
+def check_flag(name: str, value: object) -> None:
     """Raise if a value is neither True nor False.
 
     Raises:
@@ -91,7 +91,7 @@ def flag(name: str, value: object) -> None:
         raise WrongUseError(f"{name} is {brief(value)}, expected True or False")
 
 
-def text(name: str, value: object, hint: str | None = None) -> None:
+def check_text(name: str, value: object, hint: str | None = None) -> None:
     """Raise if a value is not a text, or an empty one.
 
     Raises:
@@ -101,7 +101,7 @@ def text(name: str, value: object, hint: str | None = None) -> None:
         raise WrongUseError(f"{name} is {brief(value)}, expected a text", hint)
 
 
-def texts(name: str, value: object) -> list[str]:
+def check_texts(name: str, value: object) -> list[str]:
     """Return an argument that is one text or several as a list.
 
     Raises:
@@ -113,7 +113,7 @@ def texts(name: str, value: object) -> list[str]:
     return list(found)
 
 
-def instance(
+def check_instance(
     name: str, value: object, kinds: type | tuple[type, ...], expected: str, hint: str | None = None
 ) -> None:
     """Raise if a value is not an instance of the allowed types.
@@ -132,7 +132,7 @@ def instance(
         raise WrongUseError(f"{name} is of type {type(value).__name__}, expected {expected}", hint)
 
 
-def size_bytes(size: Any) -> int:
+def parse_size_argument(size: Any) -> int:
     """Return a size in bytes, given as a number or as a text such as `25MB`.
 
     Raises:
@@ -142,11 +142,11 @@ def size_bytes(size: Any) -> int:
         return parse_size(size)
     if size is None:
         raise WrongUseError("size is None, expected a size such as 25MB, or bytes")
-    whole("size", size, 1, MAX_SEED)
+    check_whole("size", size, 1, MAX_SEED)
     return int(size)
 
 
-def nearest(value: object, allowed: Collection[str]) -> str | None:
+def suggest_nearest(value: object, allowed: Collection[str]) -> str | None:
     """Return a hint that suggests the most similar allowed text, or None."""
     found = difflib.get_close_matches(str(value), list(allowed), n=1)
     return f"did you mean {found[0]!r}?" if found else None

@@ -53,7 +53,7 @@ class PlinkError(Exception):
             self.add_note(f"hint: {self.hint}")
 
     def spell(self, spell: Callable[[str, str | None], str]) -> tuple[str, str | None]:
-        """Return the message and the hint with arguments spelled for whoever called plink.
+        """Return message and hint, with arguments named as the caller types them.
 
         Args:
             spell: returns the text for an argument's name and value; the value is None where the
@@ -69,7 +69,7 @@ class PlinkError(Exception):
 def spell_arguments(
     text: str, arguments: Mapping[str, object], spell: Callable[[str, str | None], str]
 ) -> str:
-    """Return a text with the marks of these arguments replaced by their spelling.
+    """Replace marks of arguments, such as `{ranks}`, by what the caller types: `--ranks`.
 
     Args:
         text: text with `{ranks}` for a name, `{ranks=}` for a name and its value, or `{ranks=8}`

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 
-def finite_number(value: Any) -> float | None:
+def to_finite_number(value: Any) -> float | None:
     """Return `value` as a float if it is a finite number and no boolean, else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None

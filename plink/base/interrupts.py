@@ -102,7 +102,7 @@ def defer_interrupts() -> Iterator[None]:
     Raises:
         KeyboardInterrupt: after the block, if one came meanwhile.
     """
-    with ignored_interrupts() as came:
+    with ignore_interrupts() as came:
         yield
     if came:
         _forget_pending()
@@ -110,7 +110,7 @@ def defer_interrupts() -> Iterator[None]:
 
 
 @contextmanager
-def ignored_interrupts() -> Iterator[list[int]]:
+def ignore_interrupts() -> Iterator[list[int]]:
     """Ignore SIGINT, SIGTERM and SIGHUP during a command's last seconds of work.
 
     Signals whose handler is not Python's keep it, as do all of them in other threads than the main
@@ -129,7 +129,7 @@ def ignored_interrupts() -> Iterator[list[int]]:
 
 
 @contextmanager
-def awaited_interrupts() -> Iterator[Callable[[], int]]:
+def limit_interrupts_to_waits() -> Iterator[Callable[[], int]]:
     """Let interrupts end a daemon's wait but never cut its start short.
 
     Yields a function that waits for the first interrupt, even one that came before, and returns

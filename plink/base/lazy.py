@@ -13,7 +13,7 @@ from typing import Any
 
 
 class _Deferring(threading.local):
-    """Whether this thread is in a block of `lazy_imports`."""
+    """Per-thread state: whether the thread is in a block of `lazy_imports`."""
 
     is_on = False
 
@@ -33,7 +33,7 @@ class _DeferredModule(ModuleType):
 
 
 def _load(name: str) -> ModuleType:
-    """Import a module, in place of what another thread defers at the moment."""
+    """Import a module at once, even if an import of it is deferred in another thread."""
     if isinstance(sys.modules.get(name), _DeferredModule | None):
         parts = name.split(".")
         for end in range(1, len(parts) + 1):
@@ -66,7 +66,7 @@ class _DeferringFinder:
         pass
 
     def forget(self) -> None:
-        """Let other imports of the same modules load them."""
+        """Remove the stand-ins from `sys.modules`, so that other imports load the modules."""
         for module in self.modules:
             parent, _, name = module.__name__.rpartition(".")
             if sys.modules.get(module.__name__) is module:

@@ -66,7 +66,7 @@ def fill_closed_descriptors() -> None:
     os.close(descriptor)
 
 
-def forgiving(stream: TextIO | None) -> TextIO:
+def make_forgiving(stream: TextIO | None) -> TextIO:
     """Return a stream that never fails, writing to where `stream` goes, or to nowhere for None.
 
     Any text is taken (`tolerate`), and what cannot be written is lost.
@@ -117,11 +117,11 @@ class _Forgiving(BufferedIOBase):
 def tolerate(stream: TextIO) -> None:
     """Let `stream` accept any text by replacing characters that its encoding lacks."""
     if isinstance(stream, TextIOWrapper):
-        codecs.register_error(_ERRORS, _nearest)
+        codecs.register_error(_ERRORS, _choose_replacement)
         stream.reconfigure(errors=_ERRORS)
 
 
-def _nearest(error: UnicodeError) -> tuple[str, int]:
+def _choose_replacement(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].translate(_NEAREST)

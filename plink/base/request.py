@@ -17,7 +17,14 @@ from dataclasses import dataclass, field, fields
 from inspect import Signature, signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from plink.base.arguments import check_choice, flag, number, size_bytes, texts, whole
+from plink.base.arguments import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_texts,
+    check_whole,
+    parse_size_argument,
+)
 from plink.base.errors import WrongUseError, spell_arguments, spell_keyword
 
 TYPE_CHECKING = False
@@ -49,7 +56,7 @@ _KINDS: Mapping[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Option:
-    """Option of a verb.
+    """Option of a verb: its names in Python and on the command line, help, kind and allowed values.
 
     Attributes:
         name: name of the request's field, which is the library's keyword.
@@ -85,7 +92,7 @@ class Option:
     needs: tuple[str, str] | None = None
 
     def check(self, value: object) -> None:
-        """Raise if the option cannot have this value; None passes where it says nothing.
+        """Raise if a value is not allowed for this option; None passes where it is the default.
 
         Raises:
             WrongUseError: naming the option and what it may be.
@@ -93,18 +100,18 @@ class Option:
         if value is None and (self.default is None or self.kind not in ("choice", "size")):
             return
         if self.kind == "flag":
-            flag(self.name, value)
+            check_flag(self.name, value)
         elif self.kind == "choice":
             check_choice(self.name, value, self.choices)
         elif self.kind == "whole":
-            whole(self.name, value, int(self.low or 0), int(self.high or 0))
+            check_whole(self.name, value, int(self.low or 0), int(self.high or 0))
         elif self.kind == "number":
             low = 1e-3 if self.is_above_low else self.low or 0.0
-            number(self.name, value, low, self.high or 0.0)
+            check_number(self.name, value, low, self.high or 0.0)
         elif self.kind == "size":
-            size_bytes(value)
+            parse_size_argument(value)
         elif self.kind == "texts":
-            texts(self.name, value)
+            check_texts(self.name, value)
 
 
 def option(default: Any, flag: str | None = None, **settings: Any) -> Any:

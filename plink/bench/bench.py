@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.interrupts import ignored_interrupts
+from plink.base.interrupts import ignore_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.bench.clients.client import Client, Launch, Measured
@@ -198,7 +198,7 @@ def _idle_limit_s(name: str, cases_of: Mapping[str, Sequence[Case]]) -> float:
 
 
 def _close(client: Client) -> None:
-    with ignored_interrupts():
+    with ignore_interrupts():
         client.close()
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.interrupts import ignored_interrupts
+from plink.base.interrupts import ignore_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.bench.bench import reach_all, refuse_failures
@@ -335,5 +335,5 @@ def _shared_cores(hosts: Sequence[RemoteHost]) -> int | None:
 
 
 def _close(client: MpiClient | GlooClient | EngineClient) -> None:
-    with ignored_interrupts():
+    with ignore_interrupts():
         client.close()

@@ -14,7 +14,7 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.plan import Plan
 from plink.model.network import build_network
-from plink.optimize.plans.candidates import KINDS, Candidate, asked_for, best
+from plink.optimize.plans.candidates import KINDS, Candidate, choose_best, choose_requested
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand, build_traffic, traffic_time_s
@@ -108,7 +108,7 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, demand: Demand) -> E
 
 
 def _choose_candidate(kind: str, candidates: Sequence[Candidate]) -> Candidate:
-    choice = best(candidates) if kind == AUTO else asked_for(kind, candidates)
+    choice = choose_best(candidates) if kind == AUTO else choose_requested(kind, candidates)
     return choice.candidate
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from plink.model.network import KnownNetwork
 from plink.optimize.prediction import OrderCost, Predictor
-from plink.solvers.contention.contention_search import in_sequence, search_by_contention
+from plink.solvers.contention.contention_search import search_by_contention, sort_by_groups
 
 Order = tuple[int, ...]
 
@@ -37,7 +37,7 @@ def spread_orders(
     found = {tuple(rng.permutation(hosts).tolist()) for _ in range(_RANDOM)}
     for climb in range(_CLIMBS):
         found |= _climb(predictor, rng.permutation(hosts), rng, by_time=climb % 2 == 0)
-    found |= {tuple(in_sequence(order, network.network.group_of)) for order in list(found)}
+    found |= {tuple(sort_by_groups(order, network.network.group_of)) for order in list(found)}
     best = search_by_contention(
         predictor.table, network.network, sorted(found)[:1], seed=seed, time_limit_s=_SEARCH_S
     )

@@ -24,7 +24,7 @@ from plink.base.interrupts import end_when_interrupted, end_with, raise_when_int
 from plink.base.output import (
     OUTPUT_ERRORS,
     fill_closed_descriptors,
-    forgiving,
+    make_forgiving,
     output_error,
     tolerate,
 )
@@ -109,9 +109,9 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         _use_running_context(command)
         if ctx.resilient_parsing:  # to complete a command line
-            from plink.cli.completion import completing  # noqa: PLC0415  as rarely as that
+            from plink.cli.completion import add_completion  # noqa: PLC0415  as rarely as that
 
-            completing(command)
+            add_completion(command)
         return command
 
     def resolve_command(
@@ -171,7 +171,7 @@ def main(arguments: list[str] | None = None) -> None:
     """
     fill_closed_descriptors()
     end_when_interrupted()
-    sys.stderr = forgiving(sys.stderr)
+    sys.stderr = make_forgiving(sys.stderr)
     if sys.stdout is not None:
         tolerate(sys.stdout)
     try:
@@ -234,7 +234,7 @@ def _usage(error: click.ClickException) -> PlinkError:
 
 
 def _some_arguments(found: re.Match[str]) -> str:
-    """Shorten click's list of unexpected arguments, which may be all files of a folder."""
+    """Shorten the list of unexpected arguments in click's error to the first few."""
     return f"{found[1]}({format_names(found[2].split())})"
 
 

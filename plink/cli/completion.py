@@ -124,10 +124,10 @@ _NAMES = {
 }
 
 
-def completing(command: click.Command) -> click.Command:
+def add_completion(command: click.Command) -> click.Command:
     """Return the command and its subcommands with completion of their values."""
     for verb in command.commands.values() if isinstance(command, click.Group) else ():
-        completing(verb)
+        add_completion(verb)
     for parameter in command.params:
         if parameter.type is click.STRING:
             parameter.type = _Text(parameter)
@@ -135,7 +135,7 @@ def completing(command: click.Command) -> click.Command:
 
 
 def items(named: list[tuple[str, str]], beginning: str) -> list[click_completes.CompletionItem]:
-    """Return completion items, with help, for the names that begin with `beginning`."""
+    """Return the names that begin with what was typed, as click's completion items with help."""
     return [
         click_completes.CompletionItem(name, help=text)
         for name, text in named
@@ -144,7 +144,7 @@ def items(named: list[tuple[str, str]], beginning: str) -> list[click_completes.
 
 
 class _Text(click.types.StringParamType):
-    """Parameter type of a file name, or of one of several names."""
+    """Parameter type of a file name or a name, which completes to files and known names."""
 
     def __init__(self, parameter: click.Parameter) -> None:
         self._kind = _kind(parameter)

@@ -121,7 +121,7 @@ _MOST_COLUMNS = 100
 
 @dataclass
 class _Files:
-    """Contents of the given files, at most one of each kind."""
+    """Contents of the files given to `plink doctor`, at most one of each kind."""
 
     cluster: cluster_file.Cluster | None = None
     tuned: history.History | None = None

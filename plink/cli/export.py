@@ -83,13 +83,13 @@ def command(
     found = cluster.read_cluster(cluster_file)
     source = document.label(cluster_file)
     if quantity == "bandwidth":
-        values = cluster.measured_bandwidth(found, source).gbit_s
+        values = cluster.require_bandwidth(found, source).gbit_s
         content = matrix_csv.render_bandwidth(found.names, values)
         matrix = outputs.ExportedMatrix("bandwidth", "gbit_s", None, found.names, values)
     else:
-        rtt = cluster.measured_rtt(found, source)
+        rtt = cluster.require_rtt(found, source)
         chosen, readings_us = measurements.readings_at(rtt, percentile, source)
-        named = matrix_csv.unit_named(unit or "us") or "us"
+        named = matrix_csv.find_unit_by_name(unit or "us") or "us"
         content = matrix_csv.render(found.names, readings_us, named)
         values = readings_us * 10.0 ** matrix_csv.UNITS[named]
         matrix = outputs.ExportedMatrix("rtt", named, chosen, found.names, values)
@@ -100,7 +100,7 @@ def command(
 
 
 def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_json: bool) -> None:
-    """Write groups as a topology, or print its switches as JSON."""
+    """Write a cluster's groups as a topology file, or print its switches as JSON."""
     if output is None:
         output = None if as_json else document.STANDARD_STREAM
     if output is not None:

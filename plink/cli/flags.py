@@ -20,7 +20,7 @@ Speller = Callable[[str, "str | None"], str]
 
 
 def option_speller(flags: Mapping[str, str], bare: Collection[str] = ()) -> Speller:
-    """Return a function that spells an argument and its value as an option.
+    """Return a function that spells an argument and its value as the command's option.
 
     Args:
         flags: options by the names of the arguments; what is not there is spelled as in Python.
@@ -46,7 +46,7 @@ def command_speller(command: click.Command | None) -> Speller:
 
 
 def resuming(error: NotMeasuredError) -> str | None:
-    """Return the error's hint, with the command that adds what the cluster file lacks."""
+    """Return the error's hint, completed to the command that measures what the file lacks."""
     tool = [] if error.tool is None else ["--tool", error.tool]
     plain = "plink probe" if error.tool is None else f"plink probe --tool {error.tool}"
     way = reaching_words(is_measuring=True) or error.way

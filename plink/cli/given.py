@@ -56,7 +56,7 @@ def all_words() -> list[str]:
 
 
 def as_if_given(**values: str | None) -> None:
-    """Record values that the running command chose itself as if they had been typed."""
+    """Record values that the command chose itself, so that suggested commands repeat them."""
     context = _running()
     for name, value in values.items():
         if context is not None and value is not None:

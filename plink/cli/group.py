@@ -122,14 +122,14 @@ def command(
 
 
 def _refuse_finding(options: Mapping[str, str]) -> None:
-    """Raise for options of finding groups if groups are given."""
+    """Raise for options on finding groups if groups are given."""
     for name, written in options.items():
         if name not in {"file", "output", "given", "as_json"}:
             raise click.UsageError(f"{written} applies to finding groups, and excludes --given.")
 
 
 def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> int:
-    """Write given groups into the cluster file."""
+    """Write the given groups into the cluster file."""
     target = file if output is None else output
     _check(target, output, given, as_json=as_json)
     cluster = cluster_file.read_cluster(file)
@@ -184,7 +184,7 @@ def _print(
 def _no_groups(
     cluster: Cluster, found: FoundGroups, wanted: int | None, *, is_written: bool
 ) -> str:
-    """Return a sentence on why no groups were found, and what happens to the file."""
+    """Return why no groups were found, and what happens to the cluster file, as a sentence."""
     if wanted is not None and found.grouping.levels:
         shown = ", ".join(str(len(level)) for level in found.grouping.levels)
         said = f"the distances show {shown} groups, not {wanted}"

@@ -34,7 +34,7 @@ class Servers(tuple[str, ...]):
 
 
 def _servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
-    """Return the servers in the options: single addresses, comma-separated ones, or a plan's."""
+    """Return the servers that options name: addresses, comma-separated ones, or a plan's."""
     if len(words) == 1 and not is_address(words[0]):
         service = read_service(words[0])
         found = Servers(server.listen()[0] for server in service.servers)
@@ -83,7 +83,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 
 
 def tls_files(folder: str | None) -> transport_tls.Tls | None:
-    """Return the paths of this end's TLS files; None without TLS.
+    """Return the paths of this process's TLS files; None without TLS.
 
     Raises:
         WrongUseError: one cannot be read.

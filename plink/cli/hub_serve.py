@@ -9,7 +9,7 @@ import socket
 import click
 
 from plink.base.errors import WrongUseError
-from plink.base.interrupts import awaited_interrupts
+from plink.base.interrupts import limit_interrupts_to_waits
 from plink.base.lazy import lazy_imports
 from plink.cli.hub_options import as_json, print_done, read_service
 from plink.cli.stderr import note, note_if_others_read
@@ -110,7 +110,7 @@ def serve(
         tls=files,
         metrics=metrics,
     )
-    with awaited_interrupts() as wait, serving.Server(options, note) as server:
+    with limit_interrupts_to_waits() as wait, serving.Server(options, note) as server:
         text = ",".join(server.addresses)
         print_done(text, outputs.HubAddresses(server.addresses), as_json=as_json)
         if tls is None:

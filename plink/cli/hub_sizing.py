@@ -142,7 +142,7 @@ def bounds(
 
 
 def _model(text: str) -> tuple[TrainedNetwork | None, int]:
-    """Return the network that `text` names, if any, and the bytes of the model's parameters."""
+    """Return the neural network that a text names, if any, and the bytes of its parameters."""
     network = networks.NETWORKS.get(text.strip().lower())
     if network is not None:
         return network, network.model_bytes

@@ -155,7 +155,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """Options as they were typed."""
+    """Options of `plink kube labels` as they were typed."""
 
     keys: Sequence[str]
     overwrite: bool
@@ -179,7 +179,7 @@ def _label_nodes(file: str | None, options: LabelOptions) -> int:
     )
     cluster = None if file is None else cluster_file.read_cluster(file)
     if cluster is not None and not cluster.groups:
-        return _without_groups(cluster, options)
+        return _warn_without_groups(cluster, options)
     with kubernetes_access.reach(options.api, options.token_file, options.ca_file) as access:
         server = api_server.ApiServer(access, options.limit_s)
         if cluster is None:
@@ -193,7 +193,7 @@ def _label_nodes(file: str | None, options: LabelOptions) -> int:
     return _warn_of_conflicts(outcome)
 
 
-def _without_groups(cluster: Cluster, options: LabelOptions) -> int:
+def _warn_without_groups(cluster: Cluster, options: LabelOptions) -> int:
     """Warn that nodes keep their labels, as the file has no groups."""
     file = document.argument(cluster.source)
     if cluster.grouping is None:

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from plink.base.errors import WrongUseError
 from plink.base.request import GENERAL
 from plink.base.size import parse_rate, parse_size
-from plink.plans.names import checked_collectives
+from plink.plans.names import check_collectives
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,7 +45,7 @@ class SectionedCommand(click.Command):
 
 
 def make_section_option(section: str) -> Callable[..., Callable[[Function], Function]]:
-    """Return a decorator like `click.option` that adds options to this help section."""
+    """Return a decorator like `click.option` for options of one section of the help."""
     return partial(click.option, cls=SectionedOption, section=section)
 
 
@@ -63,7 +63,7 @@ def with_options(
 
 
 def given_options(context: click.Context) -> dict[str, str]:
-    """Return the parameters on the command line, each by name as a user writes it."""
+    """Return the parameters that were typed on the command line, as the user writes them."""
     return {
         parameter.name: _parameter_label(parameter)
         for parameter in context.command.params
@@ -200,4 +200,4 @@ class CollectivesType(click.ParamType):  # type: ignore[type-arg]  # generic sin
         """Return the names, or fail with a list of the existing ones."""
         if isinstance(value, tuple):
             return value
-        return checked_collectives([name.strip() for name in str(value).split(",")])
+        return check_collectives([name.strip() for name in str(value).split(",")])

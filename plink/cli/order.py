@@ -172,7 +172,7 @@ def _check_output(file: str, target: str | None, format_name: str | None, *, as_
 
 
 def _apply_trace(request: OrderRequest, name: str | None) -> OrderRequest:
-    """Return the request with a trace's traffic, or unchanged without a trace."""
+    """Return the request with the traffic of a trace, or unchanged without a trace."""
     if name is None:
         return request
     given = given_options(click.get_current_context())
@@ -195,7 +195,7 @@ def _apply_trace(request: OrderRequest, name: str | None) -> OrderRequest:
 
 
 def _find(file: str, request: OrderRequest, format_name: str | None) -> order_verb.RankOrder:
-    """Return the order of a cluster file, or the one in an order file."""
+    """Return the order to print: found for a cluster file, or read from an order file."""
     start_s = time.monotonic()
     find_rank_order = order_verb.find_rank_order  # Loading it counts towards the time limit.
     spent_s = time.monotonic() - start_s
@@ -218,7 +218,7 @@ def _find(file: str, request: OrderRequest, format_name: str | None) -> order_ve
 
 
 def _note_unused(request: OrderRequest) -> None:
-    """Print a note on given options that only a search has."""
+    """Print a note on given options that only a search for an order uses."""
     given = given_options(click.get_current_context())
     of_the_search = {*vars(request), "trace_name"} - {"slots"}
     unused = [option for name, option in given.items() if name in of_the_search]

@@ -210,7 +210,7 @@ class ProbeAction:
 def _callers(
     options: ListenOptions, expected: int | None, progress: StageProgress, *, strict: bool
 ) -> Callers:
-    """Return the agents that have called, when there is no host list."""
+    """Wait for agents to call, if there is no host list, and return them."""
     if expected is None:
         raise click.UsageError(
             "Missing argument 'HOSTS', or --expect N, the number of hosts that will call."
@@ -246,7 +246,7 @@ def _refuse_single_stage(given: Mapping[str, str]) -> None:
 
 
 class _Stages:
-    """Observer that writes and prints the result of each stage."""
+    """Observer of `plink probe --all` that writes and prints the result of each stage."""
 
     def __init__(self, output: str) -> None:
         self._output = output
@@ -266,7 +266,7 @@ class _Stages:
 
     @property
     def code(self) -> int:
-        """Exit code of the command."""
+        """Exit code of the command so far."""
         return max(self._codes) if self._is_over else EXIT_PARTIAL
 
     def keep(self, result: StageResult) -> None:
@@ -300,7 +300,7 @@ class _Stages:
             )
 
     def end(self) -> None:
-        """Write the result held back while standard output was in use."""
+        """Write the last result, which waits while standard output is in use."""
         if self._cluster is not None and not self._is_written:
             cluster_file.write_cluster(self._output, self._cluster)
 

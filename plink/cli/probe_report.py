@@ -106,7 +106,7 @@ def report_pairs(result: ProbeResult, output: str, again: str) -> int:
     part = "" if result.sample is None else f" (sampled: {result.sample})"
     click.echo(
         f"{len(cluster.hosts)} hosts, {result.measured} of {result.asked} directed pairs{part}, "
-        f"{result.how}, {result.measurement.seconds:.1f} s of probing{_where(output)}",
+        f"{result.how}, {result.measurement.seconds:.1f} s of probing{_format_target(output)}",
         err=True,
     )
     is_whole = result.measured == result.asked and not cluster.unreachable
@@ -127,14 +127,14 @@ def report_uplinks(result: UplinkResult, output: str, again: str | None = None) 
     whole = measured_groups(result)
     click.echo(
         f"{len(cluster.hosts)} hosts, {whole} of {len(cluster.groups)} groups, "
-        f"{measurement.seconds:.1f} s of probing{_where(output)}",
+        f"{measurement.seconds:.1f} s of probing{_format_target(output)}",
         err=True,
     )
     missing = cluster.unreachable or measurement.failures or whole < len(cluster.groups)
     return EXIT_PARTIAL if missing else 0
 
 
-def _where(output: str) -> str:
+def _format_target(output: str) -> str:
     return "" if output == document.STANDARD_STREAM else f" -> {output}"
 
 

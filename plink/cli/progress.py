@@ -45,7 +45,7 @@ def status_line(format_progress: Callable[[Progress], str] = str) -> Iterator[On
 
 
 class StageProgress:
-    """Progress bar with remaining time for each stage of a long command.
+    """Progress bar for each stage of a long command, with the remaining time.
 
     Where that is no terminal, such as a log, a command that takes long says how far it is.
     """

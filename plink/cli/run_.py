@@ -137,7 +137,7 @@ def _exit_code(failed: EndedRank | None) -> int:
 
 
 def _outcome(failed: EndedRank | None) -> outputs.SucceededJob | outputs.FailedJob:
-    """Return the end of the job; without a rank if all have succeeded."""
+    """Return the result of the job: success, or the rank that failed."""
 
     if failed is None:
         return outputs.SucceededJob()

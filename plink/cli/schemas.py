@@ -200,13 +200,13 @@ def output_name(verb: str) -> str:
 
 
 def makers() -> dict[str, Make]:
-    """Return the function that builds each schema, by schema name: files, then outputs."""
+    """Return the function that builds each schema, by schema name: files, then verbs' outputs."""
     made = {output_name(verb): functools.partial(_describe_output, verb) for verb in OUTPUTS}
     return {**FILES, **made}
 
 
 def _describe_output(verb: str) -> Schema:
-    """Return the schema of what a verb prints; its description is that of the first struct."""
+    """Return the schema of what a verb prints, described as its first struct is."""
     kinds = OUTPUTS[verb]
     if not isinstance(kinds, type | tuple) and callable(kinds) and get_origin(kinds) is None:
         made: Schema = kinds()

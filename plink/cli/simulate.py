@@ -307,7 +307,7 @@ def command(
 def _refuse_beside_tuner(
     asked: Asked, trace_format: str | None, algorithms: Sequence[str], servers: Sequence[str]
 ) -> None:
-    """Raise for options that a simulated tuned job does not take."""
+    """Raise for options that a simulated job under `plink autotune` does not take."""
     if algorithms or servers:
         raise WrongUseError("--tuner and --algo or --servers exclude each other")
     if trace_format is not None or any((asked.order, asked.plan, asked.trace)):
@@ -347,7 +347,7 @@ def _check(
 
 
 def _refuse_idle(given: Mapping[str, str], shapes: Sequence[str]) -> None:
-    """Raise for options about another kind of network than the chosen one."""
+    """Raise for options that only apply to another kind of network."""
     of_racks = [given[name] for name in OF_RACKS if name in given]
     of_links = [given[name] for name in OF_LINKS if name in given]
     if shapes and of_racks and "racks" not in given:

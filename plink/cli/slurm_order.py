@@ -162,7 +162,7 @@ def _order_job(
     group_of = _groups(options["groups"]) if options["groups"] else None
     wait_s = min(_AGENTS_WAIT_S, options["within_s"] / 2)
     reaching = ordering.Reaching(options["reach"] or default, wait_s)
-    with interrupted_after(options["within_s"]), StageProgress() as progress, naming_unreached():
+    with interrupt_after(options["within_s"]), StageProgress() as progress, naming_unreached():
         found = ordering.order_allocation(
             allocation, kept, request, reaching, progress, group_of=group_of
         )
@@ -181,8 +181,8 @@ def _folder(options: Mapping[str, Any]) -> Path:
 
 
 @contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
-    """Interrupt the block, as Ctrl-C does, after a time limit."""
+def interrupt_after(seconds: float) -> Iterator[None]:
+    """Raise KeyboardInterrupt in the block, as Ctrl-C does, after a time limit."""
     timer = threading.Timer(seconds, _thread.interrupt_main)
     timer.daemon = True
     timer.start()

@@ -71,7 +71,7 @@ def read_kept_secret(path: str) -> bytes:
 
 
 def console() -> rich_console.Console:
-    """Return a console on standard error for tables and progress."""
+    """Return a rich console on standard error, for tables and progress."""
     return rich_console.Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
@@ -87,7 +87,7 @@ def naming_unreached() -> Iterator[None]:
 
 
 def name_some(failures: Sequence[Failure], others: str) -> None:
-    """Print the first failures and the number of `others`."""
+    """Warn of the first failures one by one, and of the number of others."""
     for failure in failures[:_MAX_NAMED]:
         warn(str(failure))
     if len(failures) > _MAX_NAMED:

@@ -113,7 +113,7 @@ def command(**values: Any) -> int:
 
 
 def _trial(values: dict[str, Any]) -> verify.Trial:
-    """Return the trial run that the options request.
+    """Return the trial run of a launcher that the options request.
 
     Raises:
         WrongUseError: a launcher that cannot be run, or options that exclude each other.
@@ -123,7 +123,7 @@ def _trial(values: dict[str, Any]) -> verify.Trial:
     is_renumbered = values["words"] and values["launcher"] == verify.RENUMBERED
     line = "" if is_renumbered else verify.default_command(values["launcher"], values["program"])
     if values["words"]:
-        line = _own(values["words"])
+        line = _quote_command(values["words"])
     if values["python"] is not None and verify.RANK_VARIABLES[values["launcher"]] != "RANK":
         raise WrongUseError(
             f"--python does not apply to {values['launcher']}", "see plink verify -h"
@@ -131,7 +131,7 @@ def _trial(values: dict[str, Any]) -> verify.Trial:
     return verify.Trial(values["launcher"], line, values["python"], values["timeout_s"])
 
 
-def _own(words: Sequence[str]) -> str:
+def _quote_command(words: Sequence[str]) -> str:
     """Return the user's command as a shell line; a single word is a shell line already."""
     if len(words) == 1:
         return words[0]
@@ -146,7 +146,7 @@ def _local(hosts: Sequence[Host]) -> str | None:
 
 
 def _comparison(launcher: str, ranks: Sequence[PlacedRank], cause: str | None) -> RenderableType:
-    """Return one line if the order was kept, else a table of misplaced ranks with the cause."""
+    """Return one line if the launcher kept the order, else a table of misplaced ranks."""
     moved = [rank for rank in ranks if not rank.is_kept]
     hosts = len({rank.expected for rank in ranks})
     if not moved:
@@ -174,7 +174,7 @@ _MOST_HOSTS = 20
 
 
 def _verify_logs(values: Mapping[str, Any]) -> int:
-    """Run the command with these options; return the exit code.
+    """Compare NCCL logs with an order, as the options say; return the exit code.
 
     Raises:
         WrongUseError: options that do not go together, or files that do not hold such a job.
@@ -187,7 +187,7 @@ def _verify_logs(values: Mapping[str, Any]) -> int:
     order = order_file.read_order(values["order"])
     labels = [document.label(path) for path in values["logs"]]
     texts = [document.read_bytes(path).decode(errors="replace") for path in values["logs"]]
-    found = deploy_nccl_order.nccl_order(order.runs, "\n".join(texts), format_names(labels))
+    found = deploy_nccl_order.compare_nccl_order(order.runs, "\n".join(texts), format_names(labels))
     if values["as_json"]:
         print_json_line(_describe_rings(found))
     else:

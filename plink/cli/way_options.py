@@ -69,7 +69,7 @@ _OF_SSH = {
 
 
 def as_if_typed(way: Outgoing) -> None:
-    """Make suggested commands repeat how the hosts of a list were reached."""
+    """Record how a list's hosts were reached, so that suggested commands repeat it."""
     match way:
         case SshOptions():
             as_if_given(identity=way.identity_file)
@@ -78,7 +78,7 @@ def as_if_typed(way: Outgoing) -> None:
 
 
 def take_way(values: dict[str, Any]) -> Outgoing:
-    """Remove the options on reaching hosts from a command's and return the way they define.
+    """Remove the options of SSH and `--via` from a command's and return the way they define.
 
     Raises:
         click.UsageError: options of SSH beside a command in its place.
@@ -128,7 +128,7 @@ with_listen_options = with_options(_LISTEN_OPTIONS)
 
 
 def take_any_way(values: dict[str, Any]) -> Outgoing | probe_options.ListenOptions:
-    """Remove the options on reaching hosts from a command's and return the way they define.
+    """Remove the options of SSH, `--via` and `--listen` from a command's and return the way.
 
     Raises:
         click.UsageError: options that belong together, or do not.

@@ -113,7 +113,7 @@ def parse_nccl_log(text: str, ranks: int) -> NcclJob:
 
 
 def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
-    """Yield every communicator that a process has set up, with its machine's name."""
+    """Yield every communicator that a process has set up in the log, with its host's name."""
     under_way: dict[tuple[str, str, str], _Setup] = {}
     for line in strip_prefixes(text).split("\n"):
         if len(line) > _MOST_CHARACTERS:
@@ -152,7 +152,7 @@ def _take(setup: _Setup, said: str, job: NcclJob) -> None:
 
 
 def _parents(said: str) -> Iterator[tuple[int, int, int]]:
-    """Yield channel, rank and parent of every edge in a log line about trees."""
+    """Yield channel, rank and parent of every edge in a line of the log about trees."""
     for channel, left, rank, right in _TREE.findall(said):
         parent = left if "/" in right else right
         if parent.lstrip("-").isdigit():

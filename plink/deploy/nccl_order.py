@@ -24,7 +24,7 @@ _CONTAINER = re.compile(r"[0-9a-f]{12}|[0-9a-f]{64}")
 
 
 class Ring(Output, frozen=True):
-    """Ring of NCCL, as the sequence of its hosts.
+    """Ring of one NCCL channel, as the sequence of its hosts.
 
     Attributes:
         channel: number of the channel
@@ -40,7 +40,7 @@ class Ring(Output, frozen=True):
 
 
 class NcclVerdict(Output, frozen=True):
-    """Where ranks, rings and trees of a job's log (`--log`) are.
+    """Comparison of a job's NCCL logs (`--log`) with an order: its ranks, rings and trees.
 
     Attributes:
         launcher: format of the launcher
@@ -65,7 +65,7 @@ class NcclVerdict(Output, frozen=True):
 
 @dataclass(frozen=True)
 class NcclOrder:
-    """Comparison of NCCL's rings and trees with an order.
+    """Comparison of the rings and trees in a job's NCCL log with an order.
 
     Args:
         job: as logged.
@@ -88,11 +88,11 @@ class NcclOrder:
 
     @property
     def ways(self) -> int:
-        """Number of different rings among those in NCCL's log, ignoring start and direction."""
+        """Number of different rings in the log, ignoring where they start and their direction."""
         return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
 
 
-def nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
+def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
     """Compare NCCL's rings and trees in a job's logs with an order.
 
     Args:
@@ -179,7 +179,7 @@ def _ring(channel: int, ring: Sequence[int], found: Sequence[str], expected: Seq
 
 
 def _way(hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a ring in canonical form, independent of start and direction."""
+    """Return a ring in canonical form, so that start and direction do not matter."""
     turned = [
         tuple(each[place:]) + tuple(each[:place])
         for each in (list(hosts), list(reversed(hosts)))
@@ -203,7 +203,7 @@ def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> 
 
 
 def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
-    """Return the hosts along a ring of ranks, adjacent ranks of a host merged."""
+    """Return the hosts along a ring of ranks, with adjacent ranks of a host merged."""
     visits = [name for name, _ in groupby(names)]
     if is_whole and len(visits) > 1 and visits[0] == visits[-1]:
         visits.pop()  # the ring ends on the host on which it began

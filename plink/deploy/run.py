@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from plink.base.interrupts import ignored_interrupts
+from plink.base.interrupts import ignore_interrupts
 from plink.deploy.launchers.environment import torch_environments
 from plink.files.hosts import Host
 from plink.probes.errors import HostError
@@ -111,7 +111,7 @@ def rank_command(folder: str, words: Sequence[str], *, is_required: bool = False
 
 
 def rank_settings(environment: Mapping[str, str]) -> str:
-    """Return shell lines that set a rank's environment; the rank reads them from stdin first."""
+    """Return the shell lines that set a rank's environment, sent to its standard input."""
     lines = [
         f"export {name}={shlex.quote(value)}".replace("\n", "'\"$1\"'")
         for name, value in environment.items()
@@ -185,7 +185,7 @@ def run_job(
                 return first
         return None
     finally:
-        with ignored_interrupts():
+        with ignore_interrupts():
             _end(processes, threads)
 
 
@@ -206,7 +206,7 @@ def _follow(rank: int, process: RemoteProcess, pass_on: Callable[[int, str], Non
 
 
 def _end(processes: Sequence[RemoteProcess], threads: Sequence[threading.Thread]) -> None:
-    """Close every rank's input, which ends it, and wait until all have exited."""
+    """End all ranks by closing their input, and wait until they have exited."""
     for process in processes:
         process.end_input()
     for thread in threads:
@@ -216,13 +216,13 @@ def _end(processes: Sequence[RemoteProcess], threads: Sequence[threading.Thread]
 
 
 class LineSplitter:
-    """Splitter of a byte stream into lines, fed in chunks."""
+    """Splitter of a byte stream, which arrives in chunks, into lines."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, chunk: bytes) -> list[str]:
-        """Return the lines that this chunk completes, without their ends."""
+        """Return the lines that a chunk of bytes completes, without line ends."""
         *lines, self._rest = _END.split(self._rest + chunk)
         while len(self._rest) > MAX_LINE:
             lines.append(self._rest[:MAX_LINE])

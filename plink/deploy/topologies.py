@@ -22,7 +22,7 @@ _STEMS = ("leaf", "spine", "core")
 
 @dataclass(frozen=True)
 class Switches:
-    """Switches of one tier, each with the hosts below it."""
+    """Switches of one network tier, each with the hosts below it."""
 
     hosts_of: dict[str, Sequence[str]]
 

@@ -60,7 +60,7 @@ _MAX_LINE = 1 << 16
 
 @dataclass(frozen=True)
 class Trial:
-    """Trial run of a launcher.
+    """Request for a trial run of a launcher: its command, file and time limit.
 
     Args:
         launcher: the name of its format.
@@ -77,7 +77,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class RankReport:
-    """Report of a rank: its number, its machine's own name and addresses."""
+    """Report of a rank in a trial run: its number, its host's name and addresses."""
 
     rank: int
     hostname: str
@@ -85,7 +85,7 @@ class RankReport:
 
 
 class PlacedRank(Output, frozen=True):
-    """Expected and actual host of a rank.
+    """Rank with the host it ran on, and the host where the order places it.
 
     Attributes:
         rank: number of the rank
@@ -104,7 +104,7 @@ class PlacedRank(Output, frozen=True):
 
 
 class LaunchVerdict(Output, frozen=True):
-    """Where every rank was that a launcher started.
+    """Result of a launcher's trial run: the host that each rank ran on, and the expected one.
 
     Attributes:
         launcher: format of the launcher
@@ -122,7 +122,7 @@ class LaunchVerdict(Output, frozen=True):
 
 
 def default_command(launcher: str, path: str | None) -> str:
-    """Return a format's usage line with `path` as the launcher.
+    """Return the format's usage line with the path of the launcher put in.
 
     Raises:
         WrongUseError: plink cannot run the launcher of this format, or not by `path`.
@@ -185,7 +185,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
 
 
 def program_words(launcher: str) -> list[str]:
-    """Return the words for PROGRAM in a usage line, with options that mark it as no script."""
+    """Return the words that replace PROGRAM in a usage line."""
     words = program(RANK_VARIABLES[launcher])
     if launcher in _THROUGH_A_SHELL:
         words = [word.replace("$", r"\$") for word in words]
@@ -209,7 +209,7 @@ def fill_command(command: str, file: str, ranks: int, words: Sequence[str]) -> s
 
 
 def program(rank_variable: str) -> list[str]:
-    """Return the words of the reporting program; `rank_variable` is set by the launcher."""
+    """Return the words of the program that reports a rank's host in a trial run."""
     addresses = "$(hostname -I 2>/dev/null || ip -o addr show 2>/dev/null)"
     return ["sh", "-c", f'echo {_MARK} "${{{rank_variable}:-?}}" "$(uname -n)" {addresses}']
 
@@ -243,7 +243,7 @@ def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Hos
 
 
 def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[PlacedRank]:
-    """Return every rank of the order with its actual host.
+    """Return every rank of an order with the host that it ran on.
 
     Raises:
         PlinkError: a rank did not report, or there are ranks that the order does not have.
@@ -321,7 +321,7 @@ def _failure(ended: LauncherExit) -> PlinkError:
 
 
 def _find_host(report: RankReport, hosts: Sequence[Host]) -> str:
-    """Return the order's host that a report comes from, by address, else by name."""
+    """Return the order's host from which a rank's report comes, by address, else by name."""
     for host in hosts:
         if host.address in report.addresses:
             return host.name

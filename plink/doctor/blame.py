@@ -25,7 +25,7 @@ _MOST_CAUSES = 12
 
 @dataclass(frozen=True)
 class Cause:
-    """Cause that explains the deviation of some pairs.
+    """Host, uplink or pair of hosts that explains why some pairs deviate.
 
     Args:
         hosts: names.
@@ -41,12 +41,12 @@ class Cause:
 
     @property
     def explained(self) -> int:
-        """Number of pairs that the cause explains."""
+        """Number of deviating pairs that the cause explains."""
         return int(self.pairs.sum())
 
 
 def causes(evidence: Evidence, deviates: Mask, known: Mask) -> list[Cause]:
-    """Return the causes of deviations, the greatest first; unexplained pairs come last.
+    """Return the causes of deviating pairs, the greatest first; unexplained pairs come last.
 
     Args:
         evidence: names and groups of the hosts.

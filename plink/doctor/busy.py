@@ -89,7 +89,7 @@ def _find_throttled_hosts(evidence: Evidence) -> list[Finding]:
 
 
 def _find_busy_hosts(evidence: Evidence) -> list[Finding]:
-    return _above(
+    return _find_above(
         evidence,
         lambda each: each.busy_share,
         (_BUSY, _IDLE),
@@ -99,7 +99,7 @@ def _find_busy_hosts(evidence: Evidence) -> list[Finding]:
 
 
 def _find_stolen_time(evidence: Evidence) -> list[Finding]:
-    return _above(
+    return _find_above(
         evidence,
         lambda each: each.steal_share,
         (_STOLEN, _STOLEN / 2.0),
@@ -108,7 +108,7 @@ def _find_stolen_time(evidence: Evidence) -> list[Finding]:
     )
 
 
-def _above(
+def _find_above(
     evidence: Evidence,
     share_of: Callable[[HostCondition], float | None],
     limits: tuple[float, float],

@@ -20,7 +20,7 @@ _PER_MAD = 1.4826
 
 
 def probability(deviations: float, looked_at: int) -> float:
-    """Return the probability that a deviation this large to one side is not chance.
+    """Return the probability that a deviation of this size is not chance.
 
     Args:
         deviations: in standard deviations.
@@ -30,7 +30,7 @@ def probability(deviations: float, looked_at: int) -> float:
 
 
 def spread(values: Floats, least: float) -> float:
-    """Return a robust standard deviation of known values, at least `least`."""
+    """Return a robust standard deviation of the known values, at least `least`."""
     known = values[np.isfinite(values)]
     if known.size < 2:
         return least

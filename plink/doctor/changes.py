@@ -45,12 +45,12 @@ def _longer(evidence: Evidence, before: Cluster) -> list[Finding]:
     noise = spread(logs[known], _RTT_SPREAD)
     longer = known & (logs - common > max(_LONGER, 3.0 * noise))
     return [
-        _farther(cause, logs - common, noise, int(known.sum()))
+        _build_farther_finding(cause, logs - common, noise, int(known.sum()))
         for cause in causes(evidence, longer, known)
     ]
 
 
-def _farther(cause: Cause, beyond: Matrix, noise: float, looked_at: int) -> Finding:
+def _build_farther_finding(cause: Cause, beyond: Matrix, noise: float, looked_at: int) -> Finding:
     factor = float(np.exp(np.median(beyond[cause.pairs])))
     if cause.group is not None:
         who = f"round trips between {cause.group} and other groups"
@@ -79,7 +79,7 @@ def _hosts(evidence: Evidence, before: Cluster) -> list[Finding]:
         pairs = {
             host: (_rate(then[host], verb), _rate(now[host], verb)) for host in now if host in then
         }
-        for host, (old, new, sure) in _less(pairs).items():
+        for host, (old, new, sure) in _find_lower_rates(pairs).items():
             found.append(
                 Finding(
                     FindingKind.SLOW_ONE_WAY,
@@ -113,7 +113,7 @@ def _uplinks(evidence: Evidence, before: Cluster) -> list[Finding]:
             for each in evidence.cluster.uplinks.uplinks
             if same.get(each.group) in then
         }
-        for group, (old, new, sure) in _less(pairs, least=1).items():
+        for group, (old, new, sure) in _find_lower_rates(pairs, least=1).items():
             hosts = next(list(each.hosts) for each in evidence.cluster.groups if each.name == group)
             found.append(
                 Finding(
@@ -134,10 +134,10 @@ def _rate(link: HostLink | Uplink, verb: str) -> float | None:
     return link.send_gbit_s if verb == "send" else link.receive_gbit_s
 
 
-def _less(
+def _find_lower_rates(
     pairs: dict[str, tuple[float | None, float | None]], least: int = _LEAST_RATES
 ) -> dict[str, tuple[float, float, float]]:
-    """Return rates that fell beyond the common change: then, now, probability."""
+    """Return rates that fell more than the common change: before, now, probability."""
     known = {name: (old, new) for name, (old, new) in pairs.items() if old and new}
     if len(known) < least:
         return {}

@@ -32,7 +32,7 @@ def find(evidence: Evidence) -> list[Finding]:
     slower = [
         (factor, new, old, sure)
         for factor, new, old in found
-        if factor > _SLOWER and (sure := _sure(factor, new, old, len(shared))) > 0.0
+        if factor > _SLOWER and (sure := _compute_probability(factor, new, old, len(shared))) > 0.0
     ]
     if not slower:
         return []
@@ -42,13 +42,13 @@ def find(evidence: Evidence) -> list[Finding]:
         Finding(
             FindingKind.SLOWER_JOB,
             [],
-            f"{_what(new)} takes {_seconds(new.median_s)}, {factor:.2f} times as long as in the "
-            f"earlier comparison ({_seconds(old.median_s)})",
+            f"{_describe_row(new)} takes {_seconds(new.median_s)}, {factor:.2f} times as long as "
+            f"in the earlier comparison ({_seconds(old.median_s)})",
             sure,
             factor,
             ["measure the network now, and look at that: plink probe, then plink doctor"],
             evidence=[
-                f"{_what(row)}: {times:.2f} times as long"
+                f"{_describe_row(row)}: {times:.2f} times as long"
                 for times, row, _, _ in others[:_MOST_NAMED]
             ],
         )
@@ -59,7 +59,9 @@ def _key(row: ComparisonRow) -> tuple[object, ...]:
     return (row.client, row.algorithm, row.plan, row.order, row.collective, row.size_bytes)
 
 
-def _sure(factor: float, new: ComparisonRow, old: ComparisonRow, looked_at: int) -> float:
+def _compute_probability(
+    factor: float, new: ComparisonRow, old: ComparisonRow, looked_at: int
+) -> float:
     noise = max(_noise(new.samples_s), _noise(old.samples_s))
     count = max(1, min(len(new.samples_s), len(old.samples_s), 9))
     return probability(math.log(factor) / noise * math.sqrt(count), looked_at)
@@ -69,7 +71,7 @@ def _noise(samples_s: Sequence[float]) -> float:
     return spread(np.log(np.array(samples_s or [1.0])), _LEAST_SPREAD)
 
 
-def _what(row: ComparisonRow) -> str:
+def _describe_row(row: ComparisonRow) -> str:
     order = f" in the order {row.order}" if row.order else ""
     return (
         f"{row.collective} of {format_size(row.size_bytes)} by {row.client} {row.algorithm}{order}"

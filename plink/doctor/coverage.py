@@ -16,7 +16,7 @@ from plink.files.measurements import Measurement
 
 @dataclass(frozen=True)
 class Coverage:
-    """Inputs that were present, with their time, and inputs that were missing."""
+    """Inputs of a diagnosis that were present, with their date, and those that were missing."""
 
     present: Sequence[str]
     missing: Sequence[str]
@@ -32,7 +32,7 @@ def list_coverage(evidence: Evidence) -> Coverage:
         if number == 0:
             missing.append(what)
         else:
-            when = _when(measurement, evidence.asked_at)
+            when = _describe_time(measurement, evidence.asked_at)
             present.append(f"{what} ({format_count(number, one)}, {when})")
 
     if cluster.hosts:
@@ -66,7 +66,7 @@ def _first_measurement(cluster: Cluster | None) -> Measurement | None:
     return cluster.rtt or cluster.uplinks or cluster.bandwidth or cluster.conditions
 
 
-def _when(measurement: Measurement | None, asked_at: datetime | None) -> str:
+def _describe_time(measurement: Measurement | None, asked_at: datetime | None) -> str:
     """Return "measured now" if something was measured since `asked_at`, else its date."""
     text = None if measurement is None else measurement.started
     try:

@@ -115,7 +115,7 @@ def diagnose(evidence: Evidence) -> list[Finding]:
 
 
 def _merge_explained(found: Sequence[Finding]) -> list[Finding]:
-    """Return the unexplained findings, with those that they explain as evidence."""
+    """Return the findings that no other explains, with the explained ones as evidence."""
     kept: list[Finding] = []
     left = list(found)
     for index, each in enumerate(found):

@@ -50,7 +50,7 @@ class Evidence:
 
     @cached_property
     def group_of(self) -> Indices:
-        """Index of each host's group, (N,); hosts in no group have one of their own."""
+        """Group index of each host, (N,); a host in no group forms its own."""
         place = {
             name: number for number, each in enumerate(self.cluster.groups) for name in each.hosts
         }
@@ -73,7 +73,7 @@ class Evidence:
 
     @cached_property
     def links(self) -> Sequence[HostLink]:
-        """Link rates of the hosts that have any."""
+        """Link rates of the hosts for which any are known."""
         return list_links(self.cluster)
 
 
@@ -84,7 +84,10 @@ def list_links(cluster: Cluster) -> list[HostLink]:
         return [link for link in cluster.uplinks.links if link.host in known]
     if cluster.bandwidth is None:
         return []
-    sends, receives = _best(cluster.bandwidth.gbit_s), _best(cluster.bandwidth.gbit_s.T)
+    sends, receives = (
+        _compute_best(cluster.bandwidth.gbit_s),
+        _compute_best(cluster.bandwidth.gbit_s.T),
+    )
     return [
         HostLink(name, send, receive)
         for name, send, receive in zip(cluster.names, sends, receives, strict=True)
@@ -92,7 +95,7 @@ def list_links(cluster: Cluster) -> list[HostLink]:
     ]
 
 
-def _best(gbit_s: Matrix) -> list[float | None]:
+def _compute_best(gbit_s: Matrix) -> list[float | None]:
     """Return the median of each row's best quarter."""
     found: list[float | None] = []
     for row in gbit_s:
@@ -103,7 +106,7 @@ def _best(gbit_s: Matrix) -> list[float | None]:
 
 
 def round_trips(cluster: Cluster) -> Matrix:
-    """Return the best estimate of the round trips that were measured, in µs, NaN elsewhere.
+    """Return the best estimates of measured round trips in µs, (N, N); NaN elsewhere.
 
     Without groups, the lesser of both directions. Groups are found anew: a change may well be that
     hosts are in other ones than the file says.
@@ -116,7 +119,7 @@ def round_trips(cluster: Cluster) -> Matrix:
 
 
 def symmetric(matrix: Matrix) -> Matrix:
-    """Return the lesser of both directions; NaN on the diagonal and where neither is known."""
+    """Return the lesser of both directions of each pair, (N, N); NaN where neither is known."""
     least: Matrix = np.fmin(matrix, matrix.T)
     np.fill_diagonal(least, np.nan)
     return least

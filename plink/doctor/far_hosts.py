@@ -39,7 +39,7 @@ def find(evidence: Evidence) -> list[Finding]:
         return []
     times = symmetric(evidence.cluster.rtt.readings_us)
     usual_of = {
-        int(group): _usual(times, evidence.members(int(group)))
+        int(group): _compute_usual_us(times, evidence.members(int(group)))
         for group in np.unique(evidence.group_of)
         if len(evidence.members(int(group))) > 1
     }
@@ -75,10 +75,10 @@ def find(evidence: Evidence) -> list[Finding]:
 def _excess(
     evidence: Evidence, times: Matrix, usual_of: Mapping[int, Floats], host: int
 ) -> tuple[float, float, float, int] | None:
-    """Return how much farther a host is: share, µs, usual µs, and number of hosts concerned."""
+    """Return how much farther a host is than usual: share, µs, usual µs, and number of hosts."""
     own = int(evidence.group_of[host])
     best: tuple[float, tuple[float, float, float, int] | None] | None = None
-    for group in {own, *_nearest(times[host], usual_of)}:
+    for group in {own, *_find_nearest_groups(times[host], usual_of)}:
         mates = evidence.members(group)
         if group == own:
             mates = mates[mates != host]
@@ -86,7 +86,7 @@ def _excess(
             continue
         # In a large group the host itself moves no median.
         is_few = group == own and len(mates) < _MANY
-        usual = _usual(times, mates) if is_few else usual_of[group].copy()
+        usual = _compute_usual_us(times, mates) if is_few else usual_of[group].copy()
         usual[host] = np.nan
         fit = _fit(times[host], usual, np.isin(np.arange(len(times)), mates))
         if fit is not None and (best is None or fit[0] < best[0]):
@@ -94,7 +94,7 @@ def _excess(
     return None if best is None else best[1]
 
 
-def _nearest(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
+def _find_nearest_groups(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
     """Return the groups whose round trips to all hosts are most like this host's."""
     unlike = {}
     for group, usual in usual_of.items():
@@ -108,7 +108,7 @@ def _nearest(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
 def _fit(
     own_us: Floats, usual: Floats, is_mate: npt.NDArray[np.bool_]
 ) -> tuple[float, tuple[float, float, float, int] | None] | None:
-    """Return how badly a host fits beside these, and its excess if it fits."""
+    """Return how much a host's excess over these round trips varies, and the excess if steady."""
     beyond: Floats = own_us - usual
     known = np.isfinite(beyond)
     if known.sum() < _LEAST_COMPARED:
@@ -131,7 +131,7 @@ def _fit(
     return misfit, (share, excess_us, usual_us, int(known.sum()))
 
 
-def _usual(times: Matrix, mates: Indices) -> Floats:
+def _compute_usual_us(times: Matrix, mates: Indices) -> Floats:
     """Return the median round trip from these hosts to each host in µs, (N,)."""
     rows = np.sort(times[mates], axis=0)
     known = np.isfinite(rows).sum(axis=0)

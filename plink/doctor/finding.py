@@ -17,7 +17,7 @@ LEAST_PROBABILITY = _WORDS[-1][0]
 
 
 class FindingKind(Enum):
-    """Kind of finding, with its name in output."""
+    """Kind of finding, such as a slow host, by its name in the output."""
 
     SLOW_HOST = "slow host"
     SLOW_ONE_WAY = "host slow one way"
@@ -66,19 +66,19 @@ class Finding(Output, frozen=True):
 
     @property
     def certainty(self) -> Text:
-        """Probability in words."""
+        """Probability of the finding in words."""
         return next(
             word for least, word in (*_WORDS, (0.0, "possible")) if self.probability >= least
         )
 
     @property
     def weight(self) -> float:
-        """Expected cost, by which findings are ranked."""
+        """Expected slowdown, by which findings are ranked."""
         return self.probability * (self.cost - 1.0)
 
 
 class DoctorOutput(Output, frozen=True):
-    """What slows a cluster or a job down.
+    """Diagnosis of a cluster or a job: the findings, and the inputs they are based on.
 
     Attributes:
         findings: findings, the weightiest first

@@ -41,7 +41,7 @@ _ADVICE = (
 
 @dataclass(frozen=True)
 class _Way:
-    """Explanation of losses: the hosts, a description, and the pairs (upper triangle)."""
+    """Possible place of losses: hosts, a description, and the pairs through it."""
 
     hosts: tuple[str, ...]
     how: str
@@ -58,10 +58,10 @@ def find(evidence: Evidence) -> list[Finding]:
     losses = rtt.losses.astype(np.float64)
     one_way = rtt.samples + losses
     sent = np.triu(one_way + one_way.T, 1)
-    lost = np.triu(_without_bursts(losses), 1)
+    lost = np.triu(_remove_bursts(losses), 1)
     found: list[Finding] = []
     while len(found) < _MOST_FINDINGS:
-        way, gain = _best(evidence, lost, sent)
+        way, gain = _find_best(evidence, lost, sent)
         if gain < _LEAST_GAIN or _share(lost, sent, way.pairs) < _LEAST_SHARE:
             break
         found.append(_finding(way, lost, sent, gain))
@@ -69,7 +69,7 @@ def find(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def _without_bursts(losses: Matrix) -> Matrix:
+def _remove_bursts(losses: Matrix) -> Matrix:
     """Return each pair's losses in both directions, without one-sided bursts, (N, N).
 
     An echo goes both ways, so that a way that loses packets loses those of either end. What only
@@ -80,15 +80,15 @@ def _without_bursts(losses: Matrix) -> Matrix:
     return alike + alike.T
 
 
-def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
+def _find_best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
     """Return the host, pair or group that explains losses best, and its log likelihood gain."""
     names, size = evidence.names, len(lost)
     pairs = np.argwhere(lost > 0.0)
-    of_hosts = _gains(_by_host(lost), _by_host(sent))
+    of_hosts = _gains(_sum_by_host(lost), _sum_by_host(sent))
     # A host of one pair is that pair.
-    of_hosts[_by_host(np.sign(sent)) < _LEAST_PAIRS] = 0.0
+    of_hosts[_sum_by_host(np.sign(sent)) < _LEAST_PAIRS] = 0.0
     of_pairs = _gains(lost[tuple(pairs.T)], sent[tuple(pairs.T)])
-    of_groups = _gains(*(_by_group(evidence, matrix) for matrix in (lost, sent)))
+    of_groups = _gains(*(_sum_by_group(evidence, matrix) for matrix in (lost, sent)))
     choice = math.log(size + len(pairs) + len(of_groups))
     kind = int(np.argmax([max(gains, default=0.0) for gains in (of_hosts, of_pairs, of_groups)]))
     mask = np.zeros((size, size), dtype=np.bool_)
@@ -111,13 +111,13 @@ def _best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
     return way, float(of_groups[number]) - choice
 
 
-def _by_host(matrix: Matrix) -> Floats:
-    """Return the sum over each host's pairs, (N,)."""
+def _sum_by_host(matrix: Matrix) -> Floats:
+    """Return the sum of a matrix over each host's pairs, (N,)."""
     total: Floats = matrix.sum(axis=0) + matrix.sum(axis=1)
     return total
 
 
-def _by_group(evidence: Evidence, matrix: Matrix) -> Floats:
+def _sum_by_group(evidence: Evidence, matrix: Matrix) -> Floats:
     """Return the sum over each group's pairs with outside hosts, (G,); 0 for a single host."""
     size = int(evidence.group_of.max()) + 1
     between = np.zeros((size, size))
@@ -136,7 +136,7 @@ def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
 
 
 def _gains(lost: Floats, sent: Floats) -> Floats:
-    """Return the log likelihood ratio of counts having a loss rate of their own."""
+    """Return the log likelihood ratios of counts that have a loss rate of their own."""
     share = np.divide(lost, sent, out=np.zeros_like(lost), where=sent > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gone = np.where(lost > 0.0, lost * np.log(share / _USUAL_SHARE), 0.0)

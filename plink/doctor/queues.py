@@ -64,19 +64,19 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
-    """Yield sets of hosts, at most half of all, that may share one uplink."""
+    """Yield sets of hosts, at most half of all, that may be behind one congested uplink."""
     size = len(waiting)
     for number in range(len(evidence.cluster.groups)):
-        yield _smaller(evidence.group_of == number)
+        yield _choose_smaller(evidence.group_of == number)
     if size <= _MOST_HOSTS:
         # Where queues are full, groups that were found by round trips may be wrong.
         for start in np.argsort(-waiting.sum(axis=1))[:_STARTS]:
-            yield _smaller(_grow_side(waiting, known, int(start)))
+            yield _choose_smaller(_grow_side(waiting, known, int(start)))
     else:
         yield np.zeros(size, dtype=np.bool_)
 
 
-def _smaller(is_in: Mask) -> Mask:
+def _choose_smaller(is_in: Mask) -> Mask:
     return is_in if 2 * is_in.sum() <= len(is_in) else ~is_in
 
 
@@ -104,7 +104,7 @@ def _score(waiting: Mask, known: Mask, is_in: Mask) -> float:
 
 
 def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
-    """Return how long each pair's packets wait in µs, and its groups' fastest pair, (N, N) each."""
+    """Return each pair's usual wait in µs, and its groups' fastest round trip, (N, N) each."""
     rtt = evidence.cluster.rtt
     if rtt is None or _USUAL_PERCENTILE not in rtt.rtt_us or rtt.reading >= _USUAL_PERCENTILE:
         return None

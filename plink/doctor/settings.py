@@ -26,9 +26,9 @@ def find(evidence: Evidence) -> list[Finding]:
     return [
         *_odd(said, lambda each: each.mtu_bytes, _mtu),
         *_odd(said, lambda each: each.congestion_control, _congestion_control),
-        *_slower(said, lambda each: _gbit_s(each.speed_mbit), "its NIC"),
-        *_slower_ports(said),
-        *_half_duplex(said),
+        *_find_slower(said, lambda each: _gbit_s(each.speed_mbit), "its NIC"),
+        *_find_slower_ports(said),
+        *_find_half_duplex(said),
         *_slots(said),
     ]
 
@@ -91,7 +91,7 @@ def _congestion_control(hosts: Sequence[str], value: object, usual: object, coun
     )
 
 
-def _slower(
+def _find_slower(
     said: Mapping[str, HostCondition],
     gbit_s_of: Callable[[HostCondition], float | None],
     what: str,
@@ -121,7 +121,7 @@ def _slower(
     ]
 
 
-def _slower_ports(said: Mapping[str, HostCondition]) -> list[Finding]:
+def _find_slower_ports(said: Mapping[str, HostCondition]) -> list[Finding]:
     ports = dict.fromkeys(port for each in said.values() for port in each.infiniband_gbit_s)
     found = []
     for port in ports:
@@ -129,11 +129,11 @@ def _slower_ports(said: Mapping[str, HostCondition]) -> list[Finding]:
         def get_rate(each: HostCondition, port: str = port) -> float | None:
             return each.infiniband_gbit_s.get(port)
 
-        found += _slower(said, get_rate, f"its port {port}")
+        found += _find_slower(said, get_rate, f"its port {port}")
     return found
 
 
-def _half_duplex(said: Mapping[str, HostCondition]) -> list[Finding]:
+def _find_half_duplex(said: Mapping[str, HostCondition]) -> list[Finding]:
     return [
         Finding(
             FindingKind.NIC_SPEED,

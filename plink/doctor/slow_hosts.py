@@ -27,7 +27,7 @@ def find(evidence: Evidence) -> list[Finding]:
     """Return a finding for each host that is slow."""
     sends = {link.host: link.send_gbit_s for link in evidence.links if link.send_gbit_s}
     receives = {link.host: link.receive_gbit_s for link in evidence.links if link.receive_gbit_s}
-    slow_out, slow_in = _slow(sends), _slow(receives)
+    slow_out, slow_in = _find_slow(sends), _find_slow(receives)
     # Of one slow transfer nobody knows whose doing it was: neither end was measured with others.
     ends = [
         (by, to)
@@ -40,7 +40,7 @@ def find(evidence: Evidence) -> list[Finding]:
     found = []
     for host in dict.fromkeys([*slow_out, *slow_in]):
         if host in slow_out and host in slow_in:
-            found.append(_both_ways(host, sends, receives, slow_out[host], slow_in[host]))
+            found.append(_build_finding(host, sends, receives, slow_out[host], slow_in[host]))
         else:
             is_out = host in slow_out
             found.append(
@@ -49,7 +49,7 @@ def find(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def _slow(rates: Mapping[str, float]) -> dict[str, float]:
+def _find_slow(rates: Mapping[str, float]) -> dict[str, float]:
     """Return the slow hosts, each with the probability that this is not chance."""
     if len(rates) < _LEAST_HOSTS:
         return {}
@@ -64,7 +64,7 @@ def _slow(rates: Mapping[str, float]) -> dict[str, float]:
     return slow if len(slow) <= max(1, int(_MOST_SHARE * len(rates))) else {}
 
 
-def _both_ways(
+def _build_finding(
     host: str,
     sends: Mapping[str, float],
     receives: Mapping[str, float],
@@ -77,7 +77,7 @@ def _both_ways(
         f"{host} sends {bandwidth_text(sends[host])} and receives "
         f"{bandwidth_text(receives[host])}, where the other hosts do {bandwidth_text(usual)}"
     )
-    speed = _speed_like(least, usual)
+    speed = _guess_negotiated_speed(least, usual)
     guess = (
         [f"its link seems to run at {speed}: compare ethtool's speed with the others'"]
         if speed
@@ -134,7 +134,7 @@ def _usual(rates: Sequence[float]) -> float:
     return float(np.median(rates))
 
 
-def _speed_like(gbit_s: float, usual_gbit_s: float) -> str | None:
+def _guess_negotiated_speed(gbit_s: float, usual_gbit_s: float) -> str | None:
     """Return the Ethernet speed that a slow link seems to have negotiated, or None."""
     for mbit in _RATES_MBIT:
         if 0.85 * mbit <= 1000.0 * gbit_s <= mbit and 1000.0 * usual_gbit_s > 1.3 * mbit:

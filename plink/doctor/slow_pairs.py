@@ -27,7 +27,7 @@ def find(evidence: Evidence) -> list[Finding]:
     with np.errstate(divide="ignore"):
         logs: Matrix = np.where(measured.gbit_s > 0.0, np.log(measured.gbit_s), np.nan)
     np.fill_diagonal(logs, np.nan)
-    usual = _usual(evidence, logs)
+    usual = _predict_log_rates(evidence, logs)
     below = usual - logs
     known = np.isfinite(below)
     if not known.any():
@@ -48,8 +48,8 @@ def find(evidence: Evidence) -> list[Finding]:
     ]
 
 
-def _usual(evidence: Evidence, logs: Matrix) -> Matrix:
-    """Return the log rate expected of each pair from its hosts' other pairs, (N, N)."""
+def _predict_log_rates(evidence: Evidence, logs: Matrix) -> Matrix:
+    """Return the log rate of each pair that its hosts' other pairs predict, (N, N)."""
     same = evidence.group_of[:, None] == evidence.group_of[None, :]
     usual = np.full(logs.shape, np.nan)
     for inside in (True, False):

@@ -33,7 +33,7 @@ def find(evidence: Evidence) -> list[Finding]:
     if factor < _SLOWER:
         return []
     noise = max(spread(before, _LEAST_SPREAD), spread(after, _LEAST_SPREAD))
-    hosts = _less(run, split)
+    hosts = _find_lower_shares(run, split)
     when = datetime.fromtimestamp(float(run.at_s[split]), timezone.utc)
     says = (
         f"iterations take {rtt_text(1e6 * math.exp(float(np.median(after))))} since "
@@ -62,7 +62,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _split(logs: Floats) -> int:
-    """Return the window that best splits the series into two parts with a median each."""
+    """Return the window at which a series of iteration times best splits into two levels."""
     costs = {
         split: float(
             np.abs(logs[:split] - np.median(logs[:split])).sum()
@@ -73,8 +73,8 @@ def _split(logs: Floats) -> int:
     return min(costs, key=lambda split: costs[split])
 
 
-def _less(run: History, split: int) -> list[str]:
-    """Return hosts whose share of the traffic is lower than before."""
+def _find_lower_shares(run: History, split: int) -> list[str]:
+    """Return the hosts whose share of the traffic is lower than before."""
     parts = run.sent_bytes / np.maximum(run.sent_bytes.sum(axis=1, keepdims=True), 1.0)
     then, now = np.median(parts[:split], axis=0), np.median(parts[split:], axis=0)
     return [

@@ -31,7 +31,9 @@ def find(evidence: Evidence) -> list[Finding]:
         return []
     uplinks = [each for each in measured.uplinks if each.is_whole]
     found = [each for uplink in uplinks if (each := _one_way(evidence, uplink)) is not None]
-    halves = [each for uplink in uplinks if (each := _half_duplex(evidence, uplink)) is not None]
+    halves = [
+        each for uplink in uplinks if (each := _find_half_duplex(evidence, uplink)) is not None
+    ]
     most = len(uplinks) if len(uplinks) <= _TWO else max(1, int(_MOST_SHARE * len(uplinks)))
     return _merge_findings(evidence, found) + (
         _merge_findings(evidence, halves) if len(halves) <= most else []
@@ -68,7 +70,7 @@ def _one_way(evidence: Evidence, uplink: Uplink) -> Finding | None:
     )
 
 
-def _half_duplex(evidence: Evidence, uplink: Uplink) -> Finding | None:
+def _find_half_duplex(evidence: Evidence, uplink: Uplink) -> Finding | None:
     both, alone = uplink.both_gbit_s, (uplink.send_gbit_s or 0.0) + (uplink.receive_gbit_s or 0.0)
     if both is None or not both or both >= _HALF * alone:
         return None

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from plink.base.arguments import flag, instance, integer, real, text
+from plink.base.arguments import check_flag, check_instance, check_integer, check_real, check_text
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.transport.tls import Tls
@@ -87,19 +87,19 @@ class Options:
         }
         for name, (low, high) in bounds.items():
             if getattr(self, name) is not None:
-                integer(name, getattr(self, name), low, high)
-        integer("in_flight", self.in_flight, 1, MOST_IN_FLIGHT)
-        integer("port", self.port, 0, MOST_PORT)
+                check_integer(name, getattr(self, name), low, high)
+        check_integer("in_flight", self.in_flight, 1, MOST_IN_FLIGHT)
+        check_integer("port", self.port, 0, MOST_PORT)
         for name in ("deterministic", "shared_memory"):
-            flag(name, getattr(self, name))
+            check_flag(name, getattr(self, name))
         if self.spin_us is not None:
-            real("spin_us", self.spin_us, 0.0, MOST_SPIN_US)
+            check_real("spin_us", self.spin_us, 0.0, MOST_SPIN_US)
         for name in ("setup_timeout_s", "silence_timeout_s", "stall_timeout_s"):
-            real(name, getattr(self, name), LEAST_TIMEOUT_S, MOST_TIMEOUT_S)
+            check_real(name, getattr(self, name), LEAST_TIMEOUT_S, MOST_TIMEOUT_S)
         if self.congestion_control is not None:
-            text("congestion_control", self.congestion_control, "such as reno or bbr")
+            check_text("congestion_control", self.congestion_control, "such as reno or bbr")
         if self.tls is not None:
-            instance("tls", self.tls, (Tls, str), "a folder of certificates or a Tls")
+            check_instance("tls", self.tls, (Tls, str), "a folder of certificates or a Tls")
         self._check_lists()
 
     def _check_lists(self) -> None:
@@ -108,16 +108,16 @@ class Options:
                 f"addresses is {self.addresses!r}, expected a list of addresses",
                 f"addresses=[{self.addresses!r}]",
             )
-        instance("addresses", self.addresses, Sequence, "a list of addresses")
+        check_instance("addresses", self.addresses, Sequence, "a list of addresses")
         for address in self.addresses:
             if not _is_address(address):
                 raise WrongUseError(
                     f"addresses has {brief(address)}, expected numeric addresses such as 10.0.0.1"
                 )
         if self.cores is not None:
-            instance("cores", self.cores, Sequence, "a list of numbers of cores")
+            check_instance("cores", self.cores, Sequence, "a list of numbers of cores")
             for core in self.cores:
-                integer("each of cores", core, 0)
+                check_integer("each of cores", core, 0)
 
     def certificates(self, rank: int) -> Tls | None:
         """Return a rank's certificates; None for connections without TLS.

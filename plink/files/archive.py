@@ -109,7 +109,7 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
 
 
 def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, int]:
-    """Return the start and end offsets of a member's bytes in the archive."""
+    """Return the start and end offsets of an archive member's bytes."""
     is_encrypted = entry.flag_bits & 1
     if entry.compress_type != zipfile.ZIP_STORED or is_encrypted:
         what = "encrypted" if is_encrypted else "packed"
@@ -155,7 +155,7 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
 
 
 def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
-    """Insert a matrix into the JSON object at the path that its member name spells."""
+    """Insert a matrix into the JSON object, at the path that its archive member's name spells."""
     *way, last = name.removesuffix(SUFFIX).split("/")
     inside: Any = data
     for step in way:
@@ -168,7 +168,7 @@ def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
 
 
 def _release(content: Content) -> None:
-    """Let the kernel drop the mapped pages of a member; they are read again when used."""
+    """Let the kernel drop the mapped pages of an archive member; a later read loads them again."""
     if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         content.madvise(mmap.MADV_DONTNEED)
 

@@ -32,7 +32,7 @@ BufferSize = Annotated[int, Meta(ge=0, le=1 << 50)]
 
 
 class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
-    """Estimated value with its 90 % interval.
+    """Estimate of a client's software cost, with its 90 % interval.
 
     Attributes:
         value: most likely value
@@ -45,7 +45,7 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high:
-            raise ValueError("value is not from low to high")
+            raise ValueError("value is not between low and high")
 
 
 class SizeSpread(Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,17 +124,19 @@ class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def with_estimates(fit: ClientFit, estimates: Mapping[str, Estimate]) -> ClientFit:
-    """Return a copy of the fit with some estimates replaced, given by member name."""
+    """Return a copy of a client's fit with some estimates replaced, by member name."""
     changed: dict[str, Any] = dict(estimates)
     return replace(fit, **changed)
 
 
-def exactly(value: float) -> Estimate:
-    """Return the estimate of a value that is known exactly."""
+def build_exact_estimate(value: float) -> Estimate:
+    """Return an estimate without uncertainty, for a value that is known exactly."""
     return Estimate(value, value, value)
 
 
-def zero_cost_client(client: str) -> ClientFit:
-    """Return a client without software costs, whose flows get all that the links carry."""
-    nothing = exactly(0.0)
-    return ClientFit(client, nothing, nothing, nothing, flow_share=exactly(1.0), serialised=nothing)
+def build_free_client(client: str) -> ClientFit:
+    """Return a client without software costs, whose flows use links fully."""
+    nothing = build_exact_estimate(0.0)
+    return ClientFit(
+        client, nothing, nothing, nothing, flow_share=build_exact_estimate(1.0), serialised=nothing
+    )

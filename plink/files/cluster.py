@@ -61,7 +61,7 @@ class Unreachable(Failure, frozen=True, forbid_unknown_fields=True):
 
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
-    """Hosts and the measurements between them.
+    """Hosts of a cluster file, and the measurements between them.
 
     Attributes:
         hosts: all hosts; none has a name twice
@@ -133,7 +133,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return [host.name for host in self.hosts]
 
     def find_measurement(self, quantity: Quantity) -> Measurement | None:
-        """Return the cluster's measurement of a quantity, or None."""
+        """Return the cluster's measurement of a quantity such as `rtt`, or None."""
         known: dict[Quantity, Measurement | None] = {
             "rtt": self.rtt,
             "bandwidth": self.bandwidth,
@@ -142,29 +142,29 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         return known[quantity]
 
 
-def measured_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
+def require_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
     """Return the cluster's round-trip times, or raise if it has none.
 
     Raises:
         NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.rtt is None:
-        raise nothing_measured(cluster, source)
+        raise build_no_rtt_error(cluster, source)
     return cluster.rtt
 
 
-def measured_bandwidth(cluster: Cluster, source: str | None = None) -> BandwidthMeasurement:
+def require_bandwidth(cluster: Cluster, source: str | None = None) -> BandwidthMeasurement:
     """Return the cluster's bandwidths, or raise if it has none.
 
     Raises:
         NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.bandwidth is None:
-        raise no_bandwidth_measured(cluster, source)
+        raise build_no_bandwidth_error(cluster, source)
     return cluster.bandwidth
 
 
-def nothing_measured(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
+def build_no_rtt_error(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
     """Return the error for a cluster without round-trip times; `source` names its file."""
     source = source or cluster.source
     return NotMeasuredError(
@@ -175,7 +175,7 @@ def nothing_measured(cluster: Cluster, source: str | None = None) -> NotMeasured
     )
 
 
-def no_bandwidth_measured(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
+def build_no_bandwidth_error(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
     """Return the error for a cluster without bandwidths; `source` names its file."""
     source = source or cluster.source
     return NotMeasuredError(
@@ -223,7 +223,7 @@ def parse_cluster(content: Content, source: str) -> Cluster:
 
 
 def open_cluster(found: Document) -> Cluster:
-    """Return the cluster in a parsed document, together with the document's hash.
+    """Return the cluster in a parsed document, with the hash of the document's file.
 
     Raises:
         WrongUseError: not a cluster file, or one with values that cannot be.

@@ -72,7 +72,7 @@ def load_document(content: Content, source: str) -> Document:
 
 
 def label(path: str) -> str:
-    """Return how messages name the file at `path`."""
+    """Return how messages call the file at `path`: its name, or standard input."""
     return "standard input" if path == STANDARD_STREAM else path or "''"
 
 
@@ -238,7 +238,7 @@ def compute_digest(data: Mapping[str, Any], *, is_binary: bool) -> str:
 
 
 def parse(content: bytes, source: str) -> dict[str, Any]:
-    """Return the JSON object in `content`, within the limits of `parse_json`.
+    """Return the JSON object in a file's content, within the limits of `parse_json`.
 
     Raises:
         WrongUseError: empty, not JSON, cut short, or not an object.
@@ -277,7 +277,7 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
 
 
 def dump(data: Mapping[str, Any]) -> bytes:
-    """Return `data` as JSON text, with one line per top-level item and per matrix row."""
+    """Return JSON data as text, with one line per top-level item and per matrix row."""
     from plink.files import json_text  # noqa: PLC0415  as above
 
     return "".join(json_text.pieces(data)).encode()

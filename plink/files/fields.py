@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.finite import finite_number
+from plink.base.finite import to_finite_number
 from plink.base.text import brief
 from plink.files.limits import WORD_EXPECTED, is_word
 from plink.files.matrices import format_bound
@@ -72,7 +72,7 @@ class Fields:
 
     def number(self, name: str, low: float, high: float) -> float:
         """Return a finite number field between `low` and `high`."""
-        number = finite_number(self.values.get(name))
+        number = to_finite_number(self.values.get(name))
         if number is None or not low <= number <= high:
             raise self.error(name, f"a number from {format_bound(low)} to {format_bound(high)}")
         return number
@@ -90,7 +90,7 @@ class Fields:
             message = f"{self.place}: {name} has {len(values)} numbers, expected {size}"
             raise WrongUseError(message)
         for index, value in enumerate(values):
-            number = finite_number(value)
+            number = to_finite_number(value)
             if number is None or not 0.0 <= number <= high:
                 raise WrongUseError(
                     f"{self.place}: {name}[{index}] is {brief(value)}, "

@@ -31,7 +31,7 @@ LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
 
 
 class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
-    """Rates between all hosts of a group at once and the hosts of other groups.
+    """Rates between all hosts of a group, sending at once, and the hosts of other groups.
 
     Attributes:
         group: name of the group
@@ -103,7 +103,7 @@ class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Facts about links beyond their rates: burst size and rows of groups.
+    """Facts about links that their user has described: burst size and rows of groups.
 
     Attributes:
         burst_bytes: what every limited link lets pass at once after a pause, in bytes

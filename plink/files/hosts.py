@@ -17,7 +17,7 @@ _MAX_TYPED = 4096
 
 
 class Host(Struct, frozen=True, forbid_unknown_fields=True):
-    """Machine that takes ranks.
+    """Host that takes ranks: name, addresses and slots.
 
     Attributes:
         name: name of the host, which no other host of the file has
@@ -84,7 +84,7 @@ def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
 
 
 def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
-    """Return places in order, except that those of a domain follow the domain's first place.
+    """Return indices in order, but with all of an NVLink domain after the domain's first.
 
     Args:
         domains: domain at each place; None where there is none.
@@ -98,7 +98,7 @@ def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
 
 
 def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Host]:
-    """Return the hosts with their NVLink domains replaced where `domain_of` names one.
+    """Return copies of the hosts with the NVLink domains that a mapping by host name assigns.
 
     Args:
         hosts: in any order.
@@ -108,7 +108,7 @@ def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Ho
 
 
 def check_way(way: GivenWay | None) -> None:
-    """Raise if a recorded SSH option or command is not safe to print or to repeat in a command.
+    """Raise if a recorded SSH option or command is not safe to print or to repeat.
 
     Raises:
         ValueError: a path, a name or a command that `is_recordable` refuses.

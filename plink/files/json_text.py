@@ -16,7 +16,7 @@ _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e16
 
 
 def pieces(data: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the JSON text of `data` in pieces.
+    """Yield the JSON text of a file's data in pieces, so that large matrices need no copy.
 
     Matrices are lists of rows, or arrays: NaN is null, and so is a whole number below 0.
 

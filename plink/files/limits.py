@@ -44,13 +44,13 @@ EXPECTED: dict[str, str] = {}
 
 
 def constrain_to_pattern(pattern: str, expected: str, **limits: Any) -> Meta:
-    """Return the msgspec constraint of a text that matches `pattern`; errors say `expected`."""
+    """Return the msgspec constraint of a text that matches a pattern; errors say `expected`."""
     EXPECTED[pattern] = expected
     return Meta(pattern=pattern, **limits)
 
 
 def constrain_to_words(*words: str) -> Meta:
-    """Return the msgspec constraint of a text that is one of `words`."""
+    """Return the msgspec constraint of a text that is one of some words."""
     pattern = f"^({'|'.join(words)}){_END}"
     return constrain_to_pattern(
         pattern, f"one of {', '.join(words)}", extra_json_schema={"enum": list(words)}

@@ -20,7 +20,7 @@ from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.files.limits import MAX_HOSTS, MAX_RTT_US
 from plink.files.matrices import Matrix
-from plink.files.units import TIMES, find_rate_unit, find_time_unit, time_unit_named
+from plink.files.units import TIMES, find_rate_unit, find_time_unit, find_time_unit_by_name
 from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 
 # Unit: what power of ten of it a microsecond is.
@@ -50,13 +50,13 @@ class NamedMatrix:
     notes: Sequence[str] = ()
 
 
-def unit_named(text: str) -> str | None:
+def find_unit_by_name(text: str) -> str | None:
     """Return the unit (`UNITS`) whose name is `text`, or None."""
-    return time_unit_named(text)
+    return find_time_unit_by_name(text)
 
 
 def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
-    """Return the matrix in a CSV text.
+    """Parse a matrix between hosts from CSV text.
 
     Args:
         content: the text, UTF-8, with or without a byte order mark.
@@ -147,12 +147,12 @@ def _lines(text: Iterable[str], source: str) -> Iterator[str]:
         if line.count(",") > MAX_HOSTS:
             raise WrongUseError(f"{source}: row {number} has more than {MAX_HOSTS:,} values")
         if line.count('"') % 2:
-            raise WrongUseError(f"{source}: row {number}: not CSV (a quote that does not end)")
+            raise WrongUseError(f"{source}: row {number}: not CSV (a quotation mark is not closed)")
         yield line
 
 
 def _cells(line: str) -> list[str]:
-    """Return the cells of a CSV line without quotes, under the same limits as other lines."""
+    """Split a CSV line without quotes into cells, under the same limits as other lines."""
     cells, limit = line.split(","), csv.field_size_limit()
     if len(line) > limit and max(map(len, cells)) > limit:
         raise csv.Error(f"field larger than field limit ({limit})")

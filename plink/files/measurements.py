@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from plink.base.errors import WrongUseError
-from plink.base.finite import finite_number
+from plink.base.finite import to_finite_number
 from plink.files.limits import (
     MAX_GBIT_S,
     MAX_HOSTS,
@@ -57,7 +57,7 @@ Route = tuple[Word | None, ...]
 
 
 class Failure(Struct, frozen=True, forbid_unknown_fields=True):
-    """Host, or with `destination` a pair of hosts, that could not be measured.
+    """Host, or pair of hosts if `destination` is set, that could not be measured.
 
     Attributes:
         source: name of the host
@@ -100,7 +100,7 @@ class Measurement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Halves(Struct, frozen=True, forbid_unknown_fields=True):
-    """Least readings of the odd and of the even passes, in µs; null where a half has none.
+    """Least readings of each pair in the odd and in the even passes, in µs.
 
     Attributes:
         odd: least reading of the odd passes, in µs
@@ -185,8 +185,8 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
             },
             samples=move_hosts(self.samples, places, 0),
             losses=move_hosts(self.losses, places, 0),
-            precision_percent=_moved_if_any(self.precision_percent, places),
-            disturbance=_moved_if_any(self.disturbance, places),
+            precision_percent=_move_if_any(self.precision_percent, places),
+            disturbance=_move_if_any(self.disturbance, places),
             passes=None if self.passes is None else move_hosts(self.passes, places, 0),
             halves_us=None
             if halves is None
@@ -218,7 +218,7 @@ class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True)
             self,
             gbit_s=move_hosts(self.gbit_s, places, np.nan),
             retransmits=move_hosts(self.retransmits, places, np.nan),
-            message_bytes=_moved_if_any(self.message_bytes, places),
+            message_bytes=_move_if_any(self.message_bytes, places),
         )
 
 
@@ -282,7 +282,8 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
     if chosen not in rtt.rtt_us:
         held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
         raise WrongUseError(
-            f"{source}: holds no {percentile_name(chosen)}", f"choose a percentile of {held}"
+            f"{source}: holds no readings at {percentile_name(chosen)}",
+            f"choose a percentile of {held}",
         )
     return chosen, rtt.rtt_us[chosen]
 
@@ -351,12 +352,12 @@ def _check(
         raise FormatError(source, f"{place}[{i}][{j}]", reason)
 
 
-def _moved_if_any(matrix: Matrix | None, places: Sequence[int | None]) -> Matrix | None:
+def _move_if_any(matrix: Matrix | None, places: Sequence[int | None]) -> Matrix | None:
     return None if matrix is None else move_hosts(matrix, places, np.nan)
 
 
 class RoundSample(Struct, frozen=True):
-    """Random subset of the round-robin rounds; pairs of the other rounds stay unmeasured.
+    """Random subset of the rounds in which all pairs meet; other pairs stay unmeasured.
 
     Attributes:
         rounds: number of rounds that were gone through
@@ -377,7 +378,7 @@ class RoundSample(Struct, frozen=True):
 
 
 class FollowedSample(Struct, frozen=True):
-    """Adaptive sample: each round's pairs were chosen from the readings of earlier rounds.
+    """Adaptive sample of pairs: each round's pairs were chosen from earlier readings.
 
     Attributes:
         share: largest share of all pairs to measure, 0 to 1
@@ -400,11 +401,11 @@ Sample = RoundSample | FollowedSample
 SAMPLE_OPTIONS = ("rounds", "rounds_in_all", "share", "seed")
 
 
-def recorded_sample(options: Mapping[str, Any]) -> Sample | None:
+def find_sample(options: Mapping[str, Any]) -> Sample | None:
     """Return the sample in a measurement's options; None if all rounds were measured."""
     values = [options.get(name) for name in ("rounds", "rounds_in_all", "seed")]
     rounds, in_all, seed = (value if type(value) is int else -1 for value in values)
-    share = finite_number(options.get("share"))
+    share = to_finite_number(options.get("share"))
     if not 0 <= seed <= MAX_INT:
         return None
     if share is not None and 0.0 < share <= 1.0:

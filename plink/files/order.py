@@ -53,7 +53,7 @@ SecondsPerGbit = Annotated[float, Meta(ge=0, le=1e15)]
 
 
 class Solver(Struct, frozen=True, forbid_unknown_fields=True):
-    """Search that produced an order, with what is needed to repeat it.
+    """Search that produced an order, with the options and seed that repeat it.
 
     Attributes:
         name: name of the search
@@ -74,7 +74,7 @@ class Solver(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Proof(Struct, frozen=True, forbid_unknown_fields=True):
-    """Verdict of an exact engine on an order.
+    """Verdict of an exact engine (Z3 or CP-SAT) on whether an order is the best.
 
     Attributes:
         engine: name of the engine
@@ -224,7 +224,7 @@ class BandwidthCost(
 
 
 class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Hosts in rank order.
+    """Rank order of hosts, with its cost and how it was found.
 
     Attributes:
         format: name of the format
@@ -343,7 +343,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def bandwidth(self) -> BandwidthCost | None:
-        """Cost of an order by bandwidth; None for other objectives."""
+        """Cost of an order that was made by bandwidth; None for other objectives."""
         return self.cost if isinstance(self.cost, BandwidthCost) else None
 
     @property

@@ -29,7 +29,7 @@ JsonSchema = Annotated[
 
 
 class SchemaRow(Output, frozen=True):
-    """A schema.
+    """Name of a JSON Schema, and what it describes.
 
     Attributes:
         name: name of the schema
@@ -41,7 +41,7 @@ class SchemaRow(Output, frozen=True):
 
 
 class Completion(Output, frozen=True):
-    """What lets a shell complete commands.
+    """Script with which a shell completes plink's commands.
 
     Attributes:
         shell: shell that the script is for
@@ -53,7 +53,7 @@ class Completion(Output, frozen=True):
 
 
 class HubAddresses(Output, frozen=True):
-    """Where a server listens.
+    """Addresses at which a started server of `plink hub` listens.
 
     Attributes:
         addresses: addresses of its ports, HOST:PORT
@@ -63,7 +63,7 @@ class HubAddresses(Output, frozen=True):
 
 
 class HubService(Output, frozen=True):
-    """A service and what it does.
+    """State of one service on a server of `plink hub`: workers, iterations, bytes, failure.
 
     Attributes:
         namespace: name of the service
@@ -95,7 +95,7 @@ class HubService(Output, frozen=True):
 
 
 class HubStatus(Output, frozen=True):
-    """A server and its services.
+    """State of a server of `plink hub`: its ports and its services.
 
     Attributes:
         addresses: addresses of the ports, HOST:PORT
@@ -109,7 +109,7 @@ class HubStatus(Output, frozen=True):
 
 
 class CreatedService(Output, frozen=True):
-    """A service that was created.
+    """Service that `plink hub create` has created, with the file of its workers' secret.
 
     Attributes:
         namespace: name of the service
@@ -121,7 +121,7 @@ class CreatedService(Output, frozen=True):
 
 
 class SnapshotPart(Output, frozen=True):
-    """What a server has written.
+    """Snapshot file of one server: name, iteration, hash and size.
 
     Attributes:
         snapshot: name of the file in its folder
@@ -137,7 +137,7 @@ class SnapshotPart(Output, frozen=True):
 
 
 class Snapshots(Output, frozen=True):
-    """A snapshot.
+    """Snapshot of a service that `plink hub checkpoint` has written, one file per server.
 
     Attributes:
         snapshots: the part of each server, in the order of the servers
@@ -147,7 +147,7 @@ class Snapshots(Output, frozen=True):
 
 
 class RestoredService(Output, frozen=True):
-    """A service that goes on from a snapshot.
+    """Service that continues from a snapshot after `plink hub restore`.
 
     Attributes:
         namespace: name of the service
@@ -159,7 +159,7 @@ class RestoredService(Output, frozen=True):
 
 
 class DeletedService(Output, frozen=True):
-    """A service that has ended.
+    """Service that `plink hub delete` has ended.
 
     Attributes:
         namespace: name of the service
@@ -169,7 +169,7 @@ class DeletedService(Output, frozen=True):
 
 
 class Manifests(Output, frozen=True):
-    """The files that were written.
+    """Kubernetes manifests that were written into a folder.
 
     Attributes:
         output: the folder
@@ -181,7 +181,7 @@ class Manifests(Output, frozen=True):
 
 
 class Metric(Output, frozen=True):
-    """A figure.
+    """Value of a Prometheus metric without labels.
 
     Attributes:
         value: the figure, in the unit that its name says
@@ -191,7 +191,7 @@ class Metric(Output, frozen=True):
 
 
 class TierMetric(Output, frozen=True):
-    """A figure of a tier.
+    """Value of a Prometheus metric for one network tier.
 
     Attributes:
         tier: number of the tier, 0 for the nearest
@@ -203,7 +203,7 @@ class TierMetric(Output, frozen=True):
 
 
 class HostMetric(Output, frozen=True):
-    """A figure of a host.
+    """Value of a Prometheus metric for one host.
 
     Attributes:
         host: name of the host
@@ -215,7 +215,7 @@ class HostMetric(Output, frozen=True):
 
 
 class Metrics(Output, frozen=True):
-    """Figures of a measurement.
+    """Prometheus metrics of a cluster's measurement, by name.
 
     Attributes:
         measured_timestamp_seconds: when the measurement began, in s since 1970; 0 if unknown
@@ -239,7 +239,7 @@ class Metrics(Output, frozen=True):
 
 
 class OutputLine(Output, frozen=True):
-    """A line of output.
+    """Line of output that a rank of the job has printed.
 
     Attributes:
         rank: number of the rank that printed it
@@ -251,7 +251,7 @@ class OutputLine(Output, frozen=True):
 
 
 class SucceededJob(Output, frozen=True):
-    """The end of a job whose ranks all succeeded.
+    """End of a job all of whose ranks have succeeded.
 
     Attributes:
         status: exit status of the job
@@ -261,7 +261,7 @@ class SucceededJob(Output, frozen=True):
 
 
 class FailedJob(Output, frozen=True):
-    """The end of a job with a failed rank.
+    """End of a job of which a rank has failed: which rank, on which host, why.
 
     Attributes:
         status: exit status of the job
@@ -277,7 +277,7 @@ class FailedJob(Output, frozen=True):
 
 
 class AgentState(Output, frozen=True):
-    """A change of an agent's state.
+    """Change in the connection of an agent to plink: waiting, connected, left or refused.
 
     Attributes:
         state: state of the call
@@ -289,7 +289,7 @@ class AgentState(Output, frozen=True):
 
 
 class SlurmNode(Output, frozen=True):
-    """A node.
+    """Node of a Slurm job, with its number of tasks.
 
     Attributes:
         name: name of the node
@@ -301,7 +301,7 @@ class SlurmNode(Output, frozen=True):
 
 
 class SlurmOrder(Output, frozen=True):
-    """The order of a Slurm job's nodes.
+    """Order of a Slurm job's nodes that plink chose, with its cost and the source of the readings.
 
     Attributes:
         ordered: whether there is an order
@@ -329,7 +329,7 @@ class SlurmOrder(Output, frozen=True):
 
 
 class SlurmGivenOrder(Output, frozen=True):
-    """A Slurm job that runs in the given order.
+    """Slurm job whose nodes stay in Slurm's order, with the reason.
 
     Attributes:
         ordered: whether there is an order
@@ -341,7 +341,7 @@ class SlurmGivenOrder(Output, frozen=True):
 
 
 class UnreachedHost(Output, frozen=True):
-    """A host that could not be reached.
+    """Host that could not be reached, with the reason.
 
     Attributes:
         host: name of the host
@@ -353,7 +353,7 @@ class UnreachedHost(Output, frozen=True):
 
 
 class ProbeStage(Output, frozen=True):
-    """What one tool measured.
+    """Result of one measuring tool: numbers of pairs, duration, warnings and failures.
 
     Attributes:
         tool: tool that measured
@@ -375,7 +375,7 @@ class ProbeStage(Output, frozen=True):
 
 
 class ProbeOutput(Output, frozen=True):
-    """What a run measured.
+    """Result of a probe run: the file that was written, and a stage for each tool.
 
     Attributes:
         output: file that was written
@@ -395,7 +395,7 @@ class ProbeOutput(Output, frozen=True):
 
 
 class ChangedHosts(Output, frozen=True):
-    """Hosts that changed together.
+    """Hosts whose round-trip times to all others changed together.
 
     Attributes:
         hosts: names of the hosts
@@ -414,7 +414,7 @@ class ChangedHosts(Output, frozen=True):
 
 
 class MovedHost(Output, frozen=True):
-    """A host at another address.
+    """Host whose address differs from that in the cluster file.
 
     Attributes:
         host: name of the host
@@ -428,7 +428,7 @@ class MovedHost(Output, frozen=True):
 
 
 class ChangedLink(Output, frozen=True):
-    """A link that carries another bandwidth now.
+    """Link of a host, or uplink of a group, whose bandwidth differs from that in the cluster file.
 
     Attributes:
         host: host whose link it is
@@ -453,7 +453,7 @@ _HOST_OR_GROUP = Meta(
 
 
 class CheckedTransfers(Output, frozen=True):
-    """Bandwidths that were measured again.
+    """Result of measuring bandwidths of links and uplinks again.
 
     Attributes:
         hosts: hosts whose links were measured
@@ -471,7 +471,7 @@ class CheckedTransfers(Output, frozen=True):
 
 
 class CheckOutput(Output, frozen=True):
-    """Whether a cluster file still describes its network.
+    """Verdict on whether a cluster file still describes its network.
 
     Attributes:
         changed: whether the network is another than in the file
@@ -509,7 +509,7 @@ class CheckOutput(Output, frozen=True):
 
 
 class FitOutput(Output, frozen=True):
-    """What a client costs.
+    """Software costs of a client that were fitted and added to the cluster file.
 
     Attributes:
         output: file that was written
@@ -521,7 +521,7 @@ class FitOutput(Output, frozen=True):
 
 
 class ImportedQuantity(Output, frozen=True):
-    """What was found of a quantity.
+    """Import of one quantity (round-trip times or bandwidths): numbers of pairs, notes, failures.
 
     Attributes:
         tool: tool that measured it
@@ -539,7 +539,7 @@ class ImportedQuantity(Output, frozen=True):
 
 
 class ImportOutput(Output, frozen=True):
-    """What was found in a file.
+    """Result of importing another program's measurements into a cluster file.
 
     Attributes:
         output: file that was written
@@ -564,7 +564,7 @@ _NUMBERS = Meta(
 
 
 class ExportedMatrix(Output, frozen=True):
-    """A matrix.
+    """Matrix of round-trip times or bandwidths of a cluster file.
 
     Attributes:
         quantity: what was measured
@@ -584,7 +584,7 @@ class ExportedMatrix(Output, frozen=True):
 
 
 class ExportedTopology(Output, frozen=True):
-    """A topology (`--format`).
+    """Groups of a cluster file as tiers of a topology (`--format`).
 
     Attributes:
         format: format of the file
@@ -596,7 +596,7 @@ class ExportedTopology(Output, frozen=True):
 
 
 class JobEnvironment(Output, frozen=True):
-    """What a job is started with.
+    """Environment variables with which the ranks of a tuned job find the tuner's daemon.
 
     Attributes:
         job: name of the job

@@ -73,7 +73,7 @@ class PlanRank(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class Predicted(Struct, frozen=True, forbid_unknown_fields=True):
-    """Predicted time of a plan's collectives.
+    """Predicted time of one kind of plan.
 
     Attributes:
         kind: kind of the plan
@@ -85,7 +85,7 @@ class Predicted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
-    """Aggregation plan: a weighted forest over ranks.
+    """Aggregation plan of a file: a weighted forest of trees over ranks.
 
     Attributes:
         kind: how the forest was built: `2lha`, `flat`, `ring`, `tree`, or another word
@@ -169,13 +169,13 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def host_of(self) -> list[int]:
-        """Index of each rank's host; hosts are numbered by first appearance."""
+        """Host index of each rank; hosts are numbered by first appearance."""
         places: dict[str, int] = {}
         return [places.setdefault(rank.host, len(places)) for rank in self.ranks]
 
     @property
     def group_of(self) -> list[int]:
-        """Index of each rank's group; a host without a group has one of its own."""
+        """Group index of each rank; a host without a group forms its own."""
         places = {host: index for index, group in enumerate(self.groups) for host in group.hosts}
         for rank in self.ranks:
             places.setdefault(rank.host, len(self.groups) + len(places))

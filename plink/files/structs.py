@@ -35,7 +35,7 @@ _ATTRIBUTE = re.compile(r"^    (\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILIN
 
 
 class Output(Struct, frozen=True):
-    """Base of what a verb prints with `--json`: every member is printed, None as null.
+    """Base class of what verbs print with `--json`: every member is printed, None as null.
 
     `OPTIONAL` names members that are left out while they are None. `COMPUTED` names properties
     that are printed, too; their types and docstrings are part of the schema.
@@ -70,7 +70,7 @@ class InvalidValueError(ValueError):
 
 
 def convert(data: Any, kind: type[_Format], source: str) -> _Format:
-    """Return parsed JSON as an instance of a struct.
+    """Convert parsed JSON to an instance of a struct.
 
     Args:
         data: JSON value, in which a matrix may be an array of the binary form.
@@ -125,7 +125,7 @@ def _explain(error: msgspec.ValidationError, data: Any) -> tuple[str, str]:
 
 
 def encode(value: Any, *, with_arrays: bool = False) -> Any:
-    """Return a struct as the JSON value of its file.
+    """Convert a struct to the JSON value of its file.
 
     Args:
         value: struct, or anything that is made of structs.
@@ -265,7 +265,7 @@ def _defaults(struct: type[Struct]) -> dict[str, Any]:
 
 
 def _show_value(data: Any, place: str) -> str:
-    """Return the JSON value at a path, as the beginning of an error message; empty if absent."""
+    """Return the beginning of the JSON value at a path, for an error message."""
     value = data
     if not place:
         return "" if isinstance(value, (dict, list, Struct)) else f"is {brief(value)}, "

@@ -49,7 +49,7 @@ _QUANTITY = re.compile(r"([0-9][0-9.]{0,40}(?:[eE][+-]?[0-9]{1,3})?)(?:[ ]?([^\s
 
 @dataclass(frozen=True)
 class RateUnit:
-    """Unit of bandwidth.
+    """Unit of bandwidth, with its factor to Gbit/s.
 
     Args:
         name: as plink writes it: `Gbit/s`, `GB/s`, `MiB/s`.
@@ -66,7 +66,7 @@ class RateUnit:
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """Unit of time: its name (`TIMES`) and its power of ten relative to a µs."""
+    """Unit of time: its name (`TIMES`) and its power of ten relative to 1 µs."""
 
     name: str
     exponent: int
@@ -78,7 +78,7 @@ class TimeUnit:
 
 
 class AmbiguousUnitError(WrongUseError):
-    """Error that a spelling may mean two units.
+    """Error that a spelling such as `Mb` may mean two units.
 
     Args:
         text: what was read.
@@ -123,13 +123,13 @@ def find_time_unit(text: str) -> TimeUnit | None:
     return next((TimeUnit(name, TIMES[name]) for name in names), None)
 
 
-def time_unit_named(text: str) -> str | None:
+def find_time_unit_by_name(text: str) -> str | None:
     """Return the unit of time (`TIMES`) that `text` names, or None."""
     return _TIME_WORDS.get(_fold_case(text))
 
 
 def split_quantity(cell: str) -> tuple[str, str] | None:
-    """Return a cell's number and the text after it (`9.41 Gbits/sec`); None without a number."""
+    """Split a cell such as `9.41 Gbits/sec` into number and unit; None without a number."""
     found = _QUANTITY.fullmatch(cell.strip())
     return None if found is None else (found[1], (found[2] or "").strip())
 

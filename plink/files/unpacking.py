@@ -37,7 +37,7 @@ def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
                 packed_bytes = stream.seek(0, os.SEEK_END)
                 stream.seek(0)
                 return _unpack_gzip(stream, packed_bytes, path, most_bytes)
-            return _within(stream.read(most_bytes + 1), path, most_bytes)
+            return _check_size(stream.read(most_bytes + 1), path, most_bytes)
     except OSError as error:
         raise WrongUseError(f"{path or repr(path)}: {error.strerror or error}") from None
 
@@ -51,7 +51,7 @@ def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
     if sys.stdin is None:
         raise WrongUseError(f"{source}: is closed")
     try:
-        content = _within(sys.stdin.buffer.read(most_bytes + 1), source, most_bytes)
+        content = _check_size(sys.stdin.buffer.read(most_bytes + 1), source, most_bytes)
     except OSError as error:
         raise WrongUseError(f"{source}: {error.strerror or error}") from None
     if not content.startswith(_MAGIC):
@@ -68,7 +68,7 @@ def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: i
                 pieces.append(piece)
                 size_bytes += len(piece)
                 if size_bytes > most_bytes:
-                    raise _too_large(source, most_bytes)
+                    raise _build_too_large_error(source, most_bytes)
                 if size_bytes > max(_BYTES_OF_ANY_ARCHIVE, _MOST_TIMES * packed_bytes):
                     raise WrongUseError(
                         f"{source}: decompresses to more than {_MOST_TIMES} times its size",
@@ -79,11 +79,11 @@ def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: i
     return b"".join(pieces)
 
 
-def _within(content: bytes, source: str, most_bytes: int) -> bytes:
+def _check_size(content: bytes, source: str, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
-        raise _too_large(source, most_bytes)
+        raise _build_too_large_error(source, most_bytes)
     return content
 
 
-def _too_large(source: str, most_bytes: int) -> WrongUseError:
+def _build_too_large_error(source: str, most_bytes: int) -> WrongUseError:
     return WrongUseError(f"{source}: holds more than {most_bytes >> 20} MiB")

@@ -7,7 +7,7 @@ from plink.probes.errors import HostError, ProbesError
 
 
 def to_plink_error(error: ProbesError, otherwise: str | None = None) -> PlinkError:
-    """Return an error for the user: bad lists and options are wrong use, hosts are not.
+    """Convert an error of `probes`: bad lists and options are wrong use, failed hosts are not.
 
     Args:
         error: error of `probes`.

@@ -20,7 +20,7 @@ from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.inventories.inventory import InventoryHosts
-from plink.probes.inventories.kinds import KINDS, find_hosts, likely_kind, parse_hosts
+from plink.probes.inventories.kinds import KINDS, find_hosts, guess_kind, parse_hosts
 from plink.probes.options import SshOptions, ViaOptions
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _ALLOCATION = "@slurm"
 
 @dataclass(frozen=True)
 class HostList:
-    """Hosts of a list, with what the list knows about reaching them.
+    """Hosts of a host list, with what the list says about reaching them.
 
     Args:
         hosts: the hosts, in the order of the list.
@@ -68,9 +68,9 @@ class HostList:
         if len(keys) > 1 and given.identity_file is None:
             place = self.hosts[0].place
             raise HostListError(
-                f"{place}: its hosts have {len(keys)} private keys, and plink takes one",
-                "name a group that shares one, give one, or go by `ssh` and leave keys to "
-                "~/.ssh/config",
+                f"{place}: its hosts have {len(keys)} private keys, but plink uses one for all",
+                "name a group of hosts with one key, give a key, or reach the hosts by the command "
+                "`ssh`, which takes keys from ~/.ssh/config",
                 ["identity_file", "via"],
             )
         return given if given.identity_file or not keys else replace(given, identity_file=keys[0])
@@ -112,7 +112,7 @@ def read_hosts(path: str) -> HostList:
     try:
         return HostList(parse_hosts(content, source), document.digest(content))
     except HostListError as error:
-        likely = likely_kind(content)
+        likely = guess_kind(content)
         if likely is None:
             raise
         raise HostListError(
@@ -143,7 +143,7 @@ def to_listed_host(host: Host, place: str) -> ListedHost:
 
 
 def list_again(cluster: Cluster, source: str) -> list[ListedHost]:
-    """Return the hosts of an earlier run as they were listed, unreachable ones included.
+    """Return the hosts of an earlier run's file as listed then, unreachable ones included.
 
     Raises:
         WrongUseError: there are fewer than two.

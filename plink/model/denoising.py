@@ -13,8 +13,8 @@ from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
 from plink.model.distance import (
     bandwidth_distances,
-    both_directions,
     has_only_bandwidth,
+    split_directions,
 )
 from plink.solvers.distances import fill_gaps
 from plink.solvers.embedding.embed import Embedding, embed
@@ -29,7 +29,7 @@ _LEAST_TWICE = 0.9
 
 @dataclass(frozen=True)
 class Denoised:
-    """Denoised distances between the hosts with enough readings.
+    """Distances between hosts with enough readings, filled in or from an embedding.
 
     Args:
         hosts: their indices, M of the N.
@@ -75,8 +75,8 @@ class Denoised:
         return self.matrix
 
 
-def measured_hosts(cluster: Cluster) -> list[int]:
-    """Return indices of the hosts with enough measured partners to be placed."""
+def find_measured_hosts(cluster: Cluster) -> list[int]:
+    """Return the indices of hosts with enough measured partners to be grouped."""
     size = len(cluster.hosts)
     is_measured = np.isfinite(min_over_directions(cluster))
     np.fill_diagonal(is_measured, val=False)
@@ -119,7 +119,7 @@ def denoise(
 
     Args:
         cluster: with round-trip times or bandwidths.
-        hosts: indices of those that `measured_hosts` has; at least two.
+        hosts: indices of those that `find_measured_hosts` returns; at least two.
         needs_points: make an embedding in any case.
         seed: seed of the embedding.
         on_progress: told what is being done.
@@ -151,7 +151,7 @@ def denoise(
     )
 
 
-def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
+def select_readings(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
     """Return readings in µs between hosts given by index, (M, M); NaN where not measured."""
     if cluster.rtt is None:
         return np.full((len(hosts), len(hosts)), np.nan)
@@ -159,15 +159,15 @@ def readings_between(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
     return found
 
 
-def half_clusters(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
-    """Return two clusters with independent readings: of odd and even passes, or by direction.
+def split_halves(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
+    """Return two clusters with independent readings: odd and even passes, or by direction.
 
     None where there is only one measurement of most pairs.
     """
     rtt = cluster.rtt
     if rtt is None:
         return None
-    halves = rtt.halves_us or both_directions(cluster)
+    halves = rtt.halves_us or split_directions(cluster)
     if halves is None:
         return None
     one, other = (
@@ -178,7 +178,7 @@ def half_clusters(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
 
 
 def _halves(cluster: Cluster, hosts: Sequence[int]) -> tuple[Matrix, Matrix] | None:
-    halves = half_clusters(cluster)
+    halves = split_halves(cluster)
     if halves is None or cluster.rtt is None or cluster.rtt.halves_us is None:
         return None
     odd, even = (min_over_directions(half)[np.ix_(hosts, hosts)] for half in halves)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
+from plink.files.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
 from plink.files.limits import LEAST_MEASURED_GBIT_S
 from plink.files.matrices import Matrix
 from plink.model.estimating import estimate_round_trips
@@ -36,7 +36,7 @@ _MOST_STRETCH = 1.5
 
 @dataclass(frozen=True)
 class DistanceLimits:
-    """Least and greatest possible distances of pairs that were not measured.
+    """Least and greatest possible distances of the pairs that were not measured.
 
     Args:
         matrix_us: (N, N) in µs, as they were filled in.
@@ -144,11 +144,11 @@ def distances(cluster: Cluster) -> Distances:
     if size == 1:
         return Distances(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool), ())
     if cluster.rtt is None:
-        raise nothing_measured(cluster)
+        raise build_no_rtt_error(cluster)
     readings = cluster.rtt.readings_us
     if not _any_between(readings, 0.0):
-        raise nothing_measured(cluster)
-    larger = of_both(readings, np.fmax)
+        raise build_no_rtt_error(cluster)
+    larger = combine_directions(readings, np.fmax)
     missing = np.isnan(larger)
     np.fill_diagonal(missing, val=False)
     estimate = estimate_round_trips(cluster)
@@ -167,8 +167,8 @@ def distances(cluster: Cluster) -> Distances:
     )
 
 
-def both_directions(cluster: Cluster) -> Iterator[Matrix] | None:
-    """Return two readings of each distance, one per direction of the pair.
+def split_directions(cluster: Cluster) -> Iterator[Matrix] | None:
+    """Return two independent readings of each distance, one per direction of the pair.
 
     Returns:
         two (N, N) matrices in µs, one after the other, symmetric, zero diagonal, no gaps; None
@@ -190,7 +190,7 @@ def both_directions(cluster: Cluster) -> Iterator[Matrix] | None:
 
 
 def _one_direction(readings: Matrix) -> Matrix:
-    """Return the symmetric distances by the readings from each host to those after it."""
+    """Return symmetric distances from the readings of one direction of every pair."""
     matrix = readings.copy()
     for host in range(len(matrix)):
         matrix[host:, host] = matrix[host, host:]
@@ -253,7 +253,7 @@ def bandwidth_distances(cluster: Cluster) -> Matrix:
     if cluster.bandwidth is None:
         s_per_gbit = np.full((size, size), np.nan)
     else:
-        s_per_gbit = of_both(cluster.bandwidth.gbit_s, _s_per_gbit)
+        s_per_gbit = combine_directions(cluster.bandwidth.gbit_s, _s_per_gbit)
     np.fill_diagonal(s_per_gbit, 0.0)
     return s_per_gbit
 
@@ -279,15 +279,15 @@ def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
     is_filled = np.isnan(s_per_gbit)
     gaps = is_filled.sum(axis=1)
     if size > 1 and gaps.sum() == size * (size - 1):
-        raise no_bandwidth_measured(cluster)
+        raise build_no_bandwidth_error(cluster)
     alone = np.flatnonzero((gaps == size - 1) & (size > 1))
     if gaps.any():
         s_per_gbit[is_filled] = np.fmax.reduce(s_per_gbit, axis=None)
     return BandwidthDistances(s_per_gbit, is_filled, [cluster.names[host] for host in alone])
 
 
-def of_both(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
-    """Combine both directions of every pair with `choose`.
+def combine_directions(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
+    """Combine both directions of every pair by a function such as the maximum.
 
     In blocks, as the columns of a large matrix lie too far apart for the processor's caches.
     """

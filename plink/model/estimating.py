@@ -47,7 +47,7 @@ def estimate_round_trips(
 
 
 def _levels(cluster: Cluster, lowest: Matrix) -> Sequence[Labels]:
-    """Return the group of each host at each level, shape (N,); a host alone has its own."""
+    """Return the group of each host at each level of grouping, (N,) each."""
     if cluster.grouping is not None:
         return [_labels(cluster.names, level) for level in cluster.grouping.levels]
     if cluster.groups:

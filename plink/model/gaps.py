@@ -30,7 +30,7 @@ def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Ra
     hosts = _hosts(form, placement)
     return (
         latency_cost(form, limits.lowest_us, hosts),
-        _finite(latency_cost(form, limits.highest_us, hosts)),
+        _none_if_infinite(latency_cost(form, limits.highest_us, hosts)),
     )
 
 
@@ -39,7 +39,7 @@ def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) ->
     return latency_cost(form, limits.measured_us, _hosts(form, placement))
 
 
-def without_bound(
+def drop_bounds(
     on_progress: Callable[[SearchProgress], None],
 ) -> Callable[[SearchProgress], None]:
     """Return a progress callback that drops bounds, which filled-in distances do not prove."""
@@ -52,5 +52,5 @@ def _hosts(form: Form, placement: Hosts) -> list[int]:
     return list(dict.fromkeys(hosts)) if isinstance(form, RingForm) else hosts
 
 
-def _finite(value: float) -> float | None:
+def _none_if_infinite(value: float) -> float | None:
     return value if np.isfinite(value) else None

@@ -30,7 +30,7 @@ _ALIKE = 0.25
 
 
 class UplinkCapacity(Output, frozen=True):
-    """Rates between a group and all other hosts.
+    """Rates of a group's uplink, to and from all hosts outside the group.
 
     Attributes:
         group: name of the group
@@ -49,7 +49,7 @@ USUAL_LINK_GBIT_S = 10.0
 
 @dataclass(frozen=True)
 class Capacity:
-    """Rates of a cluster's links.
+    """Rates of a cluster's links: hosts' links and groups' uplinks.
 
     Args:
         send_gbit_s, receive_gbit_s: (N,) of each host's link; NaN where unknown.
@@ -70,7 +70,7 @@ class Capacity:
 def capacity(
     cluster: Cluster, groups: Sequence[Group], *, unknown_gbit_s: float = np.inf
 ) -> Capacity:
-    """Return the capacity of a cluster's links, for these groups.
+    """Return the rates of a cluster's links, for these groups.
 
     A host's link carries the most that any of its measured transfers did; where none was measured,
     what it did by itself when uplinks were measured (`links`), and in older files an even share of
@@ -175,17 +175,19 @@ def build_network(
 def _links(
     cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
 ) -> tuple[Vector, Vector]:
-    """Return the send and receive rate of each host's link; NaN where unknown."""
+    """Return the send and receive rate of each host's link in Gbit/s; NaN where unknown."""
     shares = _shares_of_groups(cluster, groups, measured)
     send, receive = (np.where(np.isnan(own), shares, own) for own in _own_links(cluster, groups))
     if cluster.bandwidth is not None:
-        for rates, best in zip((send, receive), _best(cluster.bandwidth.gbit_s), strict=True):
+        for rates, best in zip(
+            (send, receive), _find_best_rates(cluster.bandwidth.gbit_s), strict=True
+        ):
             is_known = best > 0.0
             rates[is_known] = best[is_known]
     return send, receive
 
 
-def _best(gbit_s: Matrix) -> tuple[Vector, Vector]:
+def _find_best_rates(gbit_s: Matrix) -> tuple[Vector, Vector]:
     """Return each host's best send and receive rate with any other host, shape (N,) each.
 
     0 where unknown.
@@ -202,7 +204,7 @@ def _best(gbit_s: Matrix) -> tuple[Vector, Vector]:
 def _shares_of_groups(
     cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
 ) -> Vector:
-    """Return each host's even share of the rate that its group's hosts reach together."""
+    """Return each host's even share of the rate that its group reached together."""
     shares = np.full(len(cluster.hosts), np.nan)
     place_of = {name: place for place, name in enumerate(cluster.names)}
     for group in groups:
@@ -214,7 +216,7 @@ def _shares_of_groups(
 
 
 def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vector]:
-    """Return each host's measured link rates, evened out within groups; NaN if unknown."""
+    """Return each host's measured link rates, averaged within groups; NaN if unknown."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     send = np.full(len(place_of), np.nan)
     receive = send.copy()
@@ -266,7 +268,7 @@ def _median_of_known(rates: Vector) -> float:
 
 
 def _measured_uplinks(cluster: Cluster, groups: Sequence[Group]) -> dict[str, Uplink]:
-    """Return measured uplinks by the present name of the group with the same hosts."""
+    """Return measured uplinks, each by the name of the group with the same hosts."""
     if cluster.uplinks is None:
         return {}
     by_name = {uplink.group: uplink for uplink in cluster.uplinks.uplinks}

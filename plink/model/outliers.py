@@ -20,7 +20,7 @@ from plink.files.cluster import Cluster
 from plink.files.limits import Amount, Text
 from plink.files.matrices import Matrix
 from plink.files.structs import Output
-from plink.model.distance import of_both
+from plink.model.distance import combine_directions
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -45,7 +45,7 @@ _SAMPLED = 512
 
 
 class Outlier(Output, frozen=True):
-    """Host that differs from the others in one respect, with the size of the difference.
+    """Outlying host: in what respect it differs from the others, and by how much.
 
     Attributes:
         host: name of the host
@@ -76,19 +76,19 @@ class Outlier(Output, frozen=True):
 def outliers(cluster: Cluster) -> list[Outlier]:
     """Return the outlying hosts of a cluster, the greatest factor first.
 
-    A host that stands out in several respects occurs several times (`by_host`). `sentences`
+    A host that stands out in several respects occurs several times (`group_by_host`). `sentences`
     describes them in words, and `plink.optimize.leaving_out` computes what a job would gain
     without them.
     """
     found = []
     for kind, best, is_evident in _rates(cluster):
-        found += _slow(cluster.names, kind, best, is_evident)
+        found += _find_slow(cluster.names, kind, best, is_evident)
     found += _far(cluster)
     return sorted(found, key=lambda each: -each.factor)
 
 
-def by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
-    """Group outliers by host, in their order."""
+def group_by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
+    """Group outliers by host; a host may be outlying in several respects."""
     hosts: dict[str, list[Outlier]] = {}
     for each in found:
         hosts.setdefault(each.host, []).append(each)
@@ -97,13 +97,16 @@ def by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
 
 def sentences(found: Sequence[Outlier]) -> list[str]:
     """Return a sentence about each outlying host."""
-    return [f"{host} is {_how(respects)}" for host, respects in by_host(found).items()]
+    return [
+        f"{host} is {_describe_respects(respects)}"
+        for host, respects in group_by_host(found).items()
+    ]
 
 
 def summary(found: Sequence[Outlier]) -> str:
     """Return one clause about all outlying hosts, such as `n03 is slow`; empty for none."""
-    slow = [host for host, each in by_host(found).items() if each[0].kind != "round trip"]
-    far = [host for host, each in by_host(found).items() if each[0].kind == "round trip"]
+    slow = [host for host, each in group_by_host(found).items() if each[0].kind != "round trip"]
+    far = [host for host, each in group_by_host(found).items() if each[0].kind == "round trip"]
     parts = [
         f"{format_names(hosts)} {'is' if len(hosts) == 1 else 'are'} {how}"
         for hosts, how in ((slow, "slow"), (far, "far from all others"))
@@ -112,7 +115,7 @@ def summary(found: Sequence[Outlier]) -> str:
     return ", and ".join(parts)
 
 
-def _how(respects: Sequence[Outlier]) -> str:
+def _describe_respects(respects: Sequence[Outlier]) -> str:
     rates = {each.kind: each for each in respects if each.kind != "round trip"}
     parts = []
     if rates:
@@ -193,7 +196,7 @@ def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
 
 
 def _is_least_everywhere(gbit_s: Matrix, host: int) -> bool:
-    """Return whether each partner of a host reached more with all other hosts."""
+    """Return whether every partner of a host was slower with it than with others."""
     partners = np.flatnonzero(~np.isnan(gbit_s[host]))
     others = np.delete(gbit_s[:, partners], host, axis=0)
     is_compared = (~np.isnan(others)).sum(axis=0) > _LEAST_OTHERS
@@ -202,7 +205,7 @@ def _is_least_everywhere(gbit_s: Matrix, host: int) -> bool:
     return int(is_compared.sum()) >= _LEAST_PARTNERS and bool(is_less[is_compared].all())
 
 
-def _slow(
+def _find_slow(
     names: Sequence[str], kind: Kind, best: Vector, evidence: Callable[[], Mask]
 ) -> list[Outlier]:
     known = np.flatnonzero(~np.isnan(best))
@@ -226,7 +229,7 @@ def _slow(
 def _far(cluster: Cluster) -> list[Outlier]:
     if cluster.rtt is None:
         return []
-    times = of_both(cluster.rtt.readings_us, _longer)
+    times = combine_directions(cluster.rtt.readings_us, _longer)
     np.fill_diagonal(times, np.nan)
     found = []
     candidates = _candidates(times)

@@ -24,7 +24,7 @@ _ENDLESS_S = _ENDLESS_US / 4.0 * 1e-6
 def time_range_s(
     table: PeerTable, network: Network, limits: DistanceLimits, placement: Hosts
 ) -> Range:
-    """Return the range in seconds of a table's time over possible latencies of unmeasured pairs."""
+    """Return the range in seconds of a collective's time, as some latencies are unmeasured."""
     highest_us = np.where(np.isfinite(limits.highest_us), limits.highest_us, _ENDLESS_US)
     low_s, high_s = (
         TableTimer(table, with_latency(network, matrix)).time_s([int(host) for host in placement])

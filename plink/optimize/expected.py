@@ -63,7 +63,7 @@ _GBIT_BYTES_S = 1e9 / 8.0
 
 
 class Expected(Output, frozen=True):
-    """Time of a fitted client (`plink fit`) with its 90 % interval, or why there is none.
+    """Predicted time of a fitted client with its 90 % interval, or why there is none.
 
     Attributes:
         seconds: median time, in s
@@ -83,7 +83,7 @@ def find_client(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | Non
 
 
 class ExpectedTimes:
-    """Predictor of one client's times on one cluster.
+    """Predictor of one client's collective times on one cluster.
 
     Args:
         cluster: hosts, and what is known of their network.
@@ -125,7 +125,7 @@ class ExpectedTimes:
     def of_algorithm(
         self, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Sequence[int]
     ) -> Expected:
-        """Return the predicted time of an algorithm with rank r on host `hosts[r]`.
+        """Return the predicted time of an algorithm, rank r on host `hosts[r]`.
 
         Args:
             algorithm: one that takes so many ranks.
@@ -160,11 +160,11 @@ class ExpectedTimes:
         )
 
     def takes_turns(self, ranks: int) -> bool:
-        """Return whether `ranks` spinning ranks have fewer cores than they are."""
+        """Return whether this many busy-waiting ranks exceed a host's cores."""
         return self.manner.slice_s > 0.0 and 0 < self.manner.cores < ranks
 
     def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
-        """Return simulated times, one for each random choice of serialised exchanges."""
+        """Return simulated times, one for each random choice of the unknowns."""
         takes_turns = self.takes_turns(clock.ranks)
         is_by_chance = takes_turns or (clock.has_exchanges and self.manner.serialised > 0.0)
         seeds = range(runs if is_by_chance else 1)
@@ -175,7 +175,7 @@ class ExpectedTimes:
         ]
 
     def _drawn_manner(self, seed: int) -> Manner:
-        """Return the client's costs with one random choice of its unknown turn times."""
+        """Return the client's costs with a random choice of its time slices."""
         turn_us = self.fit.turn_us
         if turn_us is None:
             return self.manner
@@ -191,7 +191,7 @@ class ExpectedTimes:
     def pipelined_s(
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
     ) -> float:
-        """Return the time of a pipelined table, without client overhead if `is_free`."""
+        """Return the time in seconds of a pipelined collective; `is_free` omits client overhead."""
         waits_s = TableTimer(table, _unlimited_network(self.network)).time_s(list(hosts))
         begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s

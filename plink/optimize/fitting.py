@@ -20,9 +20,9 @@ from plink.files.clients import (
     Estimate,
     FitSample,
     SizeSpread,
-    exactly,
+    build_exact_estimate,
+    build_free_client,
     with_estimates,
-    zero_cost_client,
 )
 from plink.files.cluster import Cluster
 from plink.optimize.expected import ExpectedTimes
@@ -84,7 +84,7 @@ def fit_time_slice(
 
 @dataclass(frozen=True)
 class Reading:
-    """Measured all-reduce, with the models that predict it.
+    """Measured all-reduce of a client, with the models that predict it.
 
     Args:
         sample: as the file has it.
@@ -99,7 +99,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Costs:
-    """Software costs that were measured directly rather than fitted.
+    """Software costs of a client that were measured directly rather than fitted.
 
     Args:
         reduction_s_per_gb: of adding, each time that it was measured.
@@ -195,8 +195,10 @@ class _FitSearch:
         )
         reduction, processor = costs.reduction_s_per_gb, costs.processor_s_per_gb
         self._fit = replace(
-            zero_cost_client(client),
-            reduction_s_per_gb=_summarize_values(reduction) if reduction else exactly(0.0),
+            build_free_client(client),
+            reduction_s_per_gb=_summarize_values(reduction)
+            if reduction
+            else build_exact_estimate(0.0),
             processor_s_per_gb=_summarize_values(processor) if processor else None,
             shared_cores=shared_cores,
             samples=[reading.sample for reading in given],
@@ -226,7 +228,7 @@ class _FitSearch:
         return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
 
     def _turn_us(self, cores: int) -> Estimate:
-        """Estimate the time slice of spinning ranks from small messages alone."""
+        """Estimate the time slice of busy-waiting ranks from small messages alone."""
         small = [
             (model, reading.sample.seconds)
             for model, reading in zip(self._models, self._readings, strict=True)
@@ -258,7 +260,7 @@ class _FitSearch:
         return replace(with_estimates(fit, ranges), spreads=self._spreads(fit))
 
     def _begins(self) -> list[npt.NDArray[np.float64]]:
-        """Return every combination of the parameters' starting values."""
+        """Return every combination of starting values of the parameters."""
         costs = [_COSTS[name] for name in self._names]
         return [
             np.array([cost.place(value) for cost, value in zip(costs, firsts, strict=True)])
@@ -267,7 +269,7 @@ class _FitSearch:
 
     def _with_places(self, places: Sequence[float]) -> ClientFit:
         values = {
-            name: exactly(_COSTS[name].inside(place))
+            name: build_exact_estimate(_COSTS[name].inside(place))
             for name, place in zip(self._names, places, strict=True)
         }
         return with_estimates(self._fit, values)
@@ -281,7 +283,7 @@ class _FitSearch:
         return float((self._weights * (self._medians - logs) ** 2).sum() + 1e3 * beyond)
 
     def _estimate_range(self, number: int, name: str, places: Sequence[float]) -> Estimate:
-        """Return a parameter's estimate with its 90 % interval, other parameters fixed."""
+        """Return a parameter's estimate with its 90 % interval, the others fixed."""
         cost = _COSTS[name]
         value = cost.inside(places[number])
         least = self._miss(places)

@@ -16,7 +16,7 @@ from plink.files.cluster import Cluster
 from plink.files.limits import Amount, Positive
 from plink.files.order import Order
 from plink.files.structs import Output
-from plink.model.outliers import Outlier, by_host, outliers
+from plink.model.outliers import Outlier, group_by_host, outliers
 from plink.optimize.orders.slots import index_placement, recover_slots
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS
@@ -30,7 +30,7 @@ _LEAST_GAIN = 0.05
 
 
 class LeavingOutCosts(Output, frozen=True):
-    """Costs of an order with certain hosts and without them.
+    """Costs of an order with all hosts and without some of them.
 
     Attributes:
         hosts: names of the hosts that are left out
@@ -66,7 +66,7 @@ class LeavingOutCosts(Output, frozen=True):
 
 
 class Limiting(Output, frozen=True):
-    """Outlying hosts that limit a job, with the gain of leaving them out.
+    """Outlying hosts that limit a job, with the predicted gain of leaving them out.
 
     Attributes:
         outliers: hosts with a rank that stand out
@@ -77,7 +77,7 @@ class Limiting(Output, frozen=True):
     leaving_out: LeavingOutCosts | None
 
 
-def limiting(cluster: Cluster, order: Order) -> Limiting:
+def find_limiting(cluster: Cluster, order: Order) -> Limiting:
     """Return the outlying hosts of an order, and the predicted gain of leaving them out.
 
     Args:
@@ -91,10 +91,14 @@ def limiting(cluster: Cluster, order: Order) -> Limiting:
         return Limiting((), None)
     used = set(order.names)
     found = [each for each in outliers(cluster) if each.host in used]
-    return Limiting(found, leaving_out(cluster, order, list(by_host(found))) if found else None)
+    return Limiting(
+        found, compare_leaving_out(cluster, order, list(group_by_host(found))) if found else None
+    )
 
 
-def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> LeavingOutCosts | None:
+def compare_leaving_out(
+    cluster: Cluster, order: Order, hosts: Sequence[str]
+) -> LeavingOutCosts | None:
     """Return the costs of an order with these hosts and without them.
 
     By time where anything is known of what links carry, whatever the order minimised: a sum of
@@ -138,11 +142,11 @@ def leaving_out(cluster: Cluster, order: Order, hosts: Sequence[str]) -> Leaving
         with_us,
         without_us,
         size_bytes,
-        _other_slots(cluster, order),
+        _find_changed_slots(cluster, order),
     )
 
 
-def _other_slots(cluster: Cluster, order: Order) -> int | None:
+def _find_changed_slots(cluster: Cluster, order: Order) -> int | None:
     slots = recover_slots(order, cluster.hosts)
     pairs = [(had, host.slots) for had, host in zip(slots, cluster.hosts, strict=True)]
     # One host may have fewer ranks than slots, as the last one to be filled.

@@ -16,7 +16,7 @@ from plink.optimize.orders.slots import (
     index_placement,
 )
 from plink.solvers.collectives.registry import find
-from plink.solvers.contention.limiting import Limit, limits
+from plink.solvers.contention.limiting import Limit, find_limits_of_time
 
 # More messages take seconds.
 _MOST_MESSAGES = 1 << 19
@@ -38,14 +38,14 @@ class Limited:
     limits: Sequence[Limit]
 
 
-def what_limits(
+def find_limits(
     cluster: Cluster,
     network: KnownNetwork,
     algorithms: Sequence[str],
     size_bytes: int,
     order: Order | None = None,
 ) -> list[Limited]:
-    """Return what limits each algorithm that runs with so many ranks.
+    """Return, for each algorithm, the links and latencies that its time is spent on.
 
     Args:
         cluster: the hosts.
@@ -74,6 +74,6 @@ def what_limits(
         if algorithm.refusal(ranks) is not None or algorithm.messages(ranks) > _MOST_MESSAGES:
             continue
         hosts = list(dict.fromkeys(placed)) if algorithm.is_over_hosts else placed
-        parts = limits(algorithm.table(ranks, size_bytes), network.network, hosts)
+        parts = find_limits_of_time(algorithm.table(ranks, size_bytes), network.network, hosts)
         found.append(Limited(name, sum(part.seconds for part in parts), parts))
     return found

@@ -22,7 +22,7 @@ from plink.model.gaps import Range, latency_range_us
 from plink.model.network import KnownNetwork, build_network
 from plink.model.time_gaps import time_range_s
 from plink.optimize.expected import Expected, ExpectedTimes, find_client
-from plink.optimize.orders.mesh import by_dimension
+from plink.optimize.orders.mesh import list_dimensions
 from plink.optimize.orders.slots import (
     ALL_ALGORITHMS,
     build_layout,
@@ -47,7 +47,7 @@ _LEAST_RANDOM_ORDERS = 11
 
 
 class OrderCost(Output, frozen=True):
-    """Cost of one order.
+    """Predicted cost of one algorithm in one order: sum of latencies, and time under contention.
 
     Attributes:
         latency_us: latency form of the algorithm's cost (Luo 2020, §5.2.1), in µs; null if no
@@ -66,7 +66,7 @@ class OrderCost(Output, frozen=True):
 
 
 class PredictionRow(Output, frozen=True):
-    """Costs of an algorithm.
+    """Predicted costs of one algorithm: in the order, the listed order and random orders.
 
     Attributes:
         algorithm: name of the algorithm, or a dimension: `mesh: tp`
@@ -87,7 +87,7 @@ class PredictionRow(Output, frozen=True):
 
 
 class RefusedAlgorithm(Output, frozen=True):
-    """Algorithm that does not take so many ranks.
+    """Algorithm that does not run with this number of ranks, with the reason.
 
     Attributes:
         algorithm: name of the algorithm
@@ -99,7 +99,7 @@ class RefusedAlgorithm(Output, frozen=True):
 
 
 class Forecast(Output, frozen=True):
-    """What algorithms take.
+    """Predicted costs of algorithms on a cluster: a row for each, and the refused ones.
 
     Attributes:
         source: what messages call the order, or the cluster if there is no order
@@ -126,7 +126,7 @@ class Forecast(Output, frozen=True):
     has_times: bool
 
 
-def forecast(
+def forecast_costs(
     cluster: Cluster,
     order: Order | None,
     size_bytes: int,
@@ -155,7 +155,7 @@ def forecast(
         WrongUseError: the order is of other hosts, a name is not an algorithm's, or no algorithm
             named takes so many ranks.
     """
-    chosen = [*_of_mesh(order), *(_find(name) for name in algorithms)]
+    chosen = [*_list_dimensions(order), *(_find(name) for name in algorithms)]
     chosen = chosen or [each for name in collectives for each in find_by_collective(name)]
     chosen = chosen or list(ALGORITHMS.values())
     network, known = build_network(cluster), known_distances(cluster)
@@ -173,7 +173,7 @@ def forecast(
             refused.append(RefusedAlgorithm(algorithm.name, reason))
             continue
         ranks = build_peer_layout(algorithm, layout).ranks
-        few = shuffled[: _random_orders(algorithm.messages(ranks))]
+        few = shuffled[: _count_random_orders(algorithm.messages(ranks))]
         if len(few) < RANDOM_ORDERS:
             assumptions.append(
                 f"{algorithm.name} has too many messages for more than {len(few)} random orders"
@@ -219,8 +219,8 @@ def _expected_times(
     return ExpectedTimes(cluster, fit).of_algorithm(algorithm, ranks, size_bytes, order)
 
 
-def _of_mesh(order: Order | None) -> Sequence[Algorithm]:
-    return () if order is None or order.mesh is None else by_dimension(order.mesh)
+def _list_dimensions(order: Order | None) -> Sequence[Algorithm]:
+    return () if order is None or order.mesh is None else list_dimensions(order.mesh)
 
 
 def _find(name: str) -> Algorithm:
@@ -242,13 +242,13 @@ def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
     return reason
 
 
-def _random_orders(messages: int) -> int:
+def _count_random_orders(messages: int) -> int:
     """Return how many random orders can be evaluated in bounded time."""
     return min(RANDOM_ORDERS, max(_LEAST_RANDOM_ORDERS, _MOST_LOOKED_AT // max(messages, 1)))
 
 
 class Predictor:
-    """Predictor of the costs of one algorithm on one cluster.
+    """Predictor of one algorithm's costs on one cluster, in any order.
 
     Args:
         algorithm: one that takes so many ranks.
@@ -276,7 +276,7 @@ class Predictor:
 
     def cost(self, hosts: Hosts) -> OrderCost:
         """Return the cost with rank r on host `hosts[r]`; several ranks may share a host."""
-        order = self._peers(hosts)
+        order = self._list_peers(hosts)
         known = self._distances
         return OrderCost(
             None if known is None else latency_cost(self._form, known.matrix_us, order),
@@ -289,7 +289,7 @@ class Predictor:
         limits = None if self._distances is None else self._distances.limits
         if limits is None:
             return found
-        order = self._peers(hosts)
+        order = self._list_peers(hosts)
         return replace(
             found,
             latency_range_us=latency_range_us(self._form, limits, order),
@@ -298,7 +298,7 @@ class Predictor:
             else time_range_s(self.table, self._network.network, limits, order),
         )
 
-    def _peers(self, hosts: Hosts) -> list[int]:
+    def _list_peers(self, hosts: Hosts) -> list[int]:
         order = [int(host) for host in hosts]
         return list(dict.fromkeys(order)) if self._is_over_hosts else order
 

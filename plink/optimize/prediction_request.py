@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from plink.base.arguments import MAX_SEED, size_bytes, texts
+from plink.base.arguments import MAX_SEED, check_texts, parse_size_argument
 from plink.base.request import option
 from plink.optimize.orders.request import DISTANCES_HELP, DistanceSource
-from plink.plans.names import checked_collectives
+from plink.plans.names import check_collectives
 
 if TYPE_CHECKING:
     from plink.base.progress import OnProgress
@@ -67,12 +67,12 @@ class PredictionRequest:
         Raises:
             WrongUseError: `size` is not a size.
         """
-        return None if self.size is None else size_bytes(self.size)
+        return None if self.size is None else parse_size_argument(self.size)
 
     @property
     def algorithm_names(self) -> list[str]:
         """Names of the algorithms; none for all."""
-        return texts("algorithms", self.algorithms)
+        return check_texts("algorithms", self.algorithms)
 
     @property
     def collectives(self) -> tuple[str, ...]:
@@ -81,4 +81,4 @@ class PredictionRequest:
         Raises:
             WrongUseError: one of them is not known.
         """
-        return () if self.collective is None else checked_collectives(self.collective)
+        return () if self.collective is None else check_collectives(self.collective)

@@ -1,4 +1,4 @@
-"""Forests with one member per server port instead of one per rank.
+"""Forests over members: a member is a worker, or one port of a parameter server.
 
 Members stand rank by rank, a rank's ports in their order; a rank without ports is one member. A
 route has of each rank one member at most, and does without the others (`ABSENT`).
@@ -19,7 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def list_member_ranks(ports_of: Sequence[int]) -> Indices:
-    """Return the rank of each member, shape (M,).
+    """Return the rank of each member of a forest with server ports, shape (M,).
 
     Args:
         ports_of: (P,) how many ports each rank has; 0 is as 1.
@@ -28,8 +28,8 @@ def list_member_ranks(ports_of: Sequence[int]) -> Indices:
     return np.repeat(np.arange(len(counts)), counts)
 
 
-def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[int]) -> Forest:
-    """Return a forest over ranks as a forest over members, one for each port.
+def split_by_port(forest: Forest, route_ports: Ports | None, ports_of: Sequence[int]) -> Forest:
+    """Turn a forest over ranks into one over members: workers, and each port of servers.
 
     Args:
         forest: over P ranks.
@@ -52,8 +52,8 @@ def over_members(forest: Forest, route_ports: Ports | None, ports_of: Sequence[i
     return Forest(forest.weights, spread(forest.reduce_parents), spread(forest.broadcast_parents))
 
 
-def over_ranks(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
-    """Turn a forest over members, one per network port, into one over P ranks and ports (R, P).
+def merge_ports(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
+    """Turn a forest over members into one over P ranks, with the server port of each, (R, P).
 
     Args:
         members: a forest over M members.
@@ -90,10 +90,10 @@ def bytes_by_port(
     """Return bytes sent and received by each port of each rank in one all-reduce.
 
     Args:
-        forest, route_ports, ports_of: as of `over_members`.
+        forest, route_ports, ports_of: as for `split_by_port`.
         size_bytes: size of the buffer, in bytes.
     """
-    measures = measure(over_members(forest, route_ports, ports_of), size_bytes)
+    measures = measure(split_by_port(forest, route_ports, ports_of), size_bytes)
     both = list(zip(measures.sent_bytes.tolist(), measures.received_bytes.tolist(), strict=True))
     ends = np.cumsum(np.maximum(np.asarray(ports_of, dtype=np.intp), 1)).tolist()
     return [both[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]

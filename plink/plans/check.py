@@ -56,16 +56,18 @@ def check_shapes(forest: Forest) -> None:
 
 
 def _is_sound(forest: Forest) -> bool:
-    """Return whether all routes are trees and both trees of a route have the same root.
+    """Return whether all routes are trees and a route's two trees have the same root.
 
     In a tree every contribution counts once, since a rank has one parent. The replay itself is only
     needed to say what is wrong.
     """
-    roots = [sound_roots(parents) for parents in (forest.reduce_parents, forest.broadcast_parents)]
+    roots = [
+        find_sound_roots(parents) for parents in (forest.reduce_parents, forest.broadcast_parents)
+    ]
     return roots[0] is not None and roots[1] is not None and bool((roots[0] == roots[1]).all())
 
 
-def sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
+def find_sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
     """Return the root of each of (R, P) trees, shape (R,); None if one is not a tree."""
     ranks = int(parents.shape[1])
     is_root = parents == NO_PARENT
@@ -91,7 +93,8 @@ def check_route(route: int, up: Sequence[int], down: Sequence[int]) -> None:
     other = _root(f"route {route}: the broadcast tree", down)
     if root != other:
         raise BrokenForestError(
-            f"route {route}: the sum arrives at rank {root}, but rank {other} sends it out"
+            f"route {route}: the root is rank {root} in the reduction tree, but rank {other} in "
+            "the broadcast tree"
         )
     _replay_reduction(route, up, root)
     _replay_broadcast(route, down, root)
@@ -102,8 +105,8 @@ def _root(tree: str, parents: Sequence[int]) -> int:
     for rank, parent in enumerate(parents):
         if parent == ABSENT:
             raise BrokenForestError(
-                f"{tree} does without rank {rank}, as those of plans with servers may, which "
-                "plink hub runs and the engine does not"
+                f"{tree} omits rank {rank}, which only plans with servers may do: plink hub runs "
+                "them, the engine does not"
             )
         if not NO_PARENT <= parent < ranks:
             raise BrokenForestError(
@@ -164,7 +167,7 @@ def _replay_broadcast(route: int, parents: Sequence[int], root: int) -> None:
 
 
 def _cycle(parents: Sequence[int], rank: int) -> str:
-    """Return the ranks of the cycle that the path from a rank upwards leads into."""
+    """Return the ranks of the cycle that blocks the path upwards from a rank."""
     seen: list[int] = []
     while rank not in seen:
         seen.append(rank)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from plink.plans.check import BrokenForestError, check, check_route, check_shapes, sound_roots
+from plink.plans.check import BrokenForestError, check, check_route, check_shapes, find_sound_roots
 from plink.plans.forest import ABSENT, NO_PARENT, Forest, Parents
 
 Flags = npt.NDArray[np.bool_]
@@ -80,7 +80,7 @@ def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> 
 
 
 def _is_sound(forest: Forest, is_server: Flags) -> bool:
-    """Return whether the forest passes, without the explanation that the slow replay gives."""
+    """Return quickly whether a forest with servers is valid, without an explanation."""
     up, down = forest.reduce_parents, forest.broadcast_parents
     roots = [_sound_roots(parents, is_server) for parents in (up, down)]
     if roots[0] is None or roots[1] is None or (roots[0] != roots[1]).any():
@@ -102,7 +102,7 @@ def _sound_roots(parents: Parents, is_server: Flags) -> npt.NDArray[np.intp] | N
     route, child = np.nonzero(parents >= 0)
     if is_absent[route, parents[route, child]].any():
         return None
-    return sound_roots(np.where(is_absent, np.argmax(is_root, axis=1)[:, None], parents))
+    return find_sound_roots(np.where(is_absent, np.argmax(is_root, axis=1)[:, None], parents))
 
 
 def _check_route(
@@ -112,23 +112,23 @@ def _check_route(
         for rank, parent in enumerate(parents):
             if parent == ABSENT and not is_server[rank]:
                 raise BrokenForestError(
-                    f"route {route}: the {tree} tree does without rank {rank}, which is a worker"
+                    f"route {route}: the {tree} tree omits rank {rank}, which is a worker"
                 )
             if 0 <= parent < len(parents) and parents[parent] == ABSENT:
                 raise BrokenForestError(
                     f"route {route}: the {tree} tree has rank {parent} as the parent of rank "
-                    f"{rank}, and does without rank {parent}"
+                    f"{rank}, but omits rank {parent}"
                 )
     check_route(route, _attach_absent(up), _attach_absent(down))
     has_children = set(up)
     for rank, parent in enumerate(up):
         if parent != ABSENT and is_server[rank] and rank not in has_children:
             raise BrokenForestError(
-                f"route {route}: rank {rank} is a server, and nothing arrives that it could send"
+                f"route {route}: rank {rank} is a server, but receives nothing that it could send"
             )
 
 
 def _attach_absent(parents: Sequence[int]) -> list[int]:
-    """Return the tree with unused ranks attached below its root, where they change nothing."""
+    """Return a tree with the ranks it omits attached below its root, where they change nothing."""
     root = parents.index(NO_PARENT) if NO_PARENT in parents else 0
     return [root if parent == ABSENT else parent for parent in parents]

@@ -30,7 +30,7 @@ ABSENT = -2
 
 
 class Forest(Struct, frozen=True, forbid_unknown_fields=True):
-    """R routes over P ranks, which share a buffer's chunks in proportion to their weights.
+    """Forest of R weighted routes over P ranks, which share a buffer's chunks by weight.
 
     Attributes:
         weights: (R,) weight of each route, not negative, with a positive sum
@@ -47,12 +47,12 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def routes(self) -> int:
-        """Number of routes."""
+        """Number of routes of the forest."""
         return len(self.weights)
 
     @property
     def ranks(self) -> int:
-        """Number of ranks."""
+        """Number of ranks that the forest spans."""
         return int(self.reduce_parents.shape[1])
 
     @property

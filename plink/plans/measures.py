@@ -15,7 +15,7 @@ Bytes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measures:
-    """Costs of a collective on one buffer.
+    """Rounds and bytes of a collective on one buffer.
 
     Args:
         rounds: messages that the longest way from a rank to the root and on to a rank takes.
@@ -122,7 +122,7 @@ def _rounds(forest: Forest) -> int:
 
 
 def _depths(parents: Parents) -> npt.NDArray[np.intp]:
-    """Return the edges from every rank to its root, shape (R, P), by pointer doubling."""
+    """Return the number of edges from every rank to its root, shape (R, P)."""
     is_root = parents < 0
     depth = np.where(is_root, 0, 1)
     above = np.where(is_root, np.arange(parents.shape[1]), parents)

@@ -38,7 +38,7 @@ DIRECT = (GATHER, SCATTER, ALL_TO_ALL, SEND_RECEIVE)
 MOST_CALLS = 64
 
 
-def checked_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
+def check_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
     """Return the names of collectives, each repeated as often as it is called.
 
     Args:
@@ -62,7 +62,7 @@ def checked_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def counted_collectives(names: Sequence[str]) -> str:
+def format_collectives(names: Sequence[str]) -> str:
     """Return the names as text with counts, such as `2 all-gather, reduce-scatter`."""
     counts = {name: names.count(name) for name in names}
     return ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.items())

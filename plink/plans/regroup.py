@@ -22,7 +22,7 @@ def flat(ranks: int) -> Forest:
 
 
 def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
-    """Return a forest over P ranks, some of which `forest` has.
+    """Return a forest over P ranks, made from one that only some of them have.
 
     The children of a lost rank hang on its parent. Routes with a lost root are dropped, and the
     others share what they carried in proportion to their weights; where nothing is left, each has
@@ -44,7 +44,7 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     kept = [old for old in old_ranks if old is not None]
     if not old_ranks or len(set(kept)) < len(kept) or set(kept) - set(range(forest.ranks)):
         raise ValueError(
-            f"{list(old_ranks)} are not old ranks of {forest.ranks}, each at most once"
+            f"{list(old_ranks)} are not distinct ranks of the old forest, which has {forest.ranks}"
         )
     if not kept:
         return _normalise(flat(len(old_ranks)))
@@ -54,7 +54,7 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
 
 
 def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
-    """Return the forest's routes that have weight and a root that is not lost."""
+    """Return a forest's routes that have weight and whose root is not lost."""
     used = np.flatnonzero(forest.weights > 0.0)
     roots = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
     living = used[~np.isin(roots[used], lost)]
@@ -71,7 +71,7 @@ def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
 
 
 def _heir(parents: Parents, lost: Sequence[int]) -> int:
-    """Return the rank that replaces a lost root: the nearest survivor with most ranks below."""
+    """Return the rank that replaces a lost root: a near survivor with many ranks below it."""
     below = np.ones(len(parents), dtype=np.intp)
     depth = np.zeros(len(parents), dtype=np.intp)
     for rank in range(len(parents)):
@@ -86,7 +86,7 @@ def _heir(parents: Parents, lost: Sequence[int]) -> int:
 
 
 def _turn(parents: Parents, root: int) -> None:
-    """Reverse the edges from the old root to `root`, in place."""
+    """Reverse the edges of a tree from the old root to a new one, in place."""
     child, rank = NO_PARENT, root
     while rank != NO_PARENT:
         above = int(parents[rank])
@@ -105,7 +105,7 @@ def _detach_children(forest: Forest, lost: Sequence[int]) -> Forest:
 
 
 def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | None]) -> Forest:
-    """Return the forest with columns and parents renumbered; new ranks are children of the root."""
+    """Return a forest with ranks renumbered, in which new ranks are children of the root."""
     new_rank = np.full(forest.ranks, NO_PARENT, dtype=np.int32)
     is_old = np.array([old is not None for old in old_ranks])
     new_rank[list(kept)] = np.flatnonzero(is_old)
@@ -122,7 +122,7 @@ def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | Non
 
 
 def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
-    """Return the forest with one more route for each new rank, of mean weight."""
+    """Return a forest with one more route of mean weight for each new rank as its root."""
     new = [rank for rank, old in enumerate(old_ranks) if old is None]
     if not new:
         return forest
@@ -142,7 +142,7 @@ def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
 
 
 def _swap_ranks(parents: Parents, one: int, other: int) -> Parents:
-    """Return the same tree with two ranks in each other's place."""
+    """Return a tree in which two ranks have changed places."""
     names: npt.NDArray[np.int32] = np.arange(len(parents), dtype=np.int32)
     names[[one, other]] = other, one
     swapped = np.where(parents == NO_PARENT, NO_PARENT, names[parents]).astype(np.int32)

@@ -26,7 +26,7 @@ def find_roots(forest: Forest) -> Indices:
 
 
 def select_rooted(forest: Forest, root: int, roots: Indices | None = None) -> Forest:
-    """Return the routes with this root, or the heaviest ones rerooted there if there are none.
+    """Return the routes with this root, or the heaviest routes rerooted to it.
 
     Args:
         forest: that `plink.plans.check` lets pass.
@@ -47,7 +47,7 @@ def select_rooted(forest: Forest, root: int, roots: Indices | None = None) -> Fo
 
 
 def reroot_routes(forest: Forest, root: int) -> Forest:
-    """Return all routes with positive weight, rerooted at one rank, in the order of the plan.
+    """Return all routes with positive weight, rerooted to one rank.
 
     Each keeps its weight, so that a large buffer is spread over all of them: of a flat plan that is
     a scatter and an all-gather (van de Geijn's broadcast; Barnett et al., Interprocessor Collective
@@ -61,7 +61,7 @@ def reroot_routes(forest: Forest, root: int) -> Forest:
 
 
 def reroot(parents: Parents, root: int) -> Parents:
-    """Return (R, P) trees with the same edges and another root.
+    """Return trees with the same edges and another root, (R, P).
 
     Args:
         parents: (R, P) of each rank, -1 at the root of each tree.

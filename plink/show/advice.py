@@ -14,7 +14,7 @@ from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import format_count, format_names, rtt_text
 from plink.files import document
 from plink.files.cluster import Cluster
-from plink.files.measurements import recorded_sample
+from plink.files.measurements import find_sample
 from plink.files.order import Order
 from plink.model.outliers import sentences
 from plink.optimize.leaving_out import LeavingOutCosts, Limiting
@@ -41,7 +41,7 @@ class Advice:
 
 
 def advise_leaving_out(limiting: Limiting, order: Order, source: str) -> list[Advice]:
-    """Return the hosts that limit a job and the gain without them; empty without outlying hosts.
+    """Return which hosts limit a job, and the gain without them; empty for none.
 
     Args:
         limiting: outlying hosts of the order, and its costs with them and without.
@@ -94,7 +94,7 @@ def _order_options(left_out: LeavingOutCosts, order: Order) -> list[str]:
 def next_steps(
     cluster: Cluster | None, source: str | None, orders: Sequence[tuple[str, Order]] = ()
 ) -> list[Advice]:
-    """Return the suggested next steps, the most urgent first.
+    """Return the commands to run next for better measurements or orders, most urgent first.
 
     Args:
         cluster: hosts and what was measured, or None where only orders are at hand.
@@ -139,7 +139,7 @@ def _measuring_steps(cluster: Cluster, file: str) -> list[Advice]:
         reasons.append(f"{unreachable} could not be reached")
     size = len(cluster.hosts)
     missing = size * (size - 1) - int(np.isfinite(rtt.readings_us).sum())
-    if missing and recorded_sample(rtt.options) is None and rtt.tool != "import":
+    if missing and find_sample(rtt.options) is None and rtt.tool != "import":
         reasons.append(f"{directions_text(missing, size)} were not measured")
     disturbed = 0
     if rtt.disturbance is not None:

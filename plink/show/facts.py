@@ -25,7 +25,7 @@ _SHOWN = 3
 
 
 def directions_text(count: int, hosts: int) -> str:
-    """Return a number of ordered pairs of hosts beside that of all: `54 of 56 directions`."""
+    """Return a number of directed pairs beside that of all: `54 of 56 directions`."""
     return f"{count:,} of {format_count(hosts * (hosts - 1), 'direction')}"
 
 
@@ -41,7 +41,7 @@ def spread_text(values: npt.NDArray[np.float64], text: Callable[[float], str]) -
     return f"{least} to {most}, median {middle}"
 
 
-def how_measured(measurement: Measurement) -> str:
+def describe_measurement(measurement: Measurement) -> str:
     """Return the tool, options, time and duration of a measurement in words."""
     # The percentile that is shown stands elsewhere, and may be another than that of the run.
     options = {
@@ -148,7 +148,7 @@ def bandwidth_facts(cluster: Cluster) -> list[Fact]:
     if bandwidth is None:
         return []
     values = known_values(bandwidth.gbit_s)
-    lines = [how_measured(bandwidth)]
+    lines = [describe_measurement(bandwidth)]
     if values.size:
         lines.append(spread_text(values, bandwidth_text))
     lines.append(f"{directions_text(values.size, len(cluster.hosts))} measured")
@@ -224,7 +224,7 @@ def route_facts(cluster: Cluster) -> list[Fact]:
     if routes is None:
         return []
     summary = summarise_routes(routes)
-    hops = [how_measured(routes)]
+    hops = [describe_measurement(routes)]
     if summary.median_hops is not None:
         ends = f"{summary.min_hops} to {format_count(summary.max_hops or 0, 'hop')}"
         hops.append(f"{ends}, median {summary.median_hops:g}")

@@ -92,7 +92,7 @@ def _more_text(hosts: Sequence[object]) -> str:
 
 
 class LinkRates(Output, frozen=True):
-    """A host's link.
+    """Rates of a host's link in both directions, as predictions use them.
 
     Attributes:
         name: name of the host
@@ -105,7 +105,7 @@ class LinkRates(Output, frozen=True):
 
 
 class LinkCapacities(Output, frozen=True):
-    """What links carry.
+    """Rates of hosts' links and groups' uplinks, with the assumptions made.
 
     Attributes:
         hosts: link of each host
@@ -119,7 +119,7 @@ class LinkCapacities(Output, frozen=True):
 
 
 class GroupsOutput(Output, frozen=True):
-    """Groups of near hosts.
+    """Groups of near hosts, with how they were found and the rates of their links.
 
     Attributes:
         groups: groups that were found
@@ -241,7 +241,7 @@ def _nearest_text(grouping: Grouping, host: str, form: str) -> str:
 
 
 def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """Return sentences on the grouping method and on how plans use the groups."""
+    """Return sentences on how groups were found, and how plans use them."""
     if not cluster.groups:
         return []
     distances = (
@@ -265,7 +265,7 @@ def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
 
 
 def judgement_lines(judgement: Judgement) -> list[str]:
-    """Return sentences on how well the groups agree with the truth."""
+    """Return sentences on how well the found groups agree with the true ones."""
     lines = [f"truth: {format_count(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
     if judgement.raw is not None:
         embedded = "" if judgement.embedded is None else f", embedded {judgement.embedded:.2%}"
@@ -282,7 +282,7 @@ def judgement_lines(judgement: Judgement) -> list[str]:
 
 
 def _misplaced_lines(judgement: Judgement) -> list[str]:
-    """Return the hosts that the truth puts elsewhere, at the best agreeing level."""
+    """Return the hosts that true groups place elsewhere, at the level that agrees best."""
     misplaced = judgement.elsewhere
     agree = judgement.hosts - len(misplaced)
     lines = [

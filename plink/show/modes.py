@@ -64,7 +64,7 @@ def find_modes(values_us: Vector) -> list[Mode]:
 
 
 def _valleys(density: Vector) -> list[int]:
-    """Return the lowest points between distinct peaks."""
+    """Return the lowest points between distinct peaks of a density."""
     rising = np.diff(density, prepend=0.0, append=0.0)
     candidates = np.flatnonzero((rising[:-1] > 0.0) & (rising[1:] <= 0.0))
     peaks: list[int] = []

@@ -52,7 +52,7 @@ def cost_legend(order: Order) -> str:
 
 
 def search_text(order: Order) -> str:
-    """Return the solver, its seed and effort, and what ended the search."""
+    """Return how an order was searched for: solver, seed, effort, and what ended it."""
     solver = order.solver
     parts = [solver.name, f"seed {solver.seed}"]
     if solver.steps:
@@ -78,11 +78,11 @@ def costs_us(order: Order) -> list[tuple[str, float | None]]:
 
 
 def has_bound(order: Order) -> bool:
-    """Return whether the lower bound is above 0."""
+    """Return whether an order has a lower bound above 0."""
     return order.cost.lower_bound_us > 0.0 or order.most_us == 0.0
 
 
-def unproven_reason(order: Order) -> str | None:
+def explain_unproven(order: Order) -> str | None:
     """Return why no bound is proven for the order; None if one is."""
     if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
         return None
@@ -91,13 +91,13 @@ def unproven_reason(order: Order) -> str | None:
 
 
 def gap_text(order: Order, of_cost: str = "") -> str:
-    """Return how much of the cost another order could save, as far as is known.
+    """Return how much of an order's cost another order could save, as far as is known.
 
     Args:
         order: an order with costs.
         of_cost: what the share is of, to be put after it.
     """
-    if unproven := unproven_reason(order):
+    if unproven := explain_unproven(order):
         return unproven
     if not has_bound(order):
         return "no lower bound is known"
@@ -109,7 +109,7 @@ def gap_text(order: Order, of_cost: str = "") -> str:
 
 
 def _savings_text(order: Order) -> str:
-    """Return the largest share of the cost that the bound allows to save."""
+    """Return the largest share of an order's cost that its lower bound allows to save."""
     most = share_text(order.gap)
     share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
     if order.cost.range_us is None or order.most_us is None:
@@ -118,7 +118,7 @@ def _savings_text(order: Order) -> str:
 
 
 def bandwidth_gap_text(bandwidth: BandwidthCost) -> str:
-    """Return how much wider another order's bottleneck could be at most."""
+    """Return by how much another order's bottleneck bandwidth could be higher."""
     bound = bandwidth.bound_gbit_s
     if bound is None:
         return "not known"
@@ -133,7 +133,7 @@ def order_facts(order: Order, *, with_hosts: bool) -> list[Fact]:
     gap = gap_text(order)
     if order.bandwidth is not None:
         gap = bandwidth_gap_text(order.bandwidth)
-    elif has_bound(order) and not order.gap and unproven_reason(order) is None:
+    elif has_bound(order) and not order.gap and explain_unproven(order) is None:
         gap = f"none: {gap}"
     hosts = len(order.hosts) + len(order.unused)
     pairs = format_count(hosts * (hosts - 1) // 2, "pair")

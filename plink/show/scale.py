@@ -33,7 +33,7 @@ _MIN_RATIO = 1.25
 
 @dataclass(frozen=True)
 class Scale:
-    """Logarithmic scale from `low_us` to `high_us`; values beyond take the colour of the end."""
+    """Logarithmic colour scale of distances, from `low_us` to `high_us`."""
 
     low_us: float
     high_us: float
@@ -45,12 +45,12 @@ class Scale:
         return np.asarray(np.log(clipped / self.low_us) / span, dtype=np.float64)
 
     def at(self, position: float) -> float:
-        """Return the value in µs at a position."""
+        """Return the distance in µs at a position of the scale."""
         return float(self.low_us * (self.high_us / self.low_us) ** position)
 
 
 def scale_for(values_us: Values) -> Scale:
-    """Return a scale from the 1st to the 99th percentile of finite values."""
+    """Return the colour scale from the 1st to the 99th percentile of finite values."""
     positive = values_us[values_us > 0.0]
     if not positive.size:
         return Scale(1.0, _MIN_RATIO)

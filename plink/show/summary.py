@@ -20,8 +20,8 @@ from plink.files.measurements import (
     Route,
     RouteMeasurement,
     RttMeasurement,
+    find_sample,
     percentile_name,
-    recorded_sample,
 )
 from plink.files.structs import Output, encode
 from plink.model.outliers import Outlier, outliers
@@ -33,7 +33,7 @@ _LEAST_GAPS = 3
 
 
 class Pair(Output, frozen=True):
-    """Pair of hosts.
+    """Unordered pair of hosts with the round-trip time of its slower direction.
 
     Attributes:
         source: a host
@@ -47,7 +47,7 @@ class Pair(Output, frozen=True):
 
 
 class Loss(Output, frozen=True):
-    """Directed pair that lost probes.
+    """Directed pair of hosts between which probes were lost.
 
     Attributes:
         source: a host
@@ -63,7 +63,7 @@ class Loss(Output, frozen=True):
 
 
 class Gap(Output, frozen=True):
-    """Host with missing pairs.
+    """Host with unmeasured pairs, and their number.
 
     Attributes:
         host: name of the host
@@ -91,7 +91,7 @@ class Asymmetry(Output, frozen=True):
 
 
 class SampleSummary(Output, frozen=True):
-    """Part of all pairs that was to be measured.
+    """Part of all pairs that a run was to measure, if not all.
 
     Attributes:
         seed: seed of the random choices
@@ -179,7 +179,7 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
     values = matrix[np.isfinite(matrix)]
     nearest, farthest = _extremes(names, matrix)
     lost = int(rtt.losses.sum())
-    sample = recorded_sample(rtt.options)
+    sample = find_sample(rtt.options)
     return Summary(
         reading=percentile,
         tool=rtt.tool,
@@ -207,7 +207,7 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
 
 
 class BandwidthSummary(Output, frozen=True):
-    """Bandwidths.
+    """Statistics of the bandwidths in a cluster file.
 
     Attributes:
         tool: tool that measured them
@@ -225,7 +225,7 @@ class BandwidthSummary(Output, frozen=True):
 
 
 class ShownUplink(Uplink, frozen=True, forbid_unknown_fields=True):
-    """Uplink of a group.
+    """Rates of a group's uplink, with its oversubscription.
 
     Attributes:
         oversubscription: what its hosts can do alone, over what the uplink carries
@@ -259,7 +259,7 @@ class RouteSummary(Output, frozen=True):
 
 
 class ShownCluster(Output, frozen=True, tag_field="of", tag="plink.cluster"):
-    """Statistics of a cluster.
+    """Statistics of the measurements in a cluster file.
 
     Attributes:
         hosts: names of the hosts
@@ -311,7 +311,7 @@ def _describe_uplink(uplink: Uplink) -> ShownUplink:
 
 
 def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pair]]:
-    values = np.fmax(matrix, matrix.T)[_upper(len(names))]
+    values = np.fmax(matrix, matrix.T)[_mask_upper(len(names))]
     known = np.flatnonzero(np.isfinite(values))
     if not known.size:
         return [], []
@@ -333,21 +333,21 @@ def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pa
     return nearest, [pair(index) for index in rank_pairs(is_near=False)[::-1][:_SHOWN]]
 
 
-def _upper(size: int) -> npt.NDArray[np.bool_]:
+def _mask_upper(size: int) -> npt.NDArray[np.bool_]:
     """Return a mask of the entries above the diagonal, (N, N)."""
     is_above: npt.NDArray[np.bool_] = ~np.tri(size, dtype=bool)
     return is_above
 
 
 def _ends(index: int, size: int) -> tuple[int, int]:
-    """Return row and column of a pair, counted row by row above the diagonal."""
+    """Return row and column of a pair, given its number above the matrix's diagonal."""
     row_ends = np.cumsum(np.arange(size - 1, -1, -1))
     row = int(np.searchsorted(row_ends, index, side="right"))
     return row, size - (int(row_ends[row]) - int(index))
 
 
 def _asymmetry(names: Sequence[str], matrix: Matrix) -> Asymmetry | None:
-    upper = _upper(len(names))
+    upper = _mask_upper(len(names))
     there, back = matrix[upper], matrix.T[upper]
     smaller = np.minimum(there, back)
     usable = np.flatnonzero(np.isfinite(smaller) & (smaller > 0.0))
@@ -366,7 +366,7 @@ def _losses(names: Sequence[str], rtt: RttMeasurement) -> list[Loss]:
         return []
     sent = rtt.samples.astype(np.int64) + rtt.losses
     share = np.where(sent > 0, rtt.losses / np.maximum(sent, 1), 0.0)
-    worst = _largest(share)
+    worst = _find_largest_pairs(share)
     return [
         Loss(names[i], names[j], int(rtt.losses[i, j]), int(sent[i, j]))
         for i, j in (divmod(index, len(names)) for index in worst)
@@ -387,7 +387,7 @@ def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
     return gaps
 
 
-def _largest(values: npt.NDArray[Any]) -> list[int]:
+def _find_largest_pairs(values: npt.NDArray[Any]) -> list[int]:
     """Return the flat indices of the largest positive values, largest first."""
     flat = values.ravel()
     above = np.flatnonzero(flat > 0)

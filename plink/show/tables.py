@@ -22,7 +22,7 @@ UNKNOWN = "-"
 
 @dataclass(frozen=True)
 class Column(Generic[Row_contra]):
-    """Column of a table.
+    """Column of a table: heading, alignment and the text of a cell.
 
     Args:
         heading: a noun.
@@ -36,22 +36,22 @@ class Column(Generic[Row_contra]):
 
 
 def headings(columns: Iterable[Column[Any]]) -> tuple[str, ...]:
-    """Return the headings of columns."""
+    """Return the headings of a table's columns."""
     return tuple(column.heading for column in columns)
 
 
 def cells(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> list[tuple[str, ...]]:
-    """Return the texts of rows, a tuple for each."""
+    """Return the texts of a table's cells, a tuple for each row."""
     return [tuple(column.text(row) for column in columns) for row in rows]
 
 
 def number_columns(columns: Sequence[Column[Any]]) -> tuple[int, ...]:
-    """Return the places of the columns that are flush right."""
+    """Return the places of the columns that are aligned to the right."""
     return tuple(place for place, column in enumerate(columns) if not column.is_text)
 
 
 def capitalise(text: str) -> str:
-    """Return a clause as a sentence: with a capital letter and a full stop."""
+    """Turn a clause into a sentence, with a capital letter and a full stop."""
     return f"{text[:1].upper()}{text[1:]}."
 
 

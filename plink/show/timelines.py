@@ -69,7 +69,7 @@ def timeline_facts(timeline: Timeline, summary: Summary) -> list[Fact]:
 
 
 def latest_text(timeline: Timeline, summary: Summary) -> str:
-    """Return a sentence on the rank that others waited for longest."""
+    """Return a sentence on the rank for which others waited longest."""
     compared = int((np.isfinite(timeline.announced_us).sum(axis=1) > 1).sum())
     if not compared or summary.ranks[0].last == 0:
         return "no rank is known to have kept others waiting"
@@ -97,7 +97,7 @@ def pending_text(timeline: Timeline, pending: Pending) -> str:
 
 
 class ShownRank(Output, frozen=True):
-    """A rank.
+    """Statistics of a rank in a timeline: how often it was last, and how long it held others up.
 
     Attributes:
         rank: number of the rank
@@ -120,7 +120,7 @@ class ShownRank(Output, frozen=True):
 
 
 class LastRank(Output, frozen=True):
-    """The rank that was last most often.
+    """Rank that most often was the last to announce a collective, with the count.
 
     Attributes:
         rank: number of the rank
@@ -132,7 +132,7 @@ class LastRank(Output, frozen=True):
 
 
 class ShownCollective(Output, frozen=True):
-    """All collectives of one name.
+    """Statistics of all collectives of one name in a timeline.
 
     Attributes:
         name: name of the collectives
@@ -152,7 +152,7 @@ class ShownCollective(Output, frozen=True):
 
 
 class PendingCollective(Output, frozen=True):
-    """A collective that was never agreed on.
+    """Collective that some ranks announced but that never ran.
 
     Attributes:
         name: name of the collective
@@ -168,7 +168,7 @@ class PendingCollective(Output, frozen=True):
 
 
 class AgreementTime(Output, frozen=True):
-    """Time from the last announcement until a rank knew of it.
+    """Percentiles of the time from a collective's last announcement until a rank knew of it.
 
     Attributes:
         p50, p99: percentiles, in µs
@@ -179,7 +179,7 @@ class AgreementTime(Output, frozen=True):
 
 
 class ShownBuffers(Output, frozen=True):
-    """How collectives shared buffers.
+    """Statistics of the fusion buffers in which collectives were reduced together.
 
     Attributes:
         count: number of buffers
@@ -197,7 +197,7 @@ class ShownBuffers(Output, frozen=True):
 
 
 class ShownTimeline(Output, frozen=True, kw_only=True, tag_field="of", tag=FORMAT):
-    """Who kept whom waiting.
+    """Statistics of ranks' timelines: which ranks and collectives others waited for.
 
     Attributes:
         ranks_of_group: number of ranks of the group
@@ -257,7 +257,7 @@ def describe_timeline(timeline: Timeline, summary: Summary) -> ShownTimeline:
 
 
 def _numbers(summary: RankSummary | Buffers) -> dict[str, Any]:
-    """Return the members of a summary, rounded, with None for what is not known."""
+    """Return the members of a summary, rounded; None for unknown ones."""
     return {name: _number(value) for name, value in asdict(summary).items()}
 
 

@@ -22,7 +22,7 @@ _MOST_DATE_S = 1e11
 
 
 def decision_columns(run: History) -> list[Column[tuple[int, Change]]]:
-    """Return the columns of a run's decisions; a row is a decision and its number."""
+    """Return the columns of the table of a tuned run's decisions."""
 
     def before_text(row: tuple[int, Change]) -> str:
         return _time_text(run.around(row[1])[0])
@@ -46,7 +46,7 @@ def numbered_decisions(run: History) -> list[tuple[int, Change]]:
 
 
 def run_facts(run: History) -> list[Fact]:
-    """Return facts on the job, its speed, plans and balance."""
+    """Return facts on a tuned run: its job, speed, plans and balance."""
     hosts, ranks = len(run.hosts), len(run.plan.ranks)
     job = f"{run.plan.kind} plan of {format_count(hosts, 'host')}"
     if ranks != hosts:
@@ -69,7 +69,7 @@ def run_facts(run: History) -> list[Fact]:
 
 
 def option_facts(run: History) -> list[Fact]:
-    """Return the tuner's options that differ from their defaults."""
+    """Return the options of the tuner that differ from their defaults."""
     usual = asdict(TunerOptions())
     changed = [
         f"{name} {value}" for name, value in asdict(run.options).items() if value != usual[name]
@@ -78,7 +78,7 @@ def option_facts(run: History) -> list[Fact]:
 
 
 class TunedDecision(Output, frozen=True):
-    """A decision other than to wait.
+    """Decision of the tuner to act, with its reason and the iteration time before and after.
 
     Attributes:
         at_s: when, in s since 1970
@@ -99,7 +99,7 @@ class TunedDecision(Output, frozen=True):
 
 
 class TunedRun(Output, frozen=True, kw_only=True, tag_field="of", tag="plink.autotune"):
-    """A tuned run.
+    """Summary of a job's run under `plink autotune`, from the tuner's log.
 
     Attributes:
         hosts: names of the hosts

@@ -16,7 +16,7 @@ from plink.optimize.plans.forecasting import locate_ranks, regroup_cluster
 from plink.optimize.plans.servers import ServerHost, members_network, parse_servers, port_rates
 from plink.optimize.plans.serving import traffic_through_servers
 from plink.optimize.plans.traffic import Demand, Traffic, traffic_time_s
-from plink.plans.by_port import list_member_ranks, over_members
+from plink.plans.by_port import list_member_ranks, split_by_port
 from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_traffic
 from plink.simulate.schedule import Schedule
@@ -75,7 +75,7 @@ def through_servers(
     of_rank = [place for place, rank in zip(places, plan.ranks, strict=True) if rank.role != SERVER]
     workers, place_of_rank = np.unique(of_rank, return_inverse=True)
     ports = [len(rank.ports) for rank in plan.ranks]
-    forest = over_members(plan.forest, plan.route_ports, ports)
+    forest = split_by_port(plan.forest, plan.route_ports, ports)
     # Members stand as their ranks do, in the forest; on the platform, servers stand last.
     is_port = plan.is_server[list_member_ranks(ports)]
     hosts = np.empty(len(is_port), dtype=np.intp)

@@ -16,7 +16,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store, default_pg_ti
 from plink.autotune.protocol.handshake import FILE_VARIABLE, SECRET_VARIABLE, secret_of
 from plink.autotune.ranks.rank import TunedRank
 from plink.autotune.ranks.settings import Settings, settings_of
-from plink.base.arguments import flag, instance, integer
+from plink.base.arguments import check_flag, check_instance, check_integer
 from plink.base.errors import PlinkError, WrongUseError
 from plink.engine import C10dStore, Engine, EngineError, Options
 from plink.engine.interfaces import group_addresses
@@ -78,11 +78,11 @@ def create(
         DistBackendError: the ranks could not be connected, or the plan is not for them.
         WrongUseError: an argument cannot be.
     """
-    instance("store", store, Store, "a torch.distributed.Store")
-    integer("world_size", world_size, 1)
-    integer("rank", rank, 0, world_size - 1)
-    instance("timeout", timeout, timedelta, "a datetime.timedelta")
-    flag("members_change", members_change)
+    check_instance("store", store, Store, "a torch.distributed.Store")
+    check_integer("world_size", world_size, 1)
+    check_integer("rank", rank, 0, world_size - 1)
+    check_instance("timeout", timeout, timedelta, "a datetime.timedelta")
+    check_flag("members_change", members_change)
     asked = _Asked(store, rank, world_size, timeout, members_change=members_change)
     return create_asked(asked, options)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.distributed import ReduceOp
 from torch.distributed.distributed_c10d import ProcessGroup
 
-from plink.base.arguments import instance, real, text
+from plink.base.arguments import check_instance, check_real, check_text
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.torch.group import PlinkGroup
@@ -131,11 +131,11 @@ def negotiation_of(group: ProcessGroup | None) -> Negotiation:
 def _check_tensors(tensors: Sequence[Tensor]) -> None:
     if isinstance(tensors, Tensor):
         raise WrongUseError("tensors is a tensor, expected a list of them", "all_reduce takes one")
-    instance("tensors", tensors, Sequence, "a list of tensors")
+    check_instance("tensors", tensors, Sequence, "a list of tensors")
     if not tensors:
         raise WrongUseError("tensors is empty, expected at least one")
     for tensor in tensors:
-        instance("tensor", tensor, Tensor, "a torch.Tensor")
+        check_instance("tensor", tensor, Tensor, "a torch.Tensor")
 
 
 def members_of(name: str, tensors: int) -> tuple[str, ...]:
@@ -162,13 +162,13 @@ def request_of(
     Raises:
         WrongUseError: the engine does not do that.
     """
-    text("name", name)
+    check_text("name", name)
     if name.startswith(UNNAMED):
         raise WrongUseError(f"name is {brief(name)}, which plink uses itself")
     for factor, value in zip(("prescale_factor", "postscale_factor"), scales, strict=True):
-        real(factor, value)
+        check_real(factor, value)
     _check_tensors(tensors)
-    instance("op", op, (ReduceOp, ReduceOp.RedOpType), "a torch.distributed.ReduceOp")
+    check_instance("op", op, (ReduceOp, ReduceOp.RedOpType), "a torch.distributed.ReduceOp")
     options = dist.AllreduceOptions()
     options.reduceOp = op
     engines = engine_op(tensors, options)

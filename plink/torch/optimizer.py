@@ -17,7 +17,7 @@ from torch.nn import Parameter
 from torch.optim import LBFGS, Optimizer
 from torch.utils.hooks import RemovableHandle
 
-from plink.base.arguments import instance, integer
+from plink.base.arguments import check_instance, check_integer
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.torch.by_name import negotiation_of, request_of
@@ -68,8 +68,8 @@ class DistributedOptimizer(Optimizer):
         group: ProcessGroup | None = None,
     ) -> None:
         # PyTorch's own is not called: parameters, state and steps are the other optimizer's.
-        instance("optimizer", optimizer, Optimizer, "a torch.optim.Optimizer")
-        integer("backward_passes_per_step", backward_passes_per_step, 1)
+        check_instance("optimizer", optimizer, Optimizer, "a torch.optim.Optimizer")
+        check_integer("backward_passes_per_step", backward_passes_per_step, 1)
         if group is not None:
             negotiation_of(group)
         if op not in (ReduceOp.AVG, ReduceOp.SUM):
@@ -353,7 +353,7 @@ def _trained_parameters(
     optimizer: Optimizer, named_parameters: Iterable[tuple[str, Parameter]]
 ) -> dict[str, Parameter]:
     """Return the trained parameters by name."""
-    instance("named_parameters", named_parameters, Iterable, "model.named_parameters()")
+    check_instance("named_parameters", named_parameters, Iterable, "model.named_parameters()")
     parameters: dict[str, Parameter] = {}
     for pair in named_parameters:
         if not isinstance(pair, tuple) or len(pair) != _PAIR or not isinstance(pair[0], str):
@@ -362,7 +362,9 @@ def _trained_parameters(
                 "give model.named_parameters()",
             )
         name, parameter = pair
-        instance("named_parameters", parameter, Parameter, "a torch.nn.Parameter for each name")
+        check_instance(
+            "named_parameters", parameter, Parameter, "a torch.nn.Parameter for each name"
+        )
         if name in parameters:
             raise WrongUseError(f"two parameters are called '{name}'")
         if parameter.requires_grad:

@@ -52,7 +52,7 @@ _SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 
 
 def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
-    """Return the rendezvous handler of one agent.
+    """Return a torchrun agent's rendezvous handler.
 
     Raises:
         WrongUseError: `--rdzv-conf` asks for what cannot be, or a file cannot be read.
@@ -77,7 +77,7 @@ def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
 
 
 class PlinkRendezvousHandler(RendezvousHandler):
-    """Rendezvous of one agent: PyTorch's, with ranks renumbered each round.
+    """Rendezvous handler of one agent: PyTorch's, with ranks renumbered each round.
 
     Args:
         inner: PyTorch's.
@@ -113,7 +113,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         return False
 
     def next_rendezvous(self) -> RendezvousInfo:
-        """Wait for a round and agree on its ranks.
+        """Wait for the next round of rendezvous and agree on its ranks.
 
         Raises:
             RendezvousError: as PyTorch's.
@@ -212,7 +212,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
     def _measure(
         self, meeting: Meeting, members: Sequence[Member], known: Cluster | None
     ) -> Cluster | None:
-        """Return readings of a round's hosts, measuring those that lack any."""
+        """Return readings between a round's hosts, measuring those without any."""
         # It takes as long as a round: only who measures waits for it.
         from plink.renumber.measuring import is_lacking, measured  # noqa: PLC0415
 

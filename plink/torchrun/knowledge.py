@@ -1,4 +1,4 @@
-"""Readings shared by the agents of a job through its store, as agent 0 may change."""
+"""Readings that the agents of a job share through its store, and may renew in later rounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEY = "cluster"
 
 
 class Knowledge:
-    """Newest cluster of a job, kept in the job's store.
+    """Newest cluster of a job, which its agents share through the job's store.
 
     Args:
         store: of the job, whatever the round.
@@ -32,7 +32,7 @@ class Knowledge:
         self._cluster: Cluster | None = None
 
     def newest(self, first: Cluster | None) -> Cluster | None:
-        """Return the cluster that was stored last, or `first` if none was.
+        """Return the cluster that was stored last, or `first` if none was stored.
 
         Raises:
             WrongUseError: what the store holds is too large or damaged.
@@ -46,7 +46,9 @@ class Knowledge:
             try:
                 content = self._content(version)
             except ValueError as error:
-                raise WrongUseError(f"what was measured cannot be read: {error}") from None
+                raise WrongUseError(
+                    f"the readings in the job's store cannot be read: {error}"
+                ) from None
             self._cluster = cluster_file.decode_cluster(
                 document.parse(content, "what was measured"), "what was measured"
             )
@@ -62,7 +64,7 @@ class Knowledge:
         return expand(b"".join(value or b"" for value in values), MOST_BYTES)
 
     def renew(self, cluster: Cluster) -> None:
-        """Store a cluster for all later rounds."""
+        """Store a cluster as the newest, for all later rounds."""
         content = zlib.compress(document.dump(cluster_file.encode_cluster(cluster)), 1)
         starts = range(0, len(content), _PART_BYTES)
         said = peek(self._store, _KEY)

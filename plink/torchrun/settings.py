@@ -39,7 +39,7 @@ _PYTORCHS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Rendezvous settings of an agent.
+    """Settings of one agent's rendezvous: order or cluster, algorithm, and this host's name.
 
     Args:
         basis: what the order of hosts is found from.

@@ -1,1 +1,1 @@
-"""Public functions of `import plink`: one for each command."""
+"""Public functions of `import plink`, one for each command."""

@@ -24,7 +24,7 @@ from plink.verbs.warning import warn
 
 @dataclass(frozen=True, repr=False)
 class Verdict(checking.CheckResult):
-    """Result of measuring some pairs of a cluster again.
+    """Verdict of `plink.check`: whether a cluster still describes its network.
 
     The members of `plink.measure.probing.check.CheckResult`, of which most are used: `is_changed`,
     `is_whole`, `moved`, `unreachable`, `rates` (of links and uplinks) and `not_checked`.

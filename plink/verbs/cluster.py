@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.arguments import number, size_bytes, whole
+from plink.base.arguments import check_number, check_whole, parse_size_argument
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
@@ -35,7 +35,7 @@ _MAX_SLOTS = 1 << 16
 
 
 class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
-    """Hosts and the measurements between them.
+    """Cluster that the library returns: hosts, measurements between them, and methods.
 
     The members of `plink.files.cluster.Cluster`, of which most are used: `hosts`, `names`,
     `groups`, `rtt`, `bandwidth`, `uplinks`, `unreachable`.
@@ -74,7 +74,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
             WrongUseError: names that cannot be, or matrices of another shape or beyond all bounds.
         """
         _check_names(names)
-        whole("slots", slots, 1, _MAX_SLOTS)
+        check_whole("slots", slots, 1, _MAX_SLOTS)
         rtt = None
         if rtt_us is not None:
             readings = _matrix("rtt_us", rtt_us, len(names), MAX_RTT_US)
@@ -121,12 +121,12 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
         Raises:
             WrongUseError: it is not one of these, or an argument that cannot be.
         """
-        number("percentile", percentile, 0.0, 100.0)
+        check_number("percentile", percentile, 0.0, 100.0)
         paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
         if not paths:
             raise WrongUseError("from_measurements() takes at least one path")
         options = importing_source.ImportOptions(
-            unit, percentile, None if size is None else size_bytes(size)
+            unit, percentile, None if size is None else parse_size_argument(size)
         )
         found = importing_source.import_files([os.fspath(each) for each in paths], options)
         return copy_as(cls, found.cluster)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis:
-    """Findings about a cluster or a job, and which inputs they are based on.
+    """Findings about a cluster or a job, and the inputs that they are based on.
 
     Args:
         findings: the weightiest first, none where nothing is wrong; each has `says`, `hosts`,

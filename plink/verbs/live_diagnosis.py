@@ -62,7 +62,7 @@ def examine(
     missed: list[str] = []
     with connect_hosts(request, progress) as reached:
         missed += [f"{error.host}: {error}" for error in reached.failures]
-        found = _present(cluster, reached)
+        found = _update_addresses(cluster, reached)
         conditions = ask_conditions(reached, progress, way.concurrency)
         missed += [f"{failure.source}: {failure.reason}" for failure in conditions.failures]
         if found.rtt is None or len(found.hosts) <= _MOST_HOSTS:
@@ -79,7 +79,7 @@ def examine(
 def _request(
     cluster: Cluster, way: Way, source: str, timeout_s: float, deadline: _TimeBudget
 ) -> ProbeRequest:
-    """Return the request for round trips, with the earlier file's settings."""
+    """Return the request to measure round trips, with the settings of the cluster file."""
     known = cluster
     if cluster.rtt is not None and cluster.rtt.tool not in TOOLS:
         known = replace(cluster, rtt=None)  # imported
@@ -97,7 +97,7 @@ def _request(
 
 
 class _TimeBudget:
-    """Time budget that runs from the call of `begin`; unlimited before."""
+    """Time limit of the transfers, which starts to run when they begin."""
 
     def __init__(self) -> None:
         self._until_s = math.inf
@@ -109,7 +109,7 @@ class _TimeBudget:
         return self._until_s - time.monotonic()
 
 
-def _present(cluster: Cluster, reached: Reached) -> Cluster:
+def _update_addresses(cluster: Cluster, reached: Reached) -> Cluster:
     """Return the cluster with present addresses, without readings at former ones."""
     here = {host.name: host.address for host in reached.hosts}
     hosts = [replace(host, address=here.get(host.name, host.address)) for host in cluster.hosts]
@@ -126,7 +126,7 @@ def _with_round_trips(
     progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
-    """Return the cluster with new round trips, or the old ones if that fails."""
+    """Return the cluster with new round trips, or unchanged if measuring them fails."""
     try:
         measured = measure_pairs(
             replace(request, earlier=replace(cluster, rtt=None)), reached, progress
@@ -145,7 +145,7 @@ def _with_transfers(
     progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
-    """Return the cluster with new link and uplink rates, or the old ones."""
+    """Return the cluster with new link and uplink rates, or unchanged if that fails."""
     # An uplink or a pair's bandwidth that is known would not be measured again.
     bare = replace(cluster, uplinks=None, bandwidth=None)
     try:
@@ -168,7 +168,7 @@ def _with_transfers(
 
 
 def _tell_failures(failures: Sequence[Failure], reached: Reached, missed: list[str]) -> None:
-    """Add a sentence on the first failed measurement and the number of others."""
+    """Add a sentence about the first failed measurement and the number of other failures."""
     unreached = {error.host for error in reached.failures}
     others = [failure for failure in failures if failure.source not in unreached]
     if others:

@@ -27,7 +27,7 @@ _WIDTH = 100
 
 
 def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
-    """Return a file's value as the library's class, which adds methods.
+    """Convert a file's struct to the library's class, which adds methods to it.
 
     Args:
         kind: struct or dataclass that inherits from that of `found`.
@@ -43,7 +43,7 @@ def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
 
 
 def page(show: Callable[[rich_console.Console], None]) -> str:
-    """Return what `show` prints on a console as plain text."""
+    """Return as plain text what a function prints on a console."""
     text = StringIO()
     show(
         rich_console.Console(

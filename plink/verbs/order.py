@@ -7,7 +7,7 @@ import shlex
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
-from plink.base.arguments import nearest
+from plink.base.arguments import suggest_nearest
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import keyword_function
@@ -15,7 +15,7 @@ from plink.base.text import format_count, format_names, rtt_text
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.structs import encode
-from plink.optimize.leaving_out import Limiting, limiting
+from plink.optimize.leaving_out import Limiting, find_limiting
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import against_random, notes_on
 from plink.optimize.orders.request import OrderRequest
@@ -34,14 +34,14 @@ with lazy_imports():
 
 
 class MissingPart(NamedTuple):
-    """What is missing from a result, and what to do about it."""
+    """Gap in an order, such as an unreachable host, with a hint on what to do about it."""
 
     text: str
     hint: str | None = None
 
 
 class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
-    """Hosts in rank order, with cost, bound and quality.
+    """Rank order that the library returns: hosts by rank, with cost, bound and quality.
 
     The members of `plink.files.order.Order`, of which most are used: `hosts` and `names` in rank
     order, `ranks`, `cost`, `gap`, `gain`, `unused`.
@@ -73,7 +73,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
 
         None for an order that was read from a file, which does not have what was measured.
         """
-        return None if self.cluster is None else limiting(self.cluster, self)
+        return None if self.cluster is None else find_limiting(self.cluster, self)
 
     @property
     def notes(self) -> list[str]:
@@ -125,7 +125,10 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
         """
         known = writers.describe_formats()
         if launcher not in known:
-            hint = nearest(launcher, known) or "plink.launchers() describes those that there are"
+            hint = (
+                suggest_nearest(launcher, known)
+                or "plink.launchers() describes those that there are"
+            )
             raise WrongUseError(f"no launcher is called {launcher!r}", hint)
         return writers.render(launcher, self.runs, self.groups, self.unused)
 

@@ -24,7 +24,7 @@ with lazy_imports():
 
 
 class AggregationPlan(plan_file.Plan, frozen=True):
-    """Aggregation plan: a weighted forest that plink's engine runs.
+    """Plan that the library returns: a weighted forest that plink's engine runs.
 
     The members of `plink.files.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
     `collectives`, `groups`, `predicted`, `bound_s`, `assumptions`.

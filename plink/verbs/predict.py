@@ -13,12 +13,12 @@ from plink.base.replacing import replace
 from plink.base.request import keyword_function
 from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import format_count
-from plink.files.cluster import Cluster, no_bandwidth_measured
+from plink.files.cluster import Cluster, build_no_bandwidth_error
 from plink.files.order import Order
 from plink.files.order_basis import is_made_from
 from plink.files.plan import Plan
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
-from plink.optimize.prediction import Forecast, PredictionRow, forecast
+from plink.optimize.prediction import Forecast, PredictionRow, forecast_costs
 from plink.optimize.prediction_request import PredictionRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import page
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 class _Rows(Mapping[str, T]):
-    """Rows of a prediction, as a mapping by name in the table's order."""
+    """Mapping from name to row of a prediction, in the table's order."""
 
     forecast: Forecast | PlanForecast
 
@@ -181,7 +181,7 @@ def predict_times(
     if size is None:
         mesh = None if order is None or request.algorithms else order.mesh
         size = DEFAULT_SIZE_BYTES if mesh is None else mesh.size_bytes
-    found = forecast(
+    found = forecast_costs(
         known,
         order,
         size,
@@ -192,7 +192,7 @@ def predict_times(
         on_progress=stages(request.progress),
     )
     if request.objective == "contention" and not found.has_times:
-        raise no_bandwidth_measured(known)
+        raise build_no_bandwidth_error(known)
     notes = []
     if order is not None and not is_made_from(order, known):
         notes.append(f"{source or 'the order'} was made from another version of {known.source}")

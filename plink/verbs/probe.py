@@ -197,7 +197,7 @@ def _choose_groups(
 
 
 def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[str]:
-    """Return a sentence for each unmeasured host and for the first unmeasured pairs."""
+    """Return warnings on unmeasured hosts and the first unmeasured pairs, a sentence each."""
     hosts = [each for each in [*unreachable, *failures] if each.destination is None]
     pairs = [each for each in failures if each.destination is not None]
     texts = [str(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
@@ -208,7 +208,7 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
 
 
 def build_way(request: MeasurementRequest | CheckRequest | DiagnosisRequest) -> Outgoing:
-    """Return how to reach hosts: over SSH, or by a command.
+    """Return how to reach hosts: over SSH, or by the command of a template.
 
     Raises:
         WrongUseError: both are given.

@@ -22,7 +22,7 @@ from plink.optimize.groups.request import GroupRequest
 
 @dataclass(frozen=True)
 class GroupsResult:
-    """Result of grouping the hosts.
+    """Result of grouping the hosts after the first stage of a probe.
 
     Args:
         cluster: what to write.
@@ -88,7 +88,7 @@ def _group_cluster(cluster: Cluster, earlier: Cluster | None) -> GroupsResult:
 
 
 def _groups_hold(cluster: Cluster, earlier: Cluster) -> bool:
-    """Return whether an earlier run's groups, or their absence, are still valid."""
+    """Return whether an earlier run's groups, or their absence, still hold."""
     if earlier.grouping is None:
         return bool(earlier.groups) and list(cluster.groups) == list(earlier.groups)
     if cluster.rtt is None or earlier.rtt is None or cluster.names != earlier.names:

@@ -10,7 +10,7 @@ from plink.solvers.search import SearchProgress
 
 
 class CallbackProgress:
-    """Progress listener of a probe run that calls a function of the user's."""
+    """Progress listener of a probe that calls the user's callback."""
 
     def __init__(self, on_progress: OnProgress | None) -> None:
         self._tell = on_progress or (lambda _: None)
@@ -32,7 +32,7 @@ class CallbackProgress:
 
 
 def stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
-    """Return a function that reports the names of stages without steps."""
+    """Return a function that reports the names of a call's stages to the user's callback."""
     if on_progress is None:
         return None
     return lambda stage: on_progress(Progress(stage))
@@ -41,7 +41,7 @@ def stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
 def search(
     on_progress: OnProgress | None, time_limit_s: float
 ) -> Callable[[SearchProgress], None] | None:
-    """Return a function that reports a search's state, some twenty times a second."""
+    """Return a function that reports a search's state to the user's callback, 20 times a second."""
     if on_progress is None:
         return None
 

@@ -1,4 +1,4 @@
-"""X"""
+"""Agent on a host that plink cannot reach: it calls plink, which runs commands over the call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PROBE_EVERY_S = 5
 
 
 class CallTransport(paramiko.Transport):
-    """SSH connection that is cheap to keep waiting, so that many can.
+    """SSH connection of an agent that costs little while it waits, so that many can.
 
     paramiko's own looks ten times a second whether this end has closed it; this one is woken.
 
@@ -51,7 +51,7 @@ class CallTransport(paramiko.Transport):
         self._connection = connection
 
     def rest(self, *, gives_signs: bool) -> None:
-        """Sleep until data arrive; the kernel detects the loss of the other end.
+        """Sleep until data arrive; the kernel detects whether the other end is gone.
 
         For the time after the hand-shake, which notices by looking often that it takes too long.
 
@@ -79,7 +79,7 @@ _SEED_BYTES = 32
 
 @dataclass(frozen=True)
 class Keys:
-    """SSH keys that both ends derive from the secret.
+    """SSH keys of plink and of its agents, which both derive from a shared secret.
 
     Args:
         agent: the key of every agent.
@@ -91,7 +91,7 @@ class Keys:
 
 
 def derive_keys(secret: bytes) -> Keys:
-    """Return the SSH keys derived from a secret."""
+    """Derive the SSH keys of plink and of its agents from a shared secret."""
     return Keys(_derive_key(secret, b"plink agent"), _derive_key(secret, b"plink coordinator"))
 
 
@@ -116,7 +116,7 @@ _GOODBYE_S = 5.0
 
 
 class Call:
-    """Connection to plink, open until either end closes it.
+    """Connection of an agent to plink, open until either end closes it.
 
     Args:
         connection: the connection that this host has opened.
@@ -206,7 +206,7 @@ class _SshServer(paramiko.ServerInterface):
 def _serve(
     channel: paramiko.Channel, process: subprocess.Popen[bytes], asking: threading.Lock
 ) -> None:
-    """Copy input and output of a command until it ends, then send its exit status."""
+    """Relay input and output of a command until it ends, then send its exit status."""
     # Not before plink has heard that the command has begun: it takes an earlier end for a refusal.
     # What it answers is read by the thread that tells it so, and only afterwards.
     with asking, suppress(OSError, EOFError, paramiko.SSHException):
@@ -256,7 +256,7 @@ _LEFT = "left"
 
 @dataclass(frozen=True)
 class CallTarget:
-    """Address at which an agent calls plink, and the name of the agent's host.
+    """Address of plink that an agent calls, and the name of the agent's host.
 
     Args:
         host, port: where plink listens.
@@ -272,7 +272,7 @@ class CallTarget:
 
 @dataclass(frozen=True)
 class CallStatus:
-    """Status message of an agent about its calls.
+    """Message of an agent about the state of its calls.
 
     Args:
         state: `waiting`, `connected`, `left` (plink was there, and has gone) or `refused`.
@@ -291,7 +291,7 @@ def serve(
     wait_s: float = math.inf,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Call plink until interrupted or, with `once`, until one session has ended.
+    """Call plink, again after each session, until interrupted; with `once` for one session.
 
     Args:
         home: whom to call.
@@ -326,7 +326,7 @@ def serve(
 
 
 def _call(home: CallTarget, say: Callable[[CallStatus], None]) -> CallStatus:
-    """Make one call and return its outcome."""
+    """Call plink once, serve the session and return how it ended."""
     where = f"{home.host} port {home.port}"
     try:
         with socket.create_connection((home.host, home.port), timeout=_CONNECT_S) as connection:

@@ -27,7 +27,7 @@ _SHOWN = 3
 
 
 class Listener:
-    """Connected agents, by the names of their hosts.
+    """Server for agents' calls: it authenticates them and holds a connection per host.
 
     Args:
         options: where to listen, and for whom.
@@ -166,7 +166,7 @@ _PLACE = "callers"
 
 @dataclass(frozen=True)
 class Callers:
-    """Agents that have called, whose connections a run uses.
+    """Agents that have called, whose connections a run uses instead of SSH.
 
     Args:
         options: address, secret and time limit of the calls.
@@ -178,7 +178,7 @@ class Callers:
 
     @property
     def concurrency(self) -> int:
-        """Number of hosts that are asked at once."""
+        """Number of hosts that a run asks at once."""
         return self.options.concurrency
 
     @property
@@ -229,7 +229,7 @@ def gather(
 
 
 class CallOpener(Opener):
-    """Opener that waits for the agents of a run's hosts to call.
+    """Opener of sessions that waits for the agents of a run's hosts to call.
 
     Args:
         listener: where they call.

@@ -51,7 +51,7 @@ from plink.probes.samples import (
 
 @dataclass(frozen=True)
 class AgentProgram:
-    """Agent program that speaks `plink.probes.echo.protocol`.
+    """Executable agent that speaks `plink.probes.echo.protocol`.
 
     Args:
         name: what it is called to the user.
@@ -71,7 +71,7 @@ class AgentProgram:
 
 
 def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> str:
-    """Upload the agent to a host unless it is there already.
+    """Upload the echo agent to a host unless it is there already.
 
     Args:
         cache_folder: where to put it instead of `~/.cache/plink`, or None.
@@ -116,7 +116,7 @@ ECHO_AGENT = AgentProgram(
 
 
 class Agents(HostPrograms[Event]):
-    """Running agents on all hosts.
+    """Echo agents that run on all hosts.
 
     Args:
         hosts: the hosts, in index order.
@@ -135,7 +135,7 @@ class Agents(HostPrograms[Event]):
         self._cache_folder = cache_folder
 
     def start(self, concurrency: int) -> dict[int, HostError]:
-        """Deploy and start an agent on every host, `concurrency` at a time; return the failures."""
+        """Upload and start an agent on every host, `concurrency` at a time; return the failures."""
         # All are deployed before the first starts: an agent to which nobody speaks ends, and a slow
         # line may take minutes for the files of many hosts.
         indices = range(len(self._hosts))
@@ -148,11 +148,11 @@ class Agents(HostPrograms[Event]):
         return dict(sorted({**failures, **not_started}.items()))
 
     def parse(self, line: str) -> Event:
-        """Parse a line of an agent."""
+        """Parse a line of an echo agent's output into a message."""
         return parse_event(line)
 
     def explain_end(self, process: RemoteProcess) -> str:
-        """Return why an agent that was not told to has ended."""
+        """Return why an agent that was not told to end has ended."""
         return process.stderr_tail() or "its echo agent ended"
 
     def _deploy(self, index: int) -> str:
@@ -180,7 +180,7 @@ def measure(
     sink: RemarkableSink[RttReading],
     agent: AgentProgram = ECHO_AGENT,
 ) -> None:
-    """Measure the wanted directed pairs of the rounds; results go to `sink` as they come.
+    """Measure the wanted directed pairs of the rounds with echo agents; results go to `sink`.
 
     Pairs run freely, each host going through its own schedule, unless `concurrency` is less than
     what the hosts could do: then each pair waits for the coordinator's word. With `adaptive`, fewer
@@ -207,7 +207,7 @@ def _format_grant(_: int, grant: Grant, processor: int | None) -> str:
 
 
 class _EchoRun:
-    """One run: which agents are alive, which readings are pending, who may meet now."""
+    """State of one echo run: live agents, pending readings, and the meetings that may start."""
 
     def __init__(
         self,
@@ -297,7 +297,7 @@ class _EchoRun:
                 self._step()
 
     def _further(self, rounds: Rounds) -> list[tuple[int, int, int]]:
-        """Return the meetings of these rounds whose hosts are both alive; the others are lost."""
+        """Return the meetings of further rounds whose hosts both live; give up the others."""
         meetings = []
         for pairs in rounds:
             for pair in pairs:
@@ -363,17 +363,17 @@ class _EchoRun:
             self._ping(index)
 
     def _grant(self, meetings: Iterable[tuple[int, int, int]]) -> None:
-        """Schedule further meetings, which agents take in ascending order of rounds."""
+        """Schedule further meetings, which agents run in ascending order of rounds."""
         self._grants = Grants(meetings, self._concurrency, in_order=True)
         self._reports.begin(time.monotonic())
 
     def _forget(self) -> None:
-        """Drop deadlines, because this process was stopped for a while."""
+        """Drop all deadlines, because this process itself was stopped for a while."""
         self._liveness.forget()
         self._reports.begin(time.monotonic())
 
     def _ping(self, index: int) -> None:
-        """Ping an agent, even one that owes an answer, since the ping shows that we are alive."""
+        """Ping an agent, even if an answer is due, so that it knows that we are alive."""
         self._liveness.ask(index, time.monotonic())
         self._agents.send(index, "alive\n")
 
@@ -384,7 +384,7 @@ class _EchoRun:
                 self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
 
     def _take_while(self, is_waiting: Callable[[], object], at_most_s: float) -> None:
-        """Handle agents' messages while a condition holds, at most until a time limit."""
+        """Handle agents' messages while a condition holds, within a time limit."""
         deadline = time.monotonic() + at_most_s
         while is_waiting() and (left_s := deadline - time.monotonic()) > 0:
             self._take(left_s)
@@ -427,7 +427,7 @@ class _EchoRun:
         self._lose_pairs([pair, pair[::-1]], self._why_lost[gone])
 
     def _lose_unresponsive(self) -> None:
-        """Give up hosts that do not answer, or do not report how their meetings end."""
+        """Give up hosts that do not answer pings or do not report the end of a meeting."""
         now = time.monotonic()
         for index, limit_s in self._liveness.overdue(now):
             self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
@@ -441,7 +441,7 @@ class _EchoRun:
                 self.lose_host(index, _NO_REPORT)
 
     def deliver_rest(self) -> None:
-        """Deliver all readings that were measured but not delivered."""
+        """Deliver all readings that were measured but not yet delivered."""
         self._delivery.deliver_rest()
 
     def _take_meeting(self, index: int, event: Rtt | Lost | MeetingOver) -> None:
@@ -474,7 +474,7 @@ class _EchoRun:
                 self._sink.remark(change)
 
     def _is_under_way(self, index: int, number: int) -> bool:
-        """Return whether a host may be in that meeting; a host that claims it early lies."""
+        """Return whether a host may be in a meeting now; earlier reports are false."""
         if self._is_free and number < len(self._schedule):
             return True
         # Further meetings may begin before the last word of those before is heard.
@@ -500,7 +500,7 @@ class _EchoRun:
         return self._grants.busy | {source for source, _ in self._schedule.pending}
 
     def _lose_pairs(self, directions: Iterable[tuple[int, int]], reason: str) -> None:
-        """Give up those of these directions that are pending."""
+        """Give up the directed pairs among these that are still pending."""
         for source, destination in directions:
             if self._schedule.settle(source, destination):
                 self._sink.pair_lost(PairLoss(source, destination, reason))

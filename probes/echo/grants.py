@@ -18,7 +18,7 @@ _RELIEF = 0.5
 
 @dataclass(frozen=True)
 class Grant:
-    """Permission for a meeting; `slot` numbers the meetings that run at once, from 0."""
+    """Permission for a meeting to start; `slot` numbers the meetings that run at once."""
 
     leader: int
     follower: int
@@ -27,7 +27,7 @@ class Grant:
 
 
 class Grants:
-    """Scheduler that decides which meeting may start next.
+    """Scheduler of meetings: decides which pair of agents may start next.
 
     Args:
         meetings: (round, leader, follower) in the order in which they should start.
@@ -58,7 +58,7 @@ class Grants:
         return not self._running and not self._waiting
 
     def is_running(self, host: int, number: int) -> bool:
-        """Return whether a host was granted its meeting of that round and has not ended it."""
+        """Return whether a host's meeting of a round has been started and has not ended."""
         return (host, number) in self._running
 
     @property
@@ -88,7 +88,7 @@ class Grants:
         return granted
 
     def over(self, host: int, number: int) -> None:
-        """Record that one end has finished its meeting of that round."""
+        """Record that one end of a round's meeting has finished."""
         grant = self._running.pop((host, number), None)
         if grant is None:
             return
@@ -101,7 +101,7 @@ class Grants:
             self._free(grant)
 
     def given_up(self, host: int, number: int) -> None:
-        """Record that one end cannot hear the other, so that the meeting disturbs no other.
+        """Record that one end cannot hear the other, so that their meeting disturbs no other.
 
         Another may start in its place, but not with its two ends, before they are over.
         """
@@ -160,7 +160,7 @@ class ConcurrencyController:
 
 
 class Placement:
-    """Assignment of a pair's two ends to processors.
+    """Choice of the processors on which the two ends of a meeting run.
 
     A reading would else depend on whether the scheduler puts the two ends together or apart.
 

@@ -8,7 +8,7 @@ from plink.probes.echo.schedule import Schedule
 
 
 class PingDeadlines:
-    """Deadlines of the agents that owe an answer to a ping.
+    """Deadlines by which agents must answer a ping.
 
     Times are seconds of a clock that never goes back.
 
@@ -35,7 +35,7 @@ class PingDeadlines:
         return self._asked_at.setdefault(index, now) == now
 
     def settle(self, index: int) -> None:
-        """Record that an agent answered or is lost."""
+        """Record that an agent has answered or is lost, so that no answer is due."""
         self._asked_at.pop(index, None)
         self._doubted.discard(index)
 
@@ -45,7 +45,7 @@ class PingDeadlines:
         self._doubted.clear()
 
     def doubts_end_at(self) -> float:
-        """Return the next deadline of an unanswered ping; infinite if there is none."""
+        """Return the next deadline of an unanswered ping; infinite without one."""
         due = (self._asked_at[index] + self._doubted_answer_within_s for index in self._doubted)
         return min(due, default=float("inf"))
 
@@ -64,7 +64,7 @@ class PingDeadlines:
 
 @dataclass(frozen=True)
 class LateHost:
-    """Host that is still in a meeting that its partner left long ago.
+    """Host that has not reported the end of a meeting that its partner left long ago.
 
     Args:
         is_told: it was told before that the partner is gone, and does not even say that.
@@ -76,7 +76,7 @@ class LateHost:
 
 
 class ReportDeadlines:
-    """Deadlines for the second end of a meeting to report its end.
+    """Deadlines by which the second end of a meeting must report its end.
 
     A host that answers the coordinator, but reports nothing, would else be waited for for ever.
     Times are seconds of a clock that never goes back.
@@ -101,7 +101,7 @@ class ReportDeadlines:
         self._lost: set[int] = set()
 
     def over(self, host: int, partner: int, number: int, now: float) -> None:
-        """Record that a host has left the meeting of that round; idempotent."""
+        """Record that a host has left the meeting of a round; repeating it is harmless."""
         if (host, number) in self._done:
             return
         self._done.add((host, number))
@@ -111,7 +111,7 @@ class ReportDeadlines:
             self._due[partner, number] = now
 
     def is_owed(self, host: int, number: int) -> bool:
-        """Return whether only the partner has left the meeting of that round."""
+        """Return whether only the partner has reported the end of a round's meeting."""
         return (host, number) in self._due
 
     def host_lost(self, host: int) -> None:
@@ -125,7 +125,7 @@ class ReportDeadlines:
         self._due = dict.fromkeys(self._due, now)
 
     def late(self, now: float, *, in_turn: bool) -> list[LateHost]:
-        """Return hosts that have not left a meeting in time: to be warned first, then given up.
+        """Return hosts that overran a deadline: to be warned first, then given up.
 
         Args:
             in_turn: hosts come to their meetings in order of rounds, and so may not have come to
@@ -146,7 +146,7 @@ class ReportDeadlines:
         return now - self._all_heard_at > self._all_within_s
 
     def _is_earlier(self, host: int, number: int) -> bool:
-        """Return whether a host is in a meeting of an earlier round than this one."""
+        """Return whether a host is still in a meeting of an earlier round."""
         return any(
             earlier < number and (host, earlier) not in self._done and partner not in self._lost
             for earlier, partner in self._schedule.partners_by_round(host).items()

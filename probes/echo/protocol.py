@@ -46,7 +46,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Meeting:
-    """Meeting of an agent with a partner; with `probes` the agent measures, else it answers."""
+    """Meeting of an agent with a partner: it probes, or answers if `probes` is False."""
 
     round: int
     partner: int
@@ -55,14 +55,14 @@ class Meeting:
 
 @dataclass(frozen=True)
 class ListeningPort:
-    """Message that the agent listens on this UDP port."""
+    """Message of an agent with the UDP port that it listens on."""
 
     port: int
 
 
 @dataclass(frozen=True)
 class Rtt:
-    """Message with round-trip times to the partner in µs, one per percentile."""
+    """Message of an agent with round-trip times to its partner in µs, one per percentile."""
 
     round: int
     partner: int
@@ -73,7 +73,7 @@ class Rtt:
 
 @dataclass(frozen=True)
 class Lost:
-    """Message that the agent could not measure its partner."""
+    """Message of an agent that it could not measure its partner."""
 
     round: int
     partner: int
@@ -82,7 +82,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Effort:
-    """Time that a meeting took at one of its ends, without the greeting.
+    """Time that a meeting took at one of its ends, not counting the greeting.
 
     Args:
         elapsed_us: duration of the meeting in µs.
@@ -98,7 +98,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class MeetingOver:
-    """Message that the agent has finished a meeting, with its time (`Effort`)."""
+    """Message of an agent that it has finished a meeting, with the time it took."""
 
     round: int
     partner: int
@@ -107,7 +107,7 @@ class MeetingOver:
 
 @dataclass(frozen=True)
 class Alive:
-    """Message that the agent is alive."""
+    """Message of an agent that answers a ping."""
 
 
 Event = ListeningPort | Rtt | Lost | MeetingOver | Alive
@@ -122,7 +122,7 @@ def opening(
     secret: str,
     granted: bool,
 ) -> str:
-    """Return the coordinator's first message.
+    """Return the coordinator's first message to an agent.
 
     Args:
         index, address: the agent's host.
@@ -142,7 +142,7 @@ def opening(
 
 
 def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
-    """Return the message with peers (index, address, port) and meetings in order of rounds."""
+    """Return the message that tells an agent its peers and meetings, in order of rounds."""
     lines = [f"pair {_meeting(meeting)}\n" for meeting in meetings]
     return "".join([*(peer_text(*peer) for peer in peers), *lines])
 
@@ -158,7 +158,7 @@ def grant_text(number: int, processor: int | None) -> str:
 
 
 def again_text(meeting: Meeting, processor: int | None) -> str:
-    """Return the message that orders one more meeting at once."""
+    """Return the message that orders an agent to run one more meeting at once."""
     return f"again {_meeting(meeting)} {_processor(processor)}\n"
 
 

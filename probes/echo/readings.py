@@ -34,7 +34,7 @@ def compute_disturbance(one: Effort, other: Effort, *, same_processor: bool) -> 
 
 @dataclass
 class MeetingState:
-    """State of a meeting: reports of both ends so far.
+    """Reports of both ends of a meeting so far.
 
     Args:
         ends: the two hosts, leader first.
@@ -50,7 +50,7 @@ class MeetingState:
 
 
 class Meetings:
-    """Reports of all meetings, collected until both ends are done."""
+    """Reports of all meetings, kept until both ends are done."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[int, int, int], MeetingState] = {}
@@ -61,19 +61,19 @@ class Meetings:
         self._meeting(host, event).readings[host] = event
 
     def over(self, host: int, event: MeetingOver) -> MeetingState | None:
-        """Record that one end is done; return the meeting if no more reports can come."""
+        """Record that one end is done; return the meeting's state if it is complete."""
         meeting = self._meeting(host, event)
         meeting.efforts[host] = event.effort
         return self._close(meeting)
 
     def host_lost(self, host: int) -> list[MeetingState]:
-        """Record that a host is lost; return its meetings, which are complete by that."""
+        """Record that a host is lost; return its meetings, which are thereby complete."""
         self._lost.add(host)
         mine = [key for key, meeting in self._open.items() if host in meeting.ends]
         return [self._open.pop(key) for key in mine]
 
     def rest(self) -> list[MeetingState]:
-        """Return the meetings that have not ended."""
+        """Return the states of the meetings that have not ended."""
         return list(self._open.values())
 
     def _meeting(self, host: int, event: Rtt | MeetingOver) -> MeetingState:
@@ -87,7 +87,7 @@ class Meetings:
 
 
 class Delivery:
-    """Delivery of readings to the sink, one meeting at a time.
+    """Delivery of readings to the sink, each meeting's once both ends are done.
 
     Args:
         schedule: where a direction is settled once it is read.
@@ -114,12 +114,12 @@ class Delivery:
         self._meetings.reading(host, event)
 
     def over(self, host: int, event: MeetingOver) -> float | None:
-        """Record that one end is done; return the meeting's disturbance once both are."""
+        """Record that one end is done; once both are, deliver and return the disturbance."""
         meeting = self._meetings.over(host, event)
         return None if meeting is None else self._deliver(meeting)
 
     def host_lost(self, host: int) -> None:
-        """Record that a host is lost; its reports so far count."""
+        """Record that a host is lost and deliver the reports of its meetings so far."""
         for meeting in self._meetings.host_lost(host):
             self._deliver(meeting)
 

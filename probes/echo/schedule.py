@@ -9,7 +9,7 @@ from plink.probes.samples import Rounds, Wanted
 
 
 class Schedule:
-    """Pairs of each round, and the directions that still lack a reading.
+    """Meetings by round, and the directed pairs that still lack a reading.
 
     Args:
         hosts: the number of hosts.
@@ -41,7 +41,7 @@ class Schedule:
         return self._rounds
 
     def add(self, number: int, one: int, other: int) -> None:
-        """Add a meeting of two hosts, in which both probe.
+        """Add a meeting of two hosts, each of which probes the other.
 
         A direction that was asked for before is owed no more by this; another one is.
 
@@ -56,7 +56,7 @@ class Schedule:
                 self.pending.add(direction)
 
     def is_asked(self, source: int, destination: int) -> bool:
-        """Return whether this direction is part of the run, pending or settled."""
+        """Return whether a directed pair is part of the run, pending or settled."""
         return (source, destination) in self._asked
 
     def partner(self, host: int, number: int) -> int | None:
@@ -82,13 +82,13 @@ class Schedule:
         return iter(sorted(meetings))
 
     def settle(self, source: int, destination: int) -> bool:
-        """Mark a direction as read or given up; return False if it was settled before."""
+        """Mark a directed pair as read or given up; return False if it was settled before."""
         if (source, destination) not in self.pending:
             return False
         self.pending.remove((source, destination))
         return True
 
     def owed_with(self, host: int) -> list[tuple[int, int]]:
-        """Return the pending directions from and to `host`."""
+        """Return the pending directed pairs from and to a host."""
         ways = ((pair, pair[::-1]) for pair in ((host, other) for other in self.partners(host)))
         return sorted(pair for both in ways for pair in both if pair in self.pending)

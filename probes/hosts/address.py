@@ -100,7 +100,7 @@ def choose_address(
     if interface is not None:
         there = [candidate for candidate in candidates if candidate.interface == interface]
         if not there:
-            raise _unfit(name, f"has no address on interface {interface}", candidates)
+            raise _build_error(name, f"has no address on interface {interface}", candidates)
         candidates = there
     if network is not None:
         return _in_network(name, candidates, network, interface)
@@ -118,7 +118,7 @@ def _in_network(
     if interface is None and not network.is_loopback and not network.is_link_local:
         inside = [candidate for candidate in inside if _reaches_others(candidate)]
     if not inside:
-        raise _unfit(name, f"has no address in {network}", candidates)
+        raise _build_error(name, f"has no address in {network}", candidates)
     if len(inside) > 1:
         raise HostError(
             name, f"has several addresses in {network}: {_listing(inside)}", _HINT, _OPTIONS
@@ -151,7 +151,7 @@ def _default(
             if choice and group is not routed:
                 reason = f"was reached at {ssh_address} and has several addresses of its own"
                 raise HostError(name, f"{reason}: {_listing(choice)}", _HINT, _OPTIONS)
-    raise _unfit(name, "has no address that other hosts can reach", candidates)
+    raise _build_error(name, "has no address that other hosts can reach", candidates)
 
 
 def _reaches_others(candidate: InterfaceAddress) -> bool:
@@ -177,7 +177,7 @@ def _is_real(candidate: InterfaceAddress) -> bool:
 def describe_choices(
     chosen: Mapping[str, str], candidates: Mapping[str, Sequence[InterfaceAddress]]
 ) -> str | None:
-    """Return a sentence on the addresses that were chosen, for the user.
+    """Return a sentence for the user on the addresses that were chosen.
 
     None where no host has another address that traffic might use, of the same family.
 
@@ -219,7 +219,7 @@ def _some(labels: Mapping[str, None]) -> str:
     return ", ".join(list(labels)[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _unfit(name: str, reason: str, candidates: Sequence[InterfaceAddress]) -> HostError:
+def _build_error(name: str, reason: str, candidates: Sequence[InterfaceAddress]) -> HostError:
     has = f"it has {_listing(candidates)}" if candidates else "it reports no address"
     return HostError(name, f"{reason} ({has})", _HINT, _OPTIONS)
 
@@ -286,7 +286,7 @@ def choose_addresses(
     for version in sorted(by_version, key=lambda version: -len(by_version[version])):
         try:
             return {
-                name: _choose(name, _of_version(hosts[name], version), network, interface)
+                name: _choose(name, _select_version(hosts[name], version), network, interface)
                 for name in chosen
             }, failures
         except HostError:
@@ -304,7 +304,7 @@ def _choose(name: str, host: Candidates, network: IPNetwork | None, interface: s
     return choose_address(host.addresses, host.ssh_address, network, interface, name).address
 
 
-def _of_version(host: Candidates, version: int) -> Candidates:
+def _select_version(host: Candidates, version: int) -> Candidates:
     fitting = [
         candidate for candidate in host.addresses if _find_family(candidate.address) == version
     ]

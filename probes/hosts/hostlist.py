@@ -33,7 +33,7 @@ from plink.probes.hosts.address import is_address
 
 @dataclass(frozen=True)
 class ListedHost:
-    """Host as a host list names it.
+    """Host as a host list names it: name, address, user, port and slots.
 
     Args:
         name: the name, alias or address as written, without user and port.
@@ -135,7 +135,7 @@ def split_outside_brackets(text: str) -> list[str]:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return every name that `pattern` expands to, the last bracket varying fastest.
+    """Return every name that a bracket expression expands to, the last bracket varying fastest.
 
     A range is padded to the width of its lower end: `[08-10]` is 08, 09, 10.
 
@@ -163,7 +163,7 @@ def expand(pattern: str) -> list[str]:
 
 
 def _pieces(pattern: str) -> Iterator[tuple[str, bool]]:
-    """Yield literal text, and the contents of brackets (marked True)."""
+    """Split a bracket expression into literal text and bracket contents (marked True)."""
     # Called for its check that brackets match, which the scan below relies on.
     split_outside_brackets(pattern)
     rest = pattern
@@ -237,7 +237,7 @@ _HINT_IPV6 = "write an IPv6 address with a port as [2001:db8::1]:22"
 
 @dataclass(frozen=True)
 class _Item:
-    """Host of a line, with its text.
+    """Host of a line of a host list, with the text that names it.
 
     Args:
         host: the host.
@@ -309,7 +309,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
 
 
 def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
-    """Return each host once, at its first place, with the slots of all its lines.
+    """Return each host once, at its first place, with the slots of all its lines added up.
 
     Raises:
         HostListError: a host has more than `MAX_SLOTS`.
@@ -359,7 +359,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _are_ranks(hosts: list[ListedHost]) -> bool:
-    """Return whether repeated hosts mean one line per rank, rather than a mistake."""
+    """Return whether repeated hosts mean one line per rank rather than a mistake."""
     counts: dict[tuple[str, str | None, int | None], int] = {}
     runs = 0
     previous = None
@@ -413,7 +413,7 @@ def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
 
 
 def _identity(name: str) -> str:
-    """Return the canonical spelling of a host: lower case, IPv6 form, no final dot."""
+    """Return a host's canonical spelling, in which equal hosts are equal: lower case, IPv6 form."""
     if ":" in name:
         return str(ipaddress.IPv6Address(name))
     return name.lower().removesuffix(".")
@@ -434,7 +434,7 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
 
 
 def _items(line: str, place: str) -> Iterator[_Item]:
-    """Parse a line like `parse_line`, keeping the original text of each host."""
+    """Parse a line of a host list, keeping the text that names each host."""
     control = _CONTROL.search(line)
     if control:
         message = f"{place}: contains the control character {control[0]!r}"
@@ -465,7 +465,7 @@ def _items(line: str, place: str) -> Iterator[_Item]:
 
 
 def _is_ranks(host: str, number: int, place: str) -> bool:
-    """Return whether a number after a colon counts ranks, as in MPICH's files; False for a port.
+    """Return whether the number after a colon counts ranks (MPICH) rather than being a port.
 
     Raises:
         HostListError: it may be either.
@@ -481,7 +481,7 @@ def _is_ranks(host: str, number: int, place: str) -> bool:
 def _with_values(
     values: dict[str, str], port: int | None, user: str | None, slots: int, place: str
 ) -> tuple[int | None, str | None, int]:
-    """Return port, user and slots, combined with `key=value` words after the host."""
+    """Return port, user and slots of a host, combined with `key=value` words after it."""
     if "port" in values:
         if port is not None:
             raise HostListError(f"{place}: the port is given twice", HINT_FORMS)
@@ -515,7 +515,7 @@ def _parse_values(words: list[str], place: str) -> dict[str, str]:
 
 
 def _slots(values: dict[str, str], otherwise: int, place: str) -> int:
-    """Return the slots of a line, bounded by Open MPI's max_slots."""
+    """Return the slots that a line gives, bounded by Open MPI's max_slots."""
     numbers = {key: values[key] for key in ("slots", "max_slots") if key in values}
     parsed: dict[str, int] = {}
     for key, value in numbers.items():
@@ -539,7 +539,7 @@ def _slots(values: dict[str, str], otherwise: int, place: str) -> int:
 
 
 def _split_item(item: str, place: str) -> tuple[str | None, str, int | None]:
-    """Return user, host (an IPv6 address without its brackets, or a name with ranges), port."""
+    """Split an item such as `user@host:port` into user, host and port."""
     user, at, rest = item.rpartition("@")
     if at and not is_user(user):
         raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)
@@ -596,7 +596,7 @@ def check_name(name: str, place: str) -> None:
 
 
 def check_host(host: ListedHost) -> None:
-    """Raise if a host from any source has values that no host list could contain.
+    """Raise if a host from any source has values that no host list can contain.
 
     Raises:
         HostListError: its name, user, port or address is not one; its place says where it stands.

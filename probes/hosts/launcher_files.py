@@ -35,7 +35,7 @@ _HINT_RANKS = "the file must have each rank from 0 on exactly once"
 
 @dataclass(frozen=True)
 class _Entry:
-    """Line about a host: consecutive ranks from `rank`, or after the previous line's last."""
+    """Line of a launcher's file: a host, and the first of its consecutive ranks."""
 
     host: str
     rank: int | None = None

@@ -34,19 +34,19 @@ def parse_listing_json(content: bytes, place: str, hint: str) -> Any:
 
 
 def at(value: Any, *path: str) -> Any:
-    """Return the value at a path of nested objects; None if it does not exist."""
+    """Return the value at a path of keys in nested JSON objects; None if it does not exist."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
 def entries(value: Any) -> list[Any]:
-    """Return the entries of a list; empty if the value is not a list."""
+    """Return the entries of a JSON list; empty if the value is not a list."""
     return value if isinstance(value, list) else []
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list; empty if the value is not a list."""
+    """Return the objects in a JSON list; empty if the value is not a list."""
     return [entry for entry in entries(value) if isinstance(entry, dict)]
 
 
@@ -54,7 +54,7 @@ _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
 
 def is_ready(described: Mapping[str, Any]) -> bool:
-    """Return whether a node or pod is ready; True if it reports no readiness."""
+    """Return whether a Kubernetes node or pod is ready; True if it does not say."""
     statuses = [
         at(condition, "status")
         for condition in objects(at(described, "status", "conditions"))
@@ -70,7 +70,7 @@ def is_up(pod: Mapping[str, Any]) -> bool:
 
 
 def count_slots(described: Mapping[str, Any]) -> int:
-    """Return the number of ranks of a node or pod: its GPUs, or 1 without GPUs."""
+    """Return the number of ranks for a Kubernetes node or pod: its GPUs, or 1 without any."""
     limits = [
         at(container, "resources", "limits")
         for container in objects(at(described, "spec", "containers"))
@@ -131,7 +131,7 @@ def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, Reader]]:
         for outer, reservation in _objects(data["Reservations"], "Reservations", source):
             instances = reservation.get("Instances")
             for inner, instance in _objects(instances, f"{outer}.Instances", source):
-                yield inner, instance, _of_aws
+                yield inner, instance, _parse_aws
         return
     is_kubernetes = isinstance(data, dict)
     for place, item in _objects(data.get("items") if is_kubernetes else data, "items", source):
@@ -148,15 +148,15 @@ def _objects(items: Any, name: str, source: str) -> Iterator[tuple[str, Machine]
 
 
 def _reader(item: Machine, listing: Machine, where: str) -> Reader:
-    kinds = {"Node": _of_node, "Pod": _of_pod}
+    kinds = {"Node": _parse_node, "Pod": _parse_pod}
     kind = item.get("kind") or str(listing.get("kind")).removesuffix("List")
     if isinstance(kind, str) and kind in kinds:
         return kinds[kind]
     fields = {
-        "networkInterfaces": _of_gcp,
-        "virtualMachine": _of_azure_addresses,
-        "privateIps": _of_azure,
-        "ips": _of_mlx,
+        "networkInterfaces": _parse_gcp,
+        "virtualMachine": _parse_azure_addresses,
+        "privateIps": _parse_azure,
+        "ips": _parse_mlx,
     }
     for field, reader in fields.items():
         if field in item:
@@ -164,7 +164,7 @@ def _reader(item: Machine, listing: Machine, where: str) -> Reader:
     raise HostListError(f"{where} is not a machine of a known kind", _HINT)
 
 
-def _of_node(node: Machine) -> tuple[Any, Any] | None:
+def _parse_node(node: Machine) -> tuple[Any, Any] | None:
     if not is_ready(node):
         return None
     addresses = entries(at(node, "status", "addresses"))
@@ -172,27 +172,27 @@ def _of_node(node: Machine) -> tuple[Any, Any] | None:
     return at(node, "metadata", "name"), internal[0] if internal else None
 
 
-def _of_pod(pod: Machine) -> tuple[Any, Any] | None:
+def _parse_pod(pod: Machine) -> tuple[Any, Any] | None:
     if not is_up(pod):
         return None
     return at(pod, "metadata", "name"), at(pod, "status", "podIP")
 
 
-def _of_aws(instance: Machine) -> tuple[Any, Any] | None:
+def _parse_aws(instance: Machine) -> tuple[Any, Any] | None:
     if at(instance, "State", "Name") not in (None, "running"):
         return None
     address = at(instance, "PrivateIpAddress")
     return at(instance, "PrivateDnsName") or address, address
 
 
-def _of_gcp(instance: Machine) -> tuple[Any, Any] | None:
+def _parse_gcp(instance: Machine) -> tuple[Any, Any] | None:
     if at(instance, "status") not in (None, "RUNNING"):
         return None
     interfaces = entries(at(instance, "networkInterfaces"))
     return at(instance, "name"), at(interfaces[0], "networkIP") if interfaces else None
 
 
-def _of_azure(machine: Machine) -> tuple[Any, Any] | None:
+def _parse_azure(machine: Machine) -> tuple[Any, Any] | None:
     if at(machine, "powerState") not in (None, "VM running"):
         return None
     addresses = at(machine, "privateIps")
@@ -200,12 +200,12 @@ def _of_azure(machine: Machine) -> tuple[Any, Any] | None:
     return at(machine, "name"), first
 
 
-def _of_azure_addresses(machine: Machine) -> tuple[Any, Any] | None:
+def _parse_azure_addresses(machine: Machine) -> tuple[Any, Any] | None:
     described = at(machine, "virtualMachine")
     addresses = entries(at(described, "network", "privateIpAddresses"))
     return at(described, "name"), addresses[0] if addresses else None
 
 
-def _of_mlx(entry: Machine) -> tuple[Any, Any] | None:
+def _parse_mlx(entry: Machine) -> tuple[Any, Any] | None:
     addresses = entries(at(entry, "ips"))
     return at(entry, "ssh"), addresses[0] if addresses else None

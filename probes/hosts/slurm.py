@@ -61,7 +61,7 @@ def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
 
 
 def _counts(text: str) -> Iterator[int]:
-    """Yield the tasks of every node in SLURM_TASKS_PER_NODE; `text` may be hostile."""
+    """Yield the number of tasks of every node in SLURM_TASKS_PER_NODE, such as `2(x3),1`."""
     total = 0
     for part in text.split(","):
         match = _COUNT.fullmatch(part.strip())
@@ -81,7 +81,7 @@ def is_topology_conf(text: str) -> bool:
 
 @dataclass(frozen=True)
 class TopologyConf:
-    """Switches and blocks of a topology.conf.
+    """Switches and blocks in a Slurm topology.conf, with their nodes.
 
     Args:
         leaves: every leaf switch or block by name, with its place in the file and its nodes.
@@ -145,7 +145,7 @@ def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Yield number and content of every line that is not blank, continuations joined."""
+    """Yield number and content of every line with content, with continuations joined."""
     lines: list[tuple[int, str]] = []
     begun: tuple[int, str] | None = None
     for number, raw in enumerate(text.split("\n"), start=1):

@@ -43,7 +43,7 @@ _HINT_RANGE = "a range is [01:50], [a:f] or [1:9:2]"
 
 
 def expand_pattern(pattern: str, place: str) -> list[str]:
-    """Return every name that a pattern expands to, the last range varying fastest.
+    """Return every host name that an Ansible pattern such as `n[1:3]` expands to.
 
     Raises:
         HostListError: a range is wrong, or stands for too many names; `place` says where.
@@ -81,7 +81,7 @@ _MOST_DEEP = 100
 
 @dataclass
 class AnsibleGroup:
-    """Group with its hosts, child groups and variables."""
+    """Group of an Ansible inventory, with its hosts, child groups and variables."""
 
     hosts: dict[str, None] = field(default_factory=dict)
     children: dict[str, None] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class AnsibleGroup:
 
 @dataclass
 class Inventory:
-    """Parsed content of an inventory file.
+    """Parsed content of an Ansible inventory file.
 
     Args:
         source: names it in errors.
@@ -103,7 +103,7 @@ class Inventory:
     groups: dict[str, AnsibleGroup] = field(default_factory=dict)
 
     def add(self, name: str, group: str | None, variables: Mapping[str, Any]) -> None:
-        """Add a host to a group, with the variables that it is given there.
+        """Add a host to a group of the inventory, with the variables given there.
 
         Raises:
             HostListError: there are too many.
@@ -115,7 +115,7 @@ class Inventory:
             self.group(group).hosts[name] = None
 
     def group(self, name: str) -> AnsibleGroup:
-        """Return the group called `name`, created if it does not exist."""
+        """Return a group of the inventory by name, created if it does not exist."""
         return self.groups.setdefault(name, AnsibleGroup())
 
 
@@ -166,7 +166,7 @@ def _members(inventory: Inventory, group: str) -> Iterator[str]:
 
 
 def _depths(inventory: Inventory) -> dict[str, int]:
-    """Return each group's greatest depth below `all`.
+    """Return each group's greatest depth below the group `all`, for variables' precedence.
 
     Raises:
         HostListError: groups that contain each other.
@@ -230,7 +230,7 @@ def parse_ini(text: str, source: str) -> Inventory:
 
 
 def _literal(text: str) -> str:
-    """Return a value as Ansible parses it: a Python literal, or plain text."""
+    """Return a value of an INI inventory as Ansible parses it: a Python literal or text."""
     if text[:1] not in ("'", '"'):
         return text
     try:
@@ -329,7 +329,7 @@ _YAML = re.compile(r"\s*(?:(?:#[^\n]*|---[^\n]*)\n\s*)*(?:\{|[\w.\-\"']+:(?:\s|$
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the hosts of a group of an inventory, or all of them if no group is named.
+    """Return the hosts of a group of an Ansible inventory, or all hosts if no group is named.
 
     Raises:
         HostListError: it is not an inventory, or does not have such hosts.

@@ -78,7 +78,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class Connection:
-    """Connection settings of a host in an inventory.
+    """Connection settings of a host in an Ansible inventory.
 
     Args:
         host: the host as plink lists it.
@@ -182,7 +182,7 @@ def _check_known(variable: str, value: Any, name: str, source: str) -> None:
 
 
 def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[list[str], list[str]]:
-    """Return the options for `ssh` in a host's variables, and the private keys they name."""
+    """Return the `ssh` options in a host's variables, and the private keys they name."""
     options: list[str] = []
     keys: dict[str, None] = {}
     for variable in _ARGUMENTS:
@@ -222,7 +222,7 @@ def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
 def _arguments(
     name: str, variable: str, values: Mapping[str, Any], source: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the relevant options and flags in `ssh` arguments, with their values."""
+    """Yield the options and flags in `ssh` arguments that plink follows, with their values."""
     text = _text(values, source, name, variable) or ""
     try:
         words = shlex.split(text)

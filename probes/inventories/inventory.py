@@ -19,7 +19,7 @@ ReadFile = Callable[[str], bytes]
 
 @dataclass(frozen=True)
 class InventoryHosts:
-    """Hosts of an inventory, with the default way to reach them.
+    """Hosts of an inventory, and the way to reach them that it implies.
 
     Args:
         hosts: the hosts, in the order of the program.
@@ -49,7 +49,7 @@ TIMEOUT_S = 60.0
 
 
 def run_program(words: Sequence[str], place: str, hint: str) -> bytes:
-    """Run a program and return its standard output.
+    """Run another program, such as kubectl, and return its standard output.
 
     Args:
         words: the program and its arguments; no shell sees them.
@@ -108,7 +108,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 
 def _unknown(*_: object) -> None:
-    """Return None for a value with another program's tag, such as !vault."""
+    """Return None in place of a YAML value with another program's tag, such as !vault."""
 
 
 _Loader.add_multi_constructor("!", _unknown)

@@ -46,7 +46,7 @@ def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
 
 @dataclass(frozen=True)
 class HostListKind:
-    """Kind of inventory.
+    """Kind of inventory, such as `ansible:` or `slurm:`, with its reader.
 
     Args:
         form: spelling on the command line, such as `slurm:JOB`.
@@ -92,8 +92,8 @@ _LOOKS_LIKE = {
 _MOST_LOOKED_AT = 1 << 16
 
 
-def likely_kind(content: bytes) -> str | None:
-    """Return the kind of inventory that a file which is no host list probably is, or None."""
+def guess_kind(content: bytes) -> str | None:
+    """Return the kind of inventory that a file probably is if it is no host list, or None."""
     beginning = content[:_MOST_LOOKED_AT]
     return next((kind for kind, sign in _LOOKS_LIKE.items() if sign.search(beginning)), None)
 

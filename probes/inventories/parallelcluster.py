@@ -25,7 +25,7 @@ _MOST_PAGES = 100
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the running compute nodes of one queue, or of all.
+    """Return the running compute nodes of a ParallelCluster's queue, or of all queues.
 
     Args:
         where: the name of a cluster, or a file with what `pcluster` printed of one; then, behind a

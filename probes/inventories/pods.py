@@ -45,7 +45,7 @@ class Pod:
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
-    """Return the pods that match a selector, reached by `kubectl exec`.
+    """Return the pods of a Kubernetes job that match a selector, reached by `kubectl exec`.
 
     Args:
         where: `NAMESPACE/SELECTOR`, `/SELECTOR` or `SELECTOR`.
@@ -102,7 +102,7 @@ def parse_pods(content: bytes, place: str) -> list[Pod]:
 
 
 def via(pods: Sequence[Pod], place: str) -> str:
-    """Return the command template that runs a command in any of these pods. Pure.
+    """Return the `kubectl exec` command template that runs a command in any of these pods. Pure.
 
     Raises:
         HostListError: which container is meant, only the user can say.
@@ -150,5 +150,5 @@ def _container(described: dict[str, Any]) -> str | None:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a sort key that compares numbers by value, so that worker-2 precedes worker-10."""
+    """Return a sort key by which worker-2 precedes worker-10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name)]

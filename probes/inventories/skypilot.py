@@ -21,7 +21,7 @@ _HOST = re.compile(r"^[ \t]*Host\s+(\S+)[ \t]*$", re.MULTILINE)
 
 
 def read(cluster: str, read_file: ReadFile) -> InventoryHosts:
-    """Return a cluster's nodes, under the names that SkyPilot adds to the SSH configuration.
+    """Return the nodes of a SkyPilot cluster, by their names in the SSH configuration.
 
     Raises:
         HostListError: there is no such cluster, or it has one node.

@@ -35,7 +35,7 @@ _TASKS = re.compile(r"^[ \t]*NumNodes=([0-9]{1,9}) .*\bNumTasks=([0-9]{1,9})\b",
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """Running Slurm job.
+    """Running Slurm job: its number, nodes and slots per node.
 
     Args:
         number: what Slurm calls it, whatever part of which job it is.
@@ -49,7 +49,7 @@ class SlurmJob:
 
 
 def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
-    """Return the nodes of a job, reached by `srun` from this machine.
+    """Return the nodes of a Slurm job, reached by `srun` from this machine.
 
     Args:
         job: its number; empty for the job that this process belongs to.
@@ -59,7 +59,7 @@ def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
         HostListError: there is no such job, it does not run, or Slurm cannot be asked.
     """
     if not job:
-        return _of_this_job(os.environ)
+        return _read_own_job(os.environ)
     place = f"slurm:{job}"
     if not _JOB.fullmatch(job):
         raise HostListError(f"{clean(place)}: {clean(job)!r} is not the number of a job", _HINT)
@@ -78,21 +78,21 @@ def parse_job(text: str, place: str) -> SlurmJob:
         HostListError: none of them runs, or several do; `place` names what was asked for.
     """
     records = [record for record in _RECORD.split(text) if _ID.match(record)]
-    running = [record for record in records if _first(_STATE, record) == _RUNNING]
+    running = [record for record in records if _find_first(_STATE, record) == _RUNNING]
     if len(running) > 1:
-        parts = ", ".join(f"slurm:{_first(_ID, record)}" for record in running[:3])
+        parts = ", ".join(f"slurm:{_find_first(_ID, record)}" for record in running[:3])
         raise HostListError(
             f"{place}: {len(running)} components of the job are running", f"choose one of {parts}"
         )
     if not running:
-        states = sorted({_first(_STATE, record).lower() or "unknown" for record in records})
+        states = sorted({_find_first(_STATE, record).lower() or "unknown" for record in records})
         problem = f"the job is {' and '.join(states)}" if states else "Slurm describes no job"
         raise HostListError(f"{place}: {problem}, and only one that runs has nodes", _HINT)
     (record,) = running
-    nodes = _first(_NODES, record)
+    nodes = _find_first(_NODES, record)
     if not nodes or nodes.startswith("("):
         raise HostListError(f"{place}: Slurm reports no nodes of the job", _HINT)
-    return SlurmJob(_first(_ID, record), nodes, _slots(record))
+    return SlurmJob(_find_first(_ID, record), nodes, _slots(record))
 
 
 def list_job_hosts(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
@@ -107,7 +107,7 @@ def list_job_hosts(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
     return check_hosts(hosts, place)
 
 
-def _of_this_job(environment: Mapping[str, str]) -> InventoryHosts:
+def _read_own_job(environment: Mapping[str, str]) -> InventoryHosts:
     hosts = parse_allocation(environment)
     number = environment.get(_JOB_VARIABLE, "")
     if not _JOB.fullmatch(number):
@@ -128,6 +128,6 @@ def _slots(record: str) -> int:
     return tasks // nodes if is_even and nodes <= tasks <= nodes * MAX_SLOTS else 1
 
 
-def _first(pattern: re.Pattern[str], record: str) -> str:
+def _find_first(pattern: re.Pattern[str], record: str) -> str:
     match = pattern.search(record)
     return "" if match is None else match[1]

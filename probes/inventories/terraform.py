@@ -36,7 +36,7 @@ _ADDRESSES = (
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the hosts in an output of Terraform.
+    """Return the hosts in an output of Terraform, or in the only output that lists hosts.
 
     Args:
         where: the folder of a configuration that was applied, or a file with what `terraform
@@ -103,7 +103,7 @@ def parse_hosts(value: Any) -> list[tuple[str, str | None]]:
 
 
 def _values(data: Any) -> dict[str, Any]:
-    """Return the values of all outputs by name; a value without a name has an empty one."""
+    """Return the values of all Terraform outputs by name; empty for a value without a name."""
     is_outputs = isinstance(data, dict) and all(
         isinstance(output, dict)
         and "value" in output

@@ -23,7 +23,7 @@ _PAUSE_S = 1.0
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return all hosts of a topology, those of a switch together.
+    """Return all hosts of topograph's topology, with those of a switch adjacent.
 
     Raises:
         HostListError: as `read_topology`.
@@ -34,7 +34,7 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
-    """Return a topology and the text it was parsed from.
+    """Return topograph's topology, and the text from which it was parsed.
 
     Args:
         where: a URL, or a file.

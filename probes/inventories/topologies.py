@@ -54,7 +54,7 @@ _FAMILIES: Sequence[Sequence[str]] = (
 
 @dataclass(frozen=True)
 class Topology:
-    """Path of switches or blocks above every host.
+    """Path of switches or blocks above every host, from a scheduler or discovery tool.
 
     Args:
         source: names it in messages.
@@ -91,10 +91,10 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
     if not paths:
         raise HostListError(f"{source}: no switch and no block has hosts", _HINT)
     domains: Mapping[str, str] = {}
-    if read is _of_conf:
+    if read is _read_topology_conf:
         blocks = parse_topology_conf(data, source).blocks
         domains = {host: path[-1] for host, path in paths.items() if path[-1] in blocks}
-    elif read is _of_nodes:
+    elif read is _read_nodes:
         domains = _find_nvlink_domains(data)
     return Topology(source, paths, doubles, domains)
 
@@ -113,7 +113,7 @@ Paths = Iterator[tuple[str, tuple[str, ...]]]
 
 
 def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
-    """Return the parser for a file's content, with its parsed input; None for unknown content."""
+    """Return the parser for a topology's content, and its parsed input; None if unknown."""
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith(("{", "[")):
         try:
@@ -122,43 +122,43 @@ def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
             return None
         return _json_reader(data)
     if is_topology_conf(text):
-        return _of_conf, text
+        return _read_topology_conf, text
     return (_read_topology_yaml, text) if _YAML.search(text) else None
 
 
 def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
     nodes = objects(at(data, "items"))
     if any(at(each, "network_layers") is not None for each in entries(at(data, "instances"))):
-        return _of_graph, data
+        return _read_graph, data
     if any(at(each, "NetworkNodes") is not None for each in entries(at(data, "Instances"))):
         return _read_ec2, data
     if objects(data) and all("nodelist" in each for each in objects(data)):
-        return _of_azslurm, data
+        return _read_azslurm, data
     is_nodes = any(at(node, "kind") == "Node" for node in nodes)
     if is_nodes or any(_tier_values(at(node, "metadata", "labels")) for node in nodes):
-        return _of_nodes, nodes
+        return _read_nodes, nodes
     return None
 
 
-def _of_conf(text: str, source: str) -> Paths:
+def _read_topology_conf(text: str, source: str) -> Paths:
     conf = parse_topology_conf(text, source)
     for name, (_, hosts) in conf.leaves.items():
-        yield from _below(name, hosts, conf.parents, source)
+        yield from _list_switch_path(name, hosts, conf.parents, source)
 
 
 def _read_topology_yaml(text: str, source: str) -> Paths:
-    """Yield the topologies in a topology.yaml, the default one first; they may share hosts."""
+    """Yield the hosts of Slurm's topology.yaml with their path of switches."""
     data = parse_yaml(text, source, _HINT)
     topologies = objects(data) or objects([data])
     seen: set[str] = set()
     for topology in sorted(topologies, key=lambda each: not _is_default(each)):
-        for host, path in _of_one(topology, source):
+        for host, path in _read_yaml_topology(topology, source):
             if host not in seen:
                 seen.add(host)
                 yield host, path
 
 
-def _of_one(topology: dict[str, Any], source: str) -> Paths:
+def _read_yaml_topology(topology: dict[str, Any], source: str) -> Paths:
     switches = objects(at(topology, "tree", "switches"))
     parents: dict[str, str] = {}
     for switch in switches:
@@ -168,14 +168,16 @@ def _of_one(topology: dict[str, Any], source: str) -> Paths:
     blocks = objects(at(topology, "block", "blocks")) if not switches else []
     for name, nodes in [*named, *((block.get("block"), block.get("nodes")) for block in blocks)]:
         if isinstance(nodes, str) and nodes:
-            yield from _below(str(name), expand_names(nodes, source), parents, source)
+            yield from _list_switch_path(str(name), expand_names(nodes, source), parents, source)
 
 
 def _is_default(topology: Mapping[str, Any]) -> bool:
     return any(topology.get(key) is True for key in ("cluster_default", "clusterDefault"))
 
 
-def _below(name: str, hosts: Sequence[str], parents: Mapping[str, str], source: str) -> Paths:
+def _list_switch_path(
+    name: str, hosts: Sequence[str], parents: Mapping[str, str], source: str
+) -> Paths:
     path = [name]
     while path[0] in parents:
         path.insert(0, parents[path[0]])
@@ -185,7 +187,7 @@ def _below(name: str, hosts: Sequence[str], parents: Mapping[str, str], source: 
         yield host, tuple(path)
 
 
-def _of_graph(data: Any, source: str) -> Paths:
+def _read_graph(data: Any, source: str) -> Paths:
     for place, instance in enumerate(entries(at(data, "instances"))):
         name, layers = at(instance, "id"), at(instance, "network_layers")
         is_known = isinstance(name, str) and isinstance(layers, list)
@@ -197,7 +199,7 @@ def _of_graph(data: Any, source: str) -> Paths:
 
 
 def _read_ec2(data: Any, source: str) -> Paths:
-    """Yield EC2 instances by their nearest network node, whose name is unique.
+    """Yield EC2 instances with the network nodes above them.
 
     A node that stands below two others is placed where it comes first.
     """
@@ -211,7 +213,7 @@ def _read_ec2(data: Any, source: str) -> Paths:
             yield name, placed.setdefault(layers[-1], tuple(layers))
 
 
-def _of_azslurm(data: Any, source: str) -> Paths:
+def _read_azslurm(data: Any, source: str) -> Paths:
     for place, block in enumerate(objects(data)):
         name = block.get("blockname", block.get("switchname"))
         nodes = block["nodelist"]
@@ -222,7 +224,7 @@ def _of_azslurm(data: Any, source: str) -> Paths:
             yield node, (name,)
 
 
-def _of_nodes(nodes: Sequence[Any], source: str) -> Paths:
+def _read_nodes(nodes: Sequence[Any], source: str) -> Paths:
     is_any = False
     for node in nodes:
         name, path = at(node, "metadata", "name"), _tier_values(at(node, "metadata", "labels"))
@@ -233,12 +235,12 @@ def _of_nodes(nodes: Sequence[Any], source: str) -> Paths:
             yield name, path
     if not is_any:
         raise HostListError(
-            f"{source}: no node has a topology label that plink knows", _there(nodes)
+            f"{source}: no node has a topology label that plink knows", _describe_labels(nodes)
         )
 
 
-def _there(nodes: Sequence[Any]) -> str:
-    """Return a phrase listing the nodes' labels for an error, those about topology first."""
+def _describe_labels(nodes: Sequence[Any]) -> str:
+    """Return a phrase listing the nodes' labels for an error, topology labels first."""
     labels = {
         str(key): None
         for node in nodes
@@ -253,7 +255,7 @@ def _there(nodes: Sequence[Any]) -> str:
 
 
 def _tier_values(labels: Any) -> tuple[str, ...]:
-    """Return the values of the first label family that a node has; empty if it has none."""
+    """Return a node's values of the first known family of topology labels."""
     if not isinstance(labels, dict):
         return ()
     numbered = {int(match[1]): key for key in labels if (match := _TIER.fullmatch(key))}

@@ -23,7 +23,7 @@ _TOLERANCE_S = 0.01
 
 @dataclass(frozen=True)
 class Interval:
-    """Bytes that arrived in an interval of a test, in seconds since its start."""
+    """Bytes that arrived in one interval of an iperf3 test."""
 
     start_s: float
     end_s: float
@@ -32,7 +32,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class TransferReport:
-    """Test as its receiver reported it.
+    """Result of an iperf3 test, as its receiver reported it.
 
     Args:
         intervals: consecutive intervals, at least one.
@@ -48,7 +48,7 @@ class TransferReport:
 
 @dataclass(frozen=True)
 class Complaint:
-    """Error message of a failed test, from iperf3 or from plink where iperf3 gave none."""
+    """Error message of a failed iperf3 test."""
 
     text: str
 
@@ -101,7 +101,7 @@ def compute_received_gbit_s(
 def compute_received_between_gbit_s(
     report: TransferReport, start_s: float, end_s: float
 ) -> float | None:
-    """Return the rate between two moments of a test in Gbit/s.
+    """Return the rate of a test between two moments in Gbit/s; None if unknown.
 
     None where it did not last so long.
 
@@ -130,7 +130,7 @@ def _interval(item: Any) -> Interval | None:
 
 
 def _follow(intervals: Sequence[Interval]) -> bool:
-    """Return whether no interval overlaps the one before."""
+    """Return whether the intervals of a test do not overlap."""
     return all(
         after.start_s >= before.end_s - _TOLERANCE_S for before, after in pairwise(intervals)
     )

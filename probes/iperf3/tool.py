@@ -22,7 +22,7 @@ WARM_UP_SHARE = 0.2
 
 
 def measure(job: MeasuringJob[Iperf3Options], sink: Sink[BandwidthReading]) -> None:
-    """Measure the wanted directed pairs of the rounds; results go to `sink` as they come."""
+    """Measure bandwidths of the wanted directed pairs with iperf3; results go to `sink`."""
     measure_rounds(job, _Iperf3(job), sink, both_at_once=job.options.direction == "both")
 
 

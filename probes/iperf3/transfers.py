@@ -147,7 +147,7 @@ _OCCUPIED = ("Address already in use", "the server is busy")
 
 
 class TransferError(Exception):
-    """Failure of a test; `is_silence` if no packet came through."""
+    """Failure of an iperf3 test; `is_silence` if no packet came through."""
 
     def __init__(self, reason: str, *, is_silence: bool = False) -> None:
         super().__init__(clean(reason))
@@ -155,12 +155,12 @@ class TransferError(Exception):
 
 
 class PortTakenError(TransferError):
-    """Error that another program uses the port."""
+    """Error that another program uses the port of an iperf3 server."""
 
 
 @dataclass(frozen=True)
 class TransferHost:
-    """Host that takes part in a test."""
+    """Host that takes part in iperf3 tests."""
 
     session: Session
     address: str
@@ -168,7 +168,7 @@ class TransferHost:
 
 
 class Transfers(Running):
-    """Running tests on all hosts; thread-safe.
+    """Running iperf3 tests on all hosts; thread-safe.
 
     Args:
         options: what is the same for all of them; a test has a duration of its own.
@@ -197,7 +197,7 @@ class Transfers(Running):
         *,
         timeout_divisor: int = 1,
     ) -> TransferReport:
-        """Run a test and return its receiver's report.
+        """Run an iperf3 test and return its receiver's report.
 
         Args:
             sender, receiver: the two hosts.
@@ -229,7 +229,7 @@ class Transfers(Running):
         *,
         timeout_divisor: int = 1,
     ) -> Iterator[Callable[[], TransferReport]]:
-        """Yield a function that runs a test whose server listens and whose client waits for it.
+        """Yield a function that runs a test whose server and client are ready.
 
         Raises:
             HostError, TransferError: as `run`, also when the function is called.

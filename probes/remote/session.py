@@ -30,7 +30,7 @@ LOST = "the connection was lost"
 
 @dataclass(frozen=True)
 class Completed:
-    """Result of a remote command; `status` is -1 if a signal killed it."""
+    """Result of a finished remote command; its `status` is -1 if a signal killed it."""
 
     status: int
     stdout: bytes
@@ -39,7 +39,7 @@ class Completed:
 
 @dataclass(frozen=True)
 class OutputEnded:
-    """Event that a program's output has ended, with the reason."""
+    """Event that the output of a remote program has ended, with the reason."""
 
     reason: str
 
@@ -60,7 +60,7 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def chunks(self) -> Iterator[bytes]:
-        """Yield the command's standard output as it arrives, until it closes.
+        """Yield the command's standard output in chunks as they arrive, until it ends.
 
         Raises:
             HostError: the connection is lost.
@@ -87,7 +87,7 @@ class RemoteProcess(ABC):
         """Drop the connection to the host without waiting."""
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines of standard output, without line ends, until its end.
+        """Yield the command's standard output by line, without line ends, until it ends.
 
         Raises:
             HostError: what it sends is not text, a line is longer than `MAX_LINE` bytes, or the
@@ -115,7 +115,7 @@ class RemoteProcess(ABC):
 
 
 class Session(ABC):
-    """Open session with the host called `host` in the host list.
+    """Open connection to a host, over which commands run.
 
     Args:
         host: its name.
@@ -162,7 +162,7 @@ def posix_command(script: str, *arguments: str) -> str:
 
 
 class Opener(ABC):
-    """Opener of sessions, which it closes when it is closed itself."""
+    """Interface of openers of sessions; closing one closes its sessions."""
 
     @abstractmethod
     def prepare(self, listed: Sequence[ListedHost]) -> None:
@@ -184,7 +184,7 @@ class Opener(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close every session, including those still being opened."""
+        """Close every session of the opener, including those still being opened."""
 
 
 Item = TypeVar("Item")
@@ -254,7 +254,7 @@ def run_on_all(
 
 
 class Running:
-    """Running remote processes on all hosts; thread-safe."""
+    """Remote processes that are running on all hosts; thread-safe."""
 
     def __init__(self) -> None:
         self._processes: set[RemoteProcess] = set()
@@ -278,7 +278,7 @@ class Running:
     def start(
         self, session: Session, command: str, timeout_s: float = 30.0
     ) -> Iterator[RemoteProcess]:
-        """Yield a process that is closed at the end of the block.
+        """Start a remote process for a block, and close it at the block's end.
 
         Raises:
             HostError: as `Session.start`.
@@ -295,7 +295,7 @@ class Running:
 
 
 class LimitedOutput:
-    """Output of a remote process, which is ended at a time limit.
+    """Output of a remote process that is ended at a time limit.
 
     Args:
         process: the process.
@@ -339,7 +339,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class StallGuard:
-    """Watchdog thread for one thread's blocking writes.
+    """Watchdog for writes that may block: it calls a function after a time limit.
 
     Args:
         limit_s: seconds that a write may take.
@@ -380,7 +380,7 @@ class StallGuard:
 
 
 class HostPrograms(ABC, Generic[Message]):
-    """Programs that run on all hosts and exchange lines with us: one process and reader per host.
+    """Programs, one per host, that exchange lines with plink; each has a reader thread.
 
     A context manager: leaving it ends every program.
     """
@@ -399,7 +399,7 @@ class HostPrograms(ABC, Generic[Message]):
 
     @abstractmethod
     def parse(self, line: str) -> Message:
-        """Parse a line of a program.
+        """Parse a line of a program's output into a message.
 
         Raises:
             ProtocolError: it is not one that the program sends.
@@ -407,7 +407,7 @@ class HostPrograms(ABC, Generic[Message]):
 
     @abstractmethod
     def explain_end(self, process: RemoteProcess) -> str:
-        """Return why a program that was not told to has ended."""
+        """Return why a program that was not told to end has ended."""
 
     def __enter__(self) -> Self:
         return self
@@ -426,7 +426,7 @@ class HostPrograms(ABC, Generic[Message]):
             reader.join(max(0.1, deadline - time.monotonic()))
 
     def listen(self, index: int, process: RemoteProcess) -> None:
-        """Read from a program that was started on a host."""
+        """Start to read the output of a program on a host."""
         self._processes[index] = process
         self._lines_sent[index] = 0
         reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
@@ -449,7 +449,7 @@ class HostPrograms(ABC, Generic[Message]):
             return None
 
     def give_up(self, index: int) -> None:
-        """Expect nothing more of a program, not even that it ends when it is told to."""
+        """Stop expecting messages of a program, even that it ends when told to."""
         self._given_up.add(index)
 
     def _read(self, index: int, process: RemoteProcess) -> None:
@@ -471,7 +471,7 @@ class HostPrograms(ABC, Generic[Message]):
 
 
 def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: float) -> None:
-    """Wait for a process to end; after a while signal its group, then kill it.
+    """Wait for a process to end; after a while signal its process group, then kill it.
 
     Args:
         process: the leader of its group.
@@ -487,7 +487,7 @@ def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: f
 
 
 def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Signal a process group, as kubectl and srun start helpers; nothing if it has ended."""
+    """Signal a process group, as kubectl and srun start helpers; ignore that it has ended."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -55,7 +55,7 @@ EXEC = 'exec "$f" "$@"'
 
 @dataclass(frozen=True)
 class Program:
-    """Executable that answers `--version`.
+    """Executable that plink uploads to hosts; it answers `--version`.
 
     Args:
         name: what it is called; the file's name has the hash of the content behind it.
@@ -67,12 +67,12 @@ class Program:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the content in hexadecimal digits."""
+        """SHA-256 of the executable in hexadecimal digits."""
         return hashlib.sha256(self.content).hexdigest()
 
     @property
     def file_name(self) -> str:
-        """Name of the uploaded file on every host."""
+        """Name of the uploaded executable on every host."""
         return f"{self.name}-{self.digest[:16]}"
 
 

@@ -76,7 +76,7 @@ _TOKEN = re.compile(r"%(.?)|\$\{([A-Za-z0-9_]+)\}")
 
 @dataclass(frozen=True)
 class Target:
-    """Settings of one SSH connection.
+    """Settings of one SSH connection: host name, port, user, keys and jump hosts.
 
     Args:
         name: the host's name in the host list.
@@ -103,7 +103,7 @@ class Target:
 
 
 class SshConfig:
-    """OpenSSH configuration for the hosts of a run.
+    """Reader of the OpenSSH configuration for the hosts of a run.
 
     Raises:
         OptionError: a named configuration or key file cannot be read, or there is a configuration
@@ -188,7 +188,7 @@ class SshConfig:
     def _ask(
         self, name: str, user: str | None, port: int | None, options: Sequence[str]
     ) -> Mapping[str, Sequence[str]]:
-        """Return the configuration of a host by lower-case option name."""
+        """Ask `ssh -G` for a host's configuration, by lower-case option name."""
         if not self._can_ask:
             asked = {"port": [str(port)]} if port else {}
             # The first value that an option gets counts, as in the client.
@@ -266,7 +266,7 @@ def parse_jump(text: str) -> ListedHost:
 def _tokens(
     name: str, hostname: str, port: str, user: str, settings: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Return the values of ssh_config(5)'s tokens, except %C, whose hash differs by version."""
+    """Return the values of the tokens in ssh_config(5), except %C, which differs by version."""
     own = socket.gethostname()
     return {
         "%": "%",

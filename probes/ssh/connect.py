@@ -136,7 +136,7 @@ def _load_key(file: Path, problems: list[str]) -> paramiko.PKey | None:
 
 
 def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
-    """Return the error that names host and reason, with a hint where the user can do something."""
+    """Return the error for a failed connection, with host, reason and a hint if possible."""
     message, hint = (
         _about_login(error, target)
         or _about_host_key(error, target)
@@ -218,7 +218,7 @@ _Opened = TypeVar("_Opened", bound=_Closable)
 
 
 class Connector:
-    """Opener of a run's connections, which share known hosts and jump hosts.
+    """Opener of a run's SSH connections, which share known hosts and jump hosts.
 
     It owns everything it opens, finished or not: closing it ends them all.
     """
@@ -232,7 +232,7 @@ class Connector:
         self._jumps: dict[tuple[Target, ...], Future[paramiko.Transport]] = {}
 
     def connect(self, target: Target) -> SshSession:
-        """Connect, authenticate and verify the host key.
+        """Connect to a host over SSH, authenticate and verify its host key.
 
         Raises:
             HostError: naming the reason, with a hint where there is one.
@@ -256,8 +256,8 @@ class Connector:
 
     def _log_in(self, target: Target, jumps: tuple[Target, ...]) -> paramiko.Transport:
         known = self._known.of(target.host_key_name, target.known_hosts_files)
-        connection = self._own(self._socket(target, jumps))
-        transport = self._own(paramiko.Transport(connection))
+        connection = self._register(self._socket(target, jumps))
+        transport = self._register(paramiko.Transport(connection))
         timeout_s = self._options.timeout_s
         transport.auth_timeout = transport.channel_timeout = timeout_s
         # Later than the limit below, which tells silence from a wrong answer.
@@ -277,7 +277,7 @@ class Connector:
             raise
         return transport
 
-    def _own(self, thing: _Opened) -> _Opened:
+    def _register(self, thing: _Opened) -> _Opened:
         with self._lock:
             if not self._closed:
                 self._opened.append(thing)
@@ -330,7 +330,7 @@ def _peer_address(transport: paramiko.Transport, target: Target) -> str:
 
 
 class ProxyCommand(paramiko.ProxyCommand):
-    """Proxy command whose exit is detected and whose process and pipes are closed.
+    """Socket over a ProxyCommand, whose exit is detected and whose pipes are closed.
 
     paramiko's own reads again and again, without a pause, once the command has ended.
     """
@@ -379,7 +379,7 @@ class SshOpener(Opener):
         self._targets = {target.name: target for target in find_targets(listed, self._options)}
 
     def open(self, host: ListedHost) -> SshSession:
-        """Connect, authenticate and verify the host key.
+        """Return an SSH session with a host, authenticated and with its host key verified.
 
         Raises:
             HostError: naming the reason, with a hint where there is one.
@@ -405,7 +405,7 @@ def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Targ
 
 
 def _resolvable(host: ListedHost, target: Target) -> Target:
-    """Return the settings, with the previously known address if the name does not resolve."""
+    """Return the settings with a previously known address if the name does not resolve."""
     if target.jumps or target.proxy_command is not None:
         return target
     try:

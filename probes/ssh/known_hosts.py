@@ -130,7 +130,7 @@ def _check_limits(certificate: SSHCertificate, name: str, now_s: float) -> None:
 
 
 def _is_strong(blob: bytes, authority: RSAPublicKey) -> bool:
-    """Return whether the blob ends with an RSA signature that uses SHA-2."""
+    """Return whether an RSA signature uses SHA-2."""
     return blob[: -((authority.key_size + 7) // 8 + _LENGTH_BYTES)].endswith(_RSA_SIGNATURES)
 
 
@@ -166,7 +166,7 @@ _WITH_PORT = re.compile(r"\[(.+)\]:[0-9]+")
 
 @dataclass(frozen=True)
 class KnownKeys:
-    """Host keys that `known_hosts` files have for one host.
+    """Host keys and authorities that `known_hosts` files have for one host.
 
     Args:
         trusted: its keys, as (type, blob).
@@ -197,7 +197,7 @@ class KnownHosts:
         self._files: dict[str, list[_Line] | None] = {}
 
     def of(self, name: str, files: Iterable[str]) -> KnownKeys:
-        """Return what `files` know about `name` (`host` or `[host]:port`)."""
+        """Return what these `known_hosts` files know about a host (`host` or `[host]:port`)."""
         with self._lock:
             loaded = {file: self._load(file) for file in files}
         lines = [line for each in loaded.values() for line in each or ()]
@@ -221,7 +221,7 @@ class KnownHosts:
         )
 
     def remember(self, name: str, key: paramiko.PKey, file: str) -> None:
-        """Append a key to `file`; do nothing if it cannot be written.
+        """Append a host key to a file; do nothing if that cannot be written.
 
         Raises:
             UnfitNameError: a line with that name would be for other hosts, or for none.
@@ -241,7 +241,7 @@ class KnownHosts:
                     stream.write(text.encode())
 
     def _load(self, file: str) -> list[_Line] | None:
-        """Read a file's lines; None if it exists but cannot be read."""
+        """Read the lines of a `known_hosts` file; None if it cannot be read."""
         if file not in self._files:
             try:
                 text = read_file(file).decode(errors="replace")
@@ -261,7 +261,7 @@ def _ends_a_line(file: Path) -> bool:
 
 
 def _parse(text: str) -> _Line | None:
-    """Parse a line of the format in sshd(8); None for any other line."""
+    """Parse a line of a `known_hosts` file (sshd(8)); None for any other line."""
     words = text.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""
     if len(words) < 3 or words[0].startswith("#") or marker not in ("", _AUTHORITY, _REVOKED):
@@ -283,7 +283,7 @@ def without_port(name: str) -> str:
 
 
 def _matches(line: _Line, name: str) -> bool:
-    """Return whether a line applies to `name`: a pattern matches, and no negated one does."""
+    """Return whether a `known_hosts` line applies to a name."""
     name = name.lower()
     negated = [pattern[1:] for pattern in line.names if pattern.startswith("!")]
     positive = [pattern for pattern in line.names if not pattern.startswith("!")]
@@ -327,7 +327,7 @@ class UnfitNameError(Exception):
 
 
 def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
-    """Make the server offer a certificate or a key of a known type, if it has one."""
+    """Make the server offer a certificate or key of a known type, if it has one."""
     kinds = {kind for kind, _ in known.trusted}
     if "ssh-rsa" in kinds:
         kinds.update(_RSA)
@@ -339,7 +339,7 @@ def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
 
 
 def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHosts) -> None:
-    """Raise unless `key`, whose possession the server has proved, may be trusted.
+    """Raise unless a host key, whose possession the server has proved, may be trusted.
 
     It may if it is known, or if a certificate for it is good. A key that is new, and may be
     accepted, is remembered in the user's own file.
@@ -371,12 +371,12 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
     if known.unreadable is not None:
         raise UnreadableKnownHostsError(known.unreadable)
     if not target.accept_new_host_keys:
-        raise UnknownHostKeyError(_what_else(doubt, known))
+        raise UnknownHostKeyError(_explain_doubt(doubt, known))
     if target.new_host_keys_file is not None:
         hosts.remember(target.host_key_name, key, target.new_host_keys_file)
 
 
-def _what_else(doubt: Exception | None, known: KnownKeys) -> str:
+def _explain_doubt(doubt: Exception | None, known: KnownKeys) -> str:
     if doubt is not None:
         return f"its certificate {doubt}"
     return "it shows no certificate of the authority that is" if known.authorities else ""

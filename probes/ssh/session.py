@@ -25,7 +25,7 @@ _GOODBYE_S = 2.0
 
 
 class ChannelTimeout:
-    """Timeout that closes a channel and, if that does not help, its connection.
+    """Timer that closes an SSH channel and, if that does not help, its connection.
 
     A context manager around the calls that may wait; `passed` says whether the time was over.
     """
@@ -56,8 +56,10 @@ class ChannelTimeout:
 
 
 class TailPipe(BufferedPipe):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Keeps the last bytes only. What is dropped was never read, so that an honest server stops
-    sending when its window is full; one that does not still fills no memory.
+    """Buffer of a channel's input that keeps only the last bytes.
+
+    Dropped bytes do not count as read, so that an honest server stops sending when its window is
+    full; one that does not still fills no memory.
 
     Args:
         most_bytes: number of bytes to keep.
@@ -153,7 +155,7 @@ class SshProcess(RemoteProcess):
 
 
 class SshSession(Session):
-    """SSH connection to the host called `host` in the list and `hostname` in SSH."""
+    """SSH session with a host, called `host` in the list and `hostname` in SSH."""
 
     def __init__(
         self, host: str, transport: paramiko.Transport, address: str, hostname: str | None
@@ -242,7 +244,7 @@ class SshSession(Session):
 
 
 def _read(receive: Callable[[int], bytes], into: bytearray) -> bool:
-    """Read to the end; return False if there was more than `MAX_OUTPUT`."""
+    """Read a channel to its end; return False if there was more than `MAX_OUTPUT`."""
     while chunk := receive(_CHUNK):
         into += chunk
         if len(into) > MAX_OUTPUT:

@@ -44,7 +44,7 @@ _UNREACHABLE = {
 
 @dataclass(frozen=True)
 class ProbeAnswer:
-    """Answer to one probe.
+    """Answer to one probe of a route: its sender and kind.
 
     Args:
         is_echo: the probe was an ICMP echo request, and not UDP.
@@ -70,7 +70,7 @@ class Route:
 
 @dataclass(frozen=True)
 class NoRoute:
-    """Reason why no route is known; `is_silent` if no host or router refused the probes."""
+    """Reason why no route is known; `is_silent` if no probe was refused."""
 
     reason: str
     is_silent: bool
@@ -97,7 +97,7 @@ def find_route(answers: Sequence[ProbeAnswer], destination: str, name: str) -> R
 
 
 def find_repeated(routers: Iterable[str | None]) -> str | None:
-    """Return the first router that occurs more than once."""
+    """Return the first router that occurs more than once in a route."""
     seen: set[str] = set()
     for router in routers:
         if router in seen:
@@ -137,19 +137,19 @@ _ANSWER = re.compile(r"([ue])(\d{1,3})=([0-9.]{7,15})/(\d{1,3})\.(\d{1,3})", re.
 
 @dataclass(frozen=True)
 class Ready:
-    """Message that the worker can trace."""
+    """Message of a trace worker that it can trace."""
 
 
 @dataclass(frozen=True)
 class Unable:
-    """Message that the worker cannot trace and exits, with the reason."""
+    """Message of a trace worker that it cannot trace and exits, with the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Traced:
-    """Message with the answers to the probes for one destination."""
+    """Message of a trace worker with the answers to the probes of one destination."""
 
     destination: str
     answers: tuple[ProbeAnswer, ...]
@@ -180,7 +180,7 @@ class TraceLimits:
     interval_s: float = 0.002
 
     def longest_s(self, tries: int) -> float:
-        """Return the seconds that a trace may take: this many UDP tries, then one by ICMP."""
+        """Return the seconds that a trace may take: several tries by UDP, one by ICMP."""
         return (tries + 1) * (self.max_hops * self.interval_s + self.wait_s)
 
 
@@ -191,7 +191,7 @@ def opening(program: str, address: str, limits: TraceLimits) -> str:
 
 
 def request(address: str, tries: int) -> str:
-    """Return the message that requests a route, with `tries` probes per silent hop."""
+    """Return the message that asks a worker for a route, with `tries` probes per silent hop."""
     return f"trace {address} {tries}\n"
 
 

@@ -73,18 +73,18 @@ def measure(job: MeasuringJob[TraceOptions], sink: Sink[RouteReading]) -> None:
 
 
 def build_limits(options: TraceOptions, silence_s: float) -> TraceLimits:
-    """Return the limits of the workers; all tries of a destination share the allowed silence."""
+    """Return the workers' limits, so that all tries fit into the allowed silence."""
     wait_s = max(_LEAST_WAIT_S, silence_s / options.count)
     return TraceLimits(options.port or TRACE_PORT, options.max_hops, wait_s)
 
 
 def read_worker_program() -> str:
-    """Return the source text of a worker."""
+    """Return the source text of the trace worker's program."""
     return _PROGRAM.read_text(encoding="ascii")
 
 
 class PairTurns:
-    """Directed pairs in the order of the rounds, one at a time from every source.
+    """Directed pairs that wait to be traced, one at a time from every source.
 
     Unlike round-trip times, routes are not disturbed by other probes: a host may be the destination
     of one trace while it is busy with its own, and a source that is slow holds up nobody. Nor is
@@ -123,7 +123,7 @@ class PairTurns:
         return begun
 
     def over(self, source: int, destination: int) -> bool:
-        """Record that a directed pair is settled; return False if it was not running."""
+        """Record that a trace has ended; return False if it was not running."""
         if (source, destination) not in self.running:
             return False
         self.running.remove((source, destination))
@@ -131,7 +131,7 @@ class PairTurns:
         return True
 
     def lose(self, source: int) -> Iterable[Direction]:
-        """Drop the remaining pairs of a source and return them."""
+        """Drop the remaining pairs of a lost source and return them."""
         lost = [pair for pair in self.running if pair[0] == source]
         lost += [(source, destination) for destination in self._waiting.pop(source, ())]
         self.running.difference_update(lost)
@@ -140,7 +140,7 @@ class PairTurns:
 
 
 class Workers(HostPrograms[WorkerMessage]):
-    """Running workers on all hosts.
+    """Trace workers that run on all hosts.
 
     Args:
         hosts: the hosts, in index order.
@@ -153,7 +153,7 @@ class Workers(HostPrograms[WorkerMessage]):
         self._python = python
 
     def start(self, openings: Sequence[str], concurrency: int) -> dict[int, HostError]:
-        """Start a worker on every host, `concurrency` at a time; return the failures.
+        """Start a trace worker on every host, `concurrency` at a time; return the failures.
 
         Args:
             openings: what the worker of each host is told first.
@@ -171,17 +171,17 @@ class Workers(HostPrograms[WorkerMessage]):
         return failures
 
     def parse(self, line: str) -> WorkerMessage:
-        """Parse a line of a worker."""
+        """Parse a line of a trace worker's output into a message."""
         return parse_message(line, self._python)
 
     def explain_end(self, process: RemoteProcess) -> str:
-        """Return why a worker that was not told to has ended."""
+        """Return why a trace worker that was not told to end has ended."""
         if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
             return f"it has no {self._python}: name another remote Python"
         return process.stderr_tail() or "its trace worker ended"
 
     def end(self, index: int) -> None:
-        """End one worker."""
+        """End one trace worker."""
         if index in self._processes:
             self._processes[index].close()
 
@@ -204,14 +204,14 @@ class _TraceRun:
         self._index = {host.address: index for index, host in enumerate(job.hosts)}
 
     def start(self, concurrency: int) -> None:
-        """Start a worker on every host."""
+        """Start a trace worker on every host."""
         source = read_worker_program()
         openings = [opening(source, host.address, self._limits) for host in self._hosts]
         for index, error in self._workers.start(openings, concurrency).items():
             self._lose_host(index, str(error))
 
     def conduct(self) -> None:
-        """Trace every route, from each host as soon as it is ready."""
+        """Trace all routes, from each host as soon as its worker is ready."""
         longest_s = self._limits.longest_s(self._options.count)
         # In turns of listening, not by the clock: this process may be stopped for a while.
         most_quiet_turns = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S
@@ -247,7 +247,7 @@ class _TraceRun:
             self._lose_host(index, "its trace worker reports what it was not asked")
 
     def _take_trace(self, source: int, traced: Traced) -> bool:
-        """Settle a directed pair; return False if it was not being traced."""
+        """Record the result of a trace; return False if it was not running."""
         destination = self._index.get(traced.destination)
         if destination is None or not self._turns.over(source, destination):
             return False

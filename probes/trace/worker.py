@@ -41,7 +41,7 @@ GRACE_FACTOR = 4
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of the worker: this host's address, the port to probe, the limits of a trace."""
+    """Arguments of the trace worker: this host's address, the port to probe, the limits."""
 
     address: str
     port: int
@@ -81,7 +81,7 @@ class Tracer:
 
 
 class Sweep:
-    """Probes of one kind to one destination, one for every time to live."""
+    """Probes of one kind to one destination, one for every time to live (TTL)."""
 
     def __init__(self, tracer: Tracer, destination: str, kind: str) -> None:
         self.tracer = tracer
@@ -118,7 +118,7 @@ class Sweep:
             self._listen(began + grace_s - time.monotonic(), self.is_complete)
 
     def words(self) -> list[str]:
-        """Return every answer as a word `PROBE TTL = ADDRESS / TYPE . CODE`, without blanks."""
+        """Return every answer as a word of the protocol: `PROBE TTL=ADDRESS/TYPE.CODE`."""
         return [
             f"{self.kind}{ttl}={address}/{icmp_type}.{code}"
             for ttl, (address, icmp_type, code) in sorted(self.answers.items())
@@ -194,7 +194,7 @@ def read_input(lines: queue.SimpleQueue[str]) -> None:
 
 
 def say(*words: str) -> None:
-    """Send a line to the coordinator; exit if it is gone."""
+    """Send a line to the coordinator; exit if the coordinator is gone."""
     try:
         sys.stdout.write(" ".join(words) + "\n")
         sys.stdout.flush()

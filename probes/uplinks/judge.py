@@ -15,7 +15,7 @@ _FULL = 0.9
 
 @dataclass(frozen=True)
 class KnownRates:
-    """Known rates of the links on the path, in Gbit/s, in the direction of the transfers.
+    """Known rates in Gbit/s of the links that transfers cross, in their direction.
 
     Args:
         members: what each host of the group can do by itself.
@@ -53,7 +53,7 @@ def may_be_more(
 
 
 def raise_to_seen_rates(links: HostRates, exchanges: Iterable[GroupExchange]) -> HostRates:
-    """Return the hosts' own rates, raised to what they reached among others."""
+    """Return hosts' own rates, raised to what the hosts reached among others."""
     send, receive = dict(links.send), dict(links.receive)
     for exchange in exchanges:
         of_member: dict[int, float] = defaultdict(float)

@@ -58,7 +58,7 @@ class GroupExchange:
 
 @dataclass(frozen=True)
 class HostRates:
-    """Rates of hosts' own links in Gbit/s, by index."""
+    """Rates of hosts' own links in Gbit/s, by host index."""
 
     send: Mapping[int, float]
     receive: Mapping[int, float]
@@ -151,7 +151,7 @@ def plan_second_looks(
             _partner(receiver, [by for by, _ in well], group_of, sender, sends=False),
         ):
             if pair is not None:
-                _into_a_round(rounds, pair)
+                _add_to_round(rounds, pair)
     return rounds
 
 
@@ -163,7 +163,7 @@ def _partner(
     *,
     sends: bool,
 ) -> tuple[int, int] | None:
-    """Return the directed pair of the host and a new partner, of its own group if possible."""
+    """Return a directed pair of a host and a new partner, if possible of its own group."""
     able = [partner for partner in partners if partner not in {host, before}]
     if not able:
         return None
@@ -172,7 +172,7 @@ def _partner(
     return (host, able[0]) if sends else (able[0], host)
 
 
-def _into_a_round(rounds: list[list[tuple[int, int]]], pair: tuple[int, int]) -> None:
+def _add_to_round(rounds: list[list[tuple[int, int]]], pair: tuple[int, int]) -> None:
     """Add a transfer to the first round where its sender and receiver are free.
 
     A transfer that is there already is not added.
@@ -231,7 +231,7 @@ def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> li
 def _pack_turns(
     groups: Sequence[int], sizes: Sequence[int], apart: Iterable[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """Assign each group to the first turn with room and no group that it is `apart` from.
+    """Assign each group to the first turn with room and without a group to keep apart from.
 
     With 4 groups of 9 in a turn, the uplinks of the others are 4/5 full.
     """

@@ -43,7 +43,7 @@ _LEAST_SHARE = 0.3
 
 @dataclass(frozen=True)
 class TimedTransfer:
-    """Transfer with the time when it ended, on one clock for all.
+    """Transfer with the time when it ended, on a clock common to all.
 
     Args:
         ended_s: when its report was here.
@@ -56,7 +56,7 @@ class TimedTransfer:
 def common_windows_s(
     transfers: Sequence[TimedTransfer], duration_s: float, warm_up_s: float
 ) -> list[tuple[float, float]] | None:
-    """Return the interval in which all transfers run, on the clock of each.
+    """Return the interval in which all transfers ran, on each transfer's own clock.
 
     A transfer begins some time after it was told to: its two ends exchange a few packets before,
     which takes longest for those that find the queues on the way full. Little lies between its end
@@ -144,13 +144,13 @@ class SimultaneousTransfers:
         return host not in self._lost
 
     def run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:
-        """Run transfers from each pair's first host to its second at once; return the outcomes.
+        """Run transfers between these pairs at once; return the outcomes.
 
         A host whose connection is gone takes no part any more.
         """
         able = [pair for pair in pairs if all(map(self.can_take_part, pair))]
         done = dict(zip(able, self._run(able, duration_s), strict=True)) if able else {}
-        return [done[pair] if pair in done else self._why_not(pair) for pair in pairs]
+        return [done[pair] if pair in done else self._build_loss_error(pair) for pair in pairs]
 
     def is_busy(self, pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome]) -> bool:
         """Return whether a machine shared by several hosts may have limited the transfers."""
@@ -166,7 +166,7 @@ class SimultaneousTransfers:
             for host in self.hosts
         )
 
-    def _why_not(self, pair: tuple[int, int]) -> Exception:
+    def _build_loss_error(self, pair: tuple[int, int]) -> Exception:
         lost = next(host for host in pair if host in self._lost)
         return TransferError(f"{self.hosts[lost].name}: {self._lost[lost]}")
 

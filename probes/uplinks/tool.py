@@ -25,7 +25,7 @@ Rates = list[tuple[Flow, float]]
 
 
 class LinkSink(Protocol):
-    """Receiver of hosts' link rates."""
+    """Interface of receivers of hosts' link rates."""
 
     def reading(self, reading: BandwidthReading) -> None:
         """Record the rate at which a host sent to another."""
@@ -35,10 +35,10 @@ class LinkSink(Protocol):
 
 
 class UplinkSink(Protocol):
-    """Receiver of results as they come, so that an interrupted run keeps them."""
+    """Interface of receivers of groups' rates, as they come."""
 
     def exchange(self, exchange: GroupExchange) -> None:
-        """Record the reading of a group in one direction."""
+        """Record the rate of a group in one direction."""
 
     def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
         """Record that a group could not be measured in one direction."""
@@ -135,7 +135,7 @@ class _RunningTurn:
         reason = "its transfers hardly overlapped"
         for longer in _TRIES:
             duration_s = longer * self._duration_s
-            present = self._present()
+            present = self._list_present()
             self._lose_absent(present)
             if not self._left:
                 return
@@ -155,7 +155,7 @@ class _RunningTurn:
                 return
         self._drop(list(self._left), reason)
 
-    def _present(self) -> list[list[int]]:
+    def _list_present(self) -> list[list[int]]:
         return [list(filter(self._transfers.can_take_part, hosts)) for hosts in self._groups]
 
     def _lose_absent(self, present: Sequence[Sequence[int]]) -> None:
@@ -198,7 +198,7 @@ class _RunningTurn:
 
 
 def _order_ends(flow: Flow, *, sends: bool) -> tuple[int, int]:
-    """Return sender and receiver of a flow."""
+    """Return sender and receiver of a transfer."""
     return (flow.member, flow.partner) if sends else (flow.partner, flow.member)
 
 
@@ -230,7 +230,7 @@ def measure_both_ways(
     duration_s: int,
     enough_gbit_s: float,
 ) -> float | None:
-    """Return a group's rate with the other groups in Gbit/s, both directions at once.
+    """Return a group's total rate in Gbit/s with both directions loaded at once.
 
     Transfers that carried little are tried again, too: other work takes time from them now and
     then, and adds none.

@@ -120,5 +120,5 @@ def _measurement(cluster: Cluster) -> tuple[Measurement, Matrix]:
         return cluster.bandwidth, cluster.bandwidth.gbit_s
     if cluster.routes is not None:
         return cluster.routes, cluster.routes.hops
-    rtt = cluster_file.measured_rtt(cluster, "the cluster file")
+    rtt = cluster_file.require_rtt(cluster, "the cluster file")
     return rtt, rtt.readings_us

@@ -14,7 +14,7 @@ from plink.files.cluster import Cluster
 from plink.files.document import read_bytes
 from plink.files.hosts import Host
 from plink.measure.importing.source import import_matrix
-from plink.model.denoising import denoise, measured_hosts
+from plink.model.denoising import denoise, find_measured_hosts
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import separate_alone
 from plink.solvers.groups.levels import choose_level, discover
@@ -54,7 +54,7 @@ def rows(files: Sequence[Path]) -> Iterator[list[object]]:
     """A row under `HEADER` for each file."""
     for path in files:
         cluster = _read(path)
-        hosts = measured_hosts(cluster)
+        hosts = find_measured_hosts(cluster)
         denoised = denoise(cluster, hosts, needs_points=True)
         discovery = discover(denoised.matrix, denoised.is_measured)
         levels = discovery.levels

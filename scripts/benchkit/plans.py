@@ -14,7 +14,13 @@ from plink.base.replacing import replace
 from plink.files import plan as plan_file
 from plink.files.hosts import Group
 from plink.files.plan import Plan, PlanRank
-from plink.optimize.plans.candidates import KINDS, best, build, candidate, refusal
+from plink.optimize.plans.candidates import (
+    KINDS,
+    build,
+    build_candidate,
+    choose_best,
+    explain_refusal,
+)
 from plink.optimize.plans.traffic import Demand
 from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
@@ -62,10 +68,14 @@ def best_forest(
         return kind, flat(np.ones(len(host_of)))
     demands = [Demand(ALL_REDUCE, size_bytes)]
     if kind == "hosts":
-        return kind, candidate("flat", network, [], host_of, demands).forest
+        return kind, build_candidate("flat", network, [], host_of, demands).forest
     order = list(range(network.hosts))
-    kinds = [kind] if kind != "auto" else [each for each in KINDS if not refusal(each, network)]
-    chosen = best([candidate(each, network, order, host_of, demands) for each in kinds])
+    kinds = (
+        [kind] if kind != "auto" else [each for each in KINDS if not explain_refusal(each, network)]
+    )
+    chosen = choose_best(
+        [build_candidate(each, network, order, host_of, demands) for each in kinds]
+    )
     return chosen.candidate.kind, chosen.candidate.forest
 
 
@@ -102,7 +112,7 @@ def usual_plan(
     network = lab_network(rack_of, host_bits_s, uplink_bits_s if has_racks else None)
     order, kind = list(range(network.hosts)), "2lha" if has_racks else "flat"
     demands = [Demand(ALL_REDUCE, size_bytes)]
-    forest = candidate(kind, network, order, np.arange(network.hosts), demands).forest
+    forest = build_candidate(kind, network, order, np.arange(network.hosts), demands).forest
     plan = plan_over(lab, kind, forest, size_bytes)
     if not has_racks:
         return plan

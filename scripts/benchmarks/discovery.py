@@ -32,7 +32,7 @@ from benchkit.labs import BenchLab, bench_lab
 from benchkit.peers import textbook_groups
 from benchkit.report import Report
 from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, measured_rtt
+from plink.files.cluster import Cluster, require_rtt
 from plink.files.measurements import RttMeasurement
 from plink.model.denoising import min_over_directions
 from plink.solvers.groups.agreement import affinity
@@ -112,7 +112,7 @@ def _outcome(drawn: DrawnLab, probe_options: Sequence[str]) -> Outcome:
 def _judge(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str, Any]) -> Outcome:
     from sklearn.metrics import adjusted_mutual_info_score as agreement  # noqa: PLC0415
 
-    rtt = measured_rtt(cluster, "the lab")
+    rtt = require_rtt(cluster, "the lab")
     names = cluster.names
     racks = [lab.racks[name] for name in names]
     least = min_over_directions(cluster)

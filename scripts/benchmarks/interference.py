@@ -56,7 +56,7 @@ def _row(lab: BenchLab, kind: str) -> tuple[str, ...]:
         out = lab.probe()
         seconds = time.monotonic() - began
     cluster = cluster_file.read_cluster(str(out))
-    rtt = cluster_file.measured_rtt(cluster, str(out))
+    rtt = cluster_file.require_rtt(cluster, str(out))
     racks = [lab.racks[name] for name in cluster.names]
     if rtt.disturbance is None:
         raise SystemExit("error: this kernel does not tell how long processes wait for a processor")

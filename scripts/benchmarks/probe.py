@@ -107,7 +107,7 @@ def _measure(lab: BenchLab, run: str) -> Result:
     out = lab.probe(*options)
     seconds = time.monotonic() - began
     cluster = cluster_file.read_cluster(str(out))
-    rtt = cluster_file.measured_rtt(cluster, str(out))
+    rtt = cluster_file.require_rtt(cluster, str(out))
     racks = [lab.racks[name] for name in cluster.names]
     return Result(rtt.rtt_us[10.0], rtt.rtt_us.get(90.0), racks, seconds, rtt.seconds)
 

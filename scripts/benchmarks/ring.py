@@ -25,7 +25,7 @@ from plink.measure.importing.source import import_matrix
 from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.show.orders import unproven_reason
+from plink.show.orders import explain_unproven
 from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.search import Solution
@@ -225,7 +225,7 @@ def _latencies(folder: Path, seed: int) -> Iterator[Sequence[str]]:
             f"{order.cost.listed_us / 1e3:.3f} ms",
             f"{order.cost.random_us / 1e3:.3f} ms",
             f"{order.cost.cost_us / 1e3:.3f} ms ({1 - order.gain:.0%} of random)",
-            _percent(order.gap) if unproven_reason(order) is None else "not proven",
+            _percent(order.gap) if explain_unproven(order) is None else "not proven",
             "symmetric file" if confirmed is None else f"{confirmed:.0%} of {order.gain:.0%}",
         )
 

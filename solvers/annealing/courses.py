@@ -1,4 +1,4 @@
-"""Annealing courses for forms of rounds, of trees and of meshes, and their temperatures."""
+"""Simulated annealing of rank orders for algorithms in rounds, in trees and on meshes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FEW_RANKS = 32
 
 @dataclass(frozen=True)
 class Falling:
-    """Parameters that fall geometrically, first and last value, in spreads of the distances."""
+    """Annealing parameters that fall geometrically, in spreads of the distances: first and last."""
 
     softness: tuple[float, float]
     temperature: tuple[float, float]
@@ -51,7 +51,7 @@ class Falling:
 
 @dataclass(frozen=True)
 class Race:
-    """Race of annealing courses from one start at several temperatures.
+    """Settings of a race: annealing runs from one start at several temperatures.
 
     Where hosts stand in racks, a cold course polishes those that the start has; where few outliers
     make the cost, all but a hot one is stuck. The heat that found the cheapest order goes on, some
@@ -74,7 +74,7 @@ class Race:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Shares of the time in sequence: trials, courses, final polish."""
+        """Shares of the time limit for trials, for the chosen runs, and for the final polish."""
         before = (*(self.trial for _ in self.heats), *self.courses)
         return (*before, 1.0 - sum(before))
 
@@ -106,7 +106,7 @@ TREES_OF_FEW = replace(
 
 
 def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
-    """Return which share of the time a moment falls in, and the progress within it."""
+    """Return which phase of a race a moment falls in, and the progress within that phase."""
     before = 0.0
     for number, share in enumerate(shares):
         if progress < before + share:
@@ -115,24 +115,24 @@ def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
     return len(shares) - 1, 1.0
 
 
-def _between(first: float, last: float, share: float) -> float:
-    """Interpolate geometrically from `first` to `last`."""
+def _interpolate(first: float, last: float, share: float) -> float:
+    """Interpolate geometrically between two values by a share from 0 to 1."""
     return float(first * (last / first) ** share)
 
 
 class Course(Protocol):
-    """Simulated annealing that is advanced step by step."""
+    """Simulated annealing of a rank order that is advanced in steps."""
 
     @property
     def best(self) -> list[int]:
-        """Cheapest order so far."""
+        """Cheapest rank order found so far."""
 
     @property
     def best_cost(self) -> float:
-        """Cost of the best order."""
+        """Cost of the cheapest rank order found so far."""
 
     def step(self, progress: float, deadline: Deadline) -> int:
-        """Try some moves; return how many.
+        """Try some moves of the annealing; return how many were tried.
 
         Args:
             progress: progress of the course, from 0 to 1.
@@ -149,7 +149,7 @@ def course(
     seed: int,
     deadline: Deadline,
 ) -> Course:
-    """Return an annealing course for a form.
+    """Return an annealing run for an algorithm's latency cost.
 
     Args:
         form: at least one tree, or a round with an edge, over at least 3 ranks.
@@ -170,7 +170,7 @@ def course(
 
 
 class RacedCourse:
-    """Race of annealing courses at several temperatures; the best one continues.
+    """Race of annealing runs at several temperatures, of which the best continues.
 
     Args:
         native: annealing of a smoothed cost.
@@ -204,16 +204,16 @@ class RacedCourse:
 
     @property
     def best(self) -> list[int]:
-        """Cheapest order so far."""
+        """Cheapest rank order found so far."""
         return self._native.best
 
     @property
     def best_cost(self) -> float:
-        """Cost of the best order."""
+        """Cost of the cheapest rank order found so far."""
         return self._native.best_cost
 
     def step(self, progress: float, deadline: Deadline) -> int:
-        """Try some moves; return how many.
+        """Try some moves of the annealing; return how many were tried.
 
         Args:
             progress: progress of all courses, from 0 to 1.
@@ -234,8 +234,8 @@ class RacedCourse:
             heat = race.heats[leg] if leg < len(race.heats) else min(self._tried)[1]
         tried: int = self._native.run(
             self._moves,
-            _between(*falling.softness, within) * heat * self._spread,
-            _between(*falling.temperature, within) * heat * self._spread,
+            _interpolate(*falling.softness, within) * heat * self._spread,
+            _interpolate(*falling.temperature, within) * heat * self._spread,
             deadline.native,
         )
         return tried
@@ -327,7 +327,7 @@ class _MeshCourse:
             self._native.restart(self.best)
         _, first, last = _MESH_COURSE[number]
         hot = max(first * self._hot, last * self._cold)
-        temperature = _between(hot, last * self._cold, within)
+        temperature = _interpolate(hot, last * self._cold, within)
         tried: int = self._native.run(self._moves, temperature, deadline.native)
         return tried
 

@@ -1,4 +1,4 @@
-"""Search for orders with the least greatest distance, and among those the least cost."""
+"""Search for rank orders with the least greatest distance between ranks that exchange data."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ONE_BEYOND = 1e-6
 
 @dataclass(frozen=True)
 class BottleneckSolution(Solution):
-    """Order with its bottleneck.
+    """Rank order with the greatest distance that it uses.
 
     `lower_bound` is proven of all orders whose farthest pairs are as near; `ended_by` is `exact` or
     `bound` only where `farthest` is proven, too.
@@ -69,7 +69,7 @@ def search_by_bottleneck(
     threads: int = 1,
     on_progress: OnProgress | None = None,
 ) -> BottleneckSolution:
-    """Search for the least greatest distance, then the least cost; keep `given` if best.
+    """Search for an order with the least greatest distance, then the least cost.
 
     Whether an order keeps within a distance is a search itself, for one that costs nothing where
     distances beyond count 1 and others 0. By halving, the least such distance is found, from the
@@ -105,7 +105,7 @@ def search_by_bottleneck(
 
 
 class _BottleneckSearch:
-    """Search for the least greatest distance, by searches with other distances."""
+    """Search for the least greatest distance, by cost searches on thresholded distances."""
 
     # Its cost is the greatest distance that an order uses.
     search: Search
@@ -132,18 +132,18 @@ class _BottleneckSearch:
         self._cost_bound = 0.0
 
     def run(self, given: list[int], slack: float) -> EndedBy:
-        """Search for the nearest farthest pair, then for the cheapest order that keeps to it."""
+        """Search for the least greatest distance, then the cheapest order that keeps to it."""
         whole = self.search.deadline
         self.search.deadline = whole.part(_FARTHEST_SHARE)
         cheap = self._begin(given)
         self._bisect()
         self.search.deadline = whole
-        return self._cheapest([given, *cheap], slack)
+        return self._search_cheapest([given, *cheap], slack)
 
     def _begin(self, given: list[int]) -> list[list[int]]:
-        """Prove what is known at once; return the order of a quick search, if one is needed."""
+        """Prove a first bound; return an order from a quick search if one is needed."""
         search = self.search
-        search.bound = self._proven_at_once()
+        search.bound = self._prove_quickly()
         if search.cost <= search.bound:
             return []
         # What is cheap in all has near neighbours mostly. Where no time is left for more than
@@ -155,8 +155,8 @@ class _BottleneckSearch:
             raise KeyboardInterrupt
         return [list(found.order)]
 
-    def _proven_at_once(self) -> float:
-        """Return the bound by graphs of near hosts and by nearest neighbours."""
+    def _prove_quickly(self) -> float:
+        """Return the bound on the greatest distance that needs no search."""
         search, known = self.search, self._known
         at_once = self._used.nearest_needed(known)
         levels = _levels(known)
@@ -164,10 +164,10 @@ class _BottleneckSearch:
         if place == 0:
             return min(max(at_once, float(levels[0])), search.cost)
         # Some distance beyond the last level that is too near, which may lie between two levels.
-        return min(max(at_once, _least_beyond(known, levels[place - 1])), search.cost)
+        return min(max(at_once, _find_next_distance(known, levels[place - 1])), search.cost)
 
     def _bisect(self) -> None:
-        """Bisect the distance levels between bound and best order until time is over."""
+        """Bisect the distances between bound and best order until time is over."""
         search, levels = self.search, _levels(self._matrix)
         # An order keeps to the level `high`; no order was found at `low` or below it.
         high = int(np.searchsorted(levels, search.cost))
@@ -190,11 +190,11 @@ class _BottleneckSearch:
                     proven = middle
             middle = (low + high) // 2
         if begun < proven < len(levels) - 1:
-            beyond_s = _least_beyond(self._matrix, levels[proven])
+            beyond_s = _find_next_distance(self._matrix, levels[proven])
             search.bound = min(max(search.bound, beyond_s), search.cost)
 
-    def _cheapest(self, orders: list[list[int]], slack: float) -> EndedBy:
-        """Search for the cheapest order with about the least greatest distance."""
+    def _search_cheapest(self, orders: list[list[int]], slack: float) -> EndedBy:
+        """Search for the cheapest order whose greatest distance is about the least."""
         search = self.search
         limit = search.cost * (1.0 + slack)
         near = [one for one in (*orders, search.order) if self.reach(one) <= limit]
@@ -216,7 +216,7 @@ class _BottleneckSearch:
         return found.ended_by
 
     def solution(self, found: Solution) -> BottleneckSolution:
-        """Return what was found with the costs of its order."""
+        """Return the best order found with its costs."""
         cost = self._prices.of(found.order)
         return BottleneckSolution(
             found.order,
@@ -230,7 +230,7 @@ class _BottleneckSearch:
         )
 
     def reach(self, order: Sequence[int]) -> float:
-        """Return the greatest distance that an order uses."""
+        """Return the greatest distance between ranks of an order that exchange data."""
         return self._used.farthest(self._matrix, order)
 
     def _run(self, matrix: Matrix, share: float, start: Sequence[int]) -> Solution:
@@ -252,30 +252,30 @@ class _BottleneckSearch:
         return found
 
     def _keep(self, order: Sequence[int]) -> None:
-        """Keep an order if its greatest distance is at most the best one's."""
+        """Keep an order if its greatest distance is no larger than the best one's."""
         farthest = self.reach(order)
         if farthest <= self.search.cost:
             self.search.order, self.search.cost = list(order), farthest
 
     def _suffices_for_others(self) -> bool:
-        """Return whether time is left to search with other distances."""
+        """Return whether enough time is left for a search with other distances."""
         return self.search.deadline.left_s > _S_PER_PAIR * len(self._matrix) ** 2
 
 
 def _least_weight(form: Form) -> float:
-    """Return the least weight of a step in a form's cost."""
+    """Return the least weight that a distance has in an algorithm's latency cost."""
     if not isinstance(form, RoundsForm):
         return 1.0
     return min((step.weight for step in form.rounds if len(step.edges)), default=1.0)
 
 
-def _least_beyond(matrix: Matrix, level: float) -> float:
+def _find_next_distance(matrix: Matrix, level: float) -> float:
     """Return the least distance greater than a value, row by row to save memory."""
     return float(min(row.min(where=row > level, initial=np.inf) for row in matrix))
 
 
 def _levels(matrix: Matrix) -> npt.NDArray[np.float64]:
-    """Return ascending distance levels, (L,), from least to greatest; a sample if very many."""
+    """Return candidate distances, ascending, (L,): all that occur, or a sample if very many."""
     size = len(matrix)
     if size <= _MOST_WITH_ALL_LEVELS:
         return np.unique(matrix)

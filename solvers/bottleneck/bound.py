@@ -1,4 +1,4 @@
-"""Pairs of hosts that exchange data in an order, and a bound on their greatest distance."""
+"""Lower bound on the greatest distance between ranks of an algorithm that exchange data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _S_PER_PAIR = 2e-8
 
 
 class Used:
-    """Pairs of ranks of a form that exchange data, placed on the hosts of an order.
+    """Pairs of ranks of an algorithm that exchange data, which any order places on hosts.
 
     Args:
         form: whose messages they are, over all ranks.
@@ -39,14 +39,14 @@ class Used:
         self.layout = layout
 
     def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
-        """Return the greatest distance between two communicating hosts; 0 if none communicate."""
+        """Return the greatest distance between hosts that exchange data in an order; 0 for none."""
         hosts = self._hosts(order)
         ends = hosts[self._edges] if not isinstance(self.form, RingForm) else _ring(hosts)
         return float(distance[ends[:, 0], ends[:, 1]].max(initial=0.0))
 
     @cached_property
     def degrees(self) -> npt.NDArray[np.intp] | None:
-        """Number of peers of each rank, (R,); None where hosts take several ranks."""
+        """Number of ranks that each rank exchanges data with, (R,); None with several slots."""
         if max(self.layout.slots) > 1:
             return None
         ranks = self.form.ranks
@@ -55,7 +55,7 @@ class Used:
         return np.bincount(self._edges.ravel(), minlength=ranks)
 
     def nearest_needed(self, distance: Matrix) -> float:
-        """Return a lower bound of the greatest distance, from each host's nearest others."""
+        """Return a lower bound on the greatest distance, from each host's nearest others."""
         degrees = self.degrees
         if degrees is None:
             # Every host that takes a rank has another one beside it, where there is one.
@@ -67,7 +67,7 @@ class Used:
 
     @cached_property
     def is_connected(self) -> bool:
-        """Whether the graph of communicating ranks is connected, so that the hosts' must be."""
+        """Whether the graph of ranks that exchange data is connected."""
         if isinstance(self.form, RingForm):
             return True
         part_of = components(self.form.ranks, self._edges[:, 0], self._edges[:, 1])
@@ -86,7 +86,7 @@ class Used:
         return distinct_pairs(every, self.form.ranks)
 
     def _hosts(self, order: Sequence[int]) -> Edges:
-        """Return the host of each rank: for a ring the hosts in sequence, else by position."""
+        """Return the host of each rank in an order of hosts."""
         if isinstance(self.form, RingForm):
             return np.asarray(order[: self.layout.count_used(order)], dtype=np.intp)
         return self.layout.placement(order)
@@ -169,7 +169,7 @@ def _largest_block(neighbours: list[list[int]]) -> int:
 def farthest_bound(
     used: Used, distance: Matrix, levels: npt.NDArray[np.float64], deadline: Deadline
 ) -> int:
-    """Return the first distance level at which an order is not ruled out.
+    """Return the index of the first distance that no bound rules out as an order's greatest.
 
     A ring needs a biconnected part with as many hosts as it goes through, anything else a connected
     one; and hosts with as many near others as the ranks exchange data with. All of that can be

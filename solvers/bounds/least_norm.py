@@ -15,7 +15,7 @@ _MOST_POINTS = 192
 
 
 class LeastNorm:
-    """Convex hull of points, with the weights of its point of least norm.
+    """Convex hull of added points, with the weights of its point nearest to the origin.
 
     Args:
         size: size of each point.
@@ -31,23 +31,23 @@ class LeastNorm:
 
     @property
     def nearest(self) -> Vector:
-        """Point of least norm in the hull; 0 without points."""
+        """Point of the hull nearest to the origin; 0 without points."""
         return self._weights @ self._points
 
     @property
     def norm_squared(self) -> float:
-        """Squared norm of the nearest point."""
+        """Squared norm of the hull's point nearest to the origin."""
         return float(self._weights @ self._products @ self._weights)
 
     def copy(self) -> LeastNorm:
-        """Return a copy with the same points."""
+        """Return a copy of the hull with the same points."""
         other = LeastNorm(self._points.shape[1])
         other._points, other._products = self._points, self._products
         other._weights = self._weights
         return other
 
     def add(self, point: Vector) -> None:
-        """Add a point and drop those whose weight becomes zero."""
+        """Add a point to the hull; drop points whose weight becomes zero."""
         if len(self) >= _MOST_POINTS:
             self._keep(self._weights > self._weights.min())
         across = self._points @ point
@@ -74,7 +74,7 @@ class LeastNorm:
             self._keep(keep)
 
     def _least_of_the_plane(self) -> Vector | None:
-        """Return least-norm weights, possibly negative; None if ill-conditioned."""
+        """Return the least-norm weights, possibly negative; None if ill-conditioned."""
         count = len(self)
         if count == 1:
             return np.ones(1)

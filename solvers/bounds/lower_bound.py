@@ -1,4 +1,4 @@
-"""Proven lower bound of any form's latency cost."""
+"""Proven lower bound on an algorithm's latency cost over all rank orders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Bound:
-    """Lower bound on the cost of every order.
+    """Lower bound on the latency cost of every rank order.
 
     Args:
         value: in the matrix's unit.
@@ -41,7 +41,7 @@ class Bound:
 
 
 def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Bound:
-    """Return a proven lower bound on every order's cost.
+    """Return a proven lower bound on an algorithm's latency cost over all rank orders.
 
     Args:
         form: what the cost sums up.
@@ -57,7 +57,7 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
 
 
 def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bound:
-    """Return the bound of `lower_bound` for a matrix that is known to be valid."""
+    """Return the result of `lower_bound` for distances that were checked before."""
     if form.ranks < 2:
         return Bound(0.0, "trivial")
     if isinstance(form, RingForm):

@@ -43,7 +43,7 @@ _S_PER_PAIR = 1e-7
 
 
 def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
-    """Return a proven lower bound on every order's cost.
+    """Return a proven lower bound on a device mesh's latency cost over all rank orders.
 
     Args:
         form: form of at least two ranks.
@@ -73,7 +73,7 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
 
 
 def _cophenetic(merges: Floats) -> Floats:
-    """Return the height at which two hosts join one cluster, (N, N)."""
+    """Return the merge height of every two hosts in a dendrogram, (N, N)."""
     size = len(merges) + 1
     members = [np.array([host]) for host in range(size)]
     heights = np.zeros((size, size))
@@ -85,7 +85,7 @@ def _cophenetic(merges: Floats) -> Floats:
 
 
 def _cut_bound(form: MeshForm, merges: Floats) -> float:
-    """Return the least cost under the ultrametric of single linkage."""
+    """Return the least cost of a mesh where distances are merge heights of single linkage."""
     mesh_ranks = form.mesh_ranks
     inside = most_inside(form)
     total = sum(line.weight * mesh_ranks / line.size for line in form.lines)
@@ -111,7 +111,7 @@ def _cut_bound(form: MeshForm, merges: Floats) -> float:
 
 
 def most_inside(form: MeshForm) -> Floats:
-    """Return an upper bound on the weight that m ranks have among themselves, (N + 1,) by m."""
+    """Return an upper bound on the traffic that any m ranks have among themselves, (N + 1,)."""
     sizes = np.arange(form.mesh_ranks + 1, dtype=np.float64)
     sizes[0] = 1.0
     cost = np.array([line.most_per_joint for line in form.lines])
@@ -134,7 +134,7 @@ def most_inside(form: MeshForm) -> Floats:
 
 
 def _heaviest_first(form: MeshForm) -> Floats:
-    """Return the weights of each rank's exchanges with its partners, descending, (N, D)."""
+    """Return the traffic of each rank with its partners, the heaviest first, (N, D)."""
     joined = form.joined
     counts = np.diff(np.append(joined.starts, len(joined.edges)))
     of_edge = np.repeat(joined.weights / counts, counts)
@@ -152,7 +152,7 @@ def _heaviest_first(form: MeshForm) -> Floats:
 
 
 def _assignment_bound(weights: Floats, rest: Floats) -> float:
-    """Return half the sum of the least that each rank pays for its own pairs."""
+    """Return half the sum, over ranks, of the least cost of the rank's own exchanges."""
     nearest = np.partition(
         rest + np.diag(np.full(len(rest), np.inf)), range(weights.shape[1]), axis=1
     )[:, : weights.shape[1]]
@@ -161,7 +161,7 @@ def _assignment_bound(weights: Floats, rest: Floats) -> float:
 
 
 def _least_assigned(cost: Floats, counts: npt.NDArray[np.intp]) -> float:
-    """Return a lower bound on assigning counts of each rank kind to N hosts at cost (K, N).
+    """Return a lower bound on the cost of assigning ranks of K kinds to N hosts.
 
     Whatever a kind is paid for being chosen, hosts that choose freely pay no more in all; what it
     is paid follows how many choose it (Held, Wolfe, Crowder 1974).

@@ -38,7 +38,7 @@ def nearest_distances(matrix: Matrix, count: int = _MOST_NEAREST) -> Matrix:
 
 
 def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
-    """Return a bound for rounds on every order: the greater of two sums.
+    """Return a quick lower bound on the latency cost of an algorithm in rounds.
 
     Of each round: so many ranks have d peers in it, and so the dearest of its edges is no nearer
     than the d-th nearest host is to as many hosts. And where no two rounds share an edge: a host
@@ -69,7 +69,7 @@ def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
 
 
 def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
-    """Return the least distance at which hosts have as many neighbours as ranks have peers."""
+    """Return the least distance within which hosts have enough neighbours for the ranks."""
     threshold = float(reached[0, 0])
     for degree in range(1, min(int(degrees.max()), reached.shape[1]) + 1):
         hosts = int((degrees >= degree).sum())
@@ -78,13 +78,13 @@ def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
 
 
 def quick_trees_bound(form: TreesForm, nearest: Matrix) -> float:
-    """Return a bound for trees on every order: depth times hops to nearest neighbours."""
+    """Return a quick lower bound on the latency cost of an algorithm in trees."""
     ascending = np.sort(nearest[:, 0])
     return max((float(ascending[: _depth(tree)].sum()) for tree in form.parents), default=0.0)
 
 
 def _depth(parents: npt.NDArray[np.intp]) -> int:
-    """Return the number of edges between the root and the farthest rank."""
+    """Return the number of edges between the root and the farthest rank of a tree."""
     depth = 0
     above = parents
     while (above >= 0).any():

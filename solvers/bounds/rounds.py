@@ -1,4 +1,4 @@
-"""Lower bounds for sums over rounds of the greatest distance of each round.
+"""Lower bounds on the latency cost of algorithms in rounds: by round, and by sets of rounds.
 
 Let S be a set of rounds, and L(S) a threshold below which the graph of short pairs cannot hold all
 edges of S at once, whatever the order. Then the dearest round of S costs at least L(S) per unit of
@@ -38,7 +38,7 @@ Counts = npt.NDArray[np.intp]
 
 
 def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> float:
-    """Return a proven lower bound on every order's cost.
+    """Return a proven lower bound on the latency cost of an algorithm in rounds.
 
     Args:
         form: with at least two ranks; weights not negative.
@@ -57,18 +57,18 @@ def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> floa
     except TimeoutError:
         return 0.0
     if len(edges) > _MOST_SETS_OF:
-        return _one_by_one(form.ranks, edges, weights, hosts, deadline)
-    return _by_sets(form.ranks, edges, weights, hosts, deadline)
+        return _bound_single_rounds(form.ranks, edges, weights, hosts, deadline)
+    return _bound_by_sets(form.ranks, edges, weights, hosts, deadline)
 
 
-def _one_by_one(
+def _bound_single_rounds(
     ranks: int,
     edges: Sequence[npt.NDArray[np.intp]],
     weights: Sequence[float],
     hosts: ShortPairs,
     deadline: Deadline,
 ) -> float:
-    """Return the greater of two sums: of single rounds' thresholds, and of degrees' thresholds.
+    """Return the greater of two bounds that consider each round by itself.
 
     Where no two rounds share an edge, a host has at least so many peers in any k rounds as the rank
     with the fewest; it has them within the k-th cheapest round's distance. The dearest weights are
@@ -93,7 +93,7 @@ def _one_by_one(
     return max(own, float(np.dot(sorted(weights, reverse=True), thresholds)))
 
 
-def _by_sets(
+def _bound_by_sets(
     ranks: int,
     edges: Sequence[npt.NDArray[np.intp]],
     weights: Sequence[float],
@@ -113,7 +113,7 @@ def _by_sets(
                 break
             patterns[key_of[chosen]] = Pattern([rounds[i] for i in members], of_members)
     threshold = {key: hosts.quick_threshold(pattern) for key, pattern in patterns.items()}
-    for improve in (_by_cuts, _by_holding):
+    for improve in (_bound_by_cuts, _bound_by_containment):
         for key, pattern in patterns.items():
             if not deadline.is_over:
                 threshold[key] = improve(hosts, pattern, threshold[key], deadline)
@@ -121,16 +121,18 @@ def _by_sets(
     return _cheapest_sequence(weights, known)
 
 
-def _by_cuts(hosts: ShortPairs, pattern: Pattern, least: float, deadline: Deadline) -> float:
+def _bound_by_cuts(hosts: ShortPairs, pattern: Pattern, least: float, deadline: Deadline) -> float:
     return max(least, hosts.cut_threshold(pattern, deadline))
 
 
-def _by_holding(hosts: ShortPairs, pattern: Pattern, least: float, deadline: Deadline) -> float:
+def _bound_by_containment(
+    hosts: ShortPairs, pattern: Pattern, least: float, deadline: Deadline
+) -> float:
     return hosts.holding_threshold(pattern, least, deadline)
 
 
 def _turn(chosen: int, rounds: int) -> tuple[bool, int]:
-    """Return the sort key of a set of rounds: single rounds first, then the largest sets."""
+    """Return the sort key that puts single rounds first, then the largest sets of rounds."""
     size = chosen.bit_count()
     return size > 1, rounds - size
 
@@ -140,7 +142,7 @@ def _members(chosen: int) -> list[int]:
 
 
 def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) -> float:
-    """Return the least sum of weight times greatest threshold so far, over round sequences.
+    """Return the least cost over all sequences in which rounds' greatest distances grow.
 
     Sets without a threshold of their own have that of their subsets.
     """
@@ -154,7 +156,7 @@ def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) ->
 
 
 class ShortPairs:
-    """Graphs of the pairs within each distance threshold, for one distance matrix.
+    """Graphs of the host pairs that are no farther apart than each of several distances.
 
     Every condition below holds for a graph that has the pattern as a subgraph on all hosts, and
     goes on holding when pairs are added to the graph. So no order has all edges of the pattern
@@ -177,11 +179,11 @@ class ShortPairs:
         return float(self._levels[0])
 
     def degree_threshold(self, degree: int) -> float:
-        """Return the least threshold at which every host has `degree` neighbours."""
+        """Return the least distance within which every host has `degree` neighbours."""
         return float(self._nearest[:, degree - 1].max()) if degree > 0 else 0.0
 
     def quick_threshold(self, pattern: Pattern) -> float:
-        """Return the least threshold that satisfies degrees and component sizes."""
+        """Return the least distance whose graph has enough neighbours and large components."""
         return max(
             self.least_distance,
             self._degrees_threshold(pattern),
@@ -189,7 +191,7 @@ class ShortPairs:
         )
 
     def cut_threshold(self, pattern: Pattern, deadline: Deadline) -> float:
-        """Return the least threshold with enough pairs across every cluster's cut.
+        """Return the least distance with enough pairs between each cluster and the rest.
 
         No more pairs of a host count than the pattern's greatest degree.
         """
@@ -211,7 +213,7 @@ class ShortPairs:
         return threshold
 
     def holding_threshold(self, pattern: Pattern, least: float, deadline: Deadline) -> float:
-        """Return the least threshold from `least` on at which `can_hold` is true."""
+        """Return the least distance, from `least` on, whose graph `can_hold` the pattern."""
         low = int(np.searchsorted(self._levels, least))
         high = len(self._levels) - 1
         took_s = _S_PER_CUBE * len(self._distance) ** 3
@@ -226,7 +228,7 @@ class ShortPairs:
         return float(self._levels[low])
 
     def can_hold(self, pattern: Pattern, threshold: float) -> bool:
-        """Return whether the degrees of the threshold's graph allow it to contain the pattern.
+        """Return whether the degrees of a distance's graph allow it to contain the pattern.
 
         Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left.
         """
@@ -249,7 +251,7 @@ class ShortPairs:
         return threshold
 
     def _component_threshold(self, pattern: Pattern) -> float:
-        """Return the least threshold whose components fit the pattern's components."""
+        """Return the least distance whose components can contain the pattern's."""
         fits = _sums(pattern)
         size_of = [1] * len(self._distance)
         unfit = 0 if fits >> 1 & 1 else len(self._distance)
@@ -265,7 +267,7 @@ class ShortPairs:
 
 
 def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
-    """Return the members of each cluster of a dendrogram, (C, N), without single hosts and all."""
+    """Return the hosts of each cluster of a dendrogram, (C, N), except single hosts and all."""
     size = len(merges[0]) + 1
     found: dict[bytes, Adjacency] = {}
     for dendrogram in merges:
@@ -277,7 +279,7 @@ def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
 
 
 def _sums(pattern: Pattern) -> int:
-    """Return a bit set of the numbers of ranks that unions of pattern components can have."""
+    """Return, as a bit set, the sizes that unions of a pattern's components can have."""
     bits = 1
     for size in pattern.component_sizes.tolist():
         bits |= bits << size
@@ -285,7 +287,7 @@ def _sums(pattern: Pattern) -> int:
 
 
 def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
-    """Return the graph's edges that have at least the surroundings of a pattern's edge."""
+    """Return the graph's edges that have enough common neighbours for the pattern."""
     least_common, least_continued = pattern.surroundings
     if least_common == least_continued == 0:
         return graph
@@ -297,7 +299,7 @@ def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
 
 @dataclass(frozen=True)
 class Digit:
-    """Digit of the rank number in which the partners of a round differ.
+    """Digit of the rank number, in some base, that alone differs between partners of a round.
 
     Args:
         members: the ranks that take part, ascending; a digit is one of the place in this list.
@@ -311,7 +313,7 @@ class Digit:
 
 
 def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
-    """Return the adjacency matrix of ranks that exchange messages, (N, N)."""
+    """Return the adjacency matrix of ranks that exchange messages in some rounds, (N, N)."""
     matrix = np.zeros((ranks, ranks), dtype=bool)
     matrix[edges[:, 0], edges[:, 1]] = True
     matrix |= matrix.T
@@ -320,7 +322,7 @@ def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
 
 
 def find_digit(round_adjacency: Adjacency) -> Digit | None:
-    """Return the digit in which the ranks of every pair of a round differ, or None."""
+    """Return the digit of the rank number that differs in every pair of a round, or None."""
     degree = round_adjacency.sum(axis=1)
     members = np.flatnonzero(degree)
     base = int(degree.max()) + 1
@@ -341,7 +343,7 @@ def find_digit(round_adjacency: Adjacency) -> Digit | None:
 
 
 def build_kind_key(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
-    """Return a key that isomorphic rounds share; None unless each is a `Digit` of one base."""
+    """Return a key that isomorphic sets of rounds share; None unless each is a `Digit`."""
     known = [digit for digit in digits if digit is not None]
     kinds = {(digit.members, digit.base) for digit in known}
     if len(known) < len(digits) or len(kinds) != 1:
@@ -350,7 +352,7 @@ def build_kind_key(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
 
 
 class Pattern:
-    """Graph of the pairs that exchange messages in some rounds."""
+    """Graph of the pairs of ranks that exchange messages in some rounds."""
 
     def __init__(self, rounds: Sequence[Adjacency], digits: Sequence[Digit | None]) -> None:
         self._rounds = rounds
@@ -364,7 +366,7 @@ class Pattern:
 
     @cached_property
     def surroundings(self) -> tuple[int, int]:
-        """Least values of `common_and_continued` over all edges."""
+        """Least numbers of common neighbours (`common_and_continued`) over all edges."""
         if not self._union.any():
             return 0, 0
         common, continued = common_and_continued(self._union)
@@ -415,7 +417,7 @@ def _most_inside_hamming(members: int, base: int, digits: int) -> Counts:
 
 
 def common_and_continued(graph: Adjacency) -> tuple[Counts, Counts]:
-    """Return, for each u and v, common neighbours and neighbours within two steps, (N, N).
+    """Return numbers of common neighbours, and of neighbours two steps away, of all pairs.
 
     The first counts common neighbours. The second counts the neighbours of u other than v that are
     neighbours of v, or have a neighbour other than u that is one.

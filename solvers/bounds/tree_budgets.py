@@ -1,4 +1,4 @@
-"""Lower bounds on the longest root-to-leaf path of a tree, by testing limits on its length.
+"""Lower bounds on the longest root-to-leaf path of trees, by ruling out limits on its length.
 
 Is there a tree in which no sum exceeds a limit? Let hosts have prices, and let a tree use hosts
 more than once or never, and pay for each use. A tree that uses each host once pays the sum of all
@@ -85,12 +85,12 @@ Flags = npt.NDArray[np.bool_]
 
 
 def has_time(hosts: int, deadline: Deadline) -> bool:
-    """Return whether half the remaining time suffices for `budget_bound` to prove anything."""
+    """Return whether enough time remains for `budget_bound` to prove anything."""
     return deadline.left_s / 2.0 > _S_PER_TRIPLE * hosts**3
 
 
 def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Deadline) -> float:
-    """Return a proven lower bound on every order's cost, at least `known`.
+    """Return a proven lower bound on the longest root-to-leaf path over all orders.
 
     Args:
         form: with at least two ranks.
@@ -115,7 +115,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
 
 
 class _TriedLimits:
-    """Limits tried for a pair of trees, and the host prices that ruled out the greatest."""
+    """Limits on the path length that were tried, and the host prices that ruled them out."""
 
     def __init__(
         self, pair: PairOfTrees, distance: Matrix, group: Sequence[int], root_bounds: Matrix
@@ -128,7 +128,7 @@ class _TriedLimits:
         self._root_bounds = root_bounds
 
     def raise_limit(self, known: float, deadline: Deadline) -> float:
-        """Return the greatest limit ruled out, at least the known bound.
+        """Return the greatest limit that was ruled out, at least the known bound.
 
         Raises:
             TimeoutError: the time did not suffice to try all.
@@ -153,7 +153,7 @@ class _TriedLimits:
         return self.ruled_out
 
     def _rules_out(self, limit: float, cells: int, patience: int, deadline: Deadline) -> bool:
-        """Return whether no order can keep within a limit."""
+        """Return whether no order has paths within a limit."""
         pair, hosts = self._pair, len(self._distance)
         tree = _native.BudgetTree(
             self._distance, pair.subtrees, pair.shares, self._group, limit, cells
@@ -163,7 +163,7 @@ class _TriedLimits:
         roots, tries, of_others = (-1, -1), 0, 0
         while True:
             nearest = points.nearest
-            prices, way = self._exact(nearest, cells)
+            prices, way = self._round_to_exact(nearest, cells)
             paid = pair.most_paid(prices)
             leaf_prices, inner_prices = prices.tolist()
             found = tree.cheapest(leaf_prices, inner_prices, way, deadline.native)
@@ -184,7 +184,7 @@ class _TriedLimits:
                 away += np.concatenate([leaf, inner, [_WAY * (length - 1.0)]])
             away[:-1] -= paid.ravel()
             if cells <= _MOST_CELLS_ALIKE:
-                away[:-1] = self._alike(away[:-1])
+                away[:-1] = self._average_over_groups(away[:-1])
             if nearest[-1] < 0.0:
                 # Trees may be longer, but a way's price is not below 0.
                 away[-1] = max(float(away[-1]), _WAY)
@@ -198,15 +198,15 @@ class _TriedLimits:
                 # Those of other roots may stand in the way.
                 points, of_others = LeastNorm(len(away)), 0
 
-    def _alike(self, away: Matrix) -> Matrix:
-        """Return prices averaged over each group's hosts, to reduce their number."""
+    def _average_over_groups(self, away: Matrix) -> Matrix:
+        """Return prices averaged over each group's hosts, so that fewer differ."""
         places = np.concatenate([self._group, np.array(self._group) + max(self._group) + 1])
         means = np.bincount(places, away) / np.bincount(places)
         alike: Matrix = means[places]
         return alike
 
-    def _exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
-        """Return prices and those of the mean path, (2, N), whose sums are exact in floats."""
+    def _round_to_exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
+        """Return prices rounded so that their sums are exact in floating point."""
         prices, way = nearest[:-1], max(0.0, _WAY * float(nearest[-1]))
         most = _MOST_PAID * 0.49
         greatest = max(
@@ -219,12 +219,12 @@ class _TriedLimits:
 
 
 def _values_per_cell(group: Sequence[int]) -> int:
-    """Return the number of values in a cell: each group's size, summed over its hosts."""
+    """Return the number of table values per cell: each group's size, summed over its hosts."""
     return int((np.bincount(group) ** 2).sum())
 
 
 def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
-    """Return the group number of each host; in most matrices most hosts are alone.
+    """Return the group of each host for shared prices, (N,); most hosts are alone.
 
     Groups are clusters of the average-linkage dendrogram, of few hosts. Where one is in another,
     that counts whose hosts are nearer, compared with the cluster that it is merged with.
@@ -258,7 +258,7 @@ def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
 
 
 def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix:
-    """Return, for each host, a lower bound of any order with a tree's root there, (N,).
+    """Return, for each host as a tree's root, a lower bound on the path length, (N,).
 
     Args:
         form: with at least two ranks, any of which may be idle.
@@ -289,7 +289,7 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
 
 
 class _Below:
-    """Lower bounds of path lengths from a host down its subtree."""
+    """Lower bounds on the path lengths from a host down into its subtree."""
 
     def __init__(self, form: TreesForm, distance: Matrix) -> None:
         hosts = len(distance)
@@ -305,7 +305,7 @@ class _Below:
         ]
 
     def least(self, reached: Matrix) -> Matrix:
-        """Return lower bounds of the longest path, (K,), from (K, N) path lengths to each host."""
+        """Return lower bounds on the longest path from K hosts down, (K,)."""
         last = reached.shape[1] - 1
         found = [
             np.partition(reached + onwards, last - exempt, axis=1)[:, last - exempt]
@@ -328,7 +328,7 @@ def _paths(distance: Matrix, deadline: Deadline) -> Matrix:
 
 @dataclass(frozen=True)
 class PairOfTrees:
-    """Pair of trees of the same shape, or the same tree twice.
+    """Pair of trees of one shape, such as a double binary tree, or one tree twice.
 
     Args:
         subtrees: the different ones, the whole tree last.
@@ -349,13 +349,13 @@ class PairOfTrees:
     twice_leaf: int
 
     def roots(self, may_be_root: Flags) -> Flags:
-        """Return which hosts may be the roots of both trees, (N, N), from the candidates (N,)."""
+        """Return which hosts may be roots of the two trees, (N, N), of candidates (N,)."""
         both = may_be_root[:, None] & may_be_root
         diagonal = np.eye(len(both), dtype=np.bool_)
         return both & (diagonal if self.is_one_root else ~diagonal)
 
     def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
-        """Return counts (2, N) of leaf and inner prices whose total both trees never exceed.
+        """Return how many leaf and inner prices any placement pays at most, (2, N).
 
         The sum of prices times this is no less than what both trees pay in any order. A host pays
         both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,
@@ -367,17 +367,17 @@ class PairOfTrees:
         """
         leaf, inner = prices
         uses = np.zeros_like(prices)
-        uses[:, _greatest(leaf + inner, self.ranks)] += 1.0
+        uses[:, _find_greatest(leaf + inner, self.ranks)] += 1.0
         instead = inner - leaf
         for own, other, count in ((1, 0, self.twice_inner), (0, 1, self.twice_leaf)):
-            hosts = _greatest(instead if own else -instead, count)
+            hosts = _find_greatest(instead if own else -instead, count)
             uses[own, hosts] += 1.0
             uses[other, hosts] -= 1.0
         return uses
 
 
 def pair_trees(form: TreesForm) -> list[PairOfTrees]:
-    """Return a form's two trees as a pair if they are alike, else each paired with itself.
+    """Return an algorithm's two trees as a pair if they have one shape, else each by itself.
 
     Others are each paired with themselves, those of one shape once.
     """
@@ -409,7 +409,7 @@ def _pair(shapes: Sequence[SubtreeShape], trees: Sequence[npt.NDArray[np.intp]])
     )
 
 
-def _greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
+def _find_greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
     """Return the indices of the greatest values."""
     first = len(values) - count
     if first <= 0 or count == 0:

@@ -55,7 +55,7 @@ EMPHASIS = 2.0
 
 
 def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
-    """Return a proven lower bound on every order's cost.
+    """Return a proven lower bound on the longest root-to-leaf path over all orders.
 
     Args:
         form: with at least two ranks.
@@ -77,7 +77,7 @@ def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
 
 @dataclass(frozen=True)
 class Relaxed:
-    """Cheapest tree that may use a host more than once.
+    """Cheapest tree of a relaxation in which a host may be used more than once.
 
     Args:
         value: its cost less the sum of all prices.
@@ -91,7 +91,7 @@ class Relaxed:
 
 
 class PricedTree:
-    """Mean root-to-leaf distance of a tree over hosts with prices (Lagrange multipliers)."""
+    """Relaxed problem: mean root-to-leaf distance plus prices (multipliers) of the used hosts."""
 
     def __init__(self, shapes: Sequence[SubtreeShape], distance: Matrix) -> None:
         self._shapes = shapes
@@ -101,7 +101,7 @@ class PricedTree:
         self._share = [shape.share for shape in shapes]
 
     def cheapest(self, prices: Matrix, roots: Indices, deadline: Deadline | None = None) -> Relaxed:
-        """Return the cheapest relaxed tree with its root on one of some hosts.
+        """Return the cheapest relaxed tree whose root is among some hosts.
 
         Children of the same shape and parent are on different hosts, other than their parent's.
 
@@ -117,7 +117,7 @@ class PricedTree:
             own, picks = prices.copy(), []
             for child, count in shape.children:
                 each = self._share[child] * self._apart + cost[child]
-                picked = _least(each, count)
+                picked = _find_least(each, count)
                 own += np.take_along_axis(each, picked, axis=1).sum(axis=1)
                 picks.append(picked)
             cost.append(own)
@@ -145,7 +145,7 @@ def _count_ranks(shapes: Sequence[SubtreeShape]) -> int:
     return below[-1]
 
 
-def _least(rows: Matrix, count: int) -> Indices:
+def _find_least(rows: Matrix, count: int) -> Indices:
     """Return the indices of each row's least values, (N, count)."""
     if count == 1:
         places: Indices = rows.argmin(axis=1)[:, None]
@@ -162,7 +162,7 @@ def _rounding(prices: Matrix, distance: Matrix) -> float:
 
 
 class _Branch:
-    """Subgradient ascent for one set of possible roots."""
+    """Subgradient ascent of the bound for one set of possible roots."""
 
     def __init__(
         self, tree: PricedTree, roots: Indices, deadline: Deadline, start: _Branch | None = None
@@ -178,11 +178,11 @@ class _Branch:
 
     @property
     def is_done(self) -> bool:
-        """Whether the ascent cannot gain more: a single root, and short steps."""
+        """Whether the ascent cannot gain more: one root is left, and steps are short."""
         return len(self.roots) == 1 and self._rise <= _SHORTEST * self.bound
 
     def ascend(self, deadline: Deadline) -> bool:
-        """Run some iterations; return whether they raised the bound enough.
+        """Run some iterations of the ascent; return whether they raised the bound enough.
 
         Raises:
             TimeoutError: the time did not suffice.
@@ -207,7 +207,7 @@ class _Branch:
 
 
 def _tree_bound(tree: PricedTree, deadline: Deadline) -> float:
-    """Return the least bound over all roots, by splitting the set with the lowest bound."""
+    """Return the least bound over all roots, by branching on the set with the lowest bound."""
     try:
         merges = linkage(tree.distance, "average", deadline)
         top = _Branch(tree, np.arange(len(tree.distance)), deadline)

@@ -13,12 +13,12 @@ MOST_MESSAGES = 1 << 22
 
 
 def ring_messages(ranks: int) -> int:  # noqa: ARG001
-    """Return 0, as a ring's form has no single messages."""
+    """Return 0, as the cost of a ring counts hops rather than messages."""
     return 0
 
 
 def few_messages(ranks: int) -> int:
-    """Return the number of messages in about log N rounds with one or two peers per rank."""
+    """Return the number of messages of an algorithm with about log N rounds."""
     return 2 * ranks * max(1, ranks.bit_length())
 
 
@@ -29,7 +29,7 @@ def any_number(ranks: int) -> str | None:  # noqa: ARG001
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Collective algorithm of a library: messages, form and supported numbers of ranks.
+    """Collective algorithm of a library: its messages, latency cost and supported ranks.
 
     The functions are called with two ranks or more, `build_table` and `build_form` only with a
     number that is not refused.
@@ -61,7 +61,7 @@ class Algorithm:
         return self.find_refusal(ranks)
 
     def table(self, ranks: int, size_bytes: int) -> PeerTable:
-        """Return who sends how much to whom for a buffer of this size.
+        """Return the messages by round for a buffer of this size: sender, receiver, bytes.
 
         Raises:
             ValueError: a number of ranks that is refused, or a negative number of bytes.

@@ -1,4 +1,4 @@
-"""Costs of orders under a latency form (Luo 2020, §5.2.1): of one exactly, of many quickly."""
+"""Latency cost of rank orders (Luo 2020, §5.2.1): exact for one, fast for many."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def latency_cost(form: Form, distance: Matrix, order: Sequence[int]) -> float:
-    """Return the cost of an order, its sums rounded once.
+    """Return the latency cost of a rank order: the distances that the algorithm waits for.
 
     Args:
         form: what is summed, over N ranks.
@@ -49,7 +49,7 @@ def _rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> fl
 
 
 def _trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float:
-    """Return the greatest sum of distances from a root to a leaf over all trees."""
+    """Return the longest root-to-leaf path over all trees."""
     return max((_tree_cost(parents, distance, order) for parents in form.parents), default=0.0)
 
 
@@ -73,7 +73,7 @@ def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[
 
 
 class Prices:
-    """Native evaluator of a latency form's cost for hosts with slots.
+    """Native evaluator of an algorithm's latency cost for permutations of the hosts.
 
     Equal to `latency_cost` but for last digits of sums. Not for several threads at the same time.
 
@@ -98,17 +98,17 @@ class Prices:
         self._native = _build_native(form)
 
     def of(self, order: Sequence[int]) -> float:
-        """Return the cost of a permutation of the hosts."""
+        """Return the latency cost of a permutation of the hosts."""
         return float(self.price_all(np.asarray(order, dtype=np.int64)[None, :])[0])
 
     def price_all(self, orders: npt.NDArray[np.int64]) -> Matrix:
-        """Return the costs of (M, H) permutations of the hosts, (M,)."""
+        """Return the latency costs of (M, H) permutations of the hosts, (M,)."""
         return self.price_first(orders, Deadline(0.0), least=len(orders))
 
     def price_first(
         self, orders: npt.NDArray[np.int64], deadline: Deadline, *, least: int
     ) -> Matrix:
-        """Return costs of the first K of (M, H) orders, (K,), as many as the time allows.
+        """Return latency costs of the first K of (M, H) permutations, as time allows, (K,).
 
         Args:
             orders: permutations of the hosts.

@@ -1,4 +1,4 @@
-"""Latency forms: what an algorithm's cost depends on besides bandwidth (Luo 2020, §5.2.1)."""
+"""What an algorithm's latency cost sums up: hops of a ring, rounds, or paths in trees."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from plink.solvers.collectives.steps import Round
 
 @dataclass(frozen=True)
 class RingForm:
-    """Latency form of a ring: the sum of the distances from each rank to the next."""
+    """Latency cost of a ring: the sum of the distances from each rank to the next."""
 
     ranks: int
 
 
 @dataclass(frozen=True)
 class WeightedRound:
-    """Pairs of ranks that exchange messages in one round.
+    """Pairs of ranks that exchange messages in one round, with the round's weight.
 
     Args:
         edges: (E, 2) pairs of ranks.
@@ -35,14 +35,14 @@ class WeightedRound:
 
 @dataclass(frozen=True)
 class RoundsForm:
-    """Latency form of rounds: the sum of weight times the greatest distance in a round."""
+    """Latency cost of rounds: the sum over rounds of weight times the greatest distance."""
 
     ranks: int
     rounds: Sequence[WeightedRound]
 
     @cached_property
     def joined(self) -> JoinedRounds:
-        """Edges of all rounds in contiguous arrays."""
+        """Pairs of all rounds in contiguous arrays."""
         kept = [step for step in self.rounds if len(step.edges) > 0]
         edges = [np.asarray(step.edges, dtype=np.intp).reshape(-1, 2) for step in kept]
         return JoinedRounds(
@@ -54,7 +54,7 @@ class RoundsForm:
 
 @dataclass(frozen=True)
 class JoinedRounds:
-    """Edges of all rounds in one array, round after round.
+    """Pairs of all rounds in one array, round after round.
 
     Args:
         edges: (E, 2) pairs of ranks.
@@ -69,7 +69,7 @@ class JoinedRounds:
 
 @dataclass(frozen=True)
 class MeshLine:
-    """Traffic of each group along one dimension of a mesh.
+    """Pairs and traffic of the groups along one dimension of a device mesh.
 
     Args:
         size: ranks in a group, at least 2.
@@ -84,7 +84,7 @@ class MeshLine:
 
 @dataclass(frozen=True)
 class MeshForm(RoundsForm):
-    """Latency form of a device mesh: rounds of its groups.
+    """Latency cost of a device mesh: the sum over the rounds of all its groups.
 
     Args:
         lines: the dimensions of more than one rank.
@@ -107,7 +107,7 @@ class MeshForm(RoundsForm):
 
 @dataclass(frozen=True)
 class TreesForm:
-    """Latency form of trees: the greatest sum of distances from a root to a leaf.
+    """Latency cost of trees: the greatest sum of distances from a root to a leaf.
 
     Args:
         parents: a tree each: (N,) the parent of every rank, -1 for the root, -2 for a rank that is
@@ -122,7 +122,7 @@ Form: TypeAlias = RingForm | RoundsForm | TreesForm
 
 
 def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
-    """Return the form of these rounds, with equal rounds merged.
+    """Return the latency cost of these rounds, with equal rounds merged.
 
     Every pair is named once, the lower rank first.
     """
@@ -141,7 +141,7 @@ def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
 
 
 def merge_rounds(form: RoundsForm) -> RoundsForm:
-    """Return a form of equal cost in which equal rounds are merged.
+    """Return an equal latency cost in which equal rounds are merged.
 
     Rounds with the same pairs become one, with their weights added up. Pairs are of two different
     ranks, each once, the lower rank first. Rounds without pairs or weight are left out.

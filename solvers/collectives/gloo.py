@@ -14,16 +14,16 @@ from plink.solvers.collectives.steps import (
     PeerTable,
     Ranks,
     Round,
-    backwards,
     exchange,
     group_pairs,
+    merge_into_one_round,
     messages_in_groups,
     power_below,
+    reverse_rounds,
     ring_round,
     ring_table,
     scatter_in_groups,
     send,
-    together,
 )
 
 # gloo::Context's own.
@@ -50,14 +50,14 @@ def binary_blocks(ranks: int) -> list[tuple[int, int]]:
     return blocks
 
 
-def _between_blocks(larger: tuple[int, int], smaller: tuple[int, int]) -> tuple[Ranks, Ranks]:
-    """Return the ranks of the larger block with their partners in the smaller one."""
+def _pair_blocks(larger: tuple[int, int], smaller: tuple[int, int]) -> tuple[Ranks, Ranks]:
+    """Return the ranks of the larger block and their partners in the smaller block."""
     place = np.arange(larger[1])
     return larger[0] + place, smaller[0] + place % smaller[1]
 
 
-def _within_block(block: tuple[int, int], distance: int, size_bytes: int) -> Round:
-    """Return a round in which pairs of a block exchange half of their data."""
+def _exchange_in_block(block: tuple[int, int], distance: int, size_bytes: int) -> Round:
+    """Return a round in which pairs of ranks of a block exchange half of their data."""
     low, high = group_pairs(block[1], 2, distance)
     return exchange(block[0] + low, block[0] + high, size_bytes / (2 * distance))
 
@@ -75,20 +75,22 @@ def _halving_doubling(ranks: int, size_bytes: int) -> PeerTable:
     for number, block in enumerate(blocks):
         steps = block[1].bit_length() - 1
         for step in range(steps):
-            within = _within_block(block, 1 << step, size_bytes)
+            within = _exchange_in_block(block, 1 << step, size_bytes)
             halving[step].append(within)
             doubling[number + steps - 1 - step].append(within)
         if number > 0:
             above = blocks[number - 1]
-            larger, smaller = _between_blocks(above, block)
+            larger, smaller = _pair_blocks(above, block)
             halving[steps].append(send(smaller, larger, size_bytes / above[1]))
             doubling[number - 1].append(send(larger, smaller, size_bytes / above[1]))
-    return PeerTable(ranks, [together(rounds) for rounds in [*halving, *doubling] if rounds])
+    return PeerTable(
+        ranks, [merge_into_one_round(rounds) for rounds in [*halving, *doubling] if rounds]
+    )
 
 
 def _in_groups(groups: list[int], ranks: int, size_bytes: int) -> PeerTable:
     scatter = scatter_in_groups(ranks, groups, size_bytes)
-    return PeerTable(ranks, [*scatter, *backwards(scatter)])
+    return PeerTable(ranks, [*scatter, *reverse_rounds(scatter)])
 
 
 def legacy_bcube_groups(ranks: int, base: int) -> list[int]:
@@ -211,13 +213,13 @@ def _gather(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _scatter(ranks: int, size_bytes: int) -> PeerTable:
-    return PeerTable(ranks, backwards([_to_root(ranks, size_bytes)]))
+    return PeerTable(ranks, reverse_rounds([_to_root(ranks, size_bytes)]))
 
 
 def _all_to_all(ranks: int, size_bytes: int) -> PeerTable:
     """Return one round with all messages, which start at once (gloo/alltoall.cc)."""
     rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
-    return PeerTable(ranks, [together(rounds)])
+    return PeerTable(ranks, [merge_into_one_round(rounds)])
 
 
 def _barrier(ranks: int, size_bytes: int) -> PeerTable:  # noqa: ARG001

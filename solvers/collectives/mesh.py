@@ -21,7 +21,7 @@ from plink.solvers.collectives.form import (
     rounds_form,
 )
 from plink.solvers.collectives.registry import find
-from plink.solvers.collectives.steps import PeerTable, Ranks, Round, send, together
+from plink.solvers.collectives.steps import PeerTable, Ranks, Round, merge_into_one_round, send
 
 # Of a line with more ranks, not every set of ranks is looked at.
 _MOST_SETS_OF = 10
@@ -31,7 +31,7 @@ _MOST_NESTED = 4
 
 
 def _chain_rounds(ranks: int, size_bytes: int) -> list[Round]:
-    """Return the rounds of a chain: each rank sends to the next, then backwards."""
+    """Return the rounds of a pipeline: each rank sends to the next, then backwards."""
     low = np.arange(ranks - 1)
     return [send(low, low + 1, size_bytes), send(low + 1, low, size_bytes)]
 
@@ -45,13 +45,13 @@ CHAIN = Algorithm(
 
 
 def _hops(ranks: int) -> list[Round]:
-    """Return one round per hop of a chain, as their latencies add up."""
+    """Return one round per hop of a pipeline, as their latencies add up."""
     return [send(np.array([low]), np.array([low + 1]), 1.0) for low in range(ranks - 1)]
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """Dimension of a mesh.
+    """Dimension of a device mesh, with the collective that its groups run.
 
     Args:
         size: how many ranks each of its groups has.
@@ -65,7 +65,7 @@ class Dimension:
 
 
 def find_pattern(name: str) -> Algorithm:
-    """Return the algorithm called `name` if the groups of a dimension can run it.
+    """Return the algorithm of this name if the groups of a mesh dimension can run it.
 
     Raises:
         ValueError: there is no such algorithm, or its latencies are no sum over rounds of ranks.
@@ -77,7 +77,7 @@ def find_pattern(name: str) -> Algorithm:
 
 
 def _find_form(algorithm: Algorithm) -> RingForm | RoundsForm | TreesForm:
-    """Return the algorithm's latency form for a supported number of ranks."""
+    """Return an algorithm's latency cost for some number of ranks that it supports."""
     ranks = next(number for number in range(2, 1 << 20) if algorithm.refusal(number) is None)
     return algorithm.form(ranks)
 
@@ -89,7 +89,7 @@ def list_groups(sizes: Sequence[int], dimension: int) -> Ranks:
 
 
 def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
-    """Return an iteration's messages: each dimension's collective in sequence, in all groups.
+    """Return the messages of an iteration of a mesh: each dimension's collective in turn.
 
     The rounds of a pipelined algorithm are one round, in which all of its flows are under way.
     """
@@ -99,12 +99,12 @@ def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
         if one.algorithm is None or one.size == 1:
             continue
         table = one.algorithm.table(one.size, one.size_bytes)
-        of_one = [together(table.rounds)] if table.is_pipelined else table.rounds
+        of_one = [merge_into_one_round(table.rounds)] if table.is_pipelined else table.rounds
         groups = list_groups(sizes, number)
         made: dict[int, Round] = {}
         for step in of_one:
             if id(step) not in made:
-                made[id(step)] = together(
+                made[id(step)] = merge_into_one_round(
                     [
                         Round(group[step.sources], group[step.destinations], step.sizes_bytes)
                         for group in groups
@@ -115,7 +115,7 @@ def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
 
 
 def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
-    """Return the latency form of a mesh: the sum over dimensions and groups.
+    """Return the latency cost of a device mesh: the sum over dimensions and groups.
 
     Each dimension's latencies weigh as much as its bytes have a share of those of all.
     """
@@ -138,7 +138,7 @@ def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
 
 
 def _line_rounds(algorithm: Algorithm, ranks: int, weight: float) -> list[WeightedRound]:
-    """Return the rounds of one group; a ring's hops are one round each."""
+    """Return the rounds of one group of a mesh; each hop of a ring is a round."""
     form = algorithm.form(ranks)
     if isinstance(form, RingForm):
         hops = np.stack([np.arange(ranks), np.roll(np.arange(ranks), -1)], axis=1)
@@ -158,7 +158,7 @@ def _line(rounds: Sequence[WeightedRound], size: int) -> MeshLine:
 
 
 def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
-    """Return the most weight among j ranks over j - 1, or a bound on it for many ranks.
+    """Return an upper bound on the traffic among j ranks of a group, over j - 1.
 
     Any part of a ring or a chain is chains, of one hop less than ranks.
     """
@@ -181,7 +181,7 @@ def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
 def _nest_dimensions(
     sizes: Sequence[int], traffic: Sequence[float]
 ) -> tuple[list[Ranks], list[list[list[int]]]]:
-    """Return rank sequences for every nesting of dimensions, most traffic innermost first.
+    """Return rank sequences for all nestings of dimensions, most traffic innermost first.
 
     The blocks are those of the first way.
     """

@@ -11,12 +11,12 @@ from plink.solvers.collectives.steps import (
     ELEMENT_BYTES,
     PeerTable,
     Ranks,
-    backwards,
     exchange,
     fold_pairs,
     halving,
     list_remaining,
     recursive_doubling,
+    reverse_rounds,
     ring_round,
     ring_table,
     send,
@@ -32,11 +32,11 @@ TREE_ARITY = 2
 def _linear(ranks: int, size_bytes: int) -> PeerTable:
     others = np.arange(1, ranks)
     gather = send(others, np.zeros_like(others), size_bytes)
-    return PeerTable(ranks, [gather, *backwards([gather])])
+    return PeerTable(ranks, [gather, *reverse_rounds([gather])])
 
 
 def _ring(ranks: int, size_bytes: int) -> PeerTable:
-    """Return the ring, or recursive doubling if there are fewer elements than ranks."""
+    """Return a ring allreduce, or recursive doubling with fewer elements than ranks."""
     if size_bytes // ELEMENT_BYTES < ranks:
         return recursive_doubling(ranks, size_bytes)
     return ring_table(ranks, size_bytes)
@@ -55,14 +55,14 @@ def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _rabenseifner(ranks: int, size_bytes: int) -> PeerTable:
-    """Return halving and doubling in which the first odd ranks drop out."""
+    """Return halving and doubling, before which the first odd ranks drop out (Open MPI)."""
     even, odd = fold_pairs(ranks)
     fold, unfold = [], []
     if len(even):
         fold = [exchange(even, odd, size_bytes / 2), send(odd, even, size_bytes / 2)]
         unfold = [send(even, odd, size_bytes)]
     scatter = halving(list_remaining(ranks, even), size_bytes)
-    return PeerTable(ranks, [*fold, *scatter, *backwards(scatter), *unfold])
+    return PeerTable(ranks, [*fold, *scatter, *reverse_rounds(scatter), *unfold])
 
 
 OPEN_MPI = (
@@ -99,11 +99,11 @@ OPEN_MPI = (
 
 
 def _reduce_scatter_allgather(ranks: int, size_bytes: int) -> PeerTable:
-    """Return halving and doubling in which the first even ranks drop out."""
+    """Return halving and doubling, before which the first even ranks drop out (MPICH)."""
     even, odd = fold_pairs(ranks)
     fold = [send(even, odd, size_bytes)] if len(even) else []
     scatter = halving(list_remaining(ranks, odd), size_bytes)
-    return PeerTable(ranks, [*fold, *scatter, *backwards(scatter), *backwards(fold)])
+    return PeerTable(ranks, [*fold, *scatter, *reverse_rounds(scatter), *reverse_rounds(fold)])
 
 
 def kary_tree(ranks: int) -> Ranks:

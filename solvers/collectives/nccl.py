@@ -8,7 +8,14 @@ import numpy as np
 
 from plink.solvers.collectives.algorithm import Algorithm, ring_messages
 from plink.solvers.collectives.form import RingForm, TreesForm
-from plink.solvers.collectives.steps import PeerTable, Ranks, Round, ring_table, send, together
+from plink.solvers.collectives.steps import (
+    PeerTable,
+    Ranks,
+    Round,
+    merge_into_one_round,
+    ring_table,
+    send,
+)
 
 
 def binary_tree(ranks: int) -> Ranks:
@@ -102,4 +109,4 @@ def _towards_root(
     for tree, each in zip(parents, levels, strict=True):
         ranks = np.flatnonzero((each == level) & (tree >= 0))
         sends.append(send(ranks, tree[ranks], size_bytes))
-    return together(sends)
+    return merge_into_one_round(sends)

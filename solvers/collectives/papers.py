@@ -14,9 +14,9 @@ from plink.solvers.collectives.nccl import tree_table
 from plink.solvers.collectives.steps import (
     PeerTable,
     Ranks,
-    backwards,
     messages_in_groups,
     power_below,
+    reverse_rounds,
     ring_round,
     ring_table,
     scatter_in_groups,
@@ -36,7 +36,7 @@ def _powers(base: int, name: str, about: str) -> Algorithm:
 
     def table(ranks: int, size_bytes: int) -> PeerTable:
         scatter = scatter_in_groups(ranks, groups(ranks), size_bytes)
-        return PeerTable(ranks, [*scatter, *backwards(scatter)])
+        return PeerTable(ranks, [*scatter, *reverse_rounds(scatter)])
 
     def form(ranks: int) -> RoundsForm:
         return rounds_form(ranks, scatter_in_groups(ranks, groups(ranks), 1.0))

@@ -1,4 +1,4 @@
-"""Messages of collectives by round: tables of them, the usual rounds, and exchanges in groups.
+"""Messages of collectives by round (`PeerTable`), and the rounds that algorithms are built of.
 
 In exchanges near ranks come first, with a smaller part of the buffer each time. The MPI libraries
 fold the ranks beyond 2^k away.
@@ -21,7 +21,7 @@ ELEMENT_BYTES = 4
 
 @dataclass(frozen=True)
 class Round:
-    """Messages that are in flight at the same time.
+    """Messages of a collective that are in flight at the same time.
 
     Args:
         sources: (F,) the sending ranks.
@@ -36,7 +36,7 @@ class Round:
 
 @dataclass(frozen=True)
 class PeerTable:
-    """Messages of a collective for a given number of ranks and bytes.
+    """Messages of a collective, round by round, for given numbers of ranks and bytes.
 
     Args:
         ranks: how many take part.
@@ -74,7 +74,7 @@ def exchange(low: Ranks, high: Ranks, size_bytes: float) -> Round:
     return send(np.concatenate([low, high]), np.concatenate([high, low]), size_bytes)
 
 
-def together(rounds: Sequence[Round]) -> Round:
+def merge_into_one_round(rounds: Sequence[Round]) -> Round:
     """Return one round in which all messages of several rounds happen at once."""
     return Round(
         np.concatenate([step.sources for step in rounds]),
@@ -83,7 +83,7 @@ def together(rounds: Sequence[Round]) -> Round:
     )
 
 
-def backwards(rounds: Sequence[Round]) -> list[Round]:
+def reverse_rounds(rounds: Sequence[Round]) -> list[Round]:
     """Return the rounds in reverse, with sender and receiver of each message swapped."""
     return [Round(step.destinations, step.sources, step.sizes_bytes) for step in reversed(rounds)]
 
@@ -173,7 +173,7 @@ def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
     distances = [1 << bit for bit in range(len(members).bit_length() - 1)]
     pairs = [group_pairs(len(members), 2, distance) for distance in distances]
     rounds = [exchange(members[low], members[high], size_bytes) for low, high in pairs]
-    return PeerTable(ranks, [*fold, *rounds, *backwards(fold)])
+    return PeerTable(ranks, [*fold, *rounds, *reverse_rounds(fold)])
 
 
 def halving(members: Ranks, size_bytes: float) -> list[Round]:

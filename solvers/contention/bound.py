@@ -1,4 +1,4 @@
-"""Lower bound on a collective's time under contention over all orders."""
+"""Lower bound on a collective's time when flows share links, over all rank orders."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def lower_bound_s(
     position_of: Ranks | None = None,
     deadline: Deadline | None = None,
 ) -> float:
-    """Return a proven lower bound in seconds over all orders and choices of hosts.
+    """Return a proven lower bound in seconds on a collective's time over all rank orders.
 
     The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
     with the fastest links; and a group whose size is not a sum of sizes of the stage's components
@@ -58,7 +58,7 @@ def lower_bound_s(
     positions = table.ranks if position_of is None else int(position_of.max()) + 1
     if positions > network.hosts:
         kind = "ranks" if position_of is None else "blocks of ranks"
-        raise ValueError(f"{positions} {kind} on {network.hosts} hosts")
+        raise ValueError(f"{positions} {kind} need more than {network.hosts} hosts")
     loads, waits = split(table)
     if position_of is not None:
         loads, waits = over_positions(loads, waits, position_of)
@@ -72,7 +72,7 @@ def bound_loads_s(
     network: Network,
     deadline: Deadline | None = None,
 ) -> float:
-    """Return the lower bound in seconds for a table given as loads and waits."""
+    """Return the lower bound in seconds for a collective given by its loads and waits."""
     if positions == 1:
         return 0.0
     until = deadline or Deadline()
@@ -118,7 +118,7 @@ def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
 
 
 def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> float:
-    """Return the least uplink time of groups that must split a component of the stage."""
+    """Return the least time of uplinks if ranks that exchange data span several groups."""
     hosts = network.hosts
     component_of = components(hosts, stage.sources, stage.destinations)
     reachable = _sums(np.bincount(component_of))
@@ -138,7 +138,7 @@ def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> 
 
 
 def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return which numbers are sums of some of the sizes, (N + 1,)."""
+    """Return which numbers are the sum of some of these sizes, (N + 1,)."""
     reachable = np.zeros(int(sizes.sum()) + 1, dtype=np.bool_)
     reachable[0] = True
     for size in sizes:
@@ -147,7 +147,7 @@ def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
 
 
 def _cut_bound_s(loads: Loads, network: Network) -> float:
-    """Return the time that uplinks need for the bytes that all stages send across them."""
+    """Return the time that uplinks need for the bytes that must cross them."""
     hosts = network.hosts
     stage = np.repeat(np.arange(len(loads.counts)), np.diff(loads.starts))
     between = np.zeros((hosts, hosts))
@@ -192,7 +192,7 @@ def _wait_bound_s(waits: Waits, network: Network) -> float:
 def unequal_bound_s(
     table: PeerTable, network: Network, slots: Sequence[int], deadline: Deadline
 ) -> float:
-    """Return a proven lower bound in seconds over all orders of hosts with slots.
+    """Return the lower bound in seconds for hosts with different numbers of slots.
 
     Ranks fill the hosts of an order from its front, those of a host being adjacent. The greatest of
     three sums for the links, and one for the latencies. Stage by stage, a host with c slots sends
@@ -214,14 +214,14 @@ def unequal_bound_s(
     links_s = _windows_s(loads, network, takes, table.ranks, deadline) if is_full else 0.0
     if takes.sum() <= _MOST_SLOTS:
         for grouped in (_slots_of_groups(network, takes), _slots_of_hosts(network, takes)):
-            links_s = max(links_s, _by_slots_s(loads, waits, table.ranks, grouped, deadline))
+            links_s = max(links_s, _bound_by_slots_s(loads, waits, table.ranks, grouped, deadline))
     waits_s = _waits_s(waits, network, takes, table.ranks, deadline)
     return (links_s + waits_s) * (1.0 - _ROUNDING)
 
 
 @dataclass(frozen=True)
 class _Windows:
-    """Traffic that each run of adjacent ranks exchanges with other ranks, by first rank.
+    """Traffic between each run of adjacent ranks and the other ranks, by first rank.
 
     Args:
         leaving, entering: (W,) sums of the weights of flows.
@@ -234,7 +234,7 @@ class _Windows:
 def _windows(
     sources: Ranks, destinations: Ranks, weights: Floats, size: int, ranks: int
 ) -> _Windows:
-    """Return all runs of `size` adjacent ranks."""
+    """Return the traffic of all runs of `size` adjacent ranks with the other ranks."""
     low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
     both = _covered_weights(high, low, weights, size, ranks)
     return _Windows(
@@ -244,7 +244,7 @@ def _windows(
 
 
 def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) -> Floats:
-    """Return the weight of pairs `first` to `last` inside each run of ranks, (W,)."""
+    """Return the traffic of pairs of ranks that lie in each run of adjacent ranks, (W,)."""
     windows = ranks - size + 1
     begin = np.maximum(last - size + 1, 0)
     end = np.minimum(first, windows - 1) + 1
@@ -258,7 +258,7 @@ def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, rank
 def _windows_s(
     loads: Loads, network: Network, takes: Ranks, ranks: int, deadline: Deadline
 ) -> float:
-    """Return the time that hosts' links need for the ranks with the least traffic."""
+    """Return the time that hosts' links need at least if each holds adjacent ranks."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     total_s = 0.0
     for number, count in enumerate(loads.counts):
@@ -280,7 +280,7 @@ def _windows_s(
 
 
 def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline: Deadline) -> float:
-    """Return the latency of messages whose ranks cannot all be on one host."""
+    """Return the latency of messages whose ranks cannot all share a host."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     is_full = int(takes.sum()) == ranks
     nearest_s = _nearest_s(network)
@@ -312,13 +312,13 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
 
 
 def _nearest_s(network: Network) -> Floats:
-    """Return the least latency from or to each host, (H,)."""
+    """Return the least latency between each host and any other, (H,)."""
     others = network.latency_s + np.diag(np.full(network.hosts, np.inf))
     nearest: Floats = np.minimum(others.min(axis=0), others.min(axis=1))
     return np.where(np.isfinite(nearest), nearest, 0.0)
 
 
-def _by_slots_s(
+def _bound_by_slots_s(
     loads: Loads, waits: Waits, ranks: int, grouped: Network, deadline: Deadline
 ) -> float:
     if grouped.hosts == 1:
@@ -327,8 +327,8 @@ def _by_slots_s(
 
 
 def _slots_of_groups(network: Network, takes: Ranks) -> Network:
-    """Return a network of slots without host links, in the groups of their hosts."""
-    return _of_slots(
+    """Return a network with a node per slot and no host links, in the hosts' groups."""
+    return _build_slot_network(
         np.repeat(network.group_of, takes),
         network.uplink_send_bytes_s,
         network.uplink_receive_bytes_s,
@@ -336,12 +336,12 @@ def _slots_of_groups(network: Network, takes: Ranks) -> Network:
 
 
 def _slots_of_hosts(network: Network, takes: Ranks) -> Network:
-    """Return a network of slots without own links, grouped by host."""
+    """Return a network with a node per slot, in which each host is a group."""
     host_of = np.repeat(np.arange(network.hosts), takes)
-    return _of_slots(host_of, network.send_bytes_s, network.receive_bytes_s)
+    return _build_slot_network(host_of, network.send_bytes_s, network.receive_bytes_s)
 
 
-def _of_slots(
+def _build_slot_network(
     group_of: npt.NDArray[np.intp], send_bytes_s: Floats, receive_bytes_s: Floats
 ) -> Network:
     slots = len(group_of)

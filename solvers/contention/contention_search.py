@@ -1,4 +1,4 @@
-"""Search for orders that minimise a collective's time under contention."""
+"""Search for rank orders that minimise a collective's time when flows share links."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def search_by_contention(
     steps: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Solution:
-    """Return the fastest order found within a time limit, never slower than any start.
+    """Return the fastest order found within a time limit, never slower than the starts.
 
     Annealing (Kirkpatrick, Gelatt, Vecchi 1983) by swaps of two ranks on a smooth maximum over the
     links, in turn from random orders and from the best so far; every chain ends with all swaps that
@@ -98,7 +98,7 @@ def search_by_contention(
     positions = table.ranks if position_of is None else int(position_of.max()) + 1
     if positions > hosts:
         kind = "ranks" if position_of is None else "blocks of ranks"
-        raise ValueError(f"{positions} {kind} on {hosts} hosts")
+        raise ValueError(f"{positions} {kind} need more than {hosts} hosts")
     starts = [
         check_options(order, hosts, seed=seed, time_limit_s=time_limit_s)
         for order in start_orders or [range(hosts)]
@@ -139,7 +139,7 @@ def _check_tie_distance(given: npt.ArrayLike | None, network: Network) -> Floats
 
 
 class _Climb:
-    """Contention search: starting orders, then annealing chains."""
+    """Search by predicted time: some starting orders, then annealing chains."""
 
     def __init__(
         self,
@@ -159,14 +159,14 @@ class _Climb:
         self._rng = rng
 
     def run(self, starts: Sequence[Order]) -> EndedBy:
-        """Search from some starts until something ends it; return what did."""
+        """Search from the starting orders until something ends it; return what did."""
         search, hosts = self._search, self._network.hosts
         for order in starts:
             search.offer(order)
         if hosts <= _MOST_TRIED_HOSTS:
             return self._try_all()
         for order in starts:
-            search.offer(in_sequence(order, self._network.group_of))
+            search.offer(sort_by_groups(order, self._network.group_of))
         ring = ring_by_groups(
             self._clock.waits,
             self._network,
@@ -176,7 +176,7 @@ class _Climb:
         )
         if ring is not None:
             search.offer(ring)
-        search.bound = self._proven_s()
+        search.bound = self._prove_bound_s()
         if search.deadline.is_over:
             return "time"
         problem = native_problem(
@@ -203,13 +203,13 @@ class _Climb:
         ended_by = search.try_all()
         search.deadline, search.steps = deadline, 0
         if ended_by == "time":
-            search.bound = self._proven_s()
+            search.bound = self._prove_bound_s()
         return ended_by
 
     def _chain(
         self, problem: _native.ContentionProblem, start: Order, steps: int, heat: float
     ) -> None:
-        """Run one annealing chain."""
+        """Run one annealing chain from a starting order."""
         search = self._search
         chain = _native.ContentionSearch(
             problem, list(start), int(self._rng.integers(1 << 63)), steps, heat
@@ -223,7 +223,7 @@ class _Climb:
         finally:
             search.offer(chain.order)
 
-    def _proven_s(self) -> float:
+    def _prove_bound_s(self) -> float:
         """Return a proven lower bound on the time of every order."""
         return bound_loads_s(
             self._clock.loads,
@@ -234,8 +234,8 @@ class _Climb:
         )
 
 
-def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
-    """Return the order with the hosts of each group adjacent, otherwise unchanged.
+def sort_by_groups(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
+    """Return the order with the hosts of each group made adjacent.
 
     A host without a group stays by itself.
     """
@@ -251,7 +251,7 @@ def in_sequence(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[in
 def ring_by_groups(
     waits: Waits, network: Network, distance: Floats, seed: int, deadline: Deadline
 ) -> list[int] | None:
-    """Return one ring that leaves as few groups as possible, then is as short as possible.
+    """Return a ring that leaves as few groups as possible, then is as short as possible.
 
     Args:
         waits: waits of the table, of as many positions as the ring takes hosts.
@@ -293,7 +293,7 @@ def ring_by_groups(
 
 
 def _with_penalties(distance: Floats, group_of: npt.NDArray[np.intp]) -> Floats:
-    """Return distances in which an extra crossing between groups outweighs any saving."""
+    """Return distances in which an extra hop between groups outweighs any saving."""
     penalty = max(1.0, float(distance.max())) * len(distance)
     found = distance.copy()
     for host, group in enumerate(group_of):

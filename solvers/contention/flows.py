@@ -1,4 +1,4 @@
-"""Fluid simulation of a collective whose ranks proceed independently, flow by flow.
+"""Fluid simulation of a collective whose ranks proceed independently, sharing links.
 
 `plink.solvers.contention.time` lets all ranks begin a round together. Here a rank begins its next
 round once its own messages of the last one have arrived, so that flows of several rounds meet on
@@ -44,7 +44,7 @@ EAGER_BYTES = 65536
 
 @dataclass(frozen=True)
 class Trunk:
-    """Link that several groups share towards all groups outside.
+    """Link that several groups of hosts share towards all other groups.
 
     Args:
         groups: indices.
@@ -58,7 +58,7 @@ class Trunk:
 
 @dataclass(frozen=True)
 class SharedLinks:
-    """Links of a network, by number.
+    """Links of a network, by number, that flows share.
 
     Args:
         rate_bytes_s: (L,) that each carries.
@@ -73,7 +73,7 @@ class SharedLinks:
     trunk_of: Sequence[int]
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
-        """Return the rate-limited links from host to host; none from a host to itself."""
+        """Return the rate-limited links from host to host; none within a host."""
         if source == destination:
             return ()
         hosts, groups = len(self.group_of), len(self.trunk_of)
@@ -92,7 +92,7 @@ class SharedLinks:
         return tuple(link for link in crossed if self.rate_bytes_s[link] < float("inf"))
 
     def carried_s(self, table: PeerTable, order: Sequence[int]) -> float:
-        """Return the busiest link's time for all bytes of a table at once."""
+        """Return the seconds that the busiest link needs for all bytes of a collective."""
         loads, _ = split(table)
         total: dict[int, float] = {}
         for stage, count in enumerate(loads.counts.tolist()):
@@ -161,7 +161,7 @@ def shared_links(
 
 @dataclass(frozen=True)
 class CoreTurns:
-    """Time slices of ranks on the cores that they share.
+    """Time slices in which busy-waiting ranks share the cores of their host.
 
     Where ranks take turns, a message begins when its sender has its turn, whether the receiver is
     there or not: libraries are told not to ask first.
@@ -181,7 +181,7 @@ ALWAYS = CoreTurns()
 
 
 def draw_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
-    """Return time slices in random order; none if every rank has its own core.
+    """Return the ranks' time slices in random order; none if every rank has its own core.
 
     Args:
         ranks: how many there are.
@@ -198,7 +198,7 @@ def draw_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
 
 @dataclass(frozen=True)
 class Paths:
-    """Links that messages cross, including each sender's socket buffer.
+    """Links that each message crosses, including its sender's socket buffer.
 
     Args:
         paths: paths of each message.
@@ -217,7 +217,7 @@ def socket_paths(
     turns: CoreTurns,
     kept_s: float,
 ) -> Paths:
-    """Return paths extended by each sender's socket: a link with a bucket, refilled each turn.
+    """Return paths with each sender's socket buffer added as a link that refills each turn.
 
     Args:
         paths: paths of each message; the first link is the sender's own.
@@ -244,7 +244,7 @@ def socket_paths(
 
 @dataclass(frozen=True)
 class Manner:
-    """Software costs and behaviour of the ranks.
+    """Software costs and behaviour of ranks in the simulation of flows.
 
     Args:
         overhead_s: before a message begins, beside the network's latency: alpha, less that.
@@ -291,7 +291,7 @@ class Messages:
 
 
 class FlowClock:
-    """Simulator of one peer table in one order; ranks of one host exchange for free.
+    """Simulator of one collective in one rank order; ranks of one host exchange for free.
 
     Args:
         table: not pipelined.
@@ -311,9 +311,11 @@ class FlowClock:
         links: SharedLinks,
     ) -> None:
         if len(order) != table.ranks:
-            raise ValueError(f"{len(order)} hosts for {table.ranks} ranks")
+            raise ValueError(
+                f"order has {len(order)} hosts, expected one for each of {table.ranks} ranks"
+            )
         if table.is_pipelined:
-            raise ValueError("the rounds of a pipelined table do not follow one another")
+            raise ValueError("a pipelined table cannot be simulated round by round")
         self._links = links
         distinct = distinct_rounds(table)
         followed, self._times = list(table.rounds), 1.0
@@ -351,7 +353,7 @@ class FlowClock:
 
     @property
     def has_exchanges(self) -> bool:
-        """Whether any two messages could be serialised."""
+        """Whether any two opposite messages could be sent one after the other."""
         return bool(self._exchanges)
 
     def _found_exchanges(self) -> list[tuple[int, int]]:
@@ -370,7 +372,7 @@ class FlowClock:
         return found
 
     def messages(self, manner: Manner, seed: int) -> Messages:
-        """Return the messages, with random choices of serialised exchanges and their order."""
+        """Return the messages, with a random choice of exchanges that are serialised."""
         after = [-1] * len(self._senders)
         for draw, first, second in self._draw_turns(seed) if manner.serialised > 0.0 else ():
             if draw < manner.serialised:
@@ -391,7 +393,7 @@ class FlowClock:
         )
 
     def _draw_turns(self, seed: int) -> list[tuple[float, int, int]]:
-        """Return for each exchange the share from which it is serialised, and which goes first.
+        """Return, for each exchange, when it is serialised and which side sends first.
 
         Both are drawn in any case, so that times change little with the share.
         """
@@ -408,15 +410,15 @@ class FlowClock:
         return drawn
 
     def turns(self, manner: Manner, seed: int) -> CoreTurns:
-        """Return the ranks' turns on shared cores, drawn at random."""
+        """Return the ranks' time slices on shared cores, drawn at random."""
         return draw_turns(self._ranks, manner.cores, manner.slice_s, seed)
 
     def paths(self, manner: Manner, turns: CoreTurns, links: SharedLinks) -> Paths:
-        """Return the links that messages cross where ranks take turns."""
+        """Return the links that each message crosses where ranks share cores in turns."""
         return socket_paths(self._paths, self._senders, links, turns, manner.kept_s)
 
     def time_s(self, manner: Manner, seed: int = 0, links: SharedLinks | None = None) -> float:
-        """Return seconds until every rank has the result.
+        """Return the seconds until every rank has the collective's result.
 
         Args:
             manner: manner of the software.
@@ -457,5 +459,5 @@ class FlowClock:
 
 
 def _flat(paths: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int]]:
-    """Return the start of each path and all links of all paths in sequence."""
+    """Return all links of all paths in one array, with the start of each path."""
     return [0, *itertools.accumulate(map(len, paths))], list(itertools.chain.from_iterable(paths))

@@ -1,4 +1,4 @@
-"""Attribution of a peer table's time to its causes: the slowest links, and latency.
+"""Attribution of a collective's time to its causes: the slowest links, and latency.
 
 The time is the sum that `plink.solvers.contention.time.TableTimer` adds up; here it is told apart
 by what each part of it waits for."""
@@ -42,10 +42,10 @@ class Limit:
     receiving: Sequence[int] = ()
 
 
-def limits(
+def find_limits_of_time(
     table: PeerTable, network: Network, order: Sequence[int] | npt.NDArray[np.intp]
 ) -> list[Limit]:
-    """Return the causes of a collective's time with rank r on host `order[r]`, longest first.
+    """Return the causes of a collective's time, rank r on host `order[r]`, longest first.
 
     The seconds sum up to the time of the collective. Where a host's link and an uplink are equally
     slow, it is the uplink that counts: it is shared.
@@ -93,7 +93,7 @@ def _latency_s(waits: Waits, stage: int, network: Network, hosts: Indices) -> fl
 def _link_times_s(
     loads: Loads, stage: int, network: Network, hosts: Indices
 ) -> dict[str, tuple[Floats, Floats]]:
-    """Return how long each host's and group's link is busy in one pass of a stage."""
+    """Return the seconds that each host's and group's link is busy in one stage."""
     part = slice(int(loads.starts[stage]), int(loads.starts[stage + 1]))
     sources, destinations = hosts[loads.sources[part]], hosts[loads.destinations[part]]
     sizes_bytes = np.where(sources == destinations, 0.0, loads.sizes_bytes[part])

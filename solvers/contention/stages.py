@@ -1,4 +1,4 @@
-"""Decomposition of a peer table's time: distinct rounds, their link loads and latency waits."""
+"""Decomposition of a collective into distinct rounds, link loads and latency waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DistinctRound:
-    """Rounds with equal messages and sizes, and their number.
+    """Round of a collective that occurs several times, with its count.
 
     Args:
         sources, destinations: (F,) ranks.
@@ -41,7 +41,7 @@ class DistinctRound:
 
 @dataclass
 class _Alike:
-    """Similar rounds found so far, with their summed sizes."""
+    """Rounds collected so far that differ only in sizes, with the summed sizes."""
 
     first: Round
     total_bytes: npt.NDArray[np.float64]
@@ -50,7 +50,7 @@ class _Alike:
 
 @dataclass
 class _SameEdges:
-    """Rounds between the same ranks found so far, and the longest run of them."""
+    """Rounds collected so far between the same ranks, and the longest run of them."""
 
     alike: list[_Alike] = field(default_factory=list)
     in_a_row: int = 0
@@ -64,7 +64,7 @@ class _SameEdges:
 
 
 def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
-    """Return the distinct rounds of a table, by first appearance.
+    """Return the distinct rounds of a collective, by first appearance.
 
     Messages of a rank to itself and rounds without messages are left out.
     """
@@ -91,7 +91,7 @@ def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
 
 
 def _count_equal(rounds: Iterator[Round]) -> tuple[Round, int]:
-    """Return the distinct ones of sorted equal rounds, with their counts."""
+    """Return the distinct rounds of sorted ones, each with its count."""
     first = next(rounds)
     return _sort_flows(first), 1 + sum(1 for _ in rounds)
 
@@ -134,7 +134,7 @@ def _is_ring(step: Round, ranks: int) -> bool:
 
 @dataclass(frozen=True)
 class Loads:
-    """Concurrent flows, stage after stage.
+    """Bytes that flow at the same time, stage after stage of a collective.
 
     Args:
         starts: (K + 1,) where the flows of each stage begin.
@@ -152,7 +152,7 @@ class Loads:
 
 @dataclass(frozen=True)
 class Waits:
-    """Messages whose latencies are waited for, stage after stage.
+    """Messages whose latencies a collective waits for, stage after stage.
 
     Args:
         starts: (K + 1,) where the messages of each stage begin.
@@ -169,7 +169,7 @@ class Waits:
 
 
 def split(table: PeerTable) -> tuple[Loads, Waits]:
-    """Return the loads and the waits of a table.
+    """Split a collective's messages into loads of links and waits for latencies.
 
     All flows of a pipelined table are one stage, since all rounds are under way at once; its
     latencies are those of the first part's way through all rounds.
@@ -182,7 +182,7 @@ def split(table: PeerTable) -> tuple[Loads, Waits]:
     goes_round = np.array([step.goes_round for step in rounds], dtype=np.bool_)
     waits = Waits(starts, sources, destinations, counts, goes_round)
     if table.is_pipelined and rounds:
-        return _together(rounds, table.ranks), waits
+        return _merge_rounds(rounds, table.ranks), waits
     sizes_bytes = np.concatenate([np.zeros(0), *(step.sizes_bytes for step in rounds)])
     return Loads(starts, sources, destinations, sizes_bytes, counts), waits
 
@@ -195,7 +195,7 @@ def _concatenate(arrays: Sequence[Ranks]) -> Ranks:
     return np.concatenate([np.zeros(0, dtype=np.intp), *arrays])
 
 
-def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
+def _merge_rounds(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
     """Return all rounds merged into one, with the total bytes of each pair."""
     pairs = _concatenate([step.sources * ranks + step.destinations for step in rounds])
     sizes = np.concatenate([np.zeros(0), *(step.sizes_bytes * step.count for step in rounds)])
@@ -210,7 +210,7 @@ def _together(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
 
 
 def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Loads, Waits]:
-    """Return loads and waits between positions, each shared by one or more ranks.
+    """Return loads and waits between positions of hosts, each shared by adjacent ranks.
 
     What ranks of the same position exchange is free. Where messages go round, the mean latency of
     all ranks' messages counts, which those between positions are a part of.
@@ -219,12 +219,12 @@ def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Load
         loads, waits: between ranks.
         position_of: (R,) the position of every rank.
     """
-    sources, destinations, starts, kept = _between(loads, position_of)
+    sources, destinations, starts, kept = _list_flows(loads, position_of)
     on_load = _sum_by_pair(
         Loads(starts, sources, destinations, loads.sizes_bytes[kept], loads.counts)
     )
     messages = np.diff(waits.starts)
-    sources, destinations, starts, _ = _between(waits, position_of)
+    sources, destinations, starts, _ = _list_flows(waits, position_of)
     share = np.where(waits.goes_round, np.diff(starts) / messages, 1.0)
     on_wait = Waits(starts, sources, destinations, waits.counts * share, waits.goes_round)
     return _without_empty_loads(on_load), _without_empty_waits(on_wait)
@@ -249,10 +249,10 @@ def _sum_by_pair(loads: Loads) -> Loads:
     )
 
 
-def _between(
+def _list_flows(
     flows: Loads | Waits, position_of: Ranks
 ) -> tuple[Ranks, Ranks, Ranks, npt.NDArray[np.bool_]]:
-    """Return sources, destinations and starts of the flows between positions, and their mask."""
+    """Return sources, destinations and stage starts of the flows between different positions."""
     sources, destinations = position_of[flows.sources], position_of[flows.destinations]
     kept = sources != destinations
     before = np.concatenate([[0], np.cumsum(kept)])

@@ -1,4 +1,4 @@
-"""Time of a collective whose concurrent flows share links."""
+"""Time of a collective whose concurrent flows share links, for any rank order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plink.solvers.limits.deadline import Deadline
 
 
 class TableTimer:
-    """Evaluator of one peer table on one network, for any order.
+    """Predictor of one collective's time on one network, for any rank order.
 
     A round takes the greatest latency of its messages, and the time that its slowest link needs for
     all bytes that cross it in the round. Links are each host's and each group's uplink, and their
@@ -55,7 +55,7 @@ class TableTimer:
         return _native.ContentionClock(problem, self._ranks)
 
     def time_s(self, order: Sequence[int] | npt.NDArray[np.intp]) -> float:
-        """Return seconds with rank r on host `order[r]`; ranks on one host exchange for free.
+        """Return the time with rank r on host `order[r]`; ranks of a host exchange for free.
 
         Raises:
             ValueError: not a host for each rank, or for each position.
@@ -83,7 +83,7 @@ class TableTimer:
 def native_problem(
     loads: Loads, waits: Waits, network: Network, ranks: int, tie_distance: Floats
 ) -> _native.ContentionProblem:
-    """Build the input of the native evaluators and searches.
+    """Return a collective and a network as the native search takes them.
 
     Args:
         loads, waits: between ranks, or positions.

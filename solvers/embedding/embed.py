@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from plink.solvers.embedding import held_out
 from plink.solvers.embedding.fit import EmbeddingShape, Fit, fit_points, predict_distances, start
-from plink.solvers.embedding.held_out import LEAST_GAIN, Split, mean, prediction_errors, simplest
+from plink.solvers.embedding.held_out import (
+    LEAST_GAIN,
+    Split,
+    choose_simplest,
+    mean_error,
+    prediction_errors,
+)
 from plink.solvers.embedding.observations import Matrix, Observations, neighbour_prediction, observe
 from plink.solvers.embedding.triplets import Gain, measure_order_gain
 
@@ -52,7 +58,7 @@ def choose(
     rng: np.random.Generator,
     on_progress: Callable[[str], None] | None,
 ) -> ChosenShape:
-    """Return the simplest shape whose held-out errors are as good as the best one's.
+    """Return the simplest shape whose prediction errors are as good as the best one's.
 
     Whether there are heights is decided in few dimensions; more are tried as long as they help.
 
@@ -88,16 +94,16 @@ def choose(
         begin = [start(split.known, EmbeddingShape(first, has_heights), alpha) for split in splits]
         coarse[has_heights] = found = fit(begin, first, _STEPS)
         judge(found if middle == first else fit(found, middle, _STEPS_TO_COMPARE))
-    kind = simplest(missed_by).has_heights
+    kind = choose_simplest(missed_by).has_heights
     shape = EmbeddingShape(middle, kind)
     for size in (size for size in sizes if size > middle):
         before, shape = shape, judge(fit(fits[shape], size, _STEPS_TO_COMPARE))
-        if mean(missed_by[shape]) >= (1.0 - LEAST_GAIN) * mean(missed_by[before]):
+        if mean_error(missed_by[shape]) >= (1.0 - LEAST_GAIN) * mean_error(missed_by[before]):
             break
     for size in (size for size in sizes if size < middle):
         judge(fit(coarse[kind], size, _STEPS_TO_COMPARE))
-    best = simplest(missed_by)
-    return ChosenShape(fits[best], mean(missed_by[best]))
+    best = choose_simplest(missed_by)
+    return ChosenShape(fits[best], mean_error(missed_by[best]))
 
 
 @dataclass(frozen=True)
@@ -212,7 +218,7 @@ def embed(
         alpha=alpha,
         objective=_objective(observations, final),
         held_out_error=chosen.error,
-        neighbour_error=held_out.mean(held_out.prediction_errors(splits, neighbours)),
+        neighbour_error=held_out.mean_error(held_out.prediction_errors(splits, neighbours)),
         steps=final.steps,
         gain=gain,
     )
@@ -221,7 +227,7 @@ def embed(
 def _observed_halves(
     observations: Observations, halves: tuple[Matrix, Matrix]
 ) -> tuple[Observations, Observations]:
-    """Return the two halves of the readings as observations.
+    """Return the two halves of the readings as normalised observations.
 
     Raises:
         ValueError: they are of other hosts, or not distances.
@@ -269,7 +275,7 @@ def _candidates(
 
 
 def _unknowns(size: int, dimensions: int) -> int:
-    """Return the number of free coordinates, without translation and rotation."""
+    """Return the number of free coordinates, not counting translation and rotation."""
     return size * dimensions - dimensions * (dimensions + 1) // 2
 
 
@@ -281,6 +287,6 @@ def _components(is_measured: npt.NDArray[np.bool_]) -> int:
 
 
 def _objective(observations: Observations, fit: Fit) -> float:
-    """Return eq. 4.1 as in the paper: plain squares, each measured pair once."""
+    """Return the value of eq. 4.1 as in the paper: plain squares, each measured pair once."""
     missed = (fit.distance - observations.distance)[observations.is_measured]
     return float((missed**2).sum() / 2.0) * observations.scale**2

@@ -25,7 +25,7 @@ _MEDIAN_TO_DEVIATION = 1.4826
 
 
 class Objective:
-    """Sum over measured pairs of rho((d_ij^alpha + h_i + h_j - p_ij) / p_ij).
+    """Loss of an embedding: sum over measured pairs of rho((d_ij^alpha + h_i + h_j - p_ij) / p_ij).
 
     rho is the pseudo-Huber loss 2 c^2 (sqrt(1 + (r / c)^2) - 1): r^2 for small residuals, and
     growing no faster than |r| for large ones. With c infinite it is r^2, and with `weight` one
@@ -80,7 +80,7 @@ class Objective:
     def __call__(
         self, parameters: npt.NDArray[np.float64]
     ) -> tuple[float, npt.NDArray[np.float64]]:
-        """Return the objective's value and its gradient."""
+        """Return the loss of a parameter vector and its gradient."""
         points, heights = self.unpack(parameters)
         value = 0.0
         by_point = np.zeros_like(points)
@@ -146,7 +146,7 @@ def _squared_between(rows: Matrix, columns: Matrix) -> Matrix:
 
 
 def classical(observations: Observations, dimensions: int, alpha: float) -> Matrix:
-    """Return (N, D) points by classical multidimensional scaling (Torgerson 1952).
+    """Return starting points (N, D) by classical multidimensional scaling (Torgerson 1952).
 
     A pair that was not measured counts with the mean square, and what was is scaled up for it:
     so the estimate stays unbiased where gaps are random (Keshavan, Montanari and Oh, "Matrix
@@ -170,7 +170,7 @@ def classical(observations: Observations, dimensions: int, alpha: float) -> Matr
 
 
 def change_dimensions(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
-    """Return points in another dimension, by principal axes or small random offsets."""
+    """Return points in another number of dimensions, by principal axes or small offsets."""
     size, known = points.shape
     if dimensions < known:
         centred = points - points.mean(axis=0)
@@ -215,7 +215,7 @@ class EmbeddingShape:
 
 @dataclass(frozen=True)
 class Fit:
-    """Fitted points, in units of the observations' scale.
+    """Fitted points and heights, in units of the observations' scale.
 
     Args:
         points: (N, D).
@@ -243,7 +243,7 @@ class Fit:
 
 
 def start(observations: Observations, shape: EmbeddingShape, alpha: float) -> Fit:
-    """Return starting points: classical scaling of the distances without the heights."""
+    """Return starting points of a fit: classical scaling of the distances without heights."""
     size = len(observations.distance)
     heights = smallest_halves(observations) if shape.has_heights else np.zeros(size)
     rest = observations.distance - heights[:, None] - heights[None, :]
@@ -259,7 +259,7 @@ def fit_points(
     most_steps: int,
     rng: np.random.Generator,
 ) -> Fit:
-    """Return the fit that L-BFGS finds from a given one, of any dimension.
+    """Return the fit that L-BFGS reaches from a starting fit of any dimension.
 
     Args:
         observations: N hosts.

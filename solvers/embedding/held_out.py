@@ -27,7 +27,7 @@ _MOST_TO_SWAP = 128
 
 @dataclass(frozen=True)
 class Split:
-    """Readings for a fit, and readings held out to judge it.
+    """Readings to fit an embedding to, and held-out readings to judge it by.
 
     Args:
         known: N hosts.
@@ -51,7 +51,7 @@ class Split:
 
 
 def split_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
-    """Return splits that hold out pairs."""
+    """Return splits that hold out some pairs, so that each pair is held out once."""
     return [
         Split(observations.without(held), observations.distance, held)
         for held in _folds(observations.is_measured, rng)
@@ -77,7 +77,7 @@ def split_halves(
 
 
 def _folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
-    """Return symmetric masks of pairs to hold out, (N, N), that keep the rest connected.
+    """Return masks of pairs to hold out, (N, N), each of which leaves the hosts connected.
 
     With few hosts each pair is in one of them, if it can be spared; with many, one is enough.
     """
@@ -105,24 +105,24 @@ def _hold_out_pairs(is_measured: Mask, first: Indices, second: Indices) -> Mask:
 def prediction_errors(
     splits: Sequence[Split], predictions: Sequence[Matrix]
 ) -> npt.NDArray[np.float64]:
-    """Return the relative errors of all splits, concatenated."""
+    """Return the relative errors of all splits' held-out distances, concatenated."""
     return np.concatenate(
         [split.relative_errors(found) for split, found in zip(splits, predictions, strict=True)]
     )
 
 
-def mean(missed_by: npt.NDArray[np.float64]) -> float:
-    """Return the mean relative error; infinite if there are too few."""
+def mean_error(missed_by: npt.NDArray[np.float64]) -> float:
+    """Return the mean relative error; infinite with too few errors."""
     return float(missed_by.mean()) if missed_by.size >= 2 else np.inf
 
 
-def simplest(missed_by: Mapping[EmbeddingShape, npt.NDArray[np.float64]]) -> EmbeddingShape:
-    """Return the simplest shape within one standard error of the best one's errors.
+def choose_simplest(missed_by: Mapping[EmbeddingShape, npt.NDArray[np.float64]]) -> EmbeddingShape:
+    """Return the simplest shape whose error is within one standard error of the least.
 
     The error is that of the difference of both, pair by pair; what differs by `LEAST_GAIN` or less
     is as good.
     """
-    best = min(missed_by, key=lambda shape: mean(missed_by[shape]))
+    best = min(missed_by, key=lambda shape: mean_error(missed_by[shape]))
     as_good = [
         shape
         for shape, found in missed_by.items()

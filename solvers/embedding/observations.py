@@ -50,7 +50,7 @@ class Observations:
 
 
 def observe(distance: Matrix) -> Observations:
-    """Return a matrix of distances as observations.
+    """Normalise a distance matrix by its median, with a mask of measured pairs.
 
     A pair that was measured in both directions counts with the smaller value: what disturbs a
     measurement makes it longer.
@@ -83,12 +83,12 @@ def neighbour_prediction(known: Observations) -> Matrix:
     The prediction is the median over those of the nearest hosts that measured the pair; where
     none did, it is the median of all distances.
     """
-    predicted = by_likeness(known)
+    predicted = predict_by_similar(known)
     return (predicted + predicted.T) / 2.0
 
 
-def by_likeness(known: Observations) -> Matrix:
-    """Return in [i][j] the distance to j as the hosts most similar to i have it, (N, N)."""
+def predict_by_similar(known: Observations) -> Matrix:
+    """Return each distance (i, j) as hosts with similar distances to i have it to j."""
     size = len(known.distance)
     predicted = np.empty((size, size))
     readings = np.where(known.is_measured, np.log(np.maximum(known.distance, 1e-12)), 0.0)

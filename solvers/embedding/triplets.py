@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.embedding.fit import Fit
-from plink.solvers.embedding.observations import Matrix, Observations, by_likeness
+from plink.solvers.embedding.observations import Matrix, Observations, predict_by_similar
 
 # So many triplets tell an order's accuracy to a tenth of a per cent.
 _MOST_TRIPLETS = 100_000
@@ -26,7 +26,7 @@ _MEDIAN_TO_DEVIATION = 1.4826
 
 @dataclass(frozen=True)
 class Triplets:
-    """Triplets of an observer and two hosts, one of them clearly nearer by other readings.
+    """Triplets of one host and two others, of which independent readings show the nearer one.
 
     Args:
         observer, nearer, farther: (T,) hosts.
@@ -37,7 +37,7 @@ class Triplets:
     farther: npt.NDArray[np.intp]
 
     def agreement(self, distance: Matrix) -> npt.NDArray[np.float64]:
-        """Return per triplet 1 if the distances agree, 0.5 if they are equal, else 0, (T,)."""
+        """Return how distances order each triplet: 1 right, 0.5 equal, 0 wrong, (T,)."""
         near = distance[self.observer, self.nearer]
         far = distance[self.observer, self.farther]
         found: npt.NDArray[np.float64] = (near < far) + 0.5 * (near == far)
@@ -46,7 +46,7 @@ class Triplets:
 
 @dataclass(frozen=True)
 class Gain:
-    """Gain of an embedding over its own readings in ordering triplets.
+    """Gain of an embedding over raw readings in ordering triplets of hosts.
 
     Args:
         readings: the share of triplets that the readings order as the judge does.
@@ -67,7 +67,7 @@ class Gain:
 def measure_order_gain(
     halves: Sequence[Observations], fits: Sequence[Fit], rng: np.random.Generator
 ) -> Gain:
-    """Return how much better an embedding of one half orders the other half's triplets.
+    """Return how much better an embedding of half the readings orders the other half.
 
     Args:
         halves: halves of the readings, of N hosts.
@@ -87,7 +87,7 @@ def _gain(
     size = len(halves[0].distance)
     triplets, right, gained = np.zeros((3, size))
     for half, judge, fit in zip(halves, reversed(halves), fits, strict=False):
-        readings, judged = with_gaps(half), without_detours(judge)
+        readings, judged = restore_gaps(half), cap_by_shortest_paths(judge)
         differences = np.abs(np.log(readings * half.scale / (judged * judge.scale)))
         margin = clear * _MEDIAN_TO_DEVIATION * float(np.nanmedian(differences))
         found = clear_triplets(np.where(np.isnan(readings), np.nan, judged), margin, rng)
@@ -105,21 +105,21 @@ def _gain(
     return Gain(float(right.sum()) / total, mean, deviation)
 
 
-def with_gaps(observations: Observations) -> Matrix:
+def restore_gaps(observations: Observations) -> Matrix:
     """Return the distances, (N, N), NaN where not measured."""
     found: Matrix = np.where(observations.is_measured, observations.distance, np.nan)
     return found
 
 
-def without_detours(judge: Observations) -> Matrix:
+def cap_by_shortest_paths(judge: Observations) -> Matrix:
     """Return the distances capped by shortest paths, (N, N); NaN where not measured.
 
     A pair that is farther than the hosts most like either end have it counts as those do: what
     disturbs a pair, also for long, makes it longer. None of that is a reason to trust the readings
     that show it again.
     """
-    likely = by_likeness(judge)
-    return np.minimum(with_gaps(judge), np.maximum(likely, likely.T))
+    likely = predict_by_similar(judge)
+    return np.minimum(restore_gaps(judge), np.maximum(likely, likely.T))
 
 
 def clear_triplets(judge: Matrix, margin: float, rng: np.random.Generator) -> Triplets:

@@ -44,7 +44,7 @@ Arcs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
 
 
 def add_places(model: cp_model.CpModel, ranks: int) -> Places:
-    """Add variables that place every rank on one host and every host under one rank."""
+    """Add variables to a model that place every rank on one host and every host under one rank."""
     everyone = range(ranks)
     places = [[model.new_bool_var(f"rank {p} on {i}") for i in everyone] for p in everyone]
     for rank in everyone:
@@ -61,7 +61,7 @@ def join(
     peers: Mapping[int, Sequence[int]],
     deadline: Deadline,
 ) -> None:
-    """Constrain the ranks of two hosts by whether the hosts are adjacent in the form.
+    """Constrain the ranks of two hosts by whether the hosts are adjacent in the algorithm.
 
     Args:
         model: to add to.
@@ -82,7 +82,7 @@ def join(
 
 
 def read_places(places: Places, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
-    """Return the order in a solution."""
+    """Return the rank order in a solution of a model."""
     return [next(i for i, here in enumerate(row) if is_true(here)) for row in places]
 
 
@@ -93,7 +93,7 @@ def add_rounds(
     places: Places,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the rounds to a model; return their cost.
+    """Add the rounds of an algorithm to a model; return their cost.
 
     Raises:
         TimeoutError: the time did not suffice.
@@ -185,7 +185,7 @@ def add_trees(
     most: int,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the trees to a model; return their cost.
+    """Add the trees of an algorithm to a model; return their cost.
 
     Args:
         model: to add to.
@@ -207,7 +207,7 @@ def add_trees(
 
 @dataclass(frozen=True)
 class _Tree:
-    """Variables of one tree: the parent of every rank, hops and cost in units."""
+    """Variables of one tree in a model: the parent of every rank, hops and cost."""
 
     parents: Sequence[int]
     hops: Whole
@@ -215,7 +215,7 @@ class _Tree:
 
     @property
     def children(self) -> Mapping[int, Sequence[int]]:
-        """Children of every rank."""
+        """Children of every rank of the tree."""
         below: dict[int, list[int]] = {rank: [] for rank in range(len(self.parents))}
         for rank, parent in enumerate(self.parents):
             if parent >= 0:
@@ -260,7 +260,7 @@ def _add_tree(
 
 
 def _shortest_walks(hops: Whole) -> list[Whole]:
-    """Return the least sums of each number of hops up to N from every host, (N,) each."""
+    """Return the least length of walks with k hops from every host, for k up to N."""
     apart = hops + np.diag(np.full(len(hops), hops.max() * len(hops)))
     walks = [np.zeros(len(hops), dtype=np.int64)]
     for _ in hops:
@@ -283,12 +283,12 @@ class _Model:
 
 
 def most_ranks(form: Form) -> int:
-    """Return the largest number of ranks that a model may have."""
+    """Return the largest number of ranks for which a CP-SAT model is built."""
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
 def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
-    """Search for the cheapest order that costs less than a number of units.
+    """Search by CP-SAT for the cheapest order that costs less than a given cost.
 
     Args:
         form: merged, of at least four ranks.
@@ -380,12 +380,12 @@ def add_ring(model: cp_model.CpModel, hops: Whole) -> Arcs:
 
 
 def ring_cost(arcs: Arcs, hops: Whole) -> cp_model.LinearExprT:
-    """Return the sum of a ring's hops."""
+    """Return the cost of a ring of hosts: the sum of its hops."""
     return sum(int(hops[i, j]) * used for (i, j), used in arcs.items())
 
 
 def read_ring(arcs: Arcs, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
-    """Return the hosts along the ring of a solution."""
+    """Return the hosts along the ring in a solution of a model."""
     following = {i: j for (i, j), used in arcs.items() if is_true(used)}
     order = [0]
     while len(order) < len(following):

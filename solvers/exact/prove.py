@@ -119,7 +119,7 @@ def prove(
                 tried = Stage(best.order, best.lower_bound, best.ended_by == "exact")
             stage = tried
         else:
-            stage = _by_engine(_Task(simple, matrix, given, known, deadline), engine)
+            stage = _run_engine(_Task(simple, matrix, given, known, deadline), engine)
     except (KeyboardInterrupt, ctypes.ArgumentError) as error:
         # Z3 is called by ctypes, which tells an interrupt during its conversions in this way.
         if isinstance(error, ctypes.ArgumentError) and "KeyboardInterrupt" not in str(error):
@@ -140,7 +140,7 @@ def prove(
 
 @dataclass(frozen=True)
 class _Task:
-    """Proof problem: a form without equal rounds, and `known` as its lower bound."""
+    """Input of an exact engine: latency cost, distances, best known order and lower bound."""
 
     form: Form
     matrix: Matrix
@@ -149,8 +149,8 @@ class _Task:
     deadline: Deadline
 
 
-def _by_engine(task: _Task, engine: Engine) -> Stage:
-    """Run an engine that needs integer costs."""
+def _run_engine(task: _Task, engine: Engine) -> Stage:
+    """Run an engine on integer distances, which it requires."""
     most_ranks, look_below = _engine(engine)
     if task.form.ranks > most_ranks(task.form):
         return Stage(None, task.known, is_final=False)

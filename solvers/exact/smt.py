@@ -21,12 +21,12 @@ _MOST_RANKS = 24
 
 
 def most_ranks(form: Form) -> int:  # noqa: ARG001
-    """Return the largest number of ranks that a formula may have."""
+    """Return the largest number of ranks for which a Z3 formula is built."""
     return _MOST_RANKS
 
 
 def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
-    """Search for an order below a cost, and again below its cost, until there is none.
+    """Search by Z3 for orders below a cost, lowering the cost until there is none.
 
     Args:
         form: merged, of at least two ranks.
@@ -66,14 +66,14 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
 
 @dataclass(frozen=True)
 class _Formula:
-    """Assertions over variables `places[rank][host]`, which are true if the rank is there."""
+    """Formula over the variables `places[rank][host]`: whether the rank is on the host."""
 
     solver: Any
     places: Sequence[Sequence[Any]]
     deadline: Deadline
 
     def at_least(self, variable: Any, terms: Whole, edges: Sequence[tuple[int, int]]) -> None:
-        """Assert that a variable is at least each distance of some edges between ranks."""
+        """Assert that a variable is at least the distance of each of some pairs of ranks."""
         for i, j in np.argwhere(~np.eye(len(terms), dtype=bool)).tolist():
             self.deadline.require()
             meet = z3.Or([z3.And(self.places[p][i], self.places[q][j]) for p, q in edges])
@@ -109,7 +109,7 @@ def _cost(formula: _Formula, form: Form, whole: WholeTerms) -> Any:
 
 
 def _tree(formula: _Formula, terms: Whole, parents: list[int], name: str, cost: Any) -> None:
-    """Assert that the sums of hops from the root are at most the cost."""
+    """Assert that the paths of a tree from its root are no longer than the cost."""
     from_root = [z3.Int(f"{name}, root to rank {rank}") for rank in range(len(parents))]
     for rank, parent in enumerate(parents):
         if parent < 0:

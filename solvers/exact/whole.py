@@ -21,7 +21,7 @@ _UNITS = 1_000_000
 
 @dataclass(frozen=True)
 class Stage:
-    """Result of an exact engine's search for a cheaper order.
+    """Result of an exact engine's search: an order if it found a cheaper one, and the bound.
 
     Args:
         order: the cheapest that was found, or None.
@@ -36,7 +36,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class WholeTerms:
-    """Terms of a form (a hop; weight x distance of a round) in integer units, rounded down.
+    """Distances and weights of a latency cost as integers, rounded down.
 
     In units no order costs more than it really does, nor less by more than a unit a term. So a
     lower bound in units is one; and where no order costs fewer units than some order does, none is
@@ -53,7 +53,7 @@ class WholeTerms:
     terms_of: Sequence[Whole]
 
     def cost(self, form: Form, order: Sequence[int]) -> int:
-        """Return the cost of an order, in units."""
+        """Return the latency cost of an order in integer units."""
         if not isinstance(form, RoundsForm):
             return int(latency_cost(form, self.terms_of[0].astype(np.float64), order))
         hosts = np.asarray(order, dtype=np.intp)
@@ -63,12 +63,12 @@ class WholeTerms:
         )
 
     def least(self, bound: float) -> int:
-        """Return the least possible cost in units that the lower bound `bound` implies."""
+        """Return the least cost in integer units that a lower bound implies."""
         return max(0, math.floor((bound - self.tolerance) / self.unit) - 1)
 
 
 def whole_terms(form: Form, distance: Matrix) -> WholeTerms:
-    """Return a form's terms in units of a millionth of the greatest one."""
+    """Return the terms of a latency cost as integers, in millionths of the greatest."""
     weights = [step.weight for step in form.rounds] if isinstance(form, RoundsForm) else [1.0]
     if isinstance(form, RingForm):
         count = form.ranks
@@ -78,11 +78,11 @@ def whole_terms(form: Form, distance: Matrix) -> WholeTerms:
         count = max(_depth(parents.tolist()) for parents in form.parents)
     unit = float(distance.max()) * max(weights) / _UNITS or 1.0
     return WholeTerms(
-        unit, count * unit, [_rounded_down(weight * distance, unit) for weight in weights]
+        unit, count * unit, [_round_down(weight * distance, unit) for weight in weights]
     )
 
 
-def _rounded_down(values: Matrix, unit: float) -> Whole:
+def _round_down(values: Matrix, unit: float) -> Whole:
     units = np.floor(values / unit)
     # The division may have rounded up.
     units -= units * unit > values

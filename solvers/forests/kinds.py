@@ -1,4 +1,4 @@
-"""Forests of every kind: flat, chunked ring, double binary tree and two-level."""
+"""Forests of a plan, by kind: flat, chunked ring, double binary tree and two-level."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _GOLDEN = 0.6180339887498949
 
 @dataclass(frozen=True)
 class MasterShares:
-    """Shares of the buffer for which groups and members are masters.
+    """Shares of the buffer for which each group and member is the master that aggregates it.
 
     Args:
-        of_groups: (G,) the share of the buffer whose GM is in each group; the sum is 1.
-        of_members: (P,) the share of its group's chunks that each member is a master of, those with
-            a GM in the group and the others alike; the sum is 1 in every group.
+        share_by_group: (G,) the share of the buffer whose GM is in each group; the sum is 1.
+        share_by_member: (P,) the share of its group's chunks that each member is a master of, those
+            with a GM in the group and the others alike; the sum is 1 in every group.
         seconds_per_byte: seconds per byte of the busiest link.
     """
 
-    of_groups: Floats
-    of_members: Floats
+    share_by_group: Floats
+    share_by_member: Floats
     seconds_per_byte: float
 
 
 def master_shares(
     group_of: Indices, link_bytes_s: npt.ArrayLike, uplink_bytes_s: npt.ArrayLike
 ) -> MasterShares:
-    """Return the shares with which the busiest link finishes first.
+    """Return the masters' shares with which the busiest link finishes first.
 
     Rates that differ by a twentieth at most count as equal, at the least of them.
 
@@ -57,19 +57,19 @@ def master_shares(
     Raises:
         ValueError: no members, an empty group, or rates that are not above 0.
     """
-    links = _level_rates(_finite(_rates(link_bytes_s, len(group_of), "link_bytes_s")))
+    links = _level_rates(_replace_unlimited(_rates(link_bytes_s, len(group_of), "link_bytes_s")))
     sizes = np.bincount(group_of)
     if not sizes.size or not sizes.all():
         raise ValueError("every group must have a member, and there must be a group")
     uplinks = _level_rates(_rates(uplink_bytes_s, len(sizes), "uplink_bytes_s"))
     room = _Room(group_of, sizes, links, uplinks)
     time = _least_time(room)
-    return MasterShares(room.of_groups(time), room.of_members(time), time)
+    return MasterShares(room.share_by_group(time), room.share_by_member(time), time)
 
 
 @dataclass(frozen=True)
 class _Room:
-    """Capacity of the links for a buffer of one byte within a given time."""
+    """Capacity of links and uplinks to carry a buffer of one byte within a given time."""
 
     group_of: Indices
     sizes: npt.NDArray[np.intp]
@@ -87,18 +87,18 @@ class _Room:
     def is_enough(self, time: float) -> bool:
         groups = len(self.sizes)
         if groups == 1:
-            return bool(self._for_masters(time)[0] >= self.sizes[0] - 2)
-        if (self._for_masters(time) < self.sizes - 1).any():
+            return bool(self._compute_master_capacity(time)[0] >= self.sizes[0] - 2)
+        if (self._compute_master_capacity(time) < self.sizes - 1).any():
             return False
-        return groups == 2 or float(self._for_gms(time).sum()) >= 1.0
+        return groups == 2 or float(self._compute_gm_capacity(time).sum()) >= 1.0
 
-    def of_groups(self, time: float) -> Floats:
-        """Return the shares of global masters by group, from capacity or group sizes."""
-        weights = self.sizes if len(self.sizes) < 3 else self._for_gms(time)
+    def share_by_group(self, time: float) -> Floats:
+        """Return each group's share of the global masters, by capacity or group size."""
+        weights = self.sizes if len(self.sizes) < 3 else self._compute_gm_capacity(time)
         shares: Floats = weights / weights.sum()
         return shares
 
-    def of_members(self, time: float) -> Floats:
+    def share_by_member(self, time: float) -> Floats:
         room = self._beyond_own(time)
         total = np.bincount(self.group_of, room)[self.group_of]
         even = 1.0 / self.sizes[self.group_of]
@@ -107,12 +107,12 @@ class _Room:
     def _beyond_own(self, time: float) -> Floats:
         return np.maximum(time * self.links - 1.0, 0.0)
 
-    def _for_masters(self, time: float) -> Floats:
+    def _compute_master_capacity(self, time: float) -> Floats:
         return np.bincount(self.group_of, self._beyond_own(time)).astype(np.float64)
 
-    def _for_gms(self, time: float) -> Floats:
-        """Return the share of the buffer whose global master each group has capacity for, (G,)."""
-        inside = self._for_masters(time) - (self.sizes - 1)
+    def _compute_gm_capacity(self, time: float) -> Floats:
+        """Return the share of the buffer whose global master each group can be, (G,)."""
+        inside = self._compute_master_capacity(time) - (self.sizes - 1)
         between = time * self.uplinks - 1.0
         return np.clip(np.minimum(inside, between) / (len(self.sizes) - 2), 0.0, 1.0)
 
@@ -134,7 +134,7 @@ def _least_time(room: _Room) -> float:
 
 
 def _level_rates(rates: Floats) -> Floats:
-    """Return rates with nearly equal ones set to their minimum."""
+    """Return link rates with nearly equal ones set to their minimum."""
     levelled = rates.copy()
     level = -np.inf
     for place in np.argsort(rates, kind="stable"):
@@ -144,7 +144,7 @@ def _level_rates(rates: Floats) -> Floats:
     return levelled
 
 
-def _finite(rates: Floats) -> Floats:
+def _replace_unlimited(rates: Floats) -> Floats:
     """Return rates with unlimited ones replaced by very large numbers."""
     is_finite = np.isfinite(rates)
     most = float(rates[is_finite].max()) if is_finite.any() else 1.0
@@ -173,9 +173,9 @@ def flat(link_bytes_s: npt.ArrayLike) -> Routes:
     rates = np.asarray(link_bytes_s, dtype=np.float64)
     everyone = np.arange(len(rates))
     shares = master_shares(np.zeros(len(rates), dtype=np.intp), rates, np.array([np.inf]))
-    roots = np.flatnonzero(shares.of_members > 0.0)
+    roots = np.flatnonzero(shares.share_by_member > 0.0)
     parents = np.where(everyone[None, :] == roots[:, None], -1, roots[:, None])
-    return make_routes(shares.of_members[roots], parents)
+    return make_routes(shares.share_by_member[roots], parents)
 
 
 def ring(order: Sequence[int]) -> Routes:
@@ -246,7 +246,7 @@ def two_level(
 
 
 def with_masters(groups: Indices, shares: MasterShares) -> Routes:
-    """Return the routes in which each member is master of its share (`two_level`).
+    """Return two-level routes in which each member is master of its share (`two_level`).
 
     Args:
         groups: (P,) the group of each member, 0 to G-1; no group is empty.
@@ -260,7 +260,7 @@ def with_masters(groups: Indices, shares: MasterShares) -> Routes:
 
 @dataclass
 class _Queue:
-    """Members of a group with the shares for which each has yet to be local master."""
+    """Members of a group, with the shares for which each has yet to be local master."""
 
     members: Sequence[int]
     left: list[float]
@@ -280,17 +280,19 @@ class _Queue:
 def _wrap_around(
     groups: Indices, shares: MasterShares
 ) -> tuple[list[float], list[tuple[int, list[int]]]]:
-    """Return each route's weight, its global master and the local master of each group."""
+    """Return the weight, the global master and the groups' local masters of each route."""
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
     queues = []
     for group, own in enumerate(members):
-        queue = _Queue(own, (shares.of_members[own] * (1.0 - shares.of_groups[group])).tolist())
+        queue = _Queue(
+            own, (shares.share_by_member[own] * (1.0 - shares.share_by_group[group])).tolist()
+        )
         queue.take(0.0)
         queues.append(queue)
     weights: list[float] = []
     masters: list[tuple[int, list[int]]] = []
-    for gm in _in_turns(members):
-        left = float(shares.of_members[gm] * shares.of_groups[groups[gm]])
+    for gm in _interleave_groups(members):
+        left = float(shares.share_by_member[gm] * shares.share_by_group[groups[gm]])
         others = [queue for group, queue in enumerate(queues) if group != groups[gm]]
         while left > _NOTHING:
             share = min(left, *(queue.share for queue in others)) if others else left
@@ -304,7 +306,7 @@ def _wrap_around(
     return weights, masters
 
 
-def _in_turns(members: Sequence[Sequence[int]]) -> list[int]:
+def _interleave_groups(members: Sequence[Sequence[int]]) -> list[int]:
     """Return the first member of each group, then the second of each, and so on."""
     longest = max(map(len, members))
     return [own[turn] for turn in range(longest) for own in members if turn < len(own)]
@@ -319,7 +321,7 @@ def _tree(groups: Indices, gm: int, lms: Sequence[int]) -> Parents:
 
 
 def _spread(count: int) -> Indices:
-    """Return a permutation that separates adjacent indices.
+    """Return a permutation that moves adjacent indices apart.
 
     The routes of one master stand next to each other; dealt like that, chunks that follow each
     other would all wait for the same few members.

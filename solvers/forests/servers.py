@@ -24,20 +24,20 @@ _NOTHING = 1e-9
 
 
 def central(workers: int, at: int) -> Routes:
-    """Return a star around the host of one worker (CC).
+    """Return a star around the host of one worker (colocated central server, CC).
 
     Raises:
         ValueError: there is no such worker.
     """
     if not 0 <= at < workers:
-        raise ValueError(f"there is no worker {at}")
+        raise ValueError(f"at is {at}, expected 0 to {workers - 1}")
     parents = np.full((1, workers), at)
     parents[0, at] = -1
     return make_routes([1.0], parents)
 
 
 def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
-    """Return one star per server port (NCC for one server, NCS for several).
+    """Return one star per port of the servers (NCC for one server, NCS for several).
 
     Shares follow the ports' rates, so that all end at the same time.
 
@@ -58,7 +58,7 @@ def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
     return make_routes(rates, parents)
 
 
-def by_racks(
+def route_by_racks(
     group_of_worker: Sequence[int] | Indices,
     group_of_port: Sequence[int] | Indices,
     port_bytes_s: npt.ArrayLike,
@@ -94,7 +94,7 @@ def by_racks(
     uplinks = np.asarray(uplink_bytes_s, dtype=np.float64)
     carried = np.minimum(np.bincount(ports, np.minimum(rates, 1e30)), uplinks)
     weights, trees = [], []
-    for share, tops in _between(carried, between):
+    for share, tops in _split_by_trees(carried, between):
         for part, port_of in _turns(ports, rates, groups):
             weights.append(share * part)
             trees.append([_tree(workers, len(ports), port_of, top) for top in tops])
@@ -102,8 +102,8 @@ def by_racks(
     return make_routes(weights, np.array(up), np.array(down))
 
 
-def _between(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, Indices]]]:
-    """Return shares of the buffer, each with its two trees over the groups."""
+def _split_by_trees(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, Indices]]]:
+    """Return shares of the buffer, each with its two trees over the groups' servers."""
     groups = len(carried)
     everyone = np.arange(groups)
     if between == "chain" or groups == 1:
@@ -123,7 +123,7 @@ def _between(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, 
 
 
 def _turns(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indices]]:
-    """Return parts of a share, each with the port that every group uses for it."""
+    """Return parts of a share, each with the server port that every group uses for it."""
     of_group = [np.flatnonzero(ports == group) for group in range(groups)]
     ends = [np.cumsum(rates[own]) / rates[own].sum() for own in of_group]
     cuts = np.unique(np.concatenate(ends))

@@ -105,7 +105,7 @@ def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: N
 
 
 def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
-    """Return the seconds by which shared links delay flows beyond the busiest link (`lost_s`).
+    """Return the seconds by which the sharing of links delays flows beyond the busiest link.
 
     Args:
         routes: over ranks.
@@ -123,7 +123,7 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
 
 
 def lost_s(flows: Floats, network: Network) -> float:
-    """Return how much longer evenly shared flows take than the busiest link alone.
+    """Return how many seconds longer evenly shared flows take than the busiest link alone.
 
     0 where there are more than `MOST_SHARED_FLOWS`.
 
@@ -167,7 +167,7 @@ def lost_s(flows: Floats, network: Network) -> float:
 def fill_s(
     routes: Routes, host_of: Indices, network: Network, size_bytes: float, chunks_bytes: Floats
 ) -> float:
-    """Return the pipeline fill time: one chunk's path beyond its share of the busiest link.
+    """Return the pipeline fill time: how long the first chunk takes beyond the busiest link's time.
 
     Args:
         routes: over ranks, all of them in use.
@@ -196,7 +196,7 @@ def chunk_bytes(size_bytes: float, routes: int) -> float:
 
 
 def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Floats) -> Floats:
-    """Return the seconds of a chunk to each rank's parent on idle links, (R, P)."""
+    """Return the seconds that a chunk takes to each rank's parent on idle links, (R, P)."""
     below, above = host_of, host_of[np.maximum(parents, 0)]
     own, theirs = network.group_of[below], network.group_of[above]
     rate = np.minimum(
@@ -238,7 +238,7 @@ def deal_chunks(
 
 
 def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
-    """Return an allreduce over all routes at once as a pipelined peer table.
+    """Return an allreduce along all routes of a forest as pipelined messages by round.
 
     A member sends up as soon as all below it have, and down as soon as it has the sum: round i has
     the messages of those that are i edges away from their farthest leaf, or from their root.

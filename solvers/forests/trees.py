@@ -14,7 +14,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class ForestLike(Protocol):
-    """Forest of R routes over P members: `Routes`, or a plan's forest."""
+    """Interface of a forest: R weighted routes over P members (`Routes`, or a plan's forest)."""
 
     @property
     def weights(self) -> Floats:
@@ -30,7 +30,7 @@ class ForestLike(Protocol):
 
 
 class Routes(NamedTuple):
-    """Arrays of a forest, in the order of a plan's constructor.
+    """Forest as arrays: weights, reduction trees and broadcast trees.
 
     Args:
         weights: (R,) positive, with the sum 1: the share of the buffer that each route carries.
@@ -70,7 +70,7 @@ def depths(parents: Indices) -> Indices:
 
 
 def levels(depth: Indices) -> Sequence[tuple[Indices, Indices]]:
-    """Return routes and members at every depth, (F,) each, roots first."""
+    """Return routes and members at every depth of the trees, (F,) each, roots first."""
     by_depth = np.argsort(depth, axis=None, kind="stable")
     ends = np.cumsum(np.bincount(depth.ravel()))[:-1]
     route, member = np.unravel_index(by_depth, depth.shape)
@@ -95,7 +95,7 @@ def children(parents: Indices) -> Indices:
 
 
 def messages_on_the_way(up: Indices, down: Indices) -> Indices:
-    """Return how many messages are handled in sequence on each route's longest path, (R,).
+    """Return the number of messages handled in sequence on each route's longest path.
 
     A member takes its children's messages one by one and sends them the result one by one.
 
@@ -132,7 +132,7 @@ def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats)
         up_s, down_s: (R, P) what the message between a member and its parent takes; 0 at roots.
     """
     arrived = np.zeros(up.shape)
-    taken = _of_children(up, up_s)
+    taken = _sum_over_children(up, up_s)
     for route, member in reversed(levels(depths(up))):
         arrived[route, member] += taken[route, member]
         above = up[route, member]
@@ -141,7 +141,7 @@ def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats)
             arrived, (route[is_sent], above[is_sent]), arrived[route[is_sent], member[is_sent]]
         )
     delivered = np.where(down < 0, arrived, 0.0)
-    given = _of_children(down, down_s)
+    given = _sum_over_children(down, down_s)
     for route, member in levels(depths(down))[1:]:
         above = down[route, member]
         delivered[route, member] = delivered[route, above] + given[route, above]
@@ -149,15 +149,15 @@ def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats)
     return last
 
 
-def _of_children(parents: Indices, edge_s: Floats) -> Floats:
-    """Return the seconds of the edges to each member's children, summed: (R routes, P members)."""
+def _sum_over_children(parents: Indices, edge_s: Floats) -> Floats:
+    """Return the seconds of the edges to each member's children, summed, (R, P)."""
     total = np.zeros(parents.shape)
     route, member = np.nonzero(parents >= 0)
     np.add.at(total, (route, parents[route, member]), edge_s[route, member])
     return total
 
 
-def inside_hosts(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
+def expand_to_ranks(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
     """Return routes over ranks from routes over hosts; one rank acts for its host.
 
     They send to it, and it takes the host's place in the route. Every route is split into as many
@@ -194,7 +194,7 @@ def _degrees(parents: Parents, host: int) -> Floats:
 
 
 def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
-    """Return (R, P) trees over ranks."""
+    """Return trees over hosts extended by the other ranks of each host, (R, P)."""
     every = np.arange(len(parents))[:, None]
     trees = heads[:, host_of].astype(np.int32)
     above = np.where(
@@ -205,7 +205,7 @@ def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
 
 
 def partition(work: Sequence[float], workers: int) -> list[int]:
-    """Assign pieces of work to workers, largest first, each to the least loaded.
+    """Assign pieces of work to workers, the largest first, each to the least loaded.
 
     Each goes to the worker that has least so far; all work alike. The busiest has at most
     4/3 - 1/(3 m) times what is best with m workers (Graham 1969, as in Luo 2020, §3.2.4 and

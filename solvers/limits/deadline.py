@@ -38,26 +38,26 @@ class Deadline:
             raise TimeoutError
 
     def stop(self) -> None:
-        """End the deadline, and all parts of it, now."""
+        """End the deadline now, for all parts of a search."""
         self.native.stop()
 
     def within(self, seconds: float) -> Deadline:
         """Return a deadline in `seconds`, no later than this one."""
-        return _of(self.native.part(seconds))
+        return _wrap(self.native.part(seconds))
 
     def at_least(self, seconds: float) -> Deadline:
         """Return a deadline at least `seconds` away, for work that must be done.
 
         It stops with this one.
         """
-        return _of(self.native.at_least(seconds))
+        return _wrap(self.native.at_least(seconds))
 
     def part(self, share: float) -> Deadline:
-        """Return a deadline after a share of the remaining time."""
+        """Return a deadline that leaves a share of the remaining time."""
         return self.within(share * self.left_s)
 
 
-def _of(native: _native.Deadline) -> Deadline:
+def _wrap(native: _native.Deadline) -> Deadline:
     deadline = Deadline.__new__(Deadline)
     deadline.native = native
     return deadline

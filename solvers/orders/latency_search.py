@@ -1,4 +1,4 @@
-"""Search for a cheap order under any latency form, with a bound on the possible improvement."""
+"""Search for rank orders with a low latency cost, with a bound on the possible improvement."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def anneal(
     steps: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> Solution:
-    """Return the cheapest order of annealing in several threads, without a bound.
+    """Return the cheapest order that annealing in several threads finds, without a bound.
 
     Arguments as those of `search_by_latency`, checked.
     """
@@ -158,7 +158,7 @@ def anneal(
     price = Prices(form, distance).of
     try:
         leaves = order_by_clusters(distance, shared.part(_START_SHARE))
-        start = min([*_near_together(form, leaves), list(given)], key=price)
+        start = min([*_list_starts(form, leaves), list(given)], key=price)
         unit = spread(distance)
     except KeyboardInterrupt:
         return Solution(list(given), price(given), 0.0, "interrupt", 0, "annealing")
@@ -193,7 +193,7 @@ def anneal(
     return search_in_threads(run, threads, shared, ends_together=steps is None)
 
 
-def _near_together(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
+def _list_starts(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
     """Return starting orders in which near hosts are adjacent.
 
     Elsewhere than in a mesh, these have numbers that are near.

@@ -140,13 +140,13 @@ def search_checked_ring(
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
-    """Return the ring rotated to begin at `first`."""
+    """Return the ring rotated so that it begins at a host."""
     start = list(order).index(first)
     return [*order[start:], *order[:start]]
 
 
 class _RingSearch:
-    """Ring search: quick ring, bound and candidate edges, then rounds of kicks."""
+    """Search for a short ring: quick start, lower bound, then kicks and local improvement."""
 
     def __init__(
         self,
@@ -166,11 +166,11 @@ class _RingSearch:
         self.search = Search(self._cost, given, deadline, on_progress=on_progress)
 
     def to_host_numbers(self, ring: Sequence[int]) -> list[int]:
-        """Return a ring in the hosts' own numbers, from the given order's first host."""
+        """Return a ring in the hosts' original numbers, starting at the given first host."""
         return _from_first([self._hosts[number] for number in ring], self._given[0])
 
     def run(self) -> EndedBy:
-        """Search until something ends it; return what did."""
+        """Search for shorter rings until something ends the search; return what did."""
         search = self.search
         quick = self._deadline.at_least(_LEAST_S)
         search.offer(_native.nearest_neighbour_ring(self._matrix, self._given[0], quick.native))
@@ -187,14 +187,14 @@ class _RingSearch:
         return search.chains(self._round, _IDLE_ROUNDS)
 
     def _renumber(self, ring: list[int]) -> None:
-        """Number the hosts along a ring, so that near ones share cache lines."""
+        """Renumber the hosts along a ring, so that near ones share cache lines."""
         renumbered = np.ascontiguousarray(self._matrix[np.ix_(ring, ring)])
         numbers = list(range(len(ring)))
         # At once, so that an interrupt finds all three or none.
         self._matrix, self._hosts, self.search.order = renumbered, ring, numbers
 
     def _round(self, number: int) -> None:  # noqa: ARG002
-        """Run chains of kicks and merge their rings."""
+        """Run chains of kicks in several threads and merge their rings."""
         size = len(self._matrix)
         search, candidates, before = self.search, self._candidates, self.search.cost
         deadline = self._deadline.part(1.0 - _MERGING_SHARE)
@@ -215,7 +215,7 @@ class _RingSearch:
             self._kicks *= 2
 
     def _prove(self, near: list[list[int]]) -> list[list[int]]:
-        """Raise the lower bound; return candidate edges from its 1-tree, else near ones."""
+        """Raise the lower bound; return candidate edges for the improvement."""
         ascent = _native.Ascent(self._matrix, self.search.cost)
         for bound in rising_bounds(ascent, len(self._matrix), self._part(_BOUND_SHARE)):
             self.search.bound = max(self.search.bound, bound)
@@ -232,7 +232,7 @@ class _RingSearch:
         return _native.Search(self._matrix, candidates, ring, seed, enough, depth, temperature)
 
     def _run(self, climb: _native.Search, kicks: int, deadline: Deadline) -> None:
-        """Improve a ring, then kick it several times; keep the best."""
+        """Improve a ring locally, then kick it several times; keep the best."""
         search = self.search
         before = search.steps
         while True:
@@ -269,7 +269,7 @@ def merge_ring_edges(distance: Matrix, rings: Sequence[Sequence[int]]) -> list[l
 
 
 def two_nearest_bound(matrix: Matrix, near: Sequence[Sequence[int]]) -> float:
-    """Return half the sum of every host's distances to its two nearest others.
+    """Return half the sum of each host's distances to its two nearest others.
 
     Args:
         matrix: (N, N), N at least 3.
@@ -282,7 +282,7 @@ def two_nearest_bound(matrix: Matrix, near: Sequence[Sequence[int]]) -> float:
 
 
 def rising_bounds(ascent: _native.Ascent, hosts: int, deadline: Deadline) -> Iterator[float]:
-    """Yield ever higher bounds by 1-trees under penalties (Held and Karp 1970)."""
+    """Yield ever higher lower bounds by 1-trees under penalties (Held and Karp 1970)."""
     iterations = max(1, _SLICE_STEPS // hosts)
     is_final = False
     while not is_final and not deadline.is_over:
@@ -291,7 +291,7 @@ def rising_bounds(ascent: _native.Ascent, hosts: int, deadline: Deadline) -> Ite
 
 
 def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
-    """Return the bound by 1-trees under penalties (Held and Karp 1970), or by nearest hosts.
+    """Return a lower bound on every ring, by 1-trees (Held and Karp 1970) or nearest hosts.
 
     Args:
         matrix: (N, N), checked, N at least 2.

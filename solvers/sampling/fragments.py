@@ -1,4 +1,4 @@
-"""Fragments of groups in the readings of a sample, and the evidence between them."""
+"""Fragments of groups that a sample of pairs shows, and the evidence between them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _LEAST_WIDTH = 0.05
 _LEAST_DEVIATION, _MOST_DEVIATION = 0.03, 0.3
 
 
-def limits(logs: Vector) -> list[float]:
+def find_mode_limits(logs: Vector) -> list[float]:
     """Return the upper ends of all modes of log readings but the last; empty for one mode.
 
     The smoothed histogram is gone through from the left for valleys that are too deep to be
@@ -67,7 +67,7 @@ def limits(logs: Vector) -> list[float]:
     low, high = float(logs.min()), float(logs.max())
     bins = math.ceil((high - low) / _STEP) + 1
     counts = np.bincount(((logs - low) / _STEP).astype(np.intp), minlength=bins)
-    window = _in_window(counts.astype(np.float64))
+    window = _count_in_window(counts.astype(np.float64))
     valleys: list[int] = []
     begin = 0
     while len(valleys) < _MOST_LIMITS:
@@ -80,12 +80,12 @@ def limits(logs: Vector) -> list[float]:
 
 
 def spread(logs: Vector) -> float:
-    """Return the standard deviation of the logarithms of readings of one mode, by the median."""
+    """Return the standard deviation of log readings within one mode, estimated by the median."""
     return float(1.4826 * np.median(np.abs(logs - np.median(logs)))) if len(logs) else 0.0
 
 
-def _in_window(counts: Vector) -> Vector:
-    """Return the smoothed number of readings in a window of twice the bandwidth."""
+def _count_in_window(counts: Vector) -> Vector:
+    """Return the smoothed number of readings in a window around each histogram bin."""
     reach = round(4 * _BANDWIDTH / _STEP)
     offsets = np.arange(-reach, reach + 1) * _STEP / _BANDWIDTH
     kernel = np.exp(-0.5 * offsets**2)
@@ -95,7 +95,7 @@ def _in_window(counts: Vector) -> Vector:
 
 
 def _first_valley(window: Vector) -> int | None:
-    """Return the histogram bin where the rise to the second mode begins."""
+    """Return the histogram bin at which the rise to the second mode begins."""
     peak, lowest, place = 0.0, math.inf, 0
     for step, value in enumerate(window):
         if _is_deeper(lowest, peak) and _is_deeper(lowest, value):
@@ -135,14 +135,14 @@ def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
     sums[:, labels, labels] = 0.0
     is_done = False
     while not is_done:
-        joins, is_done = _joined_some(sums)
+        joins, is_done = _join_some(sums)
         kept, numbers = np.unique(joins, return_inverse=True)
         labels = numbers[labels]
         sums = np.ascontiguousarray(sums[:, kept][:, :, kept])
     return labels
 
 
-def _joined_some(sums: Matrix) -> tuple[Labels, bool]:
+def _join_some(sums: Matrix) -> tuple[Labels, bool]:
     """Join clusters; return their new numbers and whether none can be joined any more."""
     size = sums.shape[1]
     hosts = np.arange(size)
@@ -179,13 +179,13 @@ def _joined_some(sums: Matrix) -> tuple[Labels, bool]:
 
 
 def _merit(sums: Matrix) -> Matrix:
-    """Return the merit of joining each pair of clusters."""
+    """Return the gain in likelihood of joining each pair of clusters."""
     merit: Matrix = sums[0] / (sums[1] + _CAUTION)
     return merit
 
 
 def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
-    """Return the log likelihood ratio of two clusters being one, by distances to third hosts.
+    """Return the log likelihood ratio that two clusters are one, by distances to third hosts.
 
     In an ultrametric two that are together are equally far from any third one. So a third one that
     is far from one and near to the other speaks against it, and one that is equally far from both
@@ -225,7 +225,7 @@ def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
 
 
 def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
-    """Return log P(both | together) / P(one) P(other) by the levels of both, (L, L)."""
+    """Return the log ratio of joint to independent probability by distance levels, (L, L)."""
     levels = int(level.max()) + 1
     share = (np.bincount(level, minlength=levels) + 0.5) / (len(level) + 0.5 * levels)
     apart = np.arange(levels)[:, None] - np.arange(levels)[None, :]
@@ -236,8 +236,8 @@ def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
     return clipped
 
 
-def two_steps(readings_us: Matrix) -> Matrix:
-    """Return the value of measuring each pair, by near third hosts (as in an ultrametric).
+def value_by_third_hosts(readings_us: Matrix) -> Matrix:
+    """Return the worth of measuring each pair, the greater the nearer a third host is to both.
 
     Args:
         readings_us: (N, N), symmetric, NaN where not measured.
@@ -267,7 +267,7 @@ def two_steps(readings_us: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class Found:
-    """Fragments of groups that near readings connect.
+    """Fragments of groups: sets of hosts that near readings connect.
 
     Args:
         labels: (N,) fragment of each host, 0 ... G-1.
@@ -289,7 +289,7 @@ class Found:
         return np.bincount(self.labels)
 
 
-def found_in(readings_us: Matrix) -> Found | None:
+def find_fragments(readings_us: Matrix) -> Found | None:
     """Return the fragments in a sample's readings; None if no near mode stands out.
 
     Args:
@@ -297,7 +297,7 @@ def found_in(readings_us: Matrix) -> Found | None:
     """
     one, other = np.nonzero(~np.isnan(readings_us))
     logs = np.log(np.maximum(readings_us[one, other], _LEAST_US))
-    ends = limits(logs[one < other])
+    ends = find_mode_limits(logs[one < other])
     if not ends:
         return None
     near = logs[logs <= ends[0]]
@@ -327,7 +327,7 @@ def found_in(readings_us: Matrix) -> Found | None:
 def sum_by_cluster(
     rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector
 ) -> Matrix:
-    """Return sums of the values of pairs (one, other), by the clusters of both."""
+    """Return values of pairs of hosts summed by the clusters of both."""
     height, width = int(rows.max()) + 1, int(columns.max()) + 1
     places = rows[one] * width + columns[other]
     sums = np.bincount(places, values, minlength=height * width).astype(np.float64)
@@ -335,13 +335,13 @@ def sum_by_cluster(
 
 
 def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
-    """Return the vote of each reading: how clearly it lies below the end of a mode."""
+    """Return each reading's vote: how clearly it lies below the end of a mode."""
     # Votes are whole where readings are as near as most of the mode.
     width = max(end - float(np.median(mode)), _LEAST_WIDTH)
     return np.clip((end - logs) / width, _FAR_VOTE, 1.0)
 
 
 def _join_clusters(clusters: Labels, one: Labels, other: Labels, cast: Vector) -> Labels:
-    """Return the clusters after joining them by the readings between them."""
+    """Return the clusters after joining those that the readings between them favour."""
     counts = sum_by_cluster(clusters, clusters, one, other, np.ones(len(one)))
     return link_hosts(sum_by_cluster(clusters, clusters, one, other, cast), counts)[clusters]

@@ -9,7 +9,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.sampling.fragments import Found, found_in, sum_by_cluster, two_steps
+from plink.solvers.sampling.fragments import (
+    Found,
+    find_fragments,
+    sum_by_cluster,
+    value_by_third_hosts,
+)
 
 Matrix = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -61,7 +66,7 @@ _ROUNDING = 1e-6
 
 
 def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
-    """Return mutually best pairs, repeatedly among the remaining hosts.
+    """Return disjoint pairs of hosts that are each other's best remaining choice.
 
     Args:
         weight: (N, N), symmetric; -inf for pairs that must not meet. Ties should be broken.
@@ -92,7 +97,7 @@ def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
 
 
 def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Labels:
-    """Return one pair for each two clusters, and bar the others between them."""
+    """Return one pair of hosts for each two clusters, and bar the others between them."""
     low = np.minimum(labels[mutual], labels[best[mutual]])
     high = np.maximum(labels[mutual], labels[best[mutual]])
     is_within = low == high
@@ -110,7 +115,7 @@ def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Lab
 
 
 class Wanted:
-    """Pairs worth measuring, updated while rounds are chosen.
+    """Pairs of hosts worth measuring, updated while rounds are chosen.
 
     Args:
         found: the fragments.
@@ -150,7 +155,7 @@ class Wanted:
         self._rank: Matrix = np.where(is_open, rank, -np.inf)
 
     def weight(self, rng: np.random.Generator) -> Matrix:
-        """Return weights of pairs for a round, (N, N), confirmations first; -inf if unwanted."""
+        """Return the worth of measuring each pair next, (N, N); -inf for unwanted pairs."""
         weight = self._rank[self._labels][:, self._labels]
         need = np.maximum(_NEEDED_PARTNERS - self._partners, 0)
         is_unsure = (self._votes < _LEAST_VOTES) & (self._partners < _MOST_PARTNERS)
@@ -177,13 +182,13 @@ class Wanted:
             self._rank[a, b] = self._rank[b, a] = -np.inf
 
     def near(self, rng: np.random.Generator) -> Matrix:
-        """Return weights of pairs within one fragment, (N, N), in random order."""
+        """Return random weights of pairs within one fragment, (N, N)."""
         jitter = rng.random(self._same.shape)
         return np.where(self._same, jitter + jitter.T, -np.inf)
 
 
 def _second_looks(ratio: Matrix, likeness: Matrix) -> Mask:
-    """Return a mask of fragments to compare once more, (G, G): the least dissimilar ones."""
+    """Return a mask of the pairs of fragments to compare once more, (G, G)."""
     looks: Mask = np.zeros(ratio.shape, dtype=bool)
     rows = np.arange(len(ratio))[:, None]
     best = np.argsort(-likeness, axis=1)[:, :_LOOKS]
@@ -193,7 +198,7 @@ def _second_looks(ratio: Matrix, likeness: Matrix) -> Mask:
 
 @dataclass(frozen=True)
 class SamplerStep:
-    """Next rounds to measure.
+    """Next rounds of pairs to measure, with the phase of the sampling.
 
     Args:
         rounds: rounds of disjoint pairs (i, j), i < j; empty if nothing is left to do.
@@ -209,7 +214,7 @@ class SamplerStep:
 
 
 def usual_share(hosts: int) -> float:
-    """Return the share of pairs that usually suffices: 5 cube roots of N partners per host."""
+    """Return the share of pairs that usually suffices to find groups of N hosts."""
     return float(min(1.0, _PARTNERS * np.cbrt(hosts) / max(1, hosts - 1)))
 
 
@@ -253,18 +258,18 @@ def next_rounds(
     is_out = ~is_alive | (meetings >= max(_TIMES_SHARE * share * size, _LEAST_MOST))
     barred = met | is_out[:, None] | is_out
     np.fill_diagonal(barred, val=True)
-    found = found_in(np.where(known, readings_us, np.nan))
+    found = find_fragments(np.where(known, readings_us, np.nan))
     if left <= 0:
         return SamplerStep([], "budget", found)
     rng = np.random.default_rng([seed, spent])
     first = int(np.median(meetings[is_alive])) if is_alive.any() else size
     if first < _FIRST_ROUNDS:
-        rounds = _by_chance(barred, _FIRST_ROUNDS - first, rng, None)
+        rounds = _draw_rounds(barred, _FIRST_ROUNDS - first, rng, None)
     elif found is None:
-        rounds = _by_chance(barred, _AT_ONCE, rng, two_steps(readings_us))
+        rounds = _draw_rounds(barred, _AT_ONCE, rng, value_by_third_hosts(readings_us))
     else:
         return _search(_Sample(known, met, barred, left), found, rng, completes=completes)
-    rounds = _within(rounds, left)
+    rounds = _cut_to_budget(rounds, left)
     return SamplerStep(rounds, "chance" if rounds else "done", found)
 
 
@@ -287,10 +292,10 @@ def _check_readings(readings_us: Matrix, tried: Mask | None, share: float) -> tu
     return met, known
 
 
-def _by_chance(
+def _draw_rounds(
     barred: Mask, rounds: int, rng: np.random.Generator, hints: Matrix | None
 ) -> list[Pairs]:
-    """Return random rounds; every other one, from the first on, prefers the hints."""
+    """Return random rounds of pairs, every other of which prefers the hints."""
     barred = barred.copy()
     chosen = []
     for turn in range(rounds):
@@ -304,7 +309,7 @@ def _by_chance(
 
 @dataclass(frozen=True)
 class _Sample:
-    """State of a sample: the pairs so far.
+    """State of a sampling: pairs tried, their readings, and the remaining budget.
 
     Args:
         known: (N, N) with a reading.
@@ -322,7 +327,7 @@ class _Sample:
 def _search(
     sample: _Sample, found: Found, rng: np.random.Generator, *, completes: bool
 ) -> SamplerStep:
-    """Return rounds that confirm fragments, join them, and measure near hosts."""
+    """Return rounds that confirm fragments, join fragments, and measure near hosts."""
     size, barred, left = len(sample.met), sample.barred, sample.left
     wanted = Wanted(found, sample.known, sample.met)
     are_few_alone = (found.sizes[found.labels] == 1).mean() < _FEW_ALONE
@@ -350,7 +355,7 @@ def _search(
         for one, other in pairs:
             wanted.meet(one, other)
         rounds.append(pairs)
-    return SamplerStep(_within(rounds, left), phase, found)
+    return SamplerStep(_cut_to_budget(rounds, left), phase, found)
 
 
 def _choose_pairs(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:
@@ -366,7 +371,7 @@ def _bar(barred: Mask, pairs: Pairs) -> None:
         barred[one, other] = barred[other, one] = True
 
 
-def _within(rounds: Sequence[Pairs], left: int) -> list[Pairs]:
+def _cut_to_budget(rounds: Sequence[Pairs], left: int) -> list[Pairs]:
     """Return the rounds cut to the remaining budget, without empty ones."""
     kept = []
     for pairs in rounds:

@@ -1,4 +1,4 @@
-"""Searches for whole orders under any cost, where no faster search applies."""
+"""Annealing of whole rank orders under any cost function, where no faster search applies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def anneal_order(
     deadline: Deadline,
     on_progress: OnProgress | None = None,
 ) -> Solution:
-    """Return the cheapest order found.
+    """Return the cheapest order that annealing under a cost function finds.
 
     Moves exchange two places, put one elsewhere, or turn a stretch around (Kirkpatrick, Gelatt,
     Vecchi 1983).
@@ -54,7 +54,7 @@ def anneal_order(
         order, now = search.order, search.cost
         changes: list[float] = []
         while len(changes) < _SAMPLES and not deadline.is_over:
-            changes.append(abs(cost(_neighbour(order, used, rng)) - now))
+            changes.append(abs(cost(_draw_neighbour(order, used, rng)) - now))
         unit = float(np.mean(changes)) if changes else 0.0
         is_descending = False
         while not deadline.is_over:
@@ -63,7 +63,7 @@ def anneal_order(
                 is_descending = True
                 order, now = search.order, search.cost
             temperature = 0.0 if is_descending else unit * _HOT * (_COLD / _HOT) ** progress
-            proposed = _neighbour(order, used, rng)
+            proposed = _draw_neighbour(order, used, rng)
             price = cost(proposed)
             search.steps += 1
             allowed = -temperature * math.log(1.0 - rng.random()) if temperature else 0.0
@@ -76,7 +76,9 @@ def anneal_order(
     return search.run(climb, "annealing")
 
 
-def _neighbour(given: Order, used: Callable[[Order], int], rng: np.random.Generator) -> list[int]:
+def _draw_neighbour(
+    given: Order, used: Callable[[Order], int], rng: np.random.Generator
+) -> list[int]:
     """Return a random neighbouring order that differs where ranks are placed."""
     order = list(given)
     first = int(rng.integers(used(order)))
@@ -99,7 +101,7 @@ def search_by_places(
     search: Callable[[npt.NDArray[np.intp], Order], Order],
     deadline: Deadline,
 ) -> list[int]:
-    """Return the cheapest of some starting orders and of searches from the cheapest one.
+    """Return the cheapest of some starting orders and of the searches from the best of them.
 
     A search takes the places of an order to have as many ranks as they have in its start, whichever
     hosts come there. That is true of hosts with as many slots; what others change is seen when the

@@ -24,7 +24,7 @@ _MOST_BOUND_SLOTS = 1024
 
 
 def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
-    """Return a lower bound on every placement, with the ranks of a host adjacent or not.
+    """Return a lower bound on the latency cost of any placement of ranks on slots.
 
     0 where no bound is found in time. An interrupt (Ctrl-C) ends the proof with that.
     """
@@ -41,7 +41,7 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
 
 
 def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
-    """Return distances between slots, (S, S), host after host; 0 within a host."""
+    """Return the distances between all slots of all hosts, (S, S); 0 within a host."""
     host_of = np.repeat(np.arange(layout.hosts), layout.slots)
     return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
 
@@ -49,7 +49,7 @@ def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
 def subset_ring_bound(
     distance: Matrix, layout: RankLayout, deadline: Deadline | None = None
 ) -> float:
-    """Return a lower bound on every ring through hosts with slots for all ranks.
+    """Return a lower bound on every ring through hosts with enough slots for all ranks.
 
     The greater of two sums. Half of the distances from each host to its two nearest ones, of the
     hosts for which that is least. And, at each distance t, the hosts fall into components by pairs
@@ -70,11 +70,11 @@ def subset_ring_bound(
         nearest = nearest[:, :1].repeat(2, axis=1)
     halves = np.sort(nearest.sum(axis=1))[: layout.fewest_hosts] / 2.0
     until = deadline or Deadline()
-    bound = max(float(halves.sum()), _by_components(matrix, layout, until))
+    bound = max(float(halves.sum()), _bound_by_components(matrix, layout, until))
     return bound * (1.0 - _ROUNDING)
 
 
-def _by_components(distance: Matrix, layout: RankLayout, deadline: Deadline) -> float:
+def _bound_by_components(distance: Matrix, layout: RankLayout, deadline: Deadline) -> float:
     sizes = list(layout.slots)
     is_whole = [True] * len(sizes)
     total, below = 0.0, 0.0
@@ -98,5 +98,5 @@ def _by_components(distance: Matrix, layout: RankLayout, deadline: Deadline) -> 
 
 
 def _fewest_components(sizes: Sequence[int], layout: RankLayout) -> int:
-    """Return the least number of components that can take all ranks."""
+    """Return the least number of components of hosts that can take all ranks."""
     return RankLayout(sizes, layout.ranks).fewest_hosts

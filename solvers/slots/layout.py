@@ -1,4 +1,4 @@
-"""Layout of ranks on hosts with different numbers of slots, and forms over those hosts."""
+"""Layout of ranks on hosts with several slots, and latency costs over those hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IDLE = -2
 
 @dataclass(frozen=True)
 class RankLayout:
-    """Number of slots of each host, and number of ranks to place.
+    """Number of slots of each host, and number of ranks to place on them.
 
     An order is a permutation of all hosts. Ranks fill it from the front, so that the ranks of a
     host are adjacent; the hosts that are left at its end stay empty.
@@ -92,7 +92,7 @@ class RankLayout:
 
 
 def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
-    """Return the form between positions of an order of hosts; positions without ranks are idle.
+    """Return a latency cost over ranks as one over positions in an order of hosts.
 
     Between ranks of one host there is no distance. So where all hosts take as many ranks, the
     distances that a round waits for are those between hosts alone.
@@ -108,7 +108,7 @@ def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
 
 
 def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) -> MeshForm:
-    """Return a mesh's form with blocks of ranks replaced by blocks of positions."""
+    """Return a mesh's latency cost with blocks of ranks replaced by positions of hosts."""
     places = over_places.ranks
     sequences = [_list_positions(place_of[sequence], places) for sequence in form.sequences]
     blocks = []
@@ -128,7 +128,7 @@ def _list_positions(in_sequence: Ranks, places: int) -> Ranks:
 
 
 def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
-    """Return the form over more positions, of which the additional ones are idle."""
+    """Return a latency cost over more positions, of which the additional ones are idle."""
     if isinstance(form, MeshForm):
         sequences = [_list_positions(sequence, places) for sequence in form.sequences]
         return replace(form, ranks=places, sequences=sequences)

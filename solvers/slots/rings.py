@@ -48,7 +48,7 @@ def solve_subset_ring(
     deadline: Deadline,
     on_progress: OnProgress | None = None,
 ) -> Solution:
-    """Return the cheapest ring through as many hosts as are needed, with equal slots.
+    """Return the cheapest ring through as many hosts as the ranks need, with equal slots.
 
     Up to 16 hosts by dynamic programming. Else chains of annealing, in which hosts of the ring and
     others change places, and after each the search for the nearest ring through those it chose.
@@ -79,11 +79,11 @@ def solve_subset_ring(
         search.offer(
             _nearest_pair(distance) if is_pair else _native.cheapest_subset_ring(distance, count)
         )
-        ring = _with_others(search.order, given)
+        ring = _append_unused(search.order, given)
         return Solution(ring, search.cost, search.cost, "exact", 0, "dynamic-programming")
     climb = _SubsetRingSearch(search, distance, layout, np.random.default_rng(seed))
     found = search.run(climb.run, "lin-kernighan")
-    return replace(found, order=_with_others(found.order, given))
+    return replace(found, order=_append_unused(found.order, given))
 
 
 def _nearest_pair(distance: Matrix) -> Ring:
@@ -91,8 +91,8 @@ def _nearest_pair(distance: Matrix) -> Ring:
     return [int(host) for host in np.unravel_index(int(between.argmin()), between.shape)]
 
 
-def _with_others(ring: Sequence[int], given: Sequence[int]) -> list[int]:
-    """Return the ring rotated to the first host in `given`, then the unused hosts."""
+def _append_unused(ring: Sequence[int], given: Sequence[int]) -> list[int]:
+    """Return the ring rotated to the first host in `given`, followed by the unused hosts."""
     place = {host: number for number, host in enumerate(given)}
     start = min(range(len(ring)), key=lambda at: place[ring[at]])
     inside = set(ring)
@@ -100,7 +100,7 @@ def _with_others(ring: Sequence[int], given: Sequence[int]) -> list[int]:
 
 
 class _SubsetRingSearch:
-    """Search for a ring through a subset of the hosts, by chains and a polish of each."""
+    """Search for a ring through a subset of the hosts: annealing chains, each polished."""
 
     def __init__(
         self, search: Search, distance: Matrix, layout: RankLayout, rng: np.random.Generator
@@ -113,7 +113,7 @@ class _SubsetRingSearch:
         self._rng = rng
 
     def run(self) -> EndedBy:
-        """Run chains until something ends them; return what did."""
+        """Run annealing chains until something ends the search; return what did."""
         search, deadline = self._search, self._search.deadline
         search.bound = subset_ring_bound(self._distance, self._layout, deadline.part(_BOUND_SHARE))
         leaves = order_by_clusters(self._distance, deadline.part(_START_SHARE))
@@ -132,7 +132,7 @@ class _SubsetRingSearch:
         return [*leaves[start:], *leaves[:start]][: self._count]
 
     def _chain(self, start: Ring, moves: int, hot: float) -> Ring:
-        """Anneal a ring with some moves at every temperature of a falling series."""
+        """Anneal a ring with some moves at each of several falling temperatures."""
         deadline = self._search.deadline
         seed = int(self._rng.integers(1 << 63))
         try:
@@ -147,7 +147,7 @@ class _SubsetRingSearch:
         return chain.ring
 
     def _polish(self, ring: Ring) -> None:
-        """Shorten the ring through the same hosts; keep it if it is the cheapest."""
+        """Shorten a ring through the same hosts; keep it if it is the cheapest."""
         left_s = self._search.deadline.left_s
         if left_s > 0.0:
             within = self._distance[np.ix_(ring, ring)]
@@ -160,7 +160,7 @@ class _SubsetRingSearch:
 
 
 def _best_window(distance: Matrix, leaves: Ring, count: int) -> Ring:
-    """Return the cheapest ring of adjacent hosts in a circle of all hosts."""
+    """Return the cheapest ring of consecutive hosts in a circle of all hosts."""
     around = np.array([*leaves, *leaves])
     steps = np.concatenate([[0.0], np.cumsum(distance[around[:-1], around[1:]])])
     start = np.arange(len(leaves))

@@ -1,4 +1,4 @@
-"""Search for a cheap order of hosts that take several ranks, or of which some stay unused."""
+"""Search for cheap orders of hosts that take several ranks, or of which some stay unused."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _SEARCH_SHARE = 0.5
 def cost_with_slots(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
 ) -> float:
-    """Return the latency cost of an order of all hosts; ranks on one host are free."""
+    """Return the latency cost of an order of all hosts; ranks of a host exchange for free."""
     if isinstance(form, RingForm):
         return latency_cost(RingForm(layout.hosts), distance, order[: layout.count_used(order)])
     return latency_cost(form, distance, layout.placement(order).tolist())
 
 
 def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Prices:
-    """Return the `Prices` of orders, reduced to hosts if all take equally many ranks."""
+    """Return an evaluator of orders' costs, over hosts where all take equally many ranks."""
     if isinstance(form, RoundsForm) and layout.is_even:
         places = -(-layout.ranks // layout.slots[0])
         between = condense_form(form, layout.position_of, places)
@@ -96,7 +96,7 @@ def search_with_slots(
     if form.ranks != layout.ranks:
         raise ValueError(f"the form has {form.ranks} ranks, the layout {layout.ranks}")
     matrix = check_distances(distance, layout.hosts)
-    simpler = over_hosts(form, layout)
+    simpler = idle_form(form, layout)
     if simpler is not None:
         return search_by_latency(
             simpler,
@@ -118,8 +118,8 @@ def search_with_slots(
     return whole.solve(seed, deadline, proof_limit_s, on_progress)
 
 
-def over_hosts(form: Form, layout: RankLayout) -> Form | None:
-    """Return an equivalent form over all hosts, some idle; None if there is none."""
+def idle_form(form: Form, layout: RankLayout) -> Form | None:
+    """Return an equal latency cost over all hosts, some of them idle; None if there is none."""
     if isinstance(form, RingForm):
         return RingForm(layout.hosts) if layout.takes_all_hosts else None
     if not layout.is_even:
@@ -131,7 +131,7 @@ def over_hosts(form: Form, layout: RankLayout) -> Form | None:
 
 @dataclass(frozen=True)
 class _WholeOrderSearch:
-    """Search that evaluates every order from scratch."""
+    """Search that evaluates the cost of every order from scratch."""
 
     form: Form
     matrix: Matrix
@@ -181,7 +181,7 @@ class _WholeOrderSearch:
         return replace(found, lower_bound=min(found.cost, bound))
 
     def _start(self, seed: int, deadline: Deadline) -> list[int]:
-        """Return a cheap starting order."""
+        """Return a cheap order to start the search from."""
         starts = [self.given, order_by_clusters(self.matrix, deadline.part(0.5))]
         form = self.form
         if not isinstance(form, RoundsForm):
@@ -207,7 +207,7 @@ class _WholeOrderSearch:
 def least_cost(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int], time_limit_s: float
 ) -> float:
-    """Return a lower bound of the cost over all orders and choices of hosts, without search.
+    """Return a quick lower bound on the cost over all orders and choices of hosts.
 
     For where orders are searched on other distances than those that something is proven of.
 
@@ -218,7 +218,7 @@ def least_cost(
         order: a permutation of the hosts, for few hosts' search to begin with.
         time_limit_s: for the proof. An interrupt (Ctrl-C) ends it with 0 or what there is.
     """
-    simpler = over_hosts(form, layout)
+    simpler = idle_form(form, layout)
     found = 0.0
     try:
         if layout.hosts <= _MOST_SEARCHED_HOSTS:

@@ -101,7 +101,7 @@ def test_json_says_the_bottleneck_beside_others(
     [
         (["order", "c.json", "--objective", "latency"], "holds no round-trip times"),
         (["order", "c.json", "--prove", "1"], "an exact engine cannot prove an order by bandwidth"),
-        (["order", "c.json", "--interleave"], "stay together in an order by bandwidth"),
+        (["order", "c.json", "--interleave"], "keeps the ranks of a host adjacent"),
         (["order", "c.json", "--percentile", "50"], "--percentile 50 applies to round-trip times"),
         (["import", "nccl.log", "--size", "huge", "-o", "d.json"], "--size 'huge' is not a size"),
         (["import", "nccl.log", "--size", "1KiB", "-o", "d.json"], "nccl.log:2: this run has no"),

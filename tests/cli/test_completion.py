@@ -19,7 +19,7 @@ from click.shell_completion import ShellComplete
 
 from plink.bench.request import CLIENTS
 from plink.cli import COMMANDS, cli, completion
-from plink.cli.completion import completing
+from plink.cli.completion import add_completion
 from plink.deploy import launchers
 from plink.deploy.verify import RANK_VARIABLES
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
@@ -83,7 +83,7 @@ def test_every_text_that_is_a_file_is_completed_as_one() -> None:
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None
-        for verb in getattr(completing(command), "commands", {name: command}).values():
+        for verb in getattr(add_completion(command), "commands", {name: command}).values():
             for option in verb.params:
                 if isinstance(option, click.Option) and "FILE" in (option.metavar or ""):
                     (item,) = option.shell_complete(click.Context(verb), "")

@@ -7,7 +7,7 @@ import pytest
 
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.cli.flags import command_speller, resuming
-from plink.files.cluster import Cluster, no_bandwidth_measured, nothing_measured
+from plink.files.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
 from plink.files.hosts import Host
 from support.plink_command import plink_here
 
@@ -60,15 +60,15 @@ def test_an_error_names_the_option_of_its_command() -> None:
     ("error", "hint"),
     [
         (
-            nothing_measured(HOSTS, "my file.json"),
+            build_no_rtt_error(HOSTS, "my file.json"),
             "plink probe --resume 'my file.json' measures them, ",
         ),
         (
-            no_bandwidth_measured(HOSTS, "c.json"),
+            build_no_bandwidth_error(HOSTS, "c.json"),
             "plink probe --resume c.json --tool iperf3 measures",
         ),
         (
-            no_bandwidth_measured(HOSTS, "standard input"),
+            build_no_bandwidth_error(HOSTS, "standard input"),
             "plink probe --resume FILE --tool iperf3 ",
         ),
     ],

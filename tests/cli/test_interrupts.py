@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import plink
-from plink.base.interrupts import awaited_interrupts
+from plink.base.interrupts import limit_interrupts_to_waits
 from plink.base.replacing import replace
 from plink.files import cluster
 from show.racks import racks
@@ -301,7 +301,7 @@ def test_a_coroutine_is_cancelled_and_closes_in_peace(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_while_a_daemon_starts_waits_for_its_end() -> None:
-    with awaited_interrupts() as wait:
+    with limit_interrupts_to_waits() as wait:
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
         assert wait() == signal.SIGINT

@@ -118,7 +118,7 @@ def test_exports_that_cannot_be(matrix: Path, capsys: pytest.CaptureFixture[str]
     run(["import", "matrix.csv", "-o", "c.json"])
     assert run(["export", "c.json", "--percentile", "99"]) == 2
     assert capsys.readouterr().err == (
-        "error: c.json: holds no p99\nhint: choose a percentile of p10\n"
+        "error: c.json: holds no readings at p99\nhint: choose a percentile of p10\n"
     )
     Path("bare.json").write_text(
         '{"format": "plink.cluster", "version": 1, "hosts": [{"name": "a", "address": "a"}]}'

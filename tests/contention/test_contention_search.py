@@ -16,7 +16,7 @@ from contention.instances import halving_doubling_table, networks, racks_network
 from plink.solvers import _native
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.bound import lower_bound_s
-from plink.solvers.contention.contention_search import in_sequence, search_by_contention
+from plink.solvers.contention.contention_search import search_by_contention, sort_by_groups
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.time import TableTimer, native_problem
 
@@ -138,7 +138,7 @@ def test_what_is_found_does_not_depend_on_how_a_chain_is_cut():
 
 def test_groups_come_in_the_sequence_of_the_order():
     group_of = np.array([0, 1, 0, -1, 1, -1])
-    assert in_sequence([4, 3, 0, 1, 2, 5], group_of) == [4, 1, 3, 0, 2, 5]
+    assert sort_by_groups([4, 3, 0, 1, 2, 5], group_of) == [4, 1, 3, 0, 2, 5]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 
 from plink.solvers.embedding.embed import embed
 from plink.solvers.embedding.fit import EmbeddingShape
-from plink.solvers.embedding.held_out import mean, simplest, split_halves, split_pairs
+from plink.solvers.embedding.held_out import choose_simplest, mean_error, split_halves, split_pairs
 from plink.solvers.embedding.observations import observe
-from plink.solvers.embedding.triplets import clear_triplets, without_detours
+from plink.solvers.embedding.triplets import cap_by_shortest_paths, clear_triplets
 from plink.solvers.groups.agreement import affinity
 
 
@@ -111,12 +111,12 @@ def test_the_simplest_shape_that_is_as_good_is_taken():
     worse = best + 0.05
     simple, heights = EmbeddingShape(3, False), EmbeddingShape(3, True)
     alike += best.mean() - alike.mean() + 1e-6
-    assert simplest(
+    assert choose_simplest(
         {EmbeddingShape(8, True): best, EmbeddingShape(5, True): alike, heights: worse}
     ) == EmbeddingShape(5, True)
-    assert simplest({simple: best, heights: best}) == heights
-    assert simplest({simple: best, heights: worse}) == simple
-    assert mean(np.empty(0)) == np.inf
+    assert choose_simplest({simple: best, heights: best}) == heights
+    assert choose_simplest({simple: best, heights: worse}) == simple
+    assert mean_error(np.empty(0)) == np.inf
 
 
 def test_triplets_are_those_that_differ_clearly():
@@ -140,7 +140,7 @@ def test_a_detour_is_no_evidence_but_a_short_way_is():
     measured = distance.copy()
     measured[0, 1] = measured[1, 0] = 60.0
     observations = observe(measured)
-    judged = without_detours(observations) * observations.scale
+    judged = cap_by_shortest_paths(observations) * observations.scale
     assert judged[0, 1] == pytest.approx(20.0)
     assert judged[12, 13] == pytest.approx(20.0)
     assert judged[0, 6] == pytest.approx(32.0)

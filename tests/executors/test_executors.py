@@ -158,7 +158,7 @@ def test_a_cluster_that_is_not_there_is_one_sentence(folder, capsys, monkeypatch
         (["--executor", "ray://:1"], "does not name an executor"),
         (["--executor", "local", "--time-limit", "3"], "exclude each other"),
         (["--restarts", "3"], "needs --executor"),
-        (["--executor", "local", "--interleave", "--slots", "2"], "goes by time"),
+        (["--executor", "local", "--interleave", "--slots", "2"], "limited by time"),
     ],
 )
 def test_what_cannot_be_is_refused(folder, capsys, options, told):

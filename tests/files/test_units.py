@@ -8,8 +8,8 @@ from plink.files.units import (
     AmbiguousUnitError,
     find_rate_unit,
     find_time_unit,
+    find_time_unit_by_name,
     split_quantity,
-    time_unit_named,
 )
 
 RATES = {
@@ -120,8 +120,8 @@ def test_cells() -> None:
     assert split_quantity("0.21ms") == ("0.21", "ms")
     assert split_quantity("1e3") == ("1e3", "")
     assert split_quantity("N/A") is None
-    assert time_unit_named("\N{MICRO SIGN}S") == "us"
-    assert time_unit_named("rtt_ms") is None
+    assert find_time_unit_by_name("\N{MICRO SIGN}S") == "us"
+    assert find_time_unit_by_name("rtt_ms") is None
     found = find_time_unit("ms")
     assert found is not None
     assert found.to_us("0.21") == 210.0

@@ -55,10 +55,10 @@ def test_the_busiest_link_ends_as_early_as_a_linear_programme_says(sizes, data):
     rate = RATES | st.just(np.inf)
     uplinks = np.array(data.draw(st.lists(rate, min_size=len(sizes), max_size=len(sizes))))
     found = master_shares(group_of, links, uplinks)
-    assert found.of_groups.sum() == pytest.approx(1.0)
-    assert np.bincount(group_of, found.of_members) == pytest.approx(1.0)
-    assert (found.of_groups >= 0.0).all()
-    assert (found.of_members >= 0.0).all()
+    assert found.share_by_group.sum() == pytest.approx(1.0)
+    assert np.bincount(group_of, found.share_by_member) == pytest.approx(1.0)
+    assert (found.share_by_group >= 0.0).all()
+    assert (found.share_by_member >= 0.0).all()
     assert found.seconds_per_byte == pytest.approx(
         least_time(group_of, links, uplinks), rel=1e-7, abs=1e-9
     )
@@ -66,8 +66,8 @@ def test_the_busiest_link_ends_as_early_as_a_linear_programme_says(sizes, data):
 
 def test_equal_hosts_get_equal_shares():
     found = master_shares(np.repeat(np.arange(4), 4), np.full(16, 50e6), np.full(4, 25e6))
-    assert found.of_groups == pytest.approx(0.25)
-    assert found.of_members == pytest.approx(0.25)
+    assert found.share_by_group == pytest.approx(0.25)
+    assert found.share_by_member == pytest.approx(0.25)
     assert found.seconds_per_byte == pytest.approx(1.5 / 25e6)
 
 
@@ -75,26 +75,26 @@ def test_small_racks_hold_more_gms_so_that_all_links_end_together():
     sizes = [4, 4, 2, 1]
     found = master_shares(np.repeat(np.arange(4), sizes), np.ones(11), np.ones(4))
     assert found.seconds_per_byte == pytest.approx(2 * (1 - 1 / 11))
-    assert found.of_groups == pytest.approx(np.array([3, 3, 7, 9]) / 22)
+    assert found.share_by_group == pytest.approx(np.array([3, 3, 7, 9]) / 22)
 
 
 def test_readings_of_equal_links_are_taken_for_equal():
     noisy = 50e6 * np.array([1.0, 0.98, 1.02, 0.99, 1.01, 1.0, 0.99, 1.0])
     found = master_shares(np.repeat([0, 1, 2, 3], 2), noisy, np.full(4, np.inf))
-    assert found.of_groups == pytest.approx(0.25)
-    assert found.of_members == pytest.approx(0.5)
+    assert found.share_by_group == pytest.approx(0.25)
+    assert found.share_by_member == pytest.approx(0.5)
 
 
 def test_a_slow_host_is_master_of_nothing_where_its_link_has_no_room():
     links = np.array([0.1, 1.0, 1.0, 1.0, 1.0, 1.0])
     found = master_shares(np.repeat([0, 1], 3), links, np.full(2, np.inf))
-    assert found.of_members[0] == 0.0
+    assert found.share_by_member[0] == 0.0
     assert found.seconds_per_byte == pytest.approx(10.0)
 
 
 def test_an_unlimited_link_has_all_the_room():
     found = master_shares(np.zeros(3, dtype=int), np.array([1.0, np.inf, 1.0]), np.array([np.inf]))
-    assert found.of_members[1] == pytest.approx(1.0, abs=1e-5)
+    assert found.share_by_member[1] == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.parametrize(

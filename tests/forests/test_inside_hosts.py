@@ -13,11 +13,11 @@ from forests.instances import forest_of
 from plink.plans.check import check
 from plink.plans.measures import measure
 from plink.solvers.forests.kinds import flat, ring, two_level
-from plink.solvers.forests.trees import inside_hosts, partition
+from plink.solvers.forests.trees import expand_to_ranks, partition
 
 
 def test_two_hosts_of_two_ranks_literally():
-    found = inside_hosts(flat(np.ones(2)), [0, 0, 1, 1])
+    found = expand_to_ranks(flat(np.ones(2)), [0, 0, 1, 1])
     assert found.weights.tolist() == [0.25] * 4
     # Both hosts' first ranks stand for them, then both second ones.
     assert found.reduce_parents.tolist() == [
@@ -34,7 +34,7 @@ def test_hosts_send_once_whatever_ranks_they_hold(slots, data):
     groups = data.draw(st.lists(st.integers(0, 1), min_size=len(slots), max_size=len(slots)))
     group_of = np.unique(groups, return_inverse=True)[1]
     over_hosts = two_level(group_of, np.ones(len(slots)), np.ones(group_of.max() + 1))
-    found = forest_of(inside_hosts(over_hosts, host_of))
+    found = forest_of(expand_to_ranks(over_hosts, host_of))
     check(found)
     before = measure(forest_of(over_hosts), 1.0, group_of=group_of.tolist())
     after = measure(found, 1.0, group_of=group_of[host_of].tolist(), host_of=host_of.tolist())
@@ -47,18 +47,18 @@ def test_hosts_send_once_whatever_ranks_they_hold(slots, data):
 def test_equal_hosts_keep_all_their_ranks_as_busy():
     host_of = np.repeat(np.arange(8), 4)
     over_hosts = two_level(np.repeat([0, 1], 4), np.ones(8), np.ones(2))
-    found = measure(forest_of(inside_hosts(over_hosts, host_of)), 1.0)
+    found = measure(forest_of(expand_to_ranks(over_hosts, host_of)), 1.0)
     assert found.balance == pytest.approx(1.0)
 
 
 def test_ranks_may_stand_anywhere():
-    check(forest_of(inside_hosts(ring([1, 0, 2]), [2, 0, 1, 0, 2])))
+    check(forest_of(expand_to_ranks(ring([1, 0, 2]), [2, 0, 1, 0, 2])))
 
 
 @pytest.mark.parametrize("host_of", [[0, 0], [0, 1, 2], []])
 def test_every_host_has_ranks(host_of):
     with pytest.raises(ValueError, match="ranks"):
-        inside_hosts(flat(np.ones(2)), host_of)
+        expand_to_ranks(flat(np.ones(2)), host_of)
 
 
 def least_load(work, workers):

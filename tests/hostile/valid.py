@@ -16,7 +16,7 @@ from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import cluster, document
 from plink.files import comparison as comparison_file
-from plink.files.clients import FitSample, SizeSpread, exactly, zero_cost_client
+from plink.files.clients import FitSample, SizeSpread, build_exact_estimate, build_free_client
 from plink.files.groups import GroupRow, LinkFacts, Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.files.measurements import NO_ROUTE, BandwidthMeasurement, Failure, RouteMeasurement
@@ -102,9 +102,9 @@ def write_all(folder: Path) -> dict[str, bytes]:
         links=LinkFacts(1 << 18, [GroupRow("row", ["r0", "r1"], 3.0)]),
         clients=[
             replace(
-                zero_cost_client("openmpi"),
-                burst_bytes=exactly(1e5),
-                processor_s_per_gb=exactly(1.5),
+                build_free_client("openmpi"),
+                burst_bytes=build_exact_estimate(1e5),
+                processor_s_per_gb=build_exact_estimate(1.5),
                 spreads=[SizeSpread(1 << 20, 0.1)],
                 shared_cores=2,
                 versions={"Open MPI": "4.1.4"},

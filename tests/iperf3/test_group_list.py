@@ -33,7 +33,7 @@ def test_groups_are_lines() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "groups.txt: lists no group"),
+        ("", "groups.txt: contains no groups"),
         ("n01,n02", "groups.txt:1: expected NAME: HOSTS, found no colon"),
         (": n01", "groups.txt:1: .* is not a valid group name"),
         ("-r: n01", "groups.txt:1: .* is not a valid group name"),

@@ -17,7 +17,7 @@ from plink.cli import run
 from plink.deploy.launchers import FORMATS
 from plink.files import cluster, document
 from plink.files import order as order_file
-from plink.files.cluster import Cluster, measured_rtt
+from plink.files.cluster import Cluster, require_rtt
 from plink.files.groups import Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 
@@ -78,7 +78,7 @@ def test_the_heaviest_dimension_goes_inside_hosts(folder, capsys):
 
 def with_uplinks(known: Cluster) -> Cluster:
     """Four racks, whose uplinks carry a Gbit/s."""
-    matrix = np.nan_to_num(measured_rtt(known).readings_us)
+    matrix = np.nan_to_num(require_rtt(known).readings_us)
     left, groups = list(range(16)), []
     while left:
         rack = [host for host in left if matrix[left[0], host] < 50.0]

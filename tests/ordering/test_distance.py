@@ -13,7 +13,7 @@ from ordering.clusters import cluster_of
 from plink.base.errors import WrongUseError
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
-from plink.model.distance import both_directions, distances
+from plink.model.distance import distances, split_directions
 
 NAN = float("nan")
 
@@ -143,7 +143,7 @@ def test_one_host_needs_no_measurement():
 
 
 def test_both_directions_are_two_measurements():
-    found = both_directions(cluster_of(np.array([[0, 10, 7], [12, 0, 4], [8, 5, 0]])))
+    found = split_directions(cluster_of(np.array([[0, 10, 7], [12, 0, 4], [8, 5, 0]])))
     assert found is not None
     first, second = found
     assert first.tolist() == [[0, 10, 7], [10, 0, 4], [7, 4, 0]]
@@ -159,4 +159,4 @@ def test_both_directions_are_two_measurements():
     ],
 )
 def test_copies_and_gaps_are_no_second_measurement(readings):
-    assert both_directions(cluster_of(np.array(readings, dtype=float))) is None
+    assert split_directions(cluster_of(np.array(readings, dtype=float))) is None

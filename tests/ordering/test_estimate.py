@@ -20,7 +20,7 @@ from plink.files.measurements import Halves
 from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.prediction import forecast
+from plink.optimize.prediction import forecast_costs
 
 RACK = np.repeat(np.arange(5), 2)
 SIZE = len(RACK)
@@ -97,7 +97,7 @@ def test_the_estimate_of_a_doubtful_pair_is_near_the_distance_of_its_rack():
 def test_an_order_is_predicted_to_cost_what_it_was_found_to_cost():
     cluster = with_racks(beside_load())
     order = find_order(cluster, OrderRequest(time_limit_s=1))
-    row = forecast(cluster, order, 1e6, algorithms=["ring"]).rows[0]
+    row = forecast_costs(cluster, order, 1e6, algorithms=["ring"]).rows[0]
     assert row.order.latency_us == pytest.approx(order.cost.cost_us, rel=1e-9)
 
 

@@ -17,7 +17,7 @@ from plink.files import cluster as cluster_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.model.outliers import outliers
-from plink.optimize.leaving_out import limiting
+from plink.optimize.leaving_out import find_limiting
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.show.advice import advise_leaving_out
@@ -45,7 +45,7 @@ def name_of(drawn: Drawn) -> str:
 
 def test_the_slow_host_and_the_gain_without_it_are_said(slow: Drawn) -> None:
     order = find_order(slow.cluster, FAST)
-    found = limiting(slow.cluster, order)
+    found = find_limiting(slow.cluster, order)
     left_out = found.leaving_out
     assert left_out is not None
     assert (list(left_out.hosts), left_out.ranks) == ([name_of(slow)], 15)
@@ -108,7 +108,7 @@ def test_where_nothing_stands_out_nothing_is_said(
 
 def test_an_algorithm_that_does_not_run_on_fewer_is_named(slow: Drawn) -> None:
     order = find_order(slow.cluster, replace(FAST, algorithm="halving-doubling"))
-    found = limiting(slow.cluster, order)
+    found = find_limiting(slow.cluster, order)
     assert found.leaving_out is not None
     assert found.leaving_out.without_us is None
     assert found.leaving_out.gain == 0.0
@@ -120,7 +120,7 @@ def test_a_far_host_is_priced_by_latency_where_no_rate_is_known() -> None:
     drawn = draw(11, most=6, odd="far")
     bare = replace(drawn.cluster, bandwidth=None)
     order = find_order(bare, FAST)
-    found = limiting(bare, order)
+    found = find_limiting(bare, order)
     assert found.leaving_out is not None
     assert not found.leaving_out.is_time
     assert found.leaving_out.is_worth_it
@@ -175,4 +175,4 @@ def test_of_thousands_of_hosts_nothing_is_looked_for(slow: Drawn) -> None:
     bandwidth = replace(slow.cluster.bandwidth, retransmits=gbit_s)
     large = Cluster(hosts, bandwidth=replace(bandwidth, gbit_s=gbit_s))
     assert {each.host for each in outliers(large)} == {"h7"}
-    assert limiting(large, order).outliers == ()
+    assert find_limiting(large, order).outliers == ()

@@ -6,7 +6,7 @@ import pytest
 
 from plans.strategies import two_by_two
 from plink.base.replacing import replace
-from plink.optimize.plans.candidates import Candidate, asked_for, best
+from plink.optimize.plans.candidates import Candidate, choose_best, choose_requested
 from plink.plans.measures import measure
 
 
@@ -18,7 +18,9 @@ def candidate(kind: str, time_s: float, cross_bytes: float = 0.0, rounds: int = 
 
 
 def test_the_quickest_is_chosen():
-    choice = best([candidate("ring", 1.5), candidate("2lha", 1.2, 9.0), candidate("flat", 4.0)])
+    choice = choose_best(
+        [candidate("ring", 1.5), candidate("2lha", 1.2, 9.0), candidate("flat", 4.0)]
+    )
     assert choice.candidate.kind == "2lha"
     assert choice.reason == "2lha: predicted to take 1.20 s, ring, the next best, 1.25 times that"
 
@@ -50,16 +52,16 @@ def test_the_quickest_is_chosen():
     ],
 )
 def test_of_equals_the_thriftiest_is_chosen(candidates, said):
-    assert best(candidates).reason == said
+    assert choose_best(candidates).reason == said
 
 
 def test_what_was_asked_for_is_taken_and_compared():
     candidates = [candidate("ring", 1.5), candidate("2lha", 1.2), candidate("flat", 4.0)]
-    assert asked_for("flat", candidates).candidate.kind == "flat"
-    assert asked_for("flat", candidates).reason == (
+    assert choose_requested("flat", candidates).candidate.kind == "flat"
+    assert choose_requested("flat", candidates).reason == (
         "flat: as asked for, predicted to take 4.00 s; auto would have chosen 2lha, predicted to "
         "take 1.20 s"
     )
-    assert asked_for("2lha", candidates).reason == (
+    assert choose_requested("2lha", candidates).reason == (
         "2lha: as asked for, and what auto would have chosen"
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from contention.instances import networks
 from forests.instances import racks
-from plink.optimize.plans.candidates import KINDS, build, refusal
+from plink.optimize.plans.candidates import KINDS, build, explain_refusal
 from plink.optimize.plans.traffic import (
     SMALL_BYTES,
     Demand,
@@ -58,7 +58,7 @@ def test_no_plan_is_quicker_than_the_bound(network, collective, data):
     least_s = bound_of(collective, network, **others)
     order = data.draw(st.permutations(range(6)))
     for kind in KINDS:
-        if refusal(kind, network) is None:
+        if explain_refusal(kind, network) is None:
             forest = build(kind, network, order, np.arange(6))
             time_s = time_of(collective, forest, network, **others)
             assert least_s <= time_s * (1.0 + 1e-9)

@@ -13,7 +13,7 @@ from plans.server_strategies import forests_with_servers, is_right
 from plans.strategies import forests
 from plink.base.errors import WrongUseError
 from plink.engine.forest import native
-from plink.plans.by_port import list_member_ranks, over_members, over_ranks
+from plink.plans.by_port import list_member_ranks, merge_ports, split_by_port
 from plink.plans.check import BrokenForestError, check
 from plink.plans.check_servers import Flags, check_ports, check_with_servers
 from plink.plans.forest import ABSENT, Forest, make_forest
@@ -69,11 +69,15 @@ SERVERS = np.array([False, False, False, True, True])
 @pytest.mark.parametrize(
     ("up", "down", "said"),
     [
-        (star(1)[0], star()[1], "route 0: the reduction tree does without rank 1, which is a"),
-        (star()[0], star(2)[1], "route 0: the broadcast tree does without rank 2, which is a"),
-        ([3, 3, 3, -1, 3], star()[1], "rank 4 is a server, and nothing arrives that it could send"),
-        ([3, 3, 4, -1, ABSENT], star()[1], "has rank 4 as the parent of rank 2, and does without"),
-        ([3, 3, 3, 4, -1], star()[1], "the sum arrives at rank 4, but rank 3 sends it out"),
+        (star(1)[0], star()[1], "route 0: the reduction tree omits rank 1, which is a"),
+        (star()[0], star(2)[1], "route 0: the broadcast tree omits rank 2, which is a"),
+        (
+            [3, 3, 3, -1, 3],
+            star()[1],
+            "rank 4 is a server, but receives nothing that it could send",
+        ),
+        ([3, 3, 4, -1, ABSENT], star()[1], "has rank 4 as the parent of rank 2, but omits"),
+        ([3, 3, 3, 4, -1], star()[1], "the root is rank 4 in the reduction tree, but rank 3"),
         ([3, 3, 3, 4, 3], star()[1], "the reduction tree has no root"),
         ([1, 0, 3, -1, ABSENT], star()[1], "ranks 0 and 1 wait for each other"),
         (star()[0], [1, 0, 3, -1, ABSENT], "the result never arrives at rank 0"),
@@ -127,9 +131,9 @@ def test_members_are_ports_of_ranks(drawn: tuple[Forest, Flags], data: st.DataOb
     ports = np.where(is_part, np.array(drawn_ports, dtype=np.int32), 0).astype(np.int32)
     check_ports(forest, ports, ports_of)
     rank_of = list_member_ranks(ports_of)
-    members = over_members(forest, ports, ports_of)
+    members = split_by_port(forest, ports, ports_of)
     check_with_servers(members, is_server[rank_of])
-    back, back_ports = over_ranks(members, rank_of)
+    back, back_ports = merge_ports(members, rank_of)
     assert np.array_equal(back.reduce_parents, forest.reduce_parents)
     assert np.array_equal(back.broadcast_parents, forest.broadcast_parents)
     assert np.array_equal(back_ports, ports)
@@ -146,7 +150,7 @@ def test_members_are_ports_of_ranks(drawn: tuple[Forest, Flags], data: st.DataOb
 def test_two_ports_of_a_rank_are_not_one() -> None:
     members = make_forest([1.0], [[1, -1, 1]], [[1, -1, 1]])
     with pytest.raises(ValueError, match="two ports of one rank"):
-        over_ranks(members, np.array([0, 1, 1]))
+        merge_ports(members, np.array([0, 1, 1]))
 
 
 def test_ports_are_those_that_there_are() -> None:

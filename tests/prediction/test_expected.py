@@ -15,9 +15,9 @@ from plink.files.clients import (
     Estimate,
     FitSample,
     SizeSpread,
-    exactly,
+    build_exact_estimate,
+    build_free_client,
     with_estimates,
-    zero_cost_client,
 )
 from plink.files.cluster import Cluster
 from plink.measure.importing.described import import_network
@@ -61,7 +61,8 @@ def readings_of(
     """What a client with these costs would take, off by so much."""
     chance = np.random.default_rng(seed)
     fit = with_estimates(
-        zero_cost_client("openmpi"), {name: exactly(value) for name, value in truth.items()}
+        build_free_client("openmpi"),
+        {name: build_exact_estimate(value) for name, value in truth.items()},
     )
     times = ExpectedTimes(cluster, fit)
     found = []
@@ -94,7 +95,8 @@ def test_a_fit_finds_what_times_were_made_of(
     # Of larger buffers and other algorithms it then tells times right.
     after = ExpectedTimes(cluster, found)
     before = ExpectedTimes(
-        cluster, with_estimates(found, {name: exactly(value) for name, value in truth.items()})
+        cluster,
+        with_estimates(found, {name: build_exact_estimate(value) for name, value in truth.items()}),
     )
     order = [0, 4, 1, 5, 2, 6, 3]
     for name in ("openmpi-recursive-doubling", "openmpi-rabenseifner", "openmpi-ring"):
@@ -122,7 +124,9 @@ def test_intervals_hold_what_they_promise(cluster: Cluster) -> None:
 
 
 def test_nothing_is_told_where_ranks_mostly_wait_for_processors(cluster: Cluster) -> None:
-    slow = with_estimates(zero_cost_client("openmpi"), {"overhead_us": exactly(5000.0)})
+    slow = with_estimates(
+        build_free_client("openmpi"), {"overhead_us": build_exact_estimate(5000.0)}
+    )
     shared = replace(slow, shared_cores=2, spreads=[SizeSpread(1, 0.1)])
     order = list(range(8))
     algorithm = find("openmpi-rabenseifner")
@@ -154,9 +158,9 @@ def turn_readings(
     """What ranks that take turns on two cores would take."""
     chance = np.random.default_rng(seed)
     fit = replace(
-        zero_cost_client("mpich"),
-        turn_us=exactly(turn_us),
-        flow_share=exactly(0.95),
+        build_free_client("mpich"),
+        turn_us=build_exact_estimate(turn_us),
+        flow_share=build_exact_estimate(0.95),
         shared_cores=2,
     )
     times = ExpectedTimes(cluster, fit)
@@ -208,7 +212,7 @@ def test_what_few_ranks_show_of_turns_tells_times_of_many() -> None:
 def test_turns_that_are_not_known_tell_no_time() -> None:
     cluster = import_network(SPINNING_TEXT.encode(), "net.toml")
     vague = replace(
-        zero_cost_client("mpich"),
+        build_free_client("mpich"),
         turn_us=Estimate(4000.0, 500.0, 32_000.0),
         shared_cores=2,
         spreads=[SizeSpread(1, 0.1)],
@@ -224,8 +228,8 @@ def test_turns_that_are_not_known_tell_no_time() -> None:
 
 def test_processors_that_ranks_share_limit_what_is_told(cluster: Cluster) -> None:
     heavy = replace(
-        zero_cost_client("gloo"),
-        processor_s_per_gb=exactly(100.0),
+        build_free_client("gloo"),
+        processor_s_per_gb=build_exact_estimate(100.0),
         shared_cores=2,
         spreads=[SizeSpread(1, 0.1)],
     )
@@ -237,7 +241,7 @@ def test_processors_that_ranks_share_limit_what_is_told(cluster: Cluster) -> Non
 
 def test_spreads_are_between_those_of_known_sizes() -> None:
     fit = replace(
-        zero_cost_client("gloo"), spreads=[SizeSpread(1_000, 0.3), SizeSpread(1_000_000, 0.1)]
+        build_free_client("gloo"), spreads=[SizeSpread(1_000, 0.3), SizeSpread(1_000_000, 0.1)]
     )
     assert spread_at(fit, 10) == pytest.approx(0.3)
     assert spread_at(fit, 1 << 40) == pytest.approx(0.1)
@@ -246,7 +250,7 @@ def test_spreads_are_between_those_of_known_sizes() -> None:
 
 def test_spreads_grow_beyond_what_was_measured() -> None:
     sample = FitSample("ring", ["n1", "n2"], 1_000_000, [0.1])
-    fit = replace(zero_cost_client("gloo"), spreads=[SizeSpread(1_000_000, 0.1)], samples=[sample])
+    fit = replace(build_free_client("gloo"), spreads=[SizeSpread(1_000_000, 0.1)], samples=[sample])
     assert beyond_spread(fit, 900_000) == 0.0
     assert beyond_spread(fit, 4_000_000) == pytest.approx(2.0 * beyond_spread(fit, 2_000_000))
     assert 0.0 < beyond_spread(fit, 4_000_000) < beyond_spread(fit, 1 << 40) <= 0.1

@@ -9,7 +9,7 @@ from plink.base.errors import WrongUseError
 from plink.model.network import build_network
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
-from plink.optimize.prediction import Predictor, forecast, known_distances
+from plink.optimize.prediction import Predictor, forecast_costs, known_distances
 from plink.solvers.collectives.registry import find
 from prediction.clusters import rack_cluster
 
@@ -41,7 +41,7 @@ def test_without_rates_there_are_latencies_only():
 def test_an_order_is_predicted_with_every_rank_on_its_host():
     cluster = rack_cluster(2, 2)
     order = find_order(cluster, OrderRequest(objective="latency", time_limit_s=0.1))
-    found = forecast(cluster, order, 1_000_000, algorithms=["ring", "bcube"])
+    found = forecast_costs(cluster, order, 1_000_000, algorithms=["ring", "bcube"])
     assert [row.algorithm for row in found.rows] == ["ring", "bcube"]
     assert found.rows[0].order is not None
     assert found.rows[0].order.latency_us == pytest.approx(order.cost.cost_us)
@@ -52,8 +52,8 @@ def test_an_order_of_other_hosts_and_unknown_algorithms_are_refused():
     cluster = rack_cluster(2, 2)
     order = find_order(rack_cluster(2, 3), OrderRequest(time_limit_s=0.1))
     with pytest.raises(WrongUseError, match=r"^o: h\d+ is not a host of the cluster$"):
-        forecast(cluster, order, 1_000_000, source="o")
+        forecast_costs(cluster, order, 1_000_000, source="o")
     with pytest.raises(WrongUseError, match="there is no algorithm 'rign'"):
-        forecast(cluster, None, 1_000_000, algorithms=["rign"])
+        forecast_costs(cluster, None, 1_000_000, algorithms=["rign"])
     with pytest.raises(WrongUseError, match="bcube needs a power of 4"):
-        forecast(rack_cluster(2, 3), None, 1_000_000, algorithms=["bcube"])
+        forecast_costs(rack_cluster(2, 3), None, 1_000_000, algorithms=["bcube"])

@@ -9,7 +9,7 @@ import pytest
 
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
-from plink.files.measurements import FollowedSample, RoundSample, recorded_sample
+from plink.files.measurements import FollowedSample, RoundSample, find_sample
 from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.passes import (
@@ -151,9 +151,9 @@ def test_nothing_is_asked_after_the_last_pass(most, asked):
 
 @pytest.mark.parametrize("sample", [FollowedSample(0.05, 7), RoundSample(4, 15, 7)])
 def test_a_file_says_what_was_followed(sample):
-    assert recorded_sample(sample.to_options()) == sample
+    assert find_sample(sample.to_options()) == sample
 
 
 @pytest.mark.parametrize("share", [0.0, -1.0, 1.5, "a", True])
 def test_a_share_that_cannot_be_is_no_sample(share):
-    assert recorded_sample({"share": share, "seed": 1}) is None
+    assert find_sample({"share": share, "seed": 1}) is None

@@ -222,7 +222,7 @@ def test_pairs_that_readings_ask_for_are_gone_on_with(lab: Lab, tmp_path: Path) 
     out = tmp_path / "t.json"
     done = plink_here("probe", lab.hosts_file, *ssh_options(lab), "-o", out, *transfers)
     assert done.code == 2
-    assert "automatic rounds follow round-trip times" in done.stderr
+    assert "automatic rounds are chosen by round-trip times" in done.stderr
 
 
 def test_pairs_meet_again_until_their_passes_agree(lab: Lab, tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ def test_pairs_meet_again_until_their_passes_agree(lab: Lab, tmp_path: Path) -> 
     done = plink_here(*run, "--precision", 30, text="\n".join(names))
     assert done.code == 0, done.stderr
     assert " of 12 agree within 30 %, " in done.stderr
-    rtt = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
+    rtt = cluster_file.require_rtt(cluster_file.read_cluster(str(out)), str(out))
     there = ~np.eye(len(names), dtype=bool)
     assert rtt.passes is not None
     assert rtt.options["passes"] == 5
@@ -243,7 +243,7 @@ def test_pairs_meet_again_until_their_passes_agree(lab: Lab, tmp_path: Path) -> 
     # Three more passes, for every pair.
     done = plink_here("probe", *options, "--resume", out, "--passes", 8)
     assert done.code == 0, done.stderr
-    more = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
+    more = cluster_file.require_rtt(cluster_file.read_cluster(str(out)), str(out))
     assert more.passes is not None
     # A direction that was disturbed is measured once beside them.
     assert set((more.passes - rtt.passes)[there]) <= {3, 4}
@@ -258,7 +258,7 @@ def test_other_work_is_noticed_named_and_measured_again(lab: Lab, tmp_path: Path
     assert done.code == 0, done.stderr
     assert "directed pairs were disturbed by other work on the hosts, on " in done.stderr
     assert f"measure them again when the hosts are idle: plink probe --resume {out}" in done.stderr
-    before = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
+    before = cluster_file.require_rtt(cluster_file.read_cluster(str(out)), str(out))
     assert "disturbed by other work" in before.notes[-1]
     assert before.disturbance is not None
     disturbed = before.disturbance >= DISTURBED
@@ -266,6 +266,6 @@ def test_other_work_is_noticed_named_and_measured_again(lab: Lab, tmp_path: Path
 
     done = plink_here("probe", *ssh_options(lab), "--resume", out)
     assert done.code == 0, done.stderr
-    after = cluster_file.measured_rtt(cluster_file.read_cluster(str(out)), str(out))
+    after = cluster_file.require_rtt(cluster_file.read_cluster(str(out)), str(out))
     assert (after.samples > before.samples)[disturbed].any()
     assert (after.readings_us <= before.readings_us)[~np.eye(3, dtype=bool)].all()

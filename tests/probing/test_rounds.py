@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.measurements import Measurement, RoundSample, recorded_sample
+from plink.files.measurements import Measurement, RoundSample, find_sample
 from plink.measure.probing.limits import ALL_ROUNDS
 from plink.measure.probing.passes import advise_sampling, choose_sample, list_rounds
 from plink.measure.probing.request import keep_sample
@@ -49,7 +49,7 @@ def test_hosts_that_are_missing_change_no_pair_of_the_others(
 
 def test_the_options_of_a_file_tell_the_sample() -> None:
     sample = RoundSample(rounds=32, in_all=999, seed=7)
-    assert recorded_sample({"count": 300, **sample.to_options()}) == sample
+    assert find_sample({"count": 300, **sample.to_options()}) == sample
     assert str(sample) == "32 of 999 rounds"
 
 
@@ -67,7 +67,7 @@ def test_the_options_of_a_file_tell_the_sample() -> None:
     ],
 )
 def test_what_is_no_sample_counts_as_none(options: dict[str, Any]) -> None:
-    assert recorded_sample(options) is None
+    assert find_sample(options) is None
 
 
 def test_resuming_goes_on_with_the_sample_of_the_file() -> None:

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.solvers.sampling.fragments import kinship, limits, link_hosts, two_steps
+from plink.solvers.sampling.fragments import (
+    find_mode_limits,
+    kinship,
+    link_hosts,
+    value_by_third_hosts,
+)
 from plink.solvers.sampling.sampler import match_pairs
 
 
@@ -112,7 +117,7 @@ def test_two_modes_are_told_apart_between_them(share: float) -> None:
     rng = np.random.default_rng(5)
     is_near = rng.random(2000) < share
     readings = np.where(is_near, 20.6 + rng.exponential(3.6, 2000), 33.5 + rng.exponential(5, 2000))
-    found = limits(np.log(readings))
+    found = find_mode_limits(np.log(readings))
     assert found
     assert 27.0 < np.exp(found[0]) < 34.0
 
@@ -123,15 +128,15 @@ def test_one_mode_is_not_cut(size: int) -> None:
         rng = np.random.default_rng([1000, seed])
         readings = 20.0 * (1.0 + rng.exponential(0.17, size))
         readings *= np.where(rng.random(size) < 0.02, rng.uniform(1.3, 3.0, size), 1.0)
-        assert limits(np.log(readings)) == []
-        assert limits(rng.normal(3.0, 0.2, size)) == []
+        assert find_mode_limits(np.log(readings)) == []
+        assert find_mode_limits(rng.normal(3.0, 0.2, size)) == []
 
 
 def test_hosts_near_to_one_are_worth_a_meeting() -> None:
     readings = np.full((6, 6), np.nan)
     for one, other, rtt_us in [(0, 1, 20.0), (1, 2, 21.0), (3, 4, 50.0), (4, 5, 20.0)]:
         readings[one, other] = readings[other, one] = rtt_us
-    worth = two_steps(readings)
+    worth = value_by_third_hosts(readings)
     assert (worth == worth.T).all()
     assert worth[0, 2] > worth[3, 5] > 0.0
     assert worth[0, 4] == 0.0

@@ -19,8 +19,8 @@ from plink.solvers.slots.bound import by_slot, slots_bound, subset_ring_bound
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import (
     cost_with_slots,
+    idle_form,
     least_cost,
-    over_hosts,
     search_with_slots,
 )
 from ring_strategies import distance_matrices
@@ -71,7 +71,7 @@ def test_hosts_and_slots_price_alike(distance, data):
     form = form_of(name, layout.ranks)
     order = data.draw(st.permutations(range(len(distance))))
     expected = latency_cost(form, distance, layout.placement(order).tolist())
-    simpler = over_hosts(form, layout)
+    simpler = idle_form(form, layout)
     if simpler is None:
         assert (name, per_host > 1) == ("tree", True)
     else:

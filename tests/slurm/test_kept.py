@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plink.deploy.slurm.kept import Kept, default_folder, fresh_readings
+from plink.deploy.slurm.kept import Kept, default_folder, select_new_readings
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.measurements import RttMeasurement
@@ -86,13 +86,13 @@ def test_a_host_at_another_address_is_another(tmp_path):
 def test_only_what_is_new_is_kept():
     before = cluster({("n1", "n2"): 10.0, ("n2", "n1"): 10.0})
     after = cluster({("n1", "n2"): 10.0, ("n2", "n1"): 10.0, ("n1", "n3"): 7.0})
-    found = fresh_readings(after, before)
+    found = select_new_readings(after, before)
     assert readings(found) == {("n1", "n3"): 7.0}
     assert found is not None
     assert found.rtt is not None
     assert found.rtt.samples.sum() == 100
-    assert fresh_readings(before, before) is None
-    assert fresh_readings(Cluster(before.hosts), None) is None
+    assert select_new_readings(before, before) is None
+    assert select_new_readings(Cluster(before.hosts), None) is None
 
 
 def test_files_of_others_are_passed_over(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.deploy.slurm.switches import fill_by_switch, parse_switches, partners
+from plink.deploy.slurm.switches import count_partners, fill_by_switch, parse_switches
 from plink.files.measurements import RttMeasurement
 
 TREE = """\
@@ -64,5 +64,5 @@ def test_what_is_not_measured_is_told_by_the_switches():
 
 def test_partners_have_both_directions():
     times_us = np.array([[np.nan, 1.0, 1.0], [1.0, np.nan, 1.0], [np.nan, 1.0, np.nan]])
-    assert partners(times_us, 3).tolist() == [1.0, 2.0, 1.0]
-    assert partners(times_us, 2).tolist() == [1.0, 1.0]
+    assert count_partners(times_us, 3).tolist() == [1.0, 2.0, 1.0]
+    assert count_partners(times_us, 2).tolist() == [1.0, 1.0]

@@ -15,7 +15,7 @@ from plink.plans.forest import Forest
 from plink.plans.measures import measure
 from plink.solvers.contention.network import make_network
 from plink.solvers.forests.kinds import flat, ring, two_level
-from plink.solvers.forests.servers import BETWEEN, by_racks, central, stars
+from plink.solvers.forests.servers import BETWEEN, central, route_by_racks, stars
 from plink.solvers.forests.trees import Routes
 
 WORKERS = 8
@@ -57,7 +57,7 @@ def racks(uplink_bytes_s: float, between: str, ports: int = 4) -> float:
     of_ports = [0] * ports + [1] * ports
     links = [LINK_BYTES_S] * (WORKERS + 2 * ports)
     uplinks = [uplink_bytes_s] * 2
-    routes = by_racks(RACKS, of_ports, links[WORKERS:], uplinks, between)
+    routes = route_by_racks(RACKS, of_ports, links[WORKERS:], uplinks, between)
     return took(routes, links, RACKS + of_ports, uplink_bytes_s)
 
 
@@ -139,7 +139,7 @@ def test_any_racks_aggregate_and_send_little_across(
     drawn: tuple[list[int], list[int], list[float], list[float]], between: str
 ) -> None:
     workers, ports, port_rates, uplinks = drawn
-    routes = by_racks(workers, ports, port_rates, uplinks, between)
+    routes = route_by_racks(workers, ports, port_rates, uplinks, between)
     forest, count, groups = Forest(*routes), len(workers), len(uplinks)
     check_with_servers(forest, np.arange(count + len(ports)) >= count)
     measures = measure(forest, 1000.0, group_of=[*workers, *ports])
@@ -163,9 +163,9 @@ def test_any_racks_aggregate_and_send_little_across(
         (lambda: stars(2, []), "at least one port"),
         (lambda: stars(2, [0.0]), "must be above 0"),
         (lambda: central(2, 2), "no worker 2"),
-        (lambda: by_racks([0, 1], [0], [1.0], [1.0, 1.0]), "must have a server port"),
-        (lambda: by_racks([], [], [], []), "at least one port"),
-        (lambda: by_racks([0], [0], [1.0], [1.0], "bus"), "between is 'bus'"),
+        (lambda: route_by_racks([0, 1], [0], [1.0], [1.0, 1.0]), "must have a server port"),
+        (lambda: route_by_racks([], [], [], []), "at least one port"),
+        (lambda: route_by_racks([0], [0], [1.0], [1.0], "bus"), "between is 'bus'"),
     ],
 )
 def test_what_cannot_be_is_refused(call: object, said: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.deploy.nccl_log import parse_nccl_log
-from plink.deploy.nccl_order import NcclOrder, nccl_order
+from plink.deploy.nccl_order import NcclOrder, compare_nccl_order
 from plink.files.hosts import Host
 from support.cpu_time import least_cpu_s
 from support.plink_command import Done, plink_here
@@ -28,7 +28,7 @@ def placed(names: list[str], slots: int) -> list[str]:
 
 def compared(names: list[str], text: str, slots: int = 1) -> NcclOrder:
     hosts = [Host(name, f"10.0.0.{number}", slots=slots) for number, name in enumerate(names, 1)]
-    return nccl_order(hosts, text, "job.log")
+    return compare_nccl_order(hosts, text, "job.log")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -61,7 +61,7 @@ def test_a_ring_may_come_to_a_host_several_times() -> None:
         hosts = [Host(name, f"10.0.0.{number}") for number, name in enumerate(names, 1)]
         size = len(names)
         rings = [list(range(size)), [0, *range(size - 1, 0, -1)]]
-        assert nccl_order(hosts, job(names, "2.20.3", rings=rings), "job.log").is_kept
+        assert compare_nccl_order(hosts, job(names, "2.20.3", rings=rings), "job.log").is_kept
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from plink.plans.check import check
 from plink.plans.forest import NO_PARENT, Forest, make_forest
 from plink.solvers.forests.kinds import MasterShares, with_masters
-from plink.solvers.forests.trees import Floats, Indices, Parents, inside_hosts
+from plink.solvers.forests.trees import Floats, Indices, Parents, expand_to_ranks
 
 # Shares are told apart from there on; below is what rounding left over.
 _NOTHING = 1e-9
@@ -125,7 +125,7 @@ def forest_of(masters: Masters, layout: Layout) -> Forest:
     shares = MasterShares(masters.of_groups, masters.of_hosts, 0.0)
     routes = with_masters(layout.group_of, shares)
     if len(layout.host_of) > layout.hosts:
-        routes = inside_hosts(routes, layout.host_of)
+        routes = expand_to_ranks(routes, layout.host_of)
     forest = make_forest(*routes)
     check(forest)
     return forest

@@ -42,7 +42,7 @@ def quicktune(
     """
     hosts, uplinks = _levels(belief, layout, options, most_bytes_s)
     shares = master_shares(layout.group_of, hosts, uplinks)
-    best = normalise_shares(shares.of_groups, shares.of_members, layout)
+    best = normalise_shares(shares.share_by_group, shares.share_by_member, layout)
     candidates = [best, *_around_slow_flows(best, belief, layout)]
     times_s = [link_s(each, belief, layout, options, most_bytes_s) for each in candidates]
     best_s = min(times_s)

@@ -100,7 +100,7 @@ def _commands(context: click.Context, group: click.Group) -> Iterator[str]:
 
 
 def _about(context: click.Context) -> str:
-    """Return a command's one-line description, as its parent command lists it."""
+    """Return a command's one-line description, as the help of its parent command has it."""
     is_listed = context.parent is not None and context.parent.command is cli
     if is_listed and context.info_name in COMMANDS:
         return COMMANDS[context.info_name][1]
@@ -112,6 +112,6 @@ def _item(heading: str, text: str) -> str:
 
 
 def _is_near(other: str, name: str) -> bool:
-    """Return whether two commands are equal, or one is the parent or sibling of the other."""
+    """Return whether two commands are equal, siblings, or parent and child."""
     above = name.rpartition("-")[0] or name
     return other in ("plink", above) or other.startswith((f"{above}-", f"{name}-"))

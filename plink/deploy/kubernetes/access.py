@@ -37,7 +37,7 @@ def reach(
     environment: Mapping[str, str] = os.environ,
     account: Path = _ACCOUNT,
 ) -> Iterator[Access]:
-    """Yield access to an API server.
+    """Yield address and credentials of the Kubernetes API server.
 
     Args:
         api: its address, `https://HOST:PORT`; None for that of the cluster whose pod this is, or
@@ -74,7 +74,7 @@ def _direct(api: str, token_file: str | None, ca_file: str | None) -> Access:
         raise WrongUseError(f"{api}: a token would be sent unencrypted", "use https")
     token = _token_reader(token_file)
     token()
-    context = _trusting(ca_file) if url.scheme == "https" else None
+    context = _create_context(ca_file) if url.scheme == "https" else None
     host = url.hostname or ""
 
     def connect(timeout_s: float) -> http.client.HTTPConnection:
@@ -111,7 +111,7 @@ def _token_reader(path: str | None) -> Callable[[], str | None]:
     return read
 
 
-def _trusting(ca_file: str | None) -> ssl.SSLContext:
+def _create_context(ca_file: str | None) -> ssl.SSLContext:
     if ca_file is None:
         return ssl.create_default_context()
     try:
@@ -130,7 +130,7 @@ def _text(path: str) -> str:
 
 
 class _LocalConnection(http.client.HTTPConnection):
-    """HTTP connection over a Unix socket."""
+    """HTTP connection over a Unix socket, to `kubectl proxy`."""
 
     def __init__(self, path: str, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
@@ -144,7 +144,7 @@ class _LocalConnection(http.client.HTTPConnection):
 
 @contextmanager
 def _proxy() -> Iterator[Access]:
-    """Yield access through `kubectl proxy` on a socket that only this user can open."""
+    """Yield access through `kubectl proxy`, on a socket that only this user can open."""
     with ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="plink-kube-"))
         path = str(Path(folder, "api"))

@@ -95,7 +95,7 @@ class ApiServer:
         return found
 
     def node(self, name: str) -> Node:
-        """Read one node.
+        """Return one node of the Kubernetes cluster by name.
 
         Raises:
             NoNodeError: it has gone.
@@ -104,7 +104,7 @@ class ApiServer:
         return self._node(self._answer("GET", f"/api/v1/nodes/{quote(name, safe='')}"))
 
     def patch(self, name: str, patch: Mapping[str, Any]) -> None:
-        """Apply a merge patch (RFC 7386) to a node.
+        """Apply a merge patch (RFC 7386) to a node of the Kubernetes cluster.
 
         Raises:
             ConflictError: the patch names a version, and the node has another one.
@@ -116,7 +116,7 @@ class ApiServer:
     def _answer(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Send a request, retrying until the API server answers or the time limit ends."""
+        """Send a request to the API server, retrying until it answers or time runs out."""
         end_s, pause_s = time.monotonic() + self._limit_s, _FIRST_PAUSE_S
         while True:
             wanted_s: float | None = None
@@ -145,7 +145,7 @@ class ApiServer:
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None, end_s: float
     ) -> tuple[int, str, dict[str, Any], float | None]:
-        """Send a request; return status, reason, content and seconds until a retry."""
+        """Send one request; return status, reason, content and seconds to wait before a retry."""
         headers = {"Accept": "application/json", "User-Agent": "plink"}
         token = self._access.token()
         if token is not None:

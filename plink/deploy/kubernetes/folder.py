@@ -33,7 +33,7 @@ _HOST_NETWORK = {
 
 
 def files(image: str, *, host_network: bool) -> dict[str, str]:
-    """Return the content of each manifest by its path in the folder, except the secret's.
+    """Return the content of each Kubernetes manifest by its path, except the secret's.
 
     Args:
         image: such as `registry:5000/plink:0.1.0`, with a tag, a digest or neither (`latest`).
@@ -63,7 +63,7 @@ def files(image: str, *, host_network: bool) -> dict[str, str]:
 
 
 def write(folder: Path, content: Mapping[str, bytes]) -> None:
-    """Write manifests into a new or empty folder, with the secret readable by its owner alone.
+    """Write Kubernetes manifests into a new folder, the secret readable by its owner alone.
 
     Raises:
         WrongUseError: there is something already.

@@ -41,7 +41,7 @@ class Node:
 
     @property
     def written(self) -> dict[str, str]:
-        """Labels that plink wrote and that still have the value it wrote."""
+        """Labels of the node that plink wrote and nobody has changed since."""
         try:
             noted = json.loads(self.annotations.get(ANNOTATION, "{}"))
         except (ValueError, RecursionError):
@@ -100,7 +100,7 @@ def find_label_change(node: Node, wanted: Labels, *, overwrite: bool = False) ->
 
 
 def match_nodes(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
-    """Return the node of each host that is one, matched by name or address.
+    """Return the Kubernetes node of each host that is one, matched by name or address.
 
     Raises:
         WrongUseError: two hosts are one node.
@@ -111,7 +111,7 @@ def match_nodes(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
     found: dict[str, str] = {}
     host_of: dict[str, str] = {}
     for host in cluster.hosts:
-        node = by_name.get(host.name) or _by_address(host, by_address)
+        node = by_name.get(host.name) or _find_by_address(host, by_address)
         if node is None:
             continue
         if node in host_of:
@@ -130,6 +130,6 @@ def not_measured(cluster: Cluster) -> set[str]:
     return {*unplaced, *(host.source for host in cluster.unreachable)}
 
 
-def _by_address(host: Host, by_address: Mapping[str, str]) -> str | None:
+def _find_by_address(host: Host, by_address: Mapping[str, str]) -> str | None:
     addresses = [address for address in (host.address, host.ssh_address) if address is not None]
     return next((by_address[each] for each in addresses if each in by_address), None)

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from plink.deploy.kubernetes.tiers import find_tiers
-from plink.files.cluster import Cluster, measured_rtt
+from plink.files.cluster import Cluster, require_rtt
 
 _S_PER_US = 1e-6
 
@@ -28,7 +28,7 @@ def render(cluster: Cluster) -> str:
 
 def families(cluster: Cluster) -> Iterator[Family]:
     """Yield the metrics: name, help, and every value with its labels."""
-    rtt = measured_rtt(cluster)
+    rtt = require_rtt(cluster)
     readings_us = np.array(rtt.readings_us, dtype=float)
     np.fill_diagonal(readings_us, np.nan)
     pairs = len(cluster.hosts) * (len(cluster.hosts) - 1)

@@ -29,7 +29,7 @@ _RESERVED = ("kubernetes.io", "k8s.io")
 
 @dataclass(frozen=True)
 class Tier:
-    """Domains of hosts by name; every measured host is in one.
+    """Network tier: a name for each set of hosts near each other (domain); a host is in one.
 
     Args:
         domains: the hosts of each.
@@ -41,7 +41,7 @@ class Tier:
 
 
 def find_tiers(cluster: Cluster) -> list[Tier]:
-    """Return the tiers in a cluster's groups, the finest first; none without groups.
+    """Return the network tiers in a cluster's groups, the finest first; none without groups.
 
     A host that fits nowhere is a domain by itself.
 
@@ -127,7 +127,7 @@ def assign_values(
 
 
 def _match_values(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
-    """Return each domain's label value, chosen so that few hosts change theirs.
+    """Return a label value for each domain of a tier, so that few hosts change theirs.
 
     Args:
         present: what the hosts of each domain have.

@@ -27,7 +27,7 @@ _TRIES = 8
 
 @dataclass(frozen=True)
 class Request:
-    """Request to label nodes.
+    """Request to label Kubernetes nodes by network tier.
 
     Args:
         keys: keys of labels, the finest tier first (`assign_keys`).
@@ -41,7 +41,7 @@ class Request:
 
 
 class NodeLabels(Output, frozen=True):
-    """Labels, and what changed.
+    """Result of labelling nodes: their labels, and which nodes were changed or left alone.
 
     Attributes:
         dry_run: whether nothing was changed: then the rest would be
@@ -124,7 +124,7 @@ def remove_labels(server: ApiServer, *, dry_run: bool = False) -> NodeLabels:
 def _bring(
     server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request, outcome: NodeLabels
 ) -> None:
-    """Change one node's labels as wanted, and record the result."""
+    """Bring one node's labels to the wanted state, and record the result."""
     try:
         change = _change(server, node, wanted, request)
     except NoNodeError:

@@ -13,7 +13,7 @@ from plink.deploy.launchers import (
     slurm,
     torchrun,
 )
-from plink.deploy.launchers.format import Format, TopologyFormat, check_adjacent, in_rank_order
+from plink.deploy.launchers.format import Format, TopologyFormat, check_adjacent, sort_by_rank
 from plink.files.hosts import Group, Host
 
 # Files that fix the rank of every host.
@@ -63,13 +63,13 @@ def render(
         WrongUseError: what reads the file cannot take a host, or there are no groups for it.
     """
     if name in TOPOLOGIES:
-        return TOPOLOGIES[name].render(in_rank_order([*ranked, *unused], groups, "Slurm"))
+        return TOPOLOGIES[name].render(sort_by_rank([*ranked, *unused], groups, "Slurm"))
     check_adjacent(ranked, FORMATS[name])
     return FORMATS[name].render(ranked)
 
 
 def find_caveat(name: str) -> str | None:
-    """Return what a format leaves undecided, if a user might expect otherwise, or None."""
+    """Return what a launcher's file does not decide although a user might expect it, or None."""
     return FORMATS[name].caveat if name in FORMATS else None
 
 

@@ -59,7 +59,7 @@ def render_jax(hosts: Sequence[Host]) -> str:
 
 
 def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place, list[str]]]:
-    """Return the place of every rank and the variables that PyTorch reads (`env://`).
+    """Return each rank's host and the variables that PyTorch reads (`env://`).
 
     Raises:
         WrongUseError: a name is not a host name, or rank 0 has no address; `launcher` reads the

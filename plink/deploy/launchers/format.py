@@ -17,7 +17,7 @@ from plink.files.hosts import Group, Host
 
 @dataclass(frozen=True)
 class Format:
-    """File format of a launcher.
+    """File format of a launcher: its name, description, writer and usage line.
 
     Args:
         name: what the user calls it.
@@ -46,7 +46,7 @@ class Format:
 
 @dataclass(frozen=True)
 class TopologyFormat:
-    """File format of a scheduler's topology.
+    """File format of a scheduler's topology: its name, writer and usage line.
 
     Args:
         name: what the user calls it.
@@ -68,7 +68,7 @@ class TopologyFormat:
 
 @dataclass(frozen=True)
 class Place:
-    """Host of a rank, and the rank's number among the host's ranks."""
+    """Place of a rank: its host, and its number among the host's ranks."""
 
     rank: int
     host: Host
@@ -84,7 +84,7 @@ def fill_usage(usage: str, blanks: Mapping[str, str]) -> str:
 
 
 def places(hosts: Sequence[Host]) -> Iterator[Place]:
-    """Yield the place of every rank in rank order; a host may occur more than once."""
+    """Yield the host of every rank in rank order, with the rank's number on the host."""
     ranks_on: Counter[str] = Counter()
     rank = 0
     for host in hosts:
@@ -122,7 +122,7 @@ def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
         seen.add(host.name)
 
 
-def in_rank_order(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -> list[Group]:
+def sort_by_rank(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -> list[Group]:
     """Return the groups sorted by first rank, each with its hosts sorted by rank.
 
     Raises:

@@ -24,7 +24,7 @@ _CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 @dataclass(frozen=True)
 class RemoteHost:
-    """Host, or one of several seats on a host, where one rank runs.
+    """Host, or one of several slots of a host, where one rank runs.
 
     Args:
         entry: what the cluster file says, with the address that traffic uses and one slot.
@@ -67,7 +67,7 @@ def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
 
 
 def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
-    """Return the seat of every rank; host h has seats h * `slots` to (h + 1) * `slots` - 1.
+    """Return the slot of every rank; host h has slots h * `slots` to (h + 1) * `slots` - 1.
 
     Args:
         placement: the host of every rank, each at most `slots` times.

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from plink.base.errors import PlinkError
-from plink.base.interrupts import defer_interrupts, ignored_interrupts
+from plink.base.interrupts import defer_interrupts, ignore_interrupts
 
 _VERSION_LIMIT_S = 30.0
 _TERMINATE_LIMIT_S = 10.0
@@ -19,7 +19,7 @@ _KILL_LIMIT_S = 5.0
 
 @dataclass(frozen=True)
 class LauncherExit:
-    """Exit of a launcher that ended by itself."""
+    """Exit of a launcher that ended by itself: its status and output."""
 
     status: int
     stdout: str
@@ -48,7 +48,7 @@ def version_text(launcher: str) -> str:
 def run_launcher(
     command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
 ) -> LauncherExit | None:
-    """Run a launcher to its end; None if it exceeded `limit_s` and was ended.
+    """Run a launcher until it ends; kill it after `limit_s` and return None.
 
     An exception, Ctrl-C above all, ends it too, whatever interrupts follow. `environment` is added
     to this process's.
@@ -90,8 +90,8 @@ def _start(command: Sequence[str], environment: Mapping[str, str] | None) -> sub
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ask the launcher to end its ranks, and kill it if it does not."""
-    with ignored_interrupts():
+    """Ask a launcher to end its ranks, and kill it if it does not."""
+    with ignore_interrupts():
         process.terminate()
         try:
             process.communicate(timeout=_TERMINATE_LIMIT_S)

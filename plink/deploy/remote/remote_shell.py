@@ -55,14 +55,14 @@ def write_remote_shell(folder: Path, hosts: Sequence[Host], way: Outgoing) -> Pa
     """
     wrapper = folder / "ssh"
     if isinstance(way, SshOptions):
-        wrapper.write_text(_over_ssh(folder, hosts, way))
+        wrapper.write_text(_ssh_script(folder, hosts, way))
     else:
         wrapper.write_text(_via_command(parse_template(way.template)))
     wrapper.chmod(0o700)
     return wrapper
 
 
-def _over_ssh(folder: Path, hosts: Sequence[Host], options: SshOptions) -> str:
+def _ssh_script(folder: Path, hosts: Sequence[Host], options: SshOptions) -> str:
     for named in (options.config_file, options.identity_file):
         if named is not None and not os.path.isfile(named):  # noqa: PTH113  Path's own can fail
             raise OptionError(f"{named}: there is no such file")

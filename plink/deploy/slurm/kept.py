@@ -30,7 +30,7 @@ _MOST_FILES = 256
 
 
 class Kept:
-    """Store of the readings of one Slurm cluster.
+    """Store of a Slurm cluster's readings, kept for later jobs.
 
     Args:
         folder: where they are kept; made when something is.
@@ -49,7 +49,7 @@ class Kept:
         self._now = now
 
     def read_known(self, names: Sequence[str], others: Collection[str] = ()) -> Cluster | None:
-        """Return stored readings of these hosts, then of others; None without any.
+        """Return stored readings, with these hosts first and others after them; None without any.
 
         Args:
             names: hosts that are wanted, whether anything is known of them or not.
@@ -76,12 +76,12 @@ class Kept:
         return Cluster(hosts, rtt=rtt)
 
     def keep(self, cluster: Cluster, before: Cluster | None, job: str) -> None:
-        """Store the new readings of a job and delete files that are too old.
+        """Store a job's new readings, and delete files that are too old.
 
         Raises:
             PlinkError: the folder cannot be written.
         """
-        fresh = fresh_readings(cluster, before)
+        fresh = select_new_readings(cluster, before)
         if fresh is None:
             return
         try:
@@ -144,7 +144,7 @@ def default_folder() -> Path:
     return base / "plink" / "slurm"
 
 
-def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
+def select_new_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
     """Return the cluster with its new readings alone, or None if it has none."""
     rtt = cluster.rtt
     if rtt is None:
@@ -176,7 +176,7 @@ def fresh_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
 
 
 def overlay_readings(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
-    """Return the readings of `above`, with those of `below` where it has none."""
+    """Return the readings of one cluster, completed by those of another."""
     is_above = ~np.isnan(above.readings_us)
     passes, halves_us = None, None
     if (

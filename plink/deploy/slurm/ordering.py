@@ -16,7 +16,7 @@ from plink.base.replacing import replace
 from plink.deploy.slurm.allocation import Allocation, step_template
 from plink.deploy.slurm.calling import run_agents
 from plink.deploy.slurm.kept import Kept
-from plink.deploy.slurm.switches import fill_by_switch, parse_switches, partners
+from plink.deploy.slurm.switches import count_partners, fill_by_switch, parse_switches
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.files.order import Order
@@ -46,7 +46,7 @@ _MOST_TOPOLOGY = 4 << 20
 
 @dataclass(frozen=True)
 class Reaching:
-    """Choice of how to reach a job's nodes: by job steps or by agents.
+    """Options on how to reach a Slurm job's nodes: by job steps or by agents.
 
     Args:
         by: `steps`, one for each node, or `agents`, which one step starts.
@@ -59,7 +59,7 @@ class Reaching:
 
 @dataclass(frozen=True)
 class Ordered:
-    """Order of a job's nodes, with the source of its readings.
+    """Order of a Slurm job's nodes, with the source of the readings it is based on.
 
     Args:
         order: order of the nodes that are known.
@@ -103,12 +103,12 @@ def order_allocation(
     under = {switch_of[name] for name in allocation.names if name in switch_of}
     others = [name for name, switch in switch_of.items() if switch in under]
     wider = kept.read_known(allocation.names, others)
-    known = None if wider is None else _of_job(wider, allocation)
+    known = None if wider is None else _restrict_to_job(wider, allocation)
     if known is not None and _suffices(known):
         return _order_hosts(known, allocation, request, "kept", 0)
     if wider is not None and wider.rtt is not None and switch_of:
         told = fill_by_switch(wider.rtt, wider.names, switch_of)
-        guessed = _of_job(replace(wider, rtt=told), allocation)
+        guessed = _restrict_to_job(replace(wider, rtt=told), allocation)
         if _suffices(guessed) and _still_holds(guessed, allocation, reaching, progress):
             source: Source = "switches" if group_of is None else "groups"
             return _order_hosts(guessed, allocation, request, source, 0)
@@ -131,8 +131,8 @@ def ask_switches() -> Mapping[str, str]:
     return parse_switches(done.stdout[:_MOST_TOPOLOGY].decode(errors="replace"))
 
 
-def _of_job(wider: Cluster, allocation: Allocation) -> Cluster:
-    """Return the cluster restricted to the job's hosts, with their slots in this job."""
+def _restrict_to_job(wider: Cluster, allocation: Allocation) -> Cluster:
+    """Return the cluster restricted to a job's hosts, with their slots in this job."""
     size = len(allocation.hosts)
     hosts = [
         replace(host, slots=listed.slots)
@@ -147,17 +147,17 @@ def _rounds(hosts: int) -> int | None:
 
 
 def _suffices(cluster: Cluster) -> bool:
-    """Return whether each host has readings with as many others as a new run would give it."""
+    """Return whether each host has readings with as many others as a new run would take."""
     hosts = len(cluster.hosts)
     least = min(hosts - 1, _rounds(hosts) or hosts)
     known = cluster.rtt
-    return known is not None and bool((partners(known.readings_us, hosts) >= least).all())
+    return known is not None and bool((count_partners(known.readings_us, hosts) >= least).all())
 
 
 def _still_holds(
     cluster: Cluster, allocation: Allocation, reaching: Reaching, progress: ProgressListener
 ) -> bool:
-    """Return whether a few new readings agree with those that the switches predict."""
+    """Return whether a few new readings agree with those that switches predict."""
     rtt = select_comparable_rtt(cluster, "what is kept")
     with _way(allocation, reaching, progress) as way:
         asked = build_check_request(
@@ -218,7 +218,7 @@ def _readings(cluster: Cluster) -> int:
 
 @contextmanager
 def _way(allocation: Allocation, reaching: Reaching, progress: ProgressListener) -> Iterator[Way]:
-    """Yield the way to reach the nodes: agents, or job steps if agents do not call."""
+    """Yield the way to reach the nodes: agents, or job steps if agents cannot call."""
     with ExitStack() as stack:
         way: Way = ViaOptions(step_template())
         if reaching.by == "agents":

@@ -69,8 +69,8 @@ def fill_by_switch(
     return replace(rtt, rtt_us=times_us, disturbance=None, passes=None, halves_us=None)
 
 
-def partners(readings_us: Matrix, hosts: int) -> Matrix:
-    """Return with how many of the first `hosts` each host was measured both ways, (hosts,)."""
+def count_partners(readings_us: Matrix, hosts: int) -> Matrix:
+    """Return with how many of the first `hosts` each was measured in both directions."""
     among = readings_us[:hosts, :hosts]
     both = ~np.isnan(among) & ~np.isnan(among.T)
     np.fill_diagonal(both, val=False)

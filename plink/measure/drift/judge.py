@@ -117,7 +117,7 @@ _SAME_SCORE = 0.05
 
 @dataclass(frozen=True)
 class DistanceChange:
-    """Hosts whose distances to all others changed together, but not among themselves.
+    """Hosts whose distances to all others, but not among themselves, changed together.
 
     Args:
         hosts: indices, ascending.
@@ -196,7 +196,7 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Readings that a cluster file predicts for new measurements, with their noise.
+    """Expected readings and their noise, by a cluster file, for measuring pairs again.
 
     Args:
         times_us: (N, N) in µs, NaN where not measured.
@@ -208,7 +208,7 @@ class Baseline:
 
 
 def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> Baseline:
-    """Return the readings and noise that a cluster file predicts for unchanged pairs.
+    """Return the readings and noise to expect of unchanged pairs, by a cluster file.
 
     With an estimate, its distances are that. Readings are then as far off as the lower ones of both
     directions in the file are: a change counts only if both directions show it, so that what one of
@@ -242,7 +242,7 @@ def fit_common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) ->
 
 
 def keep_nearer(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
-    """Return, per pair, the one of two new readings nearer to the file: only lasting change counts.
+    """Return, per pair, the new reading nearer to the file's, as only lasting changes count.
 
     Args:
         file_us, first_us, second_us: (N, N) in µs, NaN where not measured, the new ones without
@@ -274,7 +274,7 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
     changed = above | below
     beyond = (there + back) / 2.0 - common
     near = find_near_hosts(average_both_ways_us(file_us))
-    groups = _together(
+    groups = _group_neighbours(
         _blame_hosts(near, compared, changed, np.abs(beyond) / ceilings), near, changed
     )
     changes = [_change(group, compared, changed, beyond) for group in groups]
@@ -292,7 +292,7 @@ def _pairs(mask: Mask) -> list[Pair]:
 
 
 def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
-    """Return the log ratios of new to old, (N, N); NaN where either has no reading above zero."""
+    """Return the log ratio of new to old reading of each pair, (N, N); NaN if either is missing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shifts = np.where((file_us > 0.0) & (new_us > 0.0), np.log(new_us / file_us), np.nan)
     np.fill_diagonal(shifts, np.nan)
@@ -332,7 +332,7 @@ def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) ->
         open_[worst, :] = open_[:, worst] = False
 
 
-def _together(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
+def _group_neighbours(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
     """Return groups of changed hosts that were near each other before and still are."""
     is_mate = near & near.T & ~changed
     groups: list[list[int]] = []
@@ -412,6 +412,6 @@ def measure_and_judge(
 
 
 def _suspects(judgement: DriftJudgement) -> list[int]:
-    """Return the hosts that seem to have changed, or else all hosts with a changed pair."""
+    """Return the hosts whose pairs to measure again: changed ones, or with a changed pair."""
     named = {host for change in judgement.changes for host in change.hosts}
     return sorted(named or {host for pair in judgement.changed for host in pair})

@@ -84,7 +84,7 @@ def choose_transfers(expected: Matrix, most: int, seed: int) -> list[list[Pair]]
         is_poor = known[host, partners] < _NEARLY_BEST * best[host]
         by_merit = np.lexsort((chance[partners], -known[host, partners], is_taken, is_poor))
         partner = int(partners[by_merit[0]])
-        _into_a_round(rounds, met, (min(host, partner), max(host, partner)))
+        _add_to_round(rounds, met, (min(host, partner), max(host, partner)))
         seen |= {host, partner}
     return [pairs for pairs in rounds if pairs]
 
@@ -109,18 +109,18 @@ def choose_other_transfers(
     rounds: list[list[Pair]] = [[]]
     met: list[set[int]] = [set()]
     for a, b in np.argwhere(np.triu(changed | changed.T)).tolist():
-        _into_a_round(rounds, met, (a, b))
+        _add_to_round(rounds, met, (a, b))
     for host in np.flatnonzero(is_suspect).tolist():
         partners = np.flatnonzero(~np.isnan(both[host]) & ~is_seen[host])
         if not partners.size:
             continue
         by_merit = np.lexsort((chance[partners], -both[host, partners], is_suspect[partners]))
         partner = int(partners[by_merit[0]])
-        _into_a_round(rounds, met, (min(host, partner), max(host, partner)))
+        _add_to_round(rounds, met, (min(host, partner), max(host, partner)))
     return [pairs for pairs in rounds if pairs]
 
 
-def _into_a_round(rounds: list[list[Pair]], met: list[set[int]], pair: Pair) -> None:
+def _add_to_round(rounds: list[list[Pair]], met: list[set[int]], pair: Pair) -> None:
     """Add a pair to the first round in which both hosts are free, unless a round has it."""
     if any(pair in pairs for pairs in rounds):
         return
@@ -205,7 +205,7 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
 
 
 def link_ceiling(expected: Matrix) -> float:
-    """Return the largest log ratio of unchanged rates, by how the file's two directions differ."""
+    """Return the largest log ratio to expect of unchanged rates measured twice."""
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.log(expected / expected.T))
     known = apart[np.isfinite(apart)]
@@ -307,7 +307,7 @@ def find_changed_uplinks(
 def limit_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
 ) -> dict[Way, float]:
-    """Return the greatest rate in Gbit/s of groups, given the changed links of their hosts.
+    """Return the greatest rate of each group in Gbit/s that its hosts' links now allow.
 
     Args:
         groups: groups of the hosts.

@@ -40,9 +40,9 @@ from plink.files.clients import (
     FITTED,
     ClientFit,
     SizeSpread,
-    exactly,
+    build_exact_estimate,
+    build_free_client,
     with_estimates,
-    zero_cost_client,
 )
 from plink.files.cluster import Cluster
 from plink.files.fields import Fields
@@ -169,7 +169,7 @@ def read_network(path: str) -> Cluster:
 
 
 def import_network(content: bytes, source: str) -> Cluster:
-    """Return the cluster in a description; omitted links are unlimited and without latency.
+    """Return the cluster that a network description defines; omitted links are unlimited.
 
     Args:
         content: content of the file.
@@ -339,7 +339,7 @@ def _read_clients(top: Fields) -> list[ClientFit]:
             for key, (low, high, usual) in _OF_CLIENT.items()
         }
         spread = values.pop("spread")
-        exact = {key: exactly(value) for key, value in values.items()}
-        fit = with_estimates(zero_cost_client(name), exact)
+        exact = {key: build_exact_estimate(value) for key, value in values.items()}
+        fit = with_estimates(build_free_client(name), exact)
         clients.append(replace(fit, spreads=[SizeSpread(1, spread)]))
     return clients

@@ -64,7 +64,7 @@ _WORD = re.compile(r"[pP][0-9]{1,4}(?![0-9A-Za-z])|[0-9]+th|[A-Z]+(?![a-z])|[A-Z
 
 @dataclass(frozen=True)
 class Values:
-    """Columns of one quantity, with their unit and a factor to multiply by.
+    """Columns of one quantity in a list of pairs, with their unit and a factor.
 
     Args:
         columns: one, or one for every run.
@@ -121,7 +121,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
             if one and other and len(several) > 1:
                 shown = format_names([headings[column] for column in several], 3)
                 raise WrongUseError(
-                    f"{source}: several columns name an end of the pair: {shown}",
+                    f"{source}: several columns may name a host of the pair: {shown}",
                     "keep one column for each end",
                 )
         if one and other:
@@ -130,7 +130,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
 
 
 def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
-    """Return the columns that may name an end, restricted to those with the best heading."""
+    """Return the columns that may name a pair's source or destination."""
     columns: dict[int, list[int]] = {}
     for column, own in enumerate(words):
         strong = [word for word in own if word in roles - _WEAK_ROLES]
@@ -278,7 +278,7 @@ def _is_rate(heading: str) -> bool:
 
 
 def _is_bare(words: set[str]) -> bool:
-    """Return whether a heading consists only of a unit, `time` and a statistic such as `avg`."""
+    """Return whether a heading has only a unit, `time`, or a statistic such as `avg`."""
     kinds = {*_AVERAGE, *_MEDIAN, *_RUN, *_EXTREME, "time", "value", "response"}
     units = {"ns", "us", "ms", "s", "usec", "msec", "nsec", "sec", "µs", "seconds", "milliseconds"}
     return all(word in kinds or word in units or word.isdigit() for word in words)
@@ -308,7 +308,7 @@ def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str
     left = left or list(words)
     if len(left) > 1:
         raise WrongUseError(
-            f"{source}: several columns may be meant: "
+            f"{source}: several columns may hold the values: "
             f"{format_names([headings[c] for c in left], 3)}",
             "keep the one that counts",
         )

@@ -58,7 +58,7 @@ _NOTE = "the times are twice those of NCCL's least messages, starting of kernels
 
 @dataclass
 class _NcclRun:
-    """Run of one test: the hosts of its ranks, and its result rows.
+    """Run of one program of nccl-tests: the hosts of its ranks, and its result rows.
 
     Args:
         processes: what the log says of each rank's process.
@@ -155,7 +155,7 @@ def _take(run: _NcclRun, line: str, place: str) -> None:
 
 
 def _refusal(run: _NcclRun, size_bytes: int | None) -> SkippedPart | None:
-    """Return why a run is left out; None if it measures a pair of hosts."""
+    """Return why a run of nccl-tests is left out; None if it measures a pair of hosts."""
     hint = kind = None
     if run.ranks_twice:
         reason = f"is of two processes that have rank {run.ranks_twice[0]}"

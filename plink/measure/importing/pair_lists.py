@@ -49,7 +49,7 @@ def as_csv(text: str, source: str) -> str:
     rows = _table_rows(text, source)
     if rows is None:
         return text
-    rows = _with_points([[cell.strip() for cell in row] for row in rows], source)
+    rows = _replace_commas([[cell.strip() for cell in row] for row in rows], source)
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(rows)
     return stream.getvalue()
@@ -76,7 +76,7 @@ def _table_rows(text: str, source: str) -> list[list[str]] | None:
         if line_number and "-" in line and "|" in lines[line_number - 1] and _is_rule(line)
     ]
     if rules:
-        return _of_markdown(lines, rules, source)
+        return _split_markdown(lines, rules, source)
     if separator is None:
         return None
     # Blank lines stay, so that a row keeps its number.
@@ -93,7 +93,7 @@ def _is_rule(line: str) -> bool:
     )
 
 
-def _of_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> list[list[str]]:
+def _split_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> list[list[str]]:
     if len(rules) > 1:
         raise WrongUseError(
             f"{source}: holds {format_count(len(rules), 'table')}",
@@ -106,7 +106,7 @@ def _of_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> lis
         elif "|" not in lines[line_number]:
             break
         else:
-            rows.append([_bare(cell) for cell in _cells(lines[line_number])])
+            rows.append([_strip_markdown(cell) for cell in _cells(lines[line_number])])
     return rows
 
 
@@ -115,12 +115,12 @@ def _cells(line: str) -> list[str]:
     return bare.removeprefix("|").removesuffix("|").split("|")
 
 
-def _bare(cell: str) -> str:
+def _strip_markdown(cell: str) -> str:
     """Return a cell without Markdown emphasis and code marks."""
     return cell.strip().strip("*`").strip()
 
 
-def _with_points(rows: Iterable[list[str]], source: str) -> list[list[str]]:
+def _replace_commas(rows: Iterable[list[str]], source: str) -> list[list[str]]:
     """Return the rows with decimal commas replaced by points."""
     cells = list(rows)
     with_comma = [cell for row in cells for cell in row if _WITH_COMMA.fullmatch(cell)]

@@ -39,7 +39,7 @@ _TITLE = re.compile(
 
 @dataclass(frozen=True)
 class Message:
-    """Measurement with messages of one size; None for a quantity not measured.
+    """Result of a benchmark for one message size: time, bandwidth or both.
 
     Args:
         size_bytes: size of the message, in bytes.
@@ -95,7 +95,7 @@ def build_bandwidth_readings(
     size_bytes: int | None,
     place: str,
 ) -> list[PairReading]:
-    """Return the bandwidth of a run's rows for each of these directions.
+    """Return the bandwidth of a benchmark run as readings of one or both directions.
 
     Args:
         rows: the run's results.
@@ -233,7 +233,7 @@ def build_cluster(
 def _times(
     parts: Sequence[Readings], index: Mapping[str, int], percentile: float, source: str
 ) -> tuple[Matrix, Counts]:
-    """Return each pair's time in µs and its number of samples, (N, N) each."""
+    """Return each pair's time in µs and its number of samples, both (N, N)."""
     least: dict[tuple[int, int], float] = {}
     all_of: dict[tuple[int, int], list[float]] = {}
     for part in parts:
@@ -284,7 +284,7 @@ def parse_pair_line(line: str, place: str, hint: str) -> tuple[str, str] | None:
 
 
 def parse_title(line: str) -> str | None:
-    """Return the title line of a benchmark without blanks; None for any other line."""
+    """Return a benchmark's title line without leading blanks; None for any other line."""
     bare = line.strip()
     return bare if _TITLE.fullmatch(bare) else None
 
@@ -372,7 +372,7 @@ def _bandwidth(
 def _gaps(
     left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], bool]
 ) -> _SkippedRecord:
-    """Return failures for skipped runs of pairs that no other run measured, and notes for the rest.
+    """Return failures for pairs that only skipped runs measured, and notes on other skipped runs.
 
     Wrong results are a failure whatever else was measured.
     """
@@ -388,7 +388,7 @@ def _gaps(
 
 
 def _sizes(sizes: Matrix) -> dict[str, int]:
-    """Return the message sizes, as a measurement's options record them."""
+    """Return the message sizes, in the form that a measurement's options record."""
     if not sizes.size:
         return {}
     least, most = int(sizes.min()), int(sizes.max())

@@ -44,7 +44,7 @@ _HINT_DURATION = "run it for a number of iterations (-n 1000) in place of a dura
 
 @dataclass
 class _TestRun:
-    """Run of one test: program, hosts, headings and result rows."""
+    """Run of one perftest program: its hosts, headings and result rows."""
 
     operation: str
     is_latency: bool
@@ -57,7 +57,7 @@ class _TestRun:
 
     @property
     def has_average_alone(self) -> bool:
-        """Whether its latencies are averages over a duration (-D), without a median."""
+        """Whether the run's latencies are averages over a duration (-D), without a median."""
         names = {column.partition("[")[0] for column in self.columns}
         return self.is_latency and "t_avg" in names and "t_typical" not in names
 

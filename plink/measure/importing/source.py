@@ -22,7 +22,7 @@ from plink.files.cluster import Cluster, is_cluster, parse_cluster
 from plink.files.hosts import Host
 from plink.files.measurements import Measurement, RttMeasurement
 from plink.files.outputs import ImportedQuantity, ImportOutput
-from plink.files.units import TIMES, RateUnit, TimeUnit, find_rate_unit, time_unit_named
+from plink.files.units import TIMES, RateUnit, TimeUnit, find_rate_unit, find_time_unit_by_name
 from plink.measure.importing import mpigraph, nccl_tests, osu, perftest
 from plink.measure.importing.described import import_network, is_described
 from plink.measure.importing.pair_lists import (
@@ -46,7 +46,7 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
     Raises:
         WrongUseError: the text is not such a matrix.
     """
-    given = None if unit is None else matrix_csv.unit_named(unit)
+    given = None if unit is None else matrix_csv.find_unit_by_name(unit)
     matrix = matrix_csv.parse(content, source, given)
     return Cluster(
         # No address is known; the name is the best guess there is.
@@ -72,7 +72,7 @@ _HINT_PERFTEST = "keep its output, after a line `# pair: CLIENT SERVER` for each
 
 @dataclass(frozen=True)
 class _OutputKind:
-    """Unusable kind of output: how to recognise it, its name, and what to do instead."""
+    """Kind of output that cannot be imported: how to recognise it, and what to do instead."""
 
     pattern: re.Pattern[str]
     says: str
@@ -165,7 +165,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class _Log:
-    """Kind of log: how to recognise it, how to read it, and a hint for logs without readings."""
+    """Kind of benchmark log: how to recognise it and how to read it."""
 
     is_kind: Callable[[str], bool]
     read: Callable[[str, str, int | None], Readings]
@@ -203,7 +203,7 @@ class ImportOptions:
         """
         if self.unit is None:
             return None
-        name = time_unit_named(self.unit)
+        name = find_time_unit_by_name(self.unit)
         if name is not None:
             return TimeUnit(name, TIMES[name])
         rate_unit = find_rate_unit(self.unit)
@@ -399,7 +399,7 @@ def _text(content: bytes, source: str) -> str | None:
 
 
 def describe_import(cluster: Cluster, output: str) -> ImportOutput:
-    """Return the import into the file `output`: hosts, and numbers of pairs with a reading."""
+    """Return what `plink import --json` prints: hosts, and numbers of pairs with a reading."""
     rtt, bandwidth = cluster.rtt, cluster.bandwidth
     return ImportOutput(
         output,

@@ -13,7 +13,7 @@ import numpy as np
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, measured_rtt
+from plink.files.cluster import Cluster, require_rtt
 from plink.files.matrices import Matrix
 from plink.files.measurements import Failure, RttMeasurement
 from plink.measure.drift.judge import Baseline, DriftJudgement, Mask, Pair, measure_and_judge
@@ -38,7 +38,7 @@ _SEEDS = 1 << 31
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Result of measuring some pairs of a cluster again.
+    """Result of measuring some pairs of a cluster file again.
 
     Args:
         hosts: number of hosts that were reached.
@@ -68,7 +68,7 @@ class CheckResult:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that was to be measured again was measured."""
+        """Whether every pair that was to be measured again was measured."""
         return not self.unreachable and not self.failures
 
 
@@ -78,7 +78,7 @@ def select_comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
     Raises:
         WrongUseError: there are none, or no tool of plink's measured them.
     """
-    rtt = measured_rtt(cluster, source)
+    rtt = require_rtt(cluster, source)
     if rtt.tool not in TOOLS:
         raise WrongUseError(
             f"{source}: plink did not measure its round-trip times (tool: {rtt.tool})",
@@ -136,7 +136,7 @@ def check(
     transfers_s: float,
     progress: ProgressListener,
 ) -> CheckResult:
-    """Measure some pairs again, those that seem changed twice, and judge.
+    """Connect to a cluster's hosts, measure some pairs again and judge what changed.
 
     Where the file holds bandwidths or uplinks, some transfers follow.
 
@@ -182,7 +182,7 @@ def check_reached(
     partners: int,
     progress: ProgressListener,
 ) -> CheckResult:
-    """Measure some pairs of reached hosts again, those that seem changed twice, and judge.
+    """Measure some pairs of connected hosts again and judge what changed.
 
     Args:
         cluster: what is checked.

@@ -49,7 +49,7 @@ _UPLINK_CONFIRMATIONS = 1
 
 @dataclass
 class _Rates:
-    """Sink for transfers between hosts of the run, stored at the file's indices."""
+    """Receiver of transfer rates, which stores them by the host's index in the file."""
 
     places: Sequence[int]
     gbit_s: Matrix
@@ -68,7 +68,7 @@ class _Rates:
 
 @dataclass
 class _Exchanges:
-    """Sink for the rates of groups; groups that were not measured completely are left out."""
+    """Receiver of groups' rates, which leaves out groups that were not measured completely."""
 
     names: Sequence[str]
     on_settled: Callable[[], None]
@@ -89,11 +89,11 @@ class _Exchanges:
         self.on_settled()
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that the exchange of this pair is incomplete."""
+        """Record that a transfer of a group failed, so that its rate is incomplete."""
 
 
 class RepeatedTransfers:
-    """Repeated transfers between the reached hosts of a cluster.
+    """Transfers that measure links and uplinks of reached hosts again.
 
     Args:
         cluster: the cluster whose file is checked.
@@ -289,7 +289,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class RatesResult:
-    """Result of measuring link and uplink rates again.
+    """Result of measuring hosts' links and groups' uplinks again.
 
     Args:
         hosts: names of those whose links were compared.

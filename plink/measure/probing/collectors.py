@@ -63,7 +63,7 @@ class RunRecord:
 
 
 class Collector(ABC, Generic[Reading]):
-    """Base class that gathers a run's readings into matrices over a cluster's hosts.
+    """Base class that gathers a run's readings into matrices between a cluster's hosts.
 
     Args:
         cluster: the hosts, in the order of every matrix, and what is kept of earlier runs.
@@ -100,11 +100,11 @@ class Collector(ABC, Generic[Reading]):
 
     @abstractmethod
     def _readings(self) -> Matrix:
-        """Return the reading that stands for each pair, (N, N); NaN where not measured."""
+        """Return the matrix of the readings so far, (N, N); NaN where not measured."""
 
     @abstractmethod
     def _take(self, pair: tuple[int, int], reading: Reading) -> None:
-        """Store a reading in the matrices, at a pair of host indices of the cluster."""
+        """Store a reading in the matrices, given the indices of its hosts."""
 
     @abstractmethod
     def result(self, run: RunRecord) -> tuple[Cluster, Measurement]:
@@ -136,7 +136,7 @@ class Collector(ABC, Generic[Reading]):
         return []
 
     def count_asked(self, rounds: Rounds) -> int:
-        """Return how many directed pairs the run was to measure, including those it read.
+        """Return how many directed pairs the run was to measure.
 
         A question of the run, such as which groups there are, may ask for pairs beside the rounds.
 
@@ -274,7 +274,7 @@ _STANDS_OUT = 2.0
 
 @dataclass(frozen=True)
 class PassReadings:
-    """Readings of earlier passes between N hosts.
+    """Readings of all passes so far between N hosts.
 
     Args:
         passes: (N, N) how often a direction was read.
@@ -410,7 +410,7 @@ class RttCollector(Collector[RttReading]):
 def _copy_passes(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
     known = kept.with_passes()
     if known.passes is None or known.halves_us is None:
-        raise RuntimeError("a measurement with passes has none")
+        raise RuntimeError("with_passes returned a measurement without passes")
     return known.passes.astype(np.int64), (known.halves_us.odd.copy(), known.halves_us.even.copy())
 
 
@@ -455,12 +455,12 @@ def describe_disturbed_hosts(
     in_all = measured.sum(axis=0) + measured.sum(axis=1)
     total = int(np.count_nonzero(measured))
     were = "1 directed pair was" if pairs == 1 else f"{pairs} of {total} directed pairs were"
-    where = _where(names, of_host, in_all)
+    where = _name_outstanding(names, of_host, in_all)
     readings = "its reading" if pairs == 1 else "their readings"
     return [f"{were} disturbed by other work on the hosts, {where}: {readings} may be too high"]
 
 
-def _where(
+def _name_outstanding(
     names: Sequence[str], of_host: npt.NDArray[np.int64], in_all: npt.NDArray[np.int64]
 ) -> str:
     usual = float(np.median(of_host))

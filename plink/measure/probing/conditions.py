@@ -27,7 +27,7 @@ _LITTLE = 0.75
 def ask_conditions(
     reached: Reached, progress: ProgressListener, concurrency: int
 ) -> ConditionMeasurement:
-    """Ask all hosts for their condition while nothing is measured; silent ones are failures."""
+    """Ask idle hosts for their network condition; hosts that do not answer become failures."""
     progress.stage("asking hosts", len(reached.hosts))
     started, began_s = datetime.now(timezone.utc), time.monotonic()
     conditions: dict[str, HostCondition] = {}
@@ -55,7 +55,7 @@ def ask_conditions(
 
 
 def _turns(reached: Reached, concurrency: int) -> dict[str, ProcessorTurns]:
-    """Measure each host's share of a processor, few hosts at once so that they do not compete."""
+    """Measure the processor share each host gives a busy loop, a few hosts at a time."""
     facts = [host.facts for host in reached.hosts]
     cores = min(fact.cores for fact in facts)
     at_once = min(cores, concurrency) if count_sharing_hosts(facts) else concurrency

@@ -103,7 +103,7 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
             places[host] = place
         groups[name] = (place, members)
     if not groups:
-        raise WrongUseError(f"{source}: lists no group", _HINT)
+        raise WrongUseError(f"{source}: contains no groups", _HINT)
     return [Group(name, members) for name, (_, members) in groups.items()]
 
 

@@ -61,7 +61,7 @@ class PassOptions:
 
 
 class Passes:
-    """Choice of the pairs that meet after the first pass of a run.
+    """Choice of the pairs to measure again after the first pass of a run.
 
     Every pair meets twice. Then those meet again whose passes disagree, the most disagreeing first,
     and those that the caller names; no pair more often than `most`, and all of them together at
@@ -98,17 +98,17 @@ class Passes:
             self._met[min(i, j), max(i, j)] = (j, i) in first
         # A doubtful reading may be measured again however often it was.
         self._limit = np.maximum(self._limit, self._met)
-        self._left = self._further_meetings()
+        self._left = self._count_further_meetings()
         self.number = 1
 
-    def _further_meetings(self) -> int:
+    def _count_further_meetings(self) -> int:
         pairs = int(np.count_nonzero(self._scope))
         share = 1.0 if self._options.precision_percent == 0.0 else _SHARE_OF_FURTHER
         further = pairs * max(0, self._options.most - WHOLE_PASSES) * share
         return max(_ALWAYS_ALLOWED, int(further))
 
     def is_over(self, seen: PassReadings) -> bool:
-        """Return whether no pair may meet again, even if the answer depends on it.
+        """Return whether every pair has met as often as the options allow.
 
         Args:
             seen: what was measured so far.
@@ -122,7 +122,7 @@ class Passes:
     def next(
         self, seen: PassReadings, hinges: Collection[Pair] = (), *, is_settled: bool = False
     ) -> Rounds:
-        """Return rounds of the next pass; none if no more are needed.
+        """Return the rounds of the next pass; none if no pair needs another measurement.
 
         Args:
             seen: what was measured so far.
@@ -143,7 +143,7 @@ class Passes:
                 if may[pair] and not owed[pair]:
                     urgency[pair] += _HINGE
             urgency = self._within_budget(urgency)
-        urgency[owed | self._again(is_lost & self._scope, count)] = _OWED
+        urgency[owed | self._list_retries(is_lost & self._scope, count)] = _OWED
         chosen = np.argwhere(urgency > 0.0)
         self._met[urgency > 0.0] += 1
         self._is_tried |= urgency > 0.0
@@ -151,7 +151,7 @@ class Passes:
         return arrange_rounds(size, pairs, (self._options.seed, self.number))
 
     def _disagreement(self, seen: PassReadings) -> Matrix:
-        """Return how far each pair's passes disagree, (N, N) upper triangle; 0 where they agree."""
+        """Return how far each pair's passes disagree, (N, N); 0 where they agree."""
         share = disagreement(seen.halves_us)
         share = np.nan_to_num(np.fmax(share, share.T))
         if self._options.precision_percent == 0.0:
@@ -163,7 +163,7 @@ class Passes:
         return np.triu(np.where(is_unsure | is_apart, np.fmax(share, apart), 0.0), 1)
 
     def _within_budget(self, urgency: Matrix) -> Matrix:
-        """Return the most urgent pairs, as many as the remaining budget allows."""
+        """Return the pairs most in need of measuring, as many as the budget allows."""
         wanted = np.flatnonzero(urgency)
         wanted = wanted[np.argsort(-urgency.ravel()[wanted], kind="stable")][: self._left]
         self._left -= len(wanted)
@@ -171,7 +171,7 @@ class Passes:
         kept[wanted] = urgency.ravel()[wanted]
         return kept.reshape(urgency.shape)
 
-    def _again(self, lost: Mask, count: Counts) -> Mask:
+    def _list_retries(self, lost: Mask, count: Counts) -> Mask:
         """Return the pairs lost in the first pass that are worth a second try.
 
         That is where both hosts were heard by others, and at most as many as there are hosts: a
@@ -209,7 +209,7 @@ def _nothing(_: Cluster) -> Collection[Pair]:
 
 @dataclass(frozen=True)
 class StoppingPolicy:
-    """Policy for repeating pairs and for stopping, by the answer that the readings are for.
+    """Policy for measuring pairs again, and for stopping once the answer is stable.
 
     Args:
         hinges: after each pass, the pairs of the cluster's hosts (indices, in any order) on which
@@ -299,12 +299,12 @@ class AdaptiveSampler:
     def __init__(self, collector: RttCollector, sample: FollowedSample) -> None:
         self._collector = collector
         self._sample = sample
-        self._tried = np.triu(np.isfinite(self._least_us()), 1)
+        self._tried = np.triu(np.isfinite(self._find_least_us()), 1)
 
     def next(self) -> Rounds:
         """Return the next rounds of pairs of the run's hosts; none if no more are needed."""
         rounds = next_rounds(
-            self._least_us(),
+            self._find_least_us(),
             tried=self._tried,
             share=self._sample.share,
             seed=self._sample.seed,
@@ -318,16 +318,16 @@ class AdaptiveSampler:
     def pairs(self) -> Rounds:
         """Pairs that were tried or measured, in this run or an earlier one."""
         # A later pass may have read a pair that was not asked for here.
-        known = self._tried | self._tried.T | np.isfinite(self._least_us())
+        known = self._tried | self._tried.T | np.isfinite(self._find_least_us())
         return [[(int(i), int(j)) for i, j in np.argwhere(np.triu(known, 1))]]
 
-    def _least_us(self) -> Matrix:
+    def _find_least_us(self) -> Matrix:
         least = np.fmin(*self._collector.read_passes().halves_us)
         return np.fmin(least, least.T)
 
 
 class FurtherRounds:
-    """Source of a run's further rounds, pass after pass (`plink.probes.samples.More`).
+    """Source of a run's further rounds, pass after pass, for a measuring tool.
 
     Args:
         collector: takes what the run reads.
@@ -381,7 +381,7 @@ class FurtherRounds:
         return Passes(self._before, pairs, self._wanted, self._options)
 
     def more(self) -> Rounds:
-        """Return further rounds of the first pass, or those of the next pass, if needed."""
+        """Return further rounds to measure, of this pass or the next; none at the end."""
         if self._following is not None and self._is_following:
             if rounds := self._following.next():
                 self._wanted |= {way for met in rounds for i, j in met for way in ((i, j), (j, i))}
@@ -408,13 +408,13 @@ class FurtherRounds:
         return rounds
 
     def _cluster(self) -> Cluster | None:
-        """Return the cluster as measured so far, or None if nobody asks for it."""
+        """Return the cluster as measured so far, or None if no policy needs it."""
         if self._policy is NO_POLICY:
             return None
         return self._collector.result(RunRecord("", {}, None, 0.0, ()))[0]
 
     def _hinges(self, cluster: Cluster | None) -> list[Pair]:
-        """Return the pairs on which the answer of the policy depends, in the run's indices."""
+        """Return the pairs that the policy's answer depends on, in the run's indices."""
         if cluster is None:
             return []
         pairs = [

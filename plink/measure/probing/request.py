@@ -11,7 +11,7 @@ from typing import Any
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
 from plink.files.cluster import Cluster
-from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, recorded_sample
+from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, find_sample
 from plink.measure.errors import to_plink_error
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS, build_option_changed_error
@@ -25,7 +25,7 @@ from plink.probes.samples import no_limit
 
 @dataclass(frozen=True)
 class ProbeRequest:
-    """Request for a probe run.
+    """Request for a probe run: hosts, tool, options and the earlier file, if any.
 
     Args:
         hosts: the hosts to measure.
@@ -78,7 +78,7 @@ class ProbeRequest:
 
 @dataclass(frozen=True)
 class ResumedSettings:
-    """Settings that a resumed run takes over from the earlier one, named as in `ProbeRequest`."""
+    """Settings that a resumed run takes over from the earlier run's file."""
 
     options: ToolOptions
     network: IPNetwork | None
@@ -113,7 +113,7 @@ def resume_options(
     measuring = TOOLS[tool]
     if earlier is None:
         return ResumedSettings(measuring.options(**given), network, interface, rounds, seed or 0)
-    before = _before(earlier, source, tool)
+    before = _find_earlier(earlier, source, tool)
     if isinstance(before, RttMeasurement):
         given = {"percentile": before.reading, **given}
         _check_percentiles(before, source, given["percentile"])
@@ -137,7 +137,7 @@ def resume_options(
     )
 
 
-def _before(earlier: Cluster, source: str, tool: str) -> Measurement | None:
+def _find_earlier(earlier: Cluster, source: str, tool: str) -> Measurement | None:
     """Return the measurement to continue, or None where the file has none of this quantity.
 
     Raises:
@@ -211,7 +211,7 @@ def keep_sample(
     Raises:
         WrongUseError: another seed is given than the one recorded.
     """
-    sample = None if before is None else recorded_sample(before.options)
+    sample = None if before is None else find_sample(before.options)
     if sample is None:
         return {"rounds": rounds, "seed": seed}
     if seed not in (None, sample.seed):
@@ -252,7 +252,9 @@ def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator
     ) as reached:
         if reached.failures and request.strict:
             first = reached.failures[0]
-            raise to_plink_error(first, "a run that is not strict goes on without it")
+            raise to_plink_error(
+                first, "without the strict option the run continues with the other hosts"
+            )
         if len(reached.hosts) < 2:
             raise TooFewReachedError(reached.failures)
         yield reached

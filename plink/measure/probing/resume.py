@@ -25,7 +25,7 @@ from plink.probes.reach import Reached, ReachedHost, Way
 
 @dataclass(frozen=True)
 class ResumeState:
-    """State from which a run starts.
+    """Starting state of a run: hosts, earlier readings, and notes on what changed.
 
     Args:
         cluster: the hosts that were reached now or measured earlier, and what is kept of that.
@@ -39,7 +39,7 @@ class ResumeState:
 
 
 def build_resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
-    """Build a run's starting state: the earlier cluster, if any, with the hosts of this run."""
+    """Build a run's starting state: the earlier cluster, if any, with this run's hosts."""
     present = {host.name: _to_host(host) for host in reached.hosts}
     hosts = select_hosts(request.hosts, present, request.earlier)
     moved = find_moved_hosts(hosts, request.earlier)
@@ -68,7 +68,7 @@ def _way_as_given(way: Way) -> GivenWay | None:
 
 
 def _from_anywhere(path: str | None) -> str | None:
-    """Return the absolute path, so that later verbs find the file from any folder."""
+    """Return the absolute path, so that later commands find the file from any folder."""
     return None if path is None else os.path.abspath(path)  # noqa: PTH100  keeps links and `..`
 
 
@@ -159,7 +159,7 @@ def find_moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str
 
 
 def carry_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[str]) -> Cluster:
-    """Return a cluster of these hosts with the readings that an earlier one has of them.
+    """Return a cluster of these hosts with the readings that an earlier cluster has of them.
 
     Args:
         moved: names of hosts of which nothing is kept: they are at other addresses now. Their

@@ -74,7 +74,7 @@ def probe(
     on_result: Callable[[ProbeResult | UplinkResult], None] = lambda _: None,
     policy: StoppingPolicy = NO_POLICY,
 ) -> ProbeResult | UplinkResult:
-    """Measure a cluster with the tool that `request.options` belongs to.
+    """Connect to the hosts of a request and measure them with the tool of its options.
 
     Args:
         request: what to measure.
@@ -291,7 +291,7 @@ def _list_requested_rounds(
 def _list_repeated_rounds(
     request: ProbeRequest, options: RttOptions, rounds: Rounds, wanted: Wanted
 ) -> Rounds:
-    """Return the rounds of pairs that may meet several times.
+    """Return the rounds of pairs that the options allow to be measured again.
 
     Readings without a record of passes stay as they are, unless more passes are asked for.
     """
@@ -308,6 +308,7 @@ def _build_following(
         return None
     if not isinstance(collector, RttCollector):
         raise OptionError(
-            f"automatic rounds follow round-trip times, which {request.tool} does not measure"
+            f"automatic rounds are chosen by round-trip times, which {request.tool} does not "
+            "measure"
         )
     return AdaptiveSampler(collector, sample)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 from plink.base.errors import WrongUseError
-from plink.base.finite import finite_number
+from plink.base.finite import to_finite_number
 from plink.measure.probing.limits import (
     DIRECTIONS,
     MAX_COUNT,
@@ -77,7 +77,7 @@ class UplinkOptions(TransferOptions):
 
 @dataclass(frozen=True)
 class Tool(Generic[Options]):
-    """A measuring tool: its entry in `TOOLS`.
+    """Measuring tool such as echo or iperf3: its options, what it measures and how it runs.
 
     Args:
         options: the class of its options.
@@ -128,7 +128,7 @@ def _measure_with(module: str) -> Measure:
 def _resume_round_trips(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
-    """Additional passes count for every pair."""
+    """Return the options that resume round-trip times; passes may be added."""
     del source
     passes = read_recorded_whole(recorded, "passes", MAX_PASSES)
     before = {
@@ -168,7 +168,7 @@ def _resume_trace(
 def _resume_transfers(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
-    """Only the duration may differ."""
+    """Return the options that resume transfers, of which only the duration may differ."""
     before = _check_recorded_transfer(recorded, source)
     for name, value in before.items():
         if name != "duration_s" and given.get(name, value) != value:
@@ -208,7 +208,7 @@ def read_recorded_whole(recorded: Mapping[str, Any], name: str, most: int) -> in
 
 def read_recorded_precision(recorded: Mapping[str, Any]) -> float | None:
     """Return the recorded precision in per cent, or None."""
-    precision_percent = finite_number(recorded.get("precision_percent"))
+    precision_percent = to_finite_number(recorded.get("precision_percent"))
     if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
         return None
     return precision_percent

@@ -44,7 +44,7 @@ _SAME = 1.05
 
 
 class LinkCollector:
-    """Collector of hosts' link rates: the best that each sent to, or received from, any host.
+    """Collector of hosts' link rates: the best that each sent to or received from any host.
 
     Args:
         names: names of the hosts of the run.
@@ -77,7 +77,7 @@ class LinkCollector:
         )
 
     def doubtful(self, rounds: Rounds) -> Rounds:
-        """Return rounds that repeat slow transfers with other partners, to find the slow end."""
+        """Return rounds that repeat slow transfers with other partners."""
         pairs = [pair for met in rounds for pair in met]
         rates = {pair: float(self._gbit_s[pair]) for pair in pairs}
         return plan_second_looks(
@@ -131,7 +131,7 @@ class UplinkCollector:
         return wanted
 
     def doubtful(self, links: HostRates) -> list[tuple[int, bool]]:
-        """Return the groups and directions that other groups' traffic may have slowed.
+        """Return the groups and directions that other transfers may have slowed.
 
         That is so where the group's own uplink need not have been the limit, or hosts share a
         machine that may have been, or a group's two directions differ: it had other company, or
@@ -199,7 +199,7 @@ class UplinkCollector:
         return rates
 
     def exchange(self, exchange: GroupExchange) -> None:
-        """Record the reading of a group in one direction."""
+        """Record the measured rate of a group in one direction."""
         way = (exchange.group, exchange.sends)
         before = self._exchanges.get(way)
         if before is not None:
@@ -219,7 +219,7 @@ class UplinkCollector:
         self.failures.append(_build_failure(self._names, loss))
 
     def host_lost(self, loss: HostLoss) -> None:
-        """Record that a host cannot take part."""
+        """Record that a host failed and cannot take part any more."""
         self.failures.append(Failure(self._names[loss.host], loss.reason))
 
 
@@ -240,7 +240,7 @@ def _add_exchange(uplink: Uplink, exchange: GroupExchange, *, is_lower_bound: bo
 
 
 def _add_host_rates(uplink: Uplink, members: Sequence[int], links: HostRates) -> Uplink:
-    """Add the sum of the hosts' own rates, each in its better direction, if all are known."""
+    """Add the sum of the hosts' own rates to an uplink, if all are known."""
     best = [max(links.send.get(host, 0.0), links.receive.get(host, 0.0)) for host in members]
     return replace(uplink, hosts_gbit_s=sum(best)) if all(best) else uplink
 

@@ -19,7 +19,7 @@ _HINT = "an executor is local, dask://HOST:PORT or ray://HOST:PORT"
 
 
 class Executor(Protocol):
-    """Executor that runs a function for several seeds, in this process or on a cluster."""
+    """Interface of executors, which run a search for several seeds, here or on a cluster."""
 
     def map(
         self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
@@ -89,7 +89,7 @@ def executor_at(address: str, threads: int) -> Executor:
 
 
 def cluster_error(engine: str, place: str, error: BaseException) -> PlinkError:
-    """Return a cluster library's error as one sentence."""
+    """Return an error of Dask or Ray as one sentence."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     # What came from a worker may be a traceback, whose last line says what is wrong.
     told = ": ".join(dict.fromkeys((lines[0].strip(" :"), lines[-1].strip())))[:300]

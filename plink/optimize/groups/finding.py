@@ -9,10 +9,10 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, measured_rtt
+from plink.files.cluster import Cluster, require_rtt
 from plink.files.groups import Grouping, Partition
 from plink.files.hosts import Group, with_domains
-from plink.model.denoising import Denoised, denoise, half_clusters, measured_hosts
+from plink.model.denoising import Denoised, denoise, find_measured_hosts, split_halves
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.optimize.groups.request import GroupRequest
 from plink.solvers.groups.agreement import adjusted_mutual_information
@@ -81,14 +81,14 @@ def find_groups(
             arguments=vars(request),
         )
     if cluster.bandwidth is None:
-        measured_rtt(cluster)
+        require_rtt(cluster)
     if len(cluster.hosts) > _MOST_HOSTS:
         raise UngroupableError(
             f"{cluster.source}: {len(cluster.hosts):,} hosts are too many to be grouped, at most "
             f"{_MOST_HOSTS:,}",
             "plink order needs no groups, and plink probe accepts given groups",
         )
-    hosts = measured_hosts(cluster)
+    hosts = find_measured_hosts(cluster)
     if len(hosts) < 2:
         raise UngroupableError(
             "fewer than two hosts have round-trip times to others",
@@ -206,12 +206,12 @@ def _compare_halves(
     """Return the agreement of the groups found on each half of the readings alone."""
     if len(denoised.hosts) > _MOST_CONFIRMED:
         return None
-    halves = half_clusters(cluster)
+    halves = split_halves(cluster)
     if halves is None or method == "kmeans" or denoised.filled_pairs:
         return None
     found = []
     for half in halves:
-        if len(measured_hosts(half)) < len(denoised.hosts):
+        if len(find_measured_hosts(half)) < len(denoised.hosts):
             return None
         seen = denoise(half, denoised.hosts, seed=request.seed)
         level = None

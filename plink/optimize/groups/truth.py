@@ -12,7 +12,7 @@ from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.limits import Positive, Share, Text, Whole
 from plink.files.structs import Output
-from plink.model.denoising import readings_between
+from plink.model.denoising import select_readings
 from plink.optimize.groups.finding import FoundGroups
 from plink.solvers.groups.agreement import (
     adjusted_mutual_information,
@@ -87,7 +87,7 @@ def judge(cluster: Cluster, found: FoundGroups, truth: Sequence[Group]) -> Judge
     known = [index for index, name in enumerate(placed) if name in position_of]
     names = [placed[index] for index in known]
     positions = [position_of[name] for name in names]
-    readings = readings_between(cluster, [found.denoised.hosts[index] for index in known])
+    readings = select_readings(cluster, [found.denoised.hosts[index] for index in known])
     raw = affinity(readings, positions)
     embedding = found.denoised.embedding
     embedded = None

@@ -17,7 +17,7 @@ from plink.files.matrices import Matrix
 from plink.files.order import BandwidthCost, Order, Solver
 from plink.model.distance import filled_bandwidth_distances
 from plink.optimize.orders.domains import Domains, given_order
-from plink.optimize.orders.mesh import algorithm_asked
+from plink.optimize.orders.mesh import choose_algorithm
 from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
 from plink.optimize.orders.slots import build_peer_layout, compose_order, refuse_too_many
 from plink.solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
@@ -69,7 +69,7 @@ def order_by_bandwidth(
     start = time.monotonic()
     _refuse(request)
     found = filled_bandwidth_distances(cluster)
-    algorithm = algorithm_asked(request, layout)
+    algorithm = choose_algorithm(request, layout)
     peers = build_peer_layout(algorithm, layout)
     refuse_too_many(algorithm, peers.ranks, by_table=False)
     form = algorithm.form(peers.ranks)
@@ -122,7 +122,7 @@ def order_by_bandwidth(
 def _with_order(
     best: BottleneckSolution, order: Sequence[int], matrix: Matrix, form: Form, peers: RankLayout
 ) -> BottleneckSolution:
-    """Return the solution with another order and its costs."""
+    """Return a search's solution with its order and costs replaced."""
     return replace(
         best,
         order=order,
@@ -143,7 +143,7 @@ def _figures(
     seed: int,
     deadline: Deadline,
 ) -> tuple[dict[str, Any], int]:
-    """Return bottleneck and sum of the best order and of others, as in `BandwidthCost`.
+    """Return bottleneck and summed time of the best order and of others, as `BandwidthCost`.
 
     And how many random orders are among those.
     """
@@ -175,10 +175,10 @@ def _figures(
 
 
 def _refuse(request: OrderRequest) -> None:
-    """Raise for options that only other objectives accept."""
+    """Raise for options of an order that an order by bandwidth does not accept."""
     if request.percentile is not None:
         raise WrongUseError(
-            "{percentile=} applies to round-trip times, but this order goes by bandwidth",
+            "{percentile=} applies to round-trip times, but this order is by bandwidth",
             "leave it out, or name another objective",
             arguments=vars(request),
         )
@@ -190,13 +190,13 @@ def _refuse(request: OrderRequest) -> None:
         )
     if request.executor is not None:
         raise WrongUseError(
-            "an order by bandwidth goes by time, and an executor runs searches counted in steps",
+            "{executor=} needs a search limited by steps, but that by bandwidth is limited by time",
             "{executor=} takes {objective=latency} or {objective=contention}",
             arguments=vars(request),
         )
     if request.interleave:
         raise WrongUseError(
-            "ranks of a host stay together in an order by bandwidth",
+            "an order by bandwidth keeps the ranks of a host adjacent",
             "{interleave=} takes {objective=latency} or {objective=contention}",
             arguments=vars(request),
         )

@@ -12,13 +12,13 @@ import numpy.typing as npt
 from plink.base.replacing import replace
 from plink.files.matrices import Matrix
 from plink.model.distance import DistanceLimits
-from plink.model.gaps import Range, without_bound
+from plink.model.gaps import Range, drop_bounds
 from plink.model.time_gaps import time_bound_us, time_range_s, with_latency
 from plink.optimize.orders.latency import LatencyObjective
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.bound import unequal_bound_s
-from plink.solvers.contention.contention_search import in_sequence, search_by_contention
+from plink.solvers.contention.contention_search import search_by_contention, sort_by_groups
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits.deadline import Deadline
@@ -40,7 +40,7 @@ _US_PER_S = 1e6
 
 @dataclass(frozen=True)
 class ContentionObjective:
-    """Objective that predicts the time of a collective whose flows share links.
+    """Objective of a search: the time of a collective whose flows share links.
 
     Args:
         table: table of the algorithm, for `size_bytes`.
@@ -112,17 +112,17 @@ class ContentionObjective:
             given, seed=seed, deadline=deadline.part(_LATENCY_SHARE), steps=steps
         )
         if near.is_interrupted:
-            return self._interrupted_at([given, near.order], near.steps)
+            return self._build_interrupted([given, near.order], near.steps)
         starts = [list(given), list(near.order)]
         if self._position_by_rank is None:
-            return self._by_whole_orders(starts, seed, deadline, on_progress)
+            return self._search_whole_orders(starts, seed, deadline, on_progress)
         found = self._search(
             starts,
             seed,
             max(deadline.left_s, LEAST_S),
             clock=self._clock_of_positions,
             steps=steps,
-            on_progress=scale_progress(self._without_unproven(on_progress), _US_PER_S),
+            on_progress=scale_progress(self._drop_unproven(on_progress), _US_PER_S),
         )
         return replace(
             found,
@@ -151,7 +151,7 @@ class ContentionObjective:
         steps: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> Solution:
-        """Search for the quickest order, with costs in seconds."""
+        """Search for the fastest order, with costs in seconds."""
         return search_by_contention(
             self.table,
             self.network,
@@ -165,8 +165,8 @@ class ContentionObjective:
             on_progress=on_progress,
         )
 
-    def _interrupted_at(self, orders: Sequence[Sequence[int]], steps: int) -> Solution:
-        """Return the quickest of some orders as the result of an interrupted search."""
+    def _build_interrupted(self, orders: Sequence[Sequence[int]], steps: int) -> Solution:
+        """Return the fastest of some orders as an interrupted search's result."""
         order = min(orders, key=self.cost_us)
         cost_us = self.cost_us(order)
         return Solution(order, cost_us, 0.0, "interrupt", steps, "contention-annealing")
@@ -176,7 +176,7 @@ class ContentionObjective:
         return 0.0
 
     def _bound_us(self, found: Solution, deadline: Deadline) -> float:
-        """Return the proven bound in µs, valid for any values of unmeasured pairs."""
+        """Return the proven bound in µs, valid for any unmeasured latencies."""
         position_of = self._position_by_rank
         if self.limits is None or position_of is None:
             return found.lower_bound * _US_PER_S
@@ -184,14 +184,14 @@ class ContentionObjective:
             return 0.0
         return time_bound_us(self.table, self.network, self.limits, position_of, deadline)
 
-    def _without_unproven(self, on_progress: OnProgress | None) -> OnProgress | None:
+    def _drop_unproven(self, on_progress: OnProgress | None) -> OnProgress | None:
         if self.limits is None or on_progress is None:
             return on_progress
-        return without_bound(on_progress)
+        return drop_bounds(on_progress)
 
     @cached_property
     def _position_by_rank(self) -> npt.NDArray[np.intp] | None:
-        """Position of each rank's host in the order, (R,), if the same in all orders.
+        """Index of each rank's host in an order, (R,); None if orders differ.
 
         A ring's messages between hosts are the same however many ranks each has.
         """
@@ -201,7 +201,7 @@ class ContentionObjective:
             return np.repeat(np.arange(self.layout.hosts), self.layout.slots)[: self.layout.ranks]
         return None
 
-    def _by_whole_orders(
+    def _search_whole_orders(
         self,
         starts: Sequence[list[int]],
         seed: int,
@@ -218,12 +218,12 @@ class ContentionObjective:
                 raise KeyboardInterrupt
             return found.order
 
-        begins = [*starts, *(in_sequence(start, self.network.group_of) for start in starts)]
+        begins = [*starts, *(sort_by_groups(start, self.network.group_of) for start in starts)]
         try:
             start = search_by_places(self.layout, begins, self.cost_us, search_places, places)
             bound_us = self._bound_of_any_slots_us(deadline.part(_PROOF_SHARE))
         except KeyboardInterrupt:
-            return self._interrupted_at(begins, 0)
+            return self._build_interrupted(begins, 0)
         found = anneal_order(
             self.cost_us,
             start,

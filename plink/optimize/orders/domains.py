@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Domains:
-    """NVLink domains of the hosts of a cluster.
+    """NVLink domains of a cluster's hosts, which orders keep together.
 
     Args:
         codes: (N,) number of each host's domain; a host in none has a number of its own.
@@ -39,7 +39,7 @@ class Domains:
 
     @classmethod
     def of(cls, hosts: Sequence[Host], request: OrderRequest) -> Domains | None:
-        """Return the domains of a cluster's hosts; None if no two hosts share one.
+        """Return the NVLink domains of a cluster's hosts; None if no two hosts share one.
 
         Raises:
             WrongUseError: the request is for an order that cannot keep domains together.
@@ -61,7 +61,7 @@ class Domains:
         return cls(np.array([numbers[name] for name in names], dtype=np.intp))
 
     def join(self, order: Sequence[int]) -> list[int]:
-        """Return an order of all hosts in which each domain's hosts follow its first one."""
+        """Return an order of all hosts in which the hosts of each domain are adjacent."""
         return [order[place] for place in places_by_domain([self.codes[host] for host in order])]
 
     def penalize_crossings(self, objective: Objective) -> Objective:
@@ -74,7 +74,7 @@ class Domains:
         )
 
     def settle(self, found: Solution, objective: Objective) -> Solution:
-        """Return the order of hosts for an order of domains, with its true cost and bound.
+        """Return the order of hosts that an order of domains means, with its cost and bound.
 
         Args:
             found: an order that was searched.
@@ -101,7 +101,7 @@ class Domains:
         return replace(found, order=order, cost=cost_us, lower_bound=bound_us, ended_by=ended_by)
 
     def _turn(self, ring: Sequence[int]) -> list[int]:
-        """Return a ring rotated so that it does not split a domain at its ends."""
+        """Rotate a ring so that its ends do not split a domain."""
         codes = self.codes[np.asarray(ring)]
         begins = np.flatnonzero(codes != np.roll(codes, 1))
         begin = int(begins[0]) if len(begins) else 0
@@ -112,5 +112,5 @@ class Domains:
 
 
 def given_order(domains: Domains | None, hosts: int) -> list[int]:
-    """Return the listed order with each domain's hosts adjacent, at its first one's place."""
+    """Return the listed order of hosts, with the hosts of each NVLink domain adjacent."""
     return list(range(hosts)) if domains is None else domains.join(range(hosts))

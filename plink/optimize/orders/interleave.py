@@ -29,7 +29,7 @@ _LEAST_GAIN = 1e-6
 
 
 def check_size(layout: RankLayout) -> None:
-    """Raise for more slots than the search over single slots can handle.
+    """Raise if there are more slots than a search over single slots can handle.
 
     Raises:
         WrongUseError: too many.

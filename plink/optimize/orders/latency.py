@@ -15,7 +15,7 @@ from plink.base.replacing import replace
 from plink.files.matrices import Matrix
 from plink.files.order import Proof
 from plink.model.distance import DistanceLimits
-from plink.model.gaps import Range, latency_range_us, measured_latency_us, without_bound
+from plink.model.gaps import Range, drop_bounds, latency_range_us, measured_latency_us
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
@@ -23,8 +23,8 @@ from plink.solvers.search import LEAST_S, TOLERANCE, OnProgress, Solution
 from plink.solvers.slots.layout import RankLayout
 from plink.solvers.slots.slot_search import (
     cost_with_slots,
+    idle_form,
     least_cost,
-    over_hosts,
     prices_with_slots,
     search_with_slots,
 )
@@ -38,7 +38,7 @@ _PROOF_SHARE = 0.2
 
 @dataclass(frozen=True)
 class LatencyObjective:
-    """Objective that sums the latencies an algorithm waits for (Luo 2020, §5.2.1).
+    """Objective of a search: the latencies an algorithm waits for (Luo 2020, §5.2.1).
 
     Args:
         form: what is summed.
@@ -61,7 +61,7 @@ class LatencyObjective:
         return prices_with_slots(self.form, self.matrix_us, self.layout)
 
     def cost_us(self, order: Sequence[int]) -> float:
-        """Return the cost of an order."""
+        """Return the latency cost of an order in µs."""
         return cost_with_slots(self.form, self.matrix_us, self.layout, order)
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
@@ -108,7 +108,7 @@ class LatencyObjective:
     def goes_by_steps(self) -> bool:
         """Whether the search can be limited by steps, and so be reproducible."""
         is_ring = isinstance(self.form, RingForm) and self.layout.is_even
-        return is_ring or over_hosts(self.form, self.layout) is not None
+        return is_ring or idle_form(self.form, self.layout) is not None
 
     def in_one_thread(self) -> LatencyObjective:
         """Return the objective with a single-threaded search."""
@@ -134,7 +134,7 @@ class LatencyObjective:
             given,
             seed=seed,
             deadline=deadline.within(deadline.left_s - proof_s),
-            on_progress=None if on_progress is None else without_bound(on_progress),
+            on_progress=None if on_progress is None else drop_bounds(on_progress),
         )
         if found.is_interrupted:
             return replace(found, lower_bound=0.0)
@@ -154,7 +154,7 @@ class LatencyObjective:
         # Few orders are proven.
         from plink.solvers.exact.prove import EngineMissingError, prove  # noqa: PLC0415
 
-        form = over_hosts(self.form, self.layout)
+        form = idle_form(self.form, self.layout)
         if form is None or not self.layout.takes_all_hosts:
             raise WrongUseError(
                 "an exact engine cannot prove a choice of hosts, or the order of hosts with "

@@ -15,7 +15,7 @@ from plink.solvers.collectives.mesh import Dimension, find_pattern, mesh_form, m
 from plink.solvers.slots.layout import RankLayout
 
 
-def for_mesh(request: OrderRequest) -> OrderRequest:
+def apply_mesh(request: OrderRequest) -> OrderRequest:
     """Return the request with the settings that its mesh implies, if it has one.
 
     Raises:
@@ -42,7 +42,7 @@ def for_mesh(request: OrderRequest) -> OrderRequest:
     )
 
 
-def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
+def choose_algorithm(request: OrderRequest, layout: RankLayout) -> Algorithm:
     """Return the algorithm of a request: a named one, or its mesh.
 
     Raises:
@@ -59,7 +59,7 @@ def algorithm_asked(request: OrderRequest, layout: RankLayout) -> Algorithm:
 
 
 def mesh_algorithm(mesh: Mesh, name: str = MESH) -> Algorithm:
-    """Return the collectives of a mesh's iteration as one algorithm.
+    """Return all collectives of a mesh's iteration as one algorithm.
 
     Raises:
         WrongUseError: what a dimension runs is unknown, or not run with so many ranks.
@@ -96,8 +96,8 @@ def _dimension(one: MeshDimension) -> Dimension:
     return Dimension(one.size, pattern, one.size_bytes)
 
 
-def by_dimension(mesh: Mesh) -> Sequence[Algorithm]:
-    """Return the whole mesh as an algorithm, then each dimension with traffic alone.
+def list_dimensions(mesh: Mesh) -> Sequence[Algorithm]:
+    """Return a mesh as one algorithm, then each dimension with traffic by itself.
 
     Raises:
         WrongUseError: as `mesh_algorithm`.
@@ -112,7 +112,7 @@ def by_dimension(mesh: Mesh) -> Sequence[Algorithm]:
 
 
 def inner_advice(mesh: Mesh, slots: int) -> str | None:
-    """Return advice to name the dimension with most traffic last, if hosts have several ranks.
+    """Return advice to put the dimension with most traffic last, if hosts have several ranks.
 
     Args:
         mesh: mesh of an order in which the ranks of a host are neighbours.

@@ -11,16 +11,16 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, measured_rtt, nothing_measured
+from plink.files.cluster import Cluster, build_no_rtt_error, require_rtt
 from plink.files.hosts import Host
 from plink.files.measurements import percentile_name, readings_at
 from plink.files.order import CostRange, Order, Proof, Solver, TimeCost
 from plink.files.order_basis import order_basis
-from plink.model.distance import Distances, both_directions, distances, has_only_bandwidth
+from plink.model.distance import Distances, distances, has_only_bandwidth, split_directions
 from plink.model.estimating import MOST_UNGROUPED
 from plink.optimize.orders.domains import Domains, given_order
 from plink.optimize.orders.latency import LatencyObjective
-from plink.optimize.orders.mesh import algorithm_asked, for_mesh
+from plink.optimize.orders.mesh import apply_mesh, choose_algorithm
 from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
 from plink.optimize.orders.slots import (
     build_layout,
@@ -83,7 +83,7 @@ def find_order(
     """
     began_s = time.monotonic()
     deadline = deadline or Deadline(request.time_limit_s)
-    request = for_mesh(request)
+    request = apply_mesh(request)
     hosts = with_slots(cluster.hosts, request.slots)
     layout = build_layout(hosts, request.ranks)
     if len(hosts) == 1:
@@ -122,7 +122,7 @@ def find_order(
 
 @dataclass(frozen=True)
 class _OrderProblem:
-    """Search for the cheapest order of a cluster's hosts under an objective.
+    """Input of the search for an order: cluster, layout of ranks, algorithm and objective.
 
     Args:
         cluster: with the readings that count.
@@ -144,13 +144,13 @@ class _OrderProblem:
 
     @property
     def given(self) -> list[int]:
-        """The listed order."""
+        """Order in which the cluster file lists the hosts."""
         return given_order(self.domains, len(self.hosts))
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """Result of a search for an order.
+    """Result of a search: the placement of ranks, with its cost and proof.
 
     Args:
         best: the order of hosts, or where ranks are apart, of their slots.
@@ -173,7 +173,7 @@ def _state_problem(
     request: OrderRequest,
     deadline: Deadline,
 ) -> tuple[_OrderProblem, Deadline]:
-    """Return what to search for, and the deadline of the search.
+    """Return the problem that a request states, and the deadline of the search.
 
     Raises:
         WrongUseError: the request asks for what does not go together.
@@ -186,7 +186,7 @@ def _state_problem(
     if len(hosts) <= MOST_UNGROUPED:
         # Groups that had to be looked for take no time from the search.
         deadline = Deadline(left_s)
-    algorithm = algorithm_asked(request, layout)
+    algorithm = choose_algorithm(request, layout)
     limits = known.limits_until(deadline.part(_WAYS_SHARE).at_least(_LEAST_WAYS_S))
     objective = replace(_objective(cluster, request, algorithm, known, layout), limits=limits)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
@@ -237,7 +237,7 @@ def _search(
     on_progress: OnProgress | None,
     deadline: Deadline,
 ) -> _Answer:
-    """Run the search and its follow-ups: exact engine, interleaving, check of the gain."""
+    """Search for an order, then prove, interleave and check its gain, as requested."""
     objective, domains = problem.objective, problem.domains
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
@@ -286,11 +286,11 @@ def _search(
 def _confirmed_gain(
     problem: _OrderProblem, request: OrderRequest, deadline: Deadline
 ) -> float | None:
-    """Return the gain of an order from one direction's readings on the other's, if known."""
+    """Return the gain that independent readings of the same pairs confirm, if any."""
     objective, cluster = problem.objective, problem.cluster
     if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
         return None
-    readings = both_directions(cluster) if objective.name == "latency" else None
+    readings = split_directions(cluster) if objective.name == "latency" else None
     if readings is None:
         return None
     peers = objective.layout
@@ -360,11 +360,11 @@ def _is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
 
 
 def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
-    """Return the cluster with that percentile of round-trip times standing for a pair."""
-    rtt = measured_rtt(cluster)
+    """Return the cluster with another percentile of round-trip times as its readings."""
+    rtt = require_rtt(cluster)
     chosen, readings_us = readings_at(rtt, percentile, cluster.source)
     if not any(np.isfinite(row).any() for row in readings_us):
-        raise nothing_measured(cluster)
+        raise build_no_rtt_error(cluster)
     if chosen == rtt.reading:
         return cluster
     # Halves are known of one percentile only.

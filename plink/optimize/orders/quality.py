@@ -19,7 +19,7 @@ _LEAST_HOSTS = 4
 
 
 def doubt(order: Order) -> str | None:
-    """Return why the order's gain may not be real, as one sentence; None if it is.
+    """Return why the order's gain may not be real, as one sentence; None without a doubt.
 
     None where nothing speaks for that.
     """
@@ -64,14 +64,14 @@ def notes_on(order: Order) -> Iterator[str]:
 
 
 def against_random(order: Order) -> str:
-    """Return a text comparing the cost with random orders': a share, or a saving of time."""
+    """Return how an order's cost compares with random orders, as text."""
     if order.is_score:
         return f"{share_text(1.0 - order.gain)} of random orders' score"
     return f"{share_text(max(0.0, order.gain))} below random orders"
 
 
 def confirmation(order: Order) -> str:
-    """Return a phrase on how much of the gain independent readings confirm."""
+    """Return a phrase on how much of an order's gain independent readings confirm."""
     confirmed = order.confirmed_gain
     if confirmed is None:
         return "not checked"
@@ -82,5 +82,5 @@ def confirmation(order: Order) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a gain as a percentage; a loss is shown as no gain."""
+    """Return a gain as a percentage; a loss counts as no gain."""
     return f"{max(0.0, share):.0%}".replace("%", " %")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from plink.base.arguments import MAX_SEED, size_bytes
+from plink.base.arguments import MAX_SEED, parse_size_argument
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.size import DEFAULT_SIZE
@@ -44,14 +44,14 @@ DISTANCES_HELP = (
 
 
 def random_deadline(limit_s: float, found: Solution) -> Deadline:
-    """Return the deadline for pricing random orders after a search."""
+    """Return the time limit for evaluating random orders after a search."""
     limit_s = min(limit_s, _AFTER_INTERRUPT_S) if found.is_interrupted else limit_s
     return deadlines.Deadline(max(_LEAST_RANDOM_S, limit_s))
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderRequest:
-    """What to optimise, for how many ranks, and how long to search.
+    """Request for a rank order: what to optimise, for how many ranks, and how long to search.
 
     Attributes:
         custom_algorithm: algorithm without a name, such as a trace's traffic, in place of
@@ -180,11 +180,11 @@ class OrderRequest:
         Raises:
             WrongUseError: `size` is not a size.
         """
-        return size_bytes(self.size)
+        return parse_size_argument(self.size)
 
     @cached_property
     def device_mesh(self) -> mesh_file.Mesh | None:
-        """The mesh with its traffic; None for an order of one algorithm.
+        """Device mesh with its traffic; None for an order of one algorithm.
 
         Raises:
             WrongUseError: `mesh` or `traffic` does not describe one.

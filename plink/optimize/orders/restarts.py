@@ -22,7 +22,7 @@ _SEEDS = 1 << 63
 
 @dataclass(frozen=True)
 class _SharedProblem:
-    """Problem that every restart receives."""
+    """Input that every restart of a search receives."""
 
     objective: LatencyObjective | ContentionObjective
     given: Sequence[int]
@@ -40,8 +40,8 @@ def search_in_restarts(
     """
     if request.interleave or not objective.goes_by_steps:
         raise WrongUseError(
-            "an executor runs searches that are counted in steps, and this one goes by time: ranks "
-            "apart, or hosts with different numbers of slots",
+            "{executor=} needs a search that is limited by steps, but one with ranks of a host "
+            "apart, or with different numbers of slots, is limited by time",
             "leave out {executor=}",
             arguments={"executor": request.executor},
         )

@@ -27,7 +27,7 @@ ALL_ALGORITHMS = "plink order --list-algorithms names them all"
 
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
-    """Return the hosts with this many slots each, or with their own for None."""
+    """Return hosts with this many slots each, or with their own for None."""
     return list(hosts) if slots is None else [_with_slots(host, slots) for host in hosts]
 
 
@@ -68,12 +68,12 @@ def build_layout(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
 
 
 def build_layout_like(cluster: Cluster, order: Order) -> RankLayout:
-    """Return the layout of an order's number of ranks on the cluster's hosts."""
+    """Return the layout of as many ranks as an order has, on the cluster's hosts."""
     return RankLayout(recover_slots(order, cluster.hosts), order.ranks)
 
 
 def recover_slots(order: Order, hosts: Sequence[Host]) -> list[int]:
-    """Return the slots that each of a cluster's hosts had when the order was made.
+    """Return the number of slots of each of a cluster's hosts when an order was made.
 
     An order has ranks in place of the slots of hosts that it uses, which may be fewer; those that
     it left out show whether the cluster's slots counted, or one number for all.
@@ -119,8 +119,8 @@ def build_peer_layout(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
         return layout
     if not (layout.is_even or layout.takes_all_hosts):
         raise WrongUseError(
-            f"{algorithm.name} runs over hosts, and how many those are depends on which of them "
-            "are chosen, as they have different numbers of slots",
+            f"{algorithm.name} needs a fixed number of hosts, but with different numbers of slots "
+            "it depends on which hosts are chosen",
             "leave out {ranks=}, or give all hosts as many slots",
             arguments={"ranks": layout.ranks},
         )
@@ -129,7 +129,7 @@ def build_peer_layout(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
 
 
 class Gaps(Protocol):
-    """Which distances were not measured."""
+    """Pairs of hosts without a measured distance, and hosts without any."""
 
     @property
     def filled_pairs(self) -> int:
@@ -142,7 +142,7 @@ class Gaps(Protocol):
 
 @dataclass(frozen=True)
 class Placed:
-    """Hosts with ranks, hosts without, and which rank is where.
+    """Placement of ranks: hosts with ranks, hosts without, and the host of every rank.
 
     Args:
         hosts: by their first rank, with as many slots as ranks.

@@ -16,7 +16,7 @@ from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, sum_measures
 from plink.solvers.contention.network import Floats, Network, with_every_host_grouped
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
-from plink.solvers.forests.trees import Indices, Routes, inside_hosts
+from plink.solvers.forests.trees import Indices, Routes, expand_to_ranks
 from plink.solvers.ring.ring_search import search_ring
 
 KINDS = ("2lha", "flat", "ring", "tree")
@@ -28,7 +28,7 @@ _EQUAL = 0.01
 
 
 class PortUse(Output, frozen=True):
-    """Traffic through one port of a parameter server.
+    """Traffic and rate of one port of a parameter server.
 
     Attributes:
         host: name of the server
@@ -65,7 +65,7 @@ class Candidate:
 
 
 class Refused(Output, frozen=True):
-    """Kind of plan that a network does not admit.
+    """Kind of plan that a network does not admit, with the reason.
 
     Attributes:
         kind: kind of the plan
@@ -84,7 +84,7 @@ class ChosenCandidate:
     reason: str
 
 
-def refusal(kind: str, network: Network) -> str | None:
+def explain_refusal(kind: str, network: Network) -> str | None:
     """Return why a network admits no plan of this kind; None if it does."""
     if kind != "2lha":
         return None
@@ -96,7 +96,7 @@ def refusal(kind: str, network: Network) -> str | None:
 
 
 def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Forest:
-    """Return the forest of this kind over the ranks.
+    """Build the forest of one kind of plan over the ranks.
 
     Args:
         kind: one of `KINDS` that the network does not refuse.
@@ -110,11 +110,11 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
     over_hosts = _over_hosts(kind, network, order)
     # With a rank on each host, hosts are ranks.
     is_one_each = len(host_of) == network.hosts
-    routes = over_hosts if is_one_each else inside_hosts(over_hosts, host_of)
+    routes = over_hosts if is_one_each else expand_to_ranks(over_hosts, host_of)
     return make_forest(*routes)
 
 
-def near_order(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
+def find_short_ring(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
     """Return the hosts along a short ring that leaves each group once.
 
     It begins with a group's first host, so that trees over it hold groups together, too.
@@ -143,7 +143,7 @@ def near_order(network: Network, seed: int, distance: Floats | None = None) -> l
     return order[begins[0] :] + order[: begins[0]] if len(begins) else order
 
 
-def candidate(
+def build_candidate(
     kind: str,
     network: Network,
     order: list[int],
@@ -173,7 +173,7 @@ def candidate(
     )
 
 
-def best(candidates: Sequence[Candidate]) -> ChosenCandidate:
+def choose_best(candidates: Sequence[Candidate]) -> ChosenCandidate:
     """Return the candidate with the least predicted time.
 
     Where several are predicted to be about as quick, it is the one that sends least between groups,
@@ -200,10 +200,10 @@ def best(candidates: Sequence[Candidate]) -> ChosenCandidate:
     )
 
 
-def asked_for(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """Return the requested kind's candidate, and which one `auto` would have chosen."""
+def choose_requested(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
+    """Return the candidate of the requested kind, and which one `auto` would have chosen."""
     chosen = next(each for each in candidates if each.kind == kind)
-    preferred = best(candidates).candidate
+    preferred = choose_best(candidates).candidate
     if preferred is chosen:
         return ChosenCandidate(chosen, f"{kind}: as asked for, and what auto would have chosen")
     return ChosenCandidate(
@@ -223,7 +223,7 @@ def _over_hosts(kind: str, network: Network, order: list[int]) -> Routes:
         return double_tree(order)
     if kind == "2lha":
         return _two_level(network, links)
-    raise ValueError(f"there is no kind {kind!r}")
+    raise ValueError(f"there is no kind of plan {kind!r}")
 
 
 def _two_level(network: Network, links: Floats) -> Routes:
@@ -238,7 +238,7 @@ def _thrift(candidate: Candidate) -> tuple[int, int]:
 
 
 def _beyond(chosen: Candidate, equal: Sequence[Candidate]) -> str:
-    """Return the advantage of the chosen plan over others of equal time, as a phrase."""
+    """Return how the chosen plan is better than others of equal time, as a phrase."""
     cross_bytes, rounds = _thrift(chosen)
     others = [_thrift(each) for each in equal if each is not chosen]
     if all(other_bytes > cross_bytes for other_bytes, _ in others):

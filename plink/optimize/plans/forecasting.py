@@ -49,7 +49,7 @@ def locate_ranks(plan: Plan, cluster: Cluster, source: str) -> list[int]:
 
 
 def regroup_cluster(plan: Plan, cluster: Cluster) -> Cluster:
-    """Return the cluster with the groups of a plan, which may cover only some of its hosts.
+    """Return the cluster with a plan's groups, which may cover some of its hosts.
 
     Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
     uplinks were measured with all hosts of its groups.
@@ -65,14 +65,14 @@ def regroup_cluster(plan: Plan, cluster: Cluster) -> Cluster:
 def predict_plan_time(
     times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
 ) -> Expected:
-    """Return the predicted time of one call along a plan with rank r on host `hosts[r]`."""
+    """Return the predicted time of one call along a plan, rank r on host `hosts[r]`."""
     free_s, whole_s = plan_s(times, traffic, hosts)
     rounds = _count_messages(traffic)
     return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=rounds)
 
 
 def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
-    """Return a plan's time without the client's overhead, and with it."""
+    """Return a plan's time in seconds without the client's overhead, and with it."""
     share = times.fit.flow_share.value
     free_s = traffic_time_s(traffic, hosts, _scale_rates(times.network, share))
     if traffic.routes is not None:
@@ -84,7 +84,7 @@ def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tupl
 
 
 def _count_messages(traffic: Traffic) -> int:
-    """Return how many messages ranks handle one after the other on the longest path."""
+    """Return the number of messages in sequence on the longest path of a collective."""
     if traffic.routes is None:
         return 1
     up, down = (
@@ -105,7 +105,7 @@ def _scale_rates(network: Network, share: float) -> Network:
 
 
 class CollectiveRow(Output, frozen=True):
-    """Predicted figures of one collective along the plan.
+    """Predicted time, bound and traffic of one collective along a plan.
 
     Attributes:
         collective: name of the collective
@@ -129,7 +129,7 @@ class CollectiveRow(Output, frozen=True):
 
 
 class PlanForecast(Output, frozen=True):
-    """Predicted times of collectives along a plan.
+    """Predicted times of collectives along a plan on a cluster.
 
     Attributes:
         source: what messages call the plan

@@ -21,11 +21,11 @@ from plink.optimize.plans.candidates import (
     KINDS,
     Candidate,
     Refused,
-    asked_for,
-    best,
-    candidate,
-    near_order,
-    refusal,
+    build_candidate,
+    choose_best,
+    choose_requested,
+    explain_refusal,
+    find_short_ring,
 )
 from plink.optimize.plans.ports import PortsVerdict
 from plink.optimize.plans.request import PlanRequest
@@ -39,7 +39,7 @@ _CLEARLY_QUICKER = 0.98
 
 @dataclass(frozen=True)
 class Planned:
-    """Plan with the candidates it was chosen from and the assumptions made.
+    """Result of planning: the plan, the candidates it was chosen from, and assumptions.
 
     Args:
         plan: to be written.
@@ -81,28 +81,34 @@ def find_plan(
     known = build_network(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     network = known.network
     refused = [
-        Refused(kind, reason) for kind in KINDS if (reason := refusal(kind, network)) is not None
+        Refused(kind, reason)
+        for kind in KINDS
+        if (reason := explain_refusal(kind, network)) is not None
     ]
     _refuse(request.kind, refused)
     host_of = np.repeat(np.arange(len(slots)), slots)
     demands = [Demand(name, request.size_bytes) for name in request.collectives]
     tell("order")
-    order = near_order(network, request.seed, distances_without_times(cluster))
+    order = find_short_ring(network, request.seed, distances_without_times(cluster))
     candidates = []
     groups: Sequence[Group] = grouped.groups
     for kind in KINDS:
         if kind in {each.kind for each in refused}:
             continue
         tell(kind)
-        made = candidate(kind, network, order, host_of, demands)
+        made = build_candidate(kind, network, order, host_of, demands)
         if kind == "2lha":
             for other in levels_to_plan_on(grouped, network)[1:]:
                 seen_as = regroup_network(network, grouped.names, other)
-                tried = candidate(kind, network, order, host_of, demands, seen_as=seen_as)
+                tried = build_candidate(kind, network, order, host_of, demands, seen_as=seen_as)
                 if tried.time_s < made.time_s * _CLEARLY_QUICKER:
                     made, groups = tried, other
         candidates.append(made)
-    choice = best(candidates) if request.kind == "auto" else asked_for(request.kind, candidates)
+    choice = (
+        choose_best(candidates)
+        if request.kind == "auto"
+        else choose_requested(request.kind, candidates)
+    )
     hosts = [cluster.hosts[host] for host in host_of.tolist()]
     plan = Plan(
         kind=choice.candidate.kind,
@@ -150,7 +156,7 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
 
 
 def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
-    """Return groupings to plan on: the file's groups first, then other levels.
+    """Return groupings of hosts to plan on: the file's groups first, then other levels.
 
     Where no uplink is known, a prediction cannot tell levels apart, and those of the file stand.
     """
@@ -168,7 +174,7 @@ def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group
 
 
 def regroup_network(network: Network, names: Sequence[str], groups: Sequence[Group]) -> Network:
-    """Return the network with these groups, whose uplinks are unlimited as unknown.
+    """Return the network with other groups, whose uplinks count as unlimited.
 
     Args:
         network: network of hosts with these names.

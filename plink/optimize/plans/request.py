@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from plink.base.arguments import MAX_SEED, size_bytes, texts
+from plink.base.arguments import MAX_SEED, check_texts, parse_size_argument
 from plink.base.errors import WrongUseError
 from plink.base.request import option
 from plink.base.size import DEFAULT_SIZE
 from plink.optimize.orders.request import DISTANCES_HELP, DistanceSource
-from plink.plans.names import ALL_REDUCE, COLLECTIVES, checked_collectives
+from plink.plans.names import ALL_REDUCE, COLLECTIVES, check_collectives
 
 if TYPE_CHECKING:
     from plink.base.progress import OnProgress
@@ -84,7 +84,7 @@ class PlanRequest:
         Raises:
             WrongUseError: `size` is not a size.
         """
-        return size_bytes(self.size)
+        return parse_size_argument(self.size)
 
     @cached_property
     def collectives(self) -> tuple[str, ...]:
@@ -93,9 +93,9 @@ class PlanRequest:
         Raises:
             WrongUseError: one of them is not known.
         """
-        return checked_collectives(self.collective)
+        return check_collectives(self.collective)
 
     @property
     def server_names(self) -> list[str]:
         """The servers, as `plink.optimize.plans.servers` reads them."""
-        return texts("servers", self.servers)
+        return check_texts("servers", self.servers)

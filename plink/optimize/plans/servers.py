@@ -103,7 +103,7 @@ def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
 def members_network(
     network: Network, workers: Indices, servers: Sequence[ServerHost], rates: Floats
 ) -> Network:
-    """Return a network of the workers' hosts and the servers' ports, one link each.
+    """Return a network of the workers' hosts and the servers' ports as its nodes.
 
     Args:
         network: network of all hosts.
@@ -124,7 +124,7 @@ def members_network(
 
 
 def server_ranks(servers: Sequence[ServerHost], cluster: Cluster, rates: Floats) -> list[PlanRank]:
-    """Return the servers as ranks of a plan, with ports weighted by their rates."""
+    """Return the servers as ranks of a plan, with their ports' shares by rate."""
     ranks, first = [], 0
     most = float(rates.max())
     for server in servers:

@@ -19,11 +19,11 @@ from plink.optimize.plans.candidates import (
     ChosenCandidate,
     PortUse,
     Refused,
-    asked_for,
-    best,
-    candidate,
-    near_order,
-    refusal,
+    build_candidate,
+    choose_best,
+    choose_requested,
+    explain_refusal,
+    find_short_ring,
 )
 from plink.optimize.plans.planning import (
     Planned,
@@ -47,14 +47,14 @@ from plink.optimize.plans.traffic import (
     measure_traffic,
     traffic_time_s,
 )
-from plink.plans.by_port import over_ranks
+from plink.plans.by_port import merge_ports
 from plink.plans.check_servers import Flags
 from plink.plans.forest import Forest, make_forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Indices, Network, with_every_host_grouped
 from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, lower_bound_s
-from plink.solvers.forests.servers import ABSENT, BETWEEN, by_racks, central, stars
-from plink.solvers.forests.trees import Parents, Routes, inside_hosts
+from plink.solvers.forests.servers import ABSENT, BETWEEN, central, route_by_racks, stars
+from plink.solvers.forests.trees import Parents, Routes, expand_to_ranks
 
 # Of servers in groups, before how they aggregate among each other.
 HUB = "hub"
@@ -68,7 +68,7 @@ PS = "ps"
 
 @dataclass(frozen=True)
 class ServerPlanInput:
-    """Input of the search for plans through servers.
+    """Input of the search for plans with parameter servers.
 
     Args:
         cluster: the hosts, and what was measured.
@@ -98,7 +98,7 @@ def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
 
 
 class ServerPlanSearch:
-    """Search for plans over workers' hosts and servers' ports as members."""
+    """Search for plans over workers' hosts and servers' ports."""
 
     def __init__(self, setting: ServerPlanInput) -> None:
         network, workers, servers = setting.network, setting.workers, setting.servers
@@ -125,21 +125,21 @@ class ServerPlanSearch:
         return len(self._workers), float(np.sum(self.rates / np.median(links)))
 
     def candidates(self, tell: Callable[[str], None]) -> tuple[list[Candidate], list[Refused]]:
-        """Return the candidates of all kinds, and the kinds that are not possible."""
+        """Return candidate plans of all kinds, and the kinds that are impossible."""
         network, refused = self._between_workers, []
         tell("order")
         distance = distances_without_times(self._cluster)
         if distance is not None:
             distance = np.ascontiguousarray(distance[np.ix_(self._workers, self._workers)])
-        order = near_order(network, self._seed, distance)
+        order = find_short_ring(network, self._seed, distance)
         found = []
         for kind in KINDS:
-            reason = refusal(kind, network)
+            reason = explain_refusal(kind, network)
             if reason is not None:
                 refused.append(Refused(kind, reason))
                 continue
             tell(kind)
-            found.append(candidate(kind, network, order, self.host_of_rank, [self._demand]))
+            found.append(build_candidate(kind, network, order, self.host_of_rank, [self._demand]))
         count = len(self._workers)
         links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
         # Its own host is as any other, but for what its link carries.
@@ -159,10 +159,10 @@ class ServerPlanSearch:
     def bound_s(self) -> float:
         """Return a lower bound in seconds on any plan over these links."""
         is_worker = np.arange(self._members.hosts) < len(self._workers)
-        return lower_bound_s(self._members, _least(self._demand.size_bytes, is_worker))
+        return lower_bound_s(self._members, _least_exchange(self._demand.size_bytes, is_worker))
 
     def _no_racks(self) -> str | None:
-        """Return why rack-local servers are not possible; None if they are."""
+        """Return why a server in every rack is impossible; None if it is possible."""
         of_workers = self._members.group_of[: len(self._workers)]
         of_ports = self._members.group_of[len(self._workers) :]
         if (of_workers < 0).any():
@@ -174,30 +174,30 @@ class ServerPlanSearch:
         return None
 
     def _by_racks(self, between: str) -> Routes:
-        """Return routes with rack-local servers; ports of racks without workers stay unused."""
+        """Return routes with a server in every rack that has workers."""
         count, network = len(self._workers), self._members
         groups, dense = np.unique(network.group_of[:count], return_inverse=True)
         used = np.flatnonzero(np.isin(network.group_of[count:], groups))
         uplinks = np.minimum(network.uplink_send_bytes_s, network.uplink_receive_bytes_s)
         of_ports = np.searchsorted(groups, network.group_of[count:][used])
-        routes = by_racks(dense, of_ports, self.rates[used], uplinks[groups], between)
+        routes = route_by_racks(dense, of_ports, self.rates[used], uplinks[groups], between)
         members = np.concatenate([np.arange(count), count + used])
-        return _among(routes, members, network.hosts)
+        return _embed_members(routes, members, network.hosts)
 
     def _of_workers(self, kind: str, routes: Routes) -> Candidate:
         network, hosts = self._between_workers, self.host_of_rank
-        forest = make_forest(*inside_hosts(routes, hosts))
+        forest = make_forest(*expand_to_ranks(routes, hosts))
         traffic = build_traffic(self._demand, forest)
         group_of = with_every_host_grouped(network).group_of[hosts].tolist()
         measures = measure_traffic(traffic, group_of, hosts.tolist())
         return Candidate(kind, forest, traffic_time_s(traffic, hosts, network), measures)
 
     def _through_servers(self, kind: str, routes: Routes) -> Candidate:
-        over_ports = make_forest(*inside_hosts(routes, self._host_of))
+        over_ports = make_forest(*expand_to_ranks(routes, self._host_of))
         traffic = traffic_through_servers(self._demand, over_ports)
         group_of = with_every_host_grouped(self._members).group_of[self._host_of].tolist()
         measures = measure_traffic(traffic, group_of, self._host_of.tolist())
-        forest, route_ports = over_ranks(over_ports, self._rank_of)
+        forest, route_ports = merge_ports(over_ports, self._rank_of)
         first = len(self.host_of_rank)
         ports, count_of = [], [0] * len(self._servers)
         for port, server in enumerate(self._server_of_port.tolist()):
@@ -214,7 +214,7 @@ class ServerPlanSearch:
         return Candidate(kind, forest, time_s, measures, route_ports, ports)
 
 
-def _among(routes: Routes, members: Indices, count: int) -> Routes:
+def _embed_members(routes: Routes, members: Indices, count: int) -> Routes:
     """Return routes over some members as routes over all members."""
 
     def spread(parents: Parents) -> Parents:
@@ -225,8 +225,8 @@ def _among(routes: Routes, members: Indices, count: int) -> Routes:
     return Routes(routes.weights, spread(routes.reduce_parents), spread(routes.broadcast_parents))
 
 
-def _least(size_bytes: float, is_worker: Flags) -> LeastExchange:
-    """Return the least bytes that parties exchange; 0 for those without a worker."""
+def _least_exchange(size_bytes: float, is_worker: Flags) -> LeastExchange:
+    """Return the least bytes that hosts must exchange; 0 for those without a worker."""
 
     def least(party_of: Indices) -> ExchangedBytes:
         working = np.bincount(party_of, is_worker) > 0
@@ -311,7 +311,7 @@ def _choose_candidate(
     kind: str, candidates: Sequence[Candidate], refused: Sequence[Refused]
 ) -> ChosenCandidate:
     if kind == "auto":
-        return best(candidates)
+        return choose_best(candidates)
     wanted = {
         PS: [each for each in candidates if each.kind in ("ncc", "ncs")],
         # Chains and rings of servers are there to compare; a service aggregates by stars.
@@ -324,7 +324,7 @@ def _choose_candidate(
             f"there is no plan of kind {kind}: {reason}",
             "plink group finds groups; name a server in each of them, or plan with another kind",
         )
-    return asked_for(best(wanted).candidate.kind, candidates)
+    return choose_requested(choose_best(wanted).candidate.kind, candidates)
 
 
 def _ranks(setting: ServerPlanInput, search: ServerPlanSearch, chosen: Candidate) -> list[PlanRank]:

@@ -47,7 +47,7 @@ SMALL_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Demand:
-    """Call of a collective by all ranks.
+    """Call of a collective by all ranks: its name, bytes and root.
 
     Args:
         collective: one of `plink.plans.names.COLLECTIVES`.
@@ -77,14 +77,14 @@ class Demand:
             raise ValueError("parts must not be negative, and must have the sum 1")
 
     def parts_bytes(self, ranks: int) -> Floats:
-        """Return the bytes of each rank's part, shape (P,)."""
+        """Bytes of each rank's part of the buffer, shape (P,)."""
         shares = np.full(ranks, 1.0 / ranks) if self.parts is None else self.parts
         parts: Floats = self.size_bytes * shares
         return parts
 
 
 def between_bytes(demand: Demand, ranks: int) -> Floats:
-    """Return bytes sent directly from rank (row) to rank (column), without trees, (P, P)."""
+    """Return the bytes that ranks send each other directly, without trees, (P, P)."""
     between = np.zeros((ranks, ranks))
     if demand.collective == GATHER:
         between[:, demand.root] = demand.parts_bytes(ranks)
@@ -126,7 +126,7 @@ def compute_least_exchange(demand: Demand, host_of: Sequence[int] | Indices) -> 
 
 
 def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> ExchangedBytes:
-    """Return the least traffic of segments that are reduced to, or sent from, their owners."""
+    """Return the least traffic of parts that are reduced to, or sent from, their owners."""
     parties = int(party_of.max()) + 1
     if demand.collective in (BROADCAST, REDUCE):
         parts = np.where(np.arange(len(party_of)) == demand.root, demand.size_bytes, 0.0)
@@ -155,7 +155,7 @@ def _least_of_messages(between: Floats, party_of: Indices) -> ExchangedBytes:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Messages of one collective call.
+    """Messages of one call of a collective, along trees or between ranks.
 
     Args:
         size_bytes: size of all that goes along routes, in bytes.
@@ -185,24 +185,24 @@ def build_traffic(demand: Demand, forest: Forest) -> Traffic:
         between = between_bytes(demand, forest.ranks)
         return Traffic(direct_bytes=between, asks_first=collective == SEND_RECEIVE)
     if collective == ALL_REDUCE:
-        return _along([(forest, size)], goes_up=True, goes_down=True)
+        return _route_segments([(forest, size)], goes_up=True, goes_down=True)
     if collective == BARRIER:
-        return _along([(forest, BARRIER_BYTES)], goes_up=True, goes_down=True)
+        return _route_segments([(forest, BARRIER_BYTES)], goes_up=True, goes_down=True)
     if collective in (BROADCAST, REDUCE):
         is_small = size <= SMALL_BYTES
         turned = (select_rooted if is_small else reroot_routes)(forest, demand.root)
-        return _along([(turned, size)], goes_up=collective == REDUCE)
+        return _route_segments([(turned, size)], goes_up=collective == REDUCE)
     roots = find_roots(forest)
     segments = [
         (select_rooted(forest, owner, roots), float(part))
         for owner, part in enumerate(demand.parts_bytes(forest.ranks))
         if part
     ]
-    return _along(segments, goes_up=collective == REDUCE_SCATTER)
+    return _route_segments(segments, goes_up=collective == REDUCE_SCATTER)
 
 
 def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: Network) -> float:
-    """Return the predicted time of one call in seconds.
+    """Return the predicted time of a call with this traffic in seconds.
 
     Args:
         traffic: the call's.
@@ -234,7 +234,7 @@ def traffic_bytes(traffic: Traffic) -> Floats:
 
 
 def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence[int]) -> Measures:
-    """Return rounds and bytes of one call.
+    """Return the rounds and bytes of a call with this traffic.
 
     Args:
         traffic: the call's.
@@ -249,10 +249,10 @@ def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence
     return measure_messages(between, 1 + traffic.asks_first, group_of=group_of, host_of=host_of)
 
 
-def _along(
+def _route_segments(
     segments: Sequence[tuple[Forest, float]], *, goes_up: bool, goes_down: bool | None = None
 ) -> Traffic:
-    """Return segments of these sizes, each along its forest: up, down or both."""
+    """Return the traffic of parts of a buffer, each along its own forest."""
     goes_down = not goes_up if goes_down is None else goes_down
     size_bytes = sum(size for _, size in segments)
     # One size for the chunks of all segments.

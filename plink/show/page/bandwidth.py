@@ -14,7 +14,7 @@ from plink.files.cluster import Cluster
 from plink.files.groups import Uplink
 from plink.files.matrices import Matrix
 from plink.model.network import Capacity, KnownNetwork, build_network, capacity
-from plink.optimize.limiting import Limited, what_limits
+from plink.optimize.limiting import Limited, find_limits
 from plink.show.advice import Advice
 from plink.show.facts import directions_text, known_values, rate_text, spread_text
 from plink.show.page.charts import BETWEEN, NO_GROUP_COLOUR, WITHIN
@@ -150,7 +150,7 @@ def rate_map(subject: Subject, gbit_s: Matrix) -> Figure:
 
 
 def _ends(gbit_s: Matrix) -> tuple[float, float]:
-    """Return the slowest and the fastest rate of the scale."""
+    """Return the slowest and the fastest rate of the colour scale."""
     known = gbit_s[np.isfinite(gbit_s) & (gbit_s > 0.0)]
     if not known.size:
         return 1.0, _LEAST_RATIO
@@ -271,12 +271,12 @@ def limits_table(subject: Subject, network: KnownNetwork) -> Table | None:
     sizes = [named.order.cost.size_bytes for named in subject.orders if named.order.cost.size_bytes]
     size_bytes = sizes[0] if sizes else _SIZE_BYTES
     rows = [
-        (limited, "as listed") for limited in what_limits(cluster, network, ALGORITHMS, size_bytes)
+        (limited, "as listed") for limited in find_limits(cluster, network, ALGORITHMS, size_bytes)
     ]
     for named in subject.orders:
         if named.order.mesh is None:
             algorithms = [named.order.algorithm]
-            limits = what_limits(cluster, network, algorithms, size_bytes, named.order)
+            limits = find_limits(cluster, network, algorithms, size_bytes, named.order)
             rows += [(limited, named.source) for limited in limits]
     columns: list[Column[tuple[Limited, str]]] = [
         Column("collective", lambda row: row[0].algorithm, is_text=True),
@@ -300,7 +300,7 @@ def _waits_text(subject: Subject, limited: Limited) -> str:
 
 
 def limit_text(subject: Subject, limit: Limit) -> str:
-    """Return a phrase on what a collective waits for."""
+    """Return what a collective waits for, such as a host's link, as a phrase."""
     if limit.kind == LATENCY:
         return "round trips"
     is_hosts = limit.kind == HOSTS

@@ -58,22 +58,22 @@ def plotly_text(text: str) -> str:
 
 
 def round_number(value: float, digits: int = 4) -> float | None:
-    """Return a number rounded to `digits` significant digits; None if it is not finite."""
+    """Return a number rounded to significant digits; None if it is not finite."""
     return float(f"{value:.{digits}g}") if np.isfinite(value) else None
 
 
 def round_numbers(values: Iterable[float], digits: int = 4) -> list[float | None]:
-    """Return numbers rounded to `digits` significant digits; None for those not finite."""
+    """Return numbers rounded to significant digits; None for those not finite."""
     return [round_number(value, digits) for value in values]
 
 
 def group_colour(shade: int) -> str:
-    """Return a colour for each number (`Subject.shade_of`); -1 means no group."""
+    """Return a colour for each group number; -1 means no group."""
     return NO_GROUP_COLOUR if shade == NO_GROUP else COLOURS[shade % len(COLOURS)]
 
 
 def group_symbol(shade: int) -> str:
-    """Return a symbol for each number, which with the colour is distinct for 48 numbers."""
+    """Return a marker symbol for each group number; with the colour it is unique up to 48."""
     if shade == NO_GROUP:
         return "circle-open"
     return _SYMBOLS[(shade + shade // _CYCLE) % len(_SYMBOLS)]
@@ -109,7 +109,7 @@ def shortening_note(names: Sequence[str]) -> str:
 
 
 def _shared_prefix_length(names: Sequence[str]) -> int:
-    """Return the length of the common prefix, up to the end of a word."""
+    """Return the length of the names' common prefix, up to the end of a word."""
     if len(names) < 2:
         return 0
     # Between the first and the last in sorted order lie all others.
@@ -122,7 +122,7 @@ def _shared_prefix_length(names: Sequence[str]) -> int:
 
 
 def axis(title: str = "", unit: str = "", **more: Any) -> Json:
-    """Return an axis with a title and a unit behind its numbers."""
+    """Return a plotly axis with a title and a unit behind its numbers."""
     members: Json = {"zeroline": False, "gridcolor": LINE}
     if title:
         members["title"] = {"text": plotly_text(title)}
@@ -132,7 +132,7 @@ def axis(title: str = "", unit: str = "", **more: Any) -> Json:
 
 
 def ticks(values: Sequence[Any], texts: Sequence[str]) -> Json:
-    """Return the members of an axis with these ticks alone."""
+    """Return the members of a plotly axis that shows only these ticks."""
     return {
         "tickmode": "array",
         "tickvals": list(values),
@@ -149,7 +149,7 @@ def trace(
     digits: int = 4,
     **more: Any,
 ) -> Json:
-    """Return a scatter trace, with gaps where numbers are not finite.
+    """Return a plotly scatter trace, with gaps where numbers are not finite.
 
     Args:
         title: name in the legend.
@@ -186,7 +186,7 @@ def group_markers(
     marker: Json,
     **more: Any,
 ) -> Json:
-    """Return the trace of a group's hosts as markers.
+    """Return the plotly trace of a group's hosts as markers.
 
     Args:
         title: name of the group.
@@ -209,7 +209,7 @@ def group_markers(
 
 
 class Segments:
-    """Line segments that become one trace, with a text for each of their points."""
+    """Line segments of a figure that become one plotly trace."""
 
     def __init__(self) -> None:
         self._x: list[float] = []
@@ -217,7 +217,7 @@ class Segments:
         self._text: list[str | None] = []
 
     def add(self, x: Iterable[float], y: Iterable[float], texts: Iterable[str] = ()) -> None:
-        """Add connected points; nothing if one is not finite."""
+        """Add a line through these points; nothing if one is not finite."""
         xs, ys = [*x, np.nan], [*y, np.nan]
         if np.isfinite([*xs[:-1], *ys[:-1]]).all():
             self._x += xs
@@ -225,7 +225,7 @@ class Segments:
             self._text += [*texts, None]
 
     def trace(self, title: str, line: Json, hover: str | None = None, **more: Any) -> Json:
-        """Return the trace of all segments; `line` has its colour, width and dash."""
+        """Return the plotly trace of all segments in one line style."""
         texts: Json = {} if hover is None or "%{text}" not in hover else {"text": self._text}
         return trace(title, self._x, self._y, hover=hover, mode="lines", line=line, **texts, **more)
 
@@ -245,7 +245,7 @@ def figure(
     narrow_height_px: int | None = None,
     **more: Any,
 ) -> Figure:
-    """Return a figure.
+    """Return a figure of the report from its traces and layout.
 
     Args:
         name: a word, unique on the page.

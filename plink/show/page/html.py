@@ -26,7 +26,7 @@ _NAME = re.compile(r"(?<!\S)((?=\S*\d)\S*[-…]\S*)")
 
 
 def page(title: str, sections: Sequence[Section], library: str) -> str:
-    """Return the HTML of a report.
+    """Return the HTML page of a report.
 
     Nothing is loaded and no script runs but the two of the page, whose hashes its policy names:
     so a text that slipped through unescaped could do nothing either.
@@ -59,7 +59,7 @@ def page(title: str, sections: Sequence[Section], library: str) -> str:
 
 
 def part_html(part: Part) -> str:
-    """Return the HTML of one part of a section."""
+    """Return the HTML of one part of a report's section."""
     macros: Any = _environment().get_template("parts.html.j2").module
     return str(macros.part(part))
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from plink.base.text import bandwidth_text, format_count, format_names, rtt_text, share_text
 from plink.files.cluster import Cluster
-from plink.model.outliers import Outlier, by_host
-from plink.optimize.leaving_out import limiting
+from plink.model.outliers import Outlier, group_by_host
+from plink.optimize.leaving_out import find_limiting
 from plink.optimize.orders.quality import doubt
 from plink.show.advice import describe_gain
 from plink.show.orders import purpose_text
@@ -68,7 +68,7 @@ def _outlier_advice(subject: Subject) -> str | None:
         return _slow_host_advice(slow)
     if not subject.outliers:
         return None
-    hosts = by_host(subject.outliers)
+    hosts = group_by_host(subject.outliers)
     worst = subject.outliers[0]
     return (
         f"{format_names(list(hosts), _MOST_NAMED)} {'is' if len(hosts) == 1 else 'are'} "
@@ -83,13 +83,13 @@ def _gain_sentences(subject: Subject) -> Iterator[str]:
     if subject.cluster is None or not subject.orders:
         return
     order = subject.orders[0].order
-    limits = limiting(subject.cluster, order)
+    limits = find_limiting(subject.cluster, order)
     for each in describe_gain(limits, order, subject.source or "")[:1]:
         yield capitalise(each.text)
 
 
 def _slow_host_advice(slow: Sequence[Outlier]) -> str:
-    hosts, worst = by_host(slow), slow[0]
+    hosts, worst = group_by_host(slow), slow[0]
     kinds = [kind for kind in ("send", "receive") if any(each.kind == kind for each in slow)]
     is_one = len(hosts) == 1
     does = " and ".join(f"{kind}s" if is_one else kind for kind in kinds)

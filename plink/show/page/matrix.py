@@ -182,7 +182,7 @@ def matrix_legend(
 def log_stops(
     least: float, low: float, high: float, colour_at: Callable[[float], str]
 ) -> list[list[Any]]:
-    """Return logarithmic colour stops from 0, the host itself, to `high`.
+    """Return logarithmic colour stops for plotly, from 0 (the host itself) to `high`.
 
     Args:
         least: the least of all values above 0.
@@ -196,7 +196,7 @@ def log_stops(
 
 
 def _cells(values: Matrix, sequence: npt.NDArray[np.intp], per_cell: int) -> Matrix:
-    """Return the median of the measured values in each block.
+    """Return the median of the measured values in each cell of a heat map.
 
     A host itself is 0 where a cell is a host.
     """
@@ -221,7 +221,7 @@ def _cells(values: Matrix, sequence: npt.NDArray[np.intp], per_cell: int) -> Mat
 
 
 def _frames(subject: Subject, per_cell: int) -> list[tuple[str, int, int]]:
-    """Return each group's name, and its first and last cell."""
+    """Return each group's name with its first and last cell of a heat map."""
     groups = subject.group_of[list(subject.sequence)]
     cuts = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
     return [
@@ -232,7 +232,7 @@ def _frames(subject: Subject, per_cell: int) -> list[tuple[str, int, int]]:
 
 
 def _name_ticks(names: list[str], frames: list[tuple[str, int, int]]) -> Json:
-    """Return axis labels: host names if there is room, else group names."""
+    """Return axis labels of a heat map: host names if there is room, else group names."""
     if len(names) <= _MAX_NAMES:
         return {"tickmode": "array", "tickvals": names, "ticktext": names}
     shown = frames if len(frames) <= _MAX_NAMES else []

@@ -189,7 +189,7 @@ def crosses_groups(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.boo
 def _hop_kinds(
     subject: Subject, ranks: Sequence[int]
 ) -> list[tuple[str, str, npt.NDArray[np.intp]]]:
-    """Return a title, a colour and the ranks of hops that stay in a group, and that leave one."""
+    """Return title, colour and ranks of the hops that stay in a group, and of those that leave."""
     crosses = crosses_groups(subject, ranks)
     title, colour = ("stays in the group", WITHIN) if subject.groups else ("hop", MUTED)
     kinds = [
@@ -263,7 +263,7 @@ def _hops_caption(order: Order, filled: int) -> str:
 
 
 def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) -> Figure:
-    """Return a circle of hosts for each order, with lines from rank to rank.
+    """Return a figure with a circle of hosts for each order, and lines from rank to rank.
 
     Args:
         subject: the report's subject.
@@ -304,7 +304,7 @@ def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) 
 
 
 def _suffix(number: int) -> str:
-    """Return what plotly.js appends to the names of a circle's axes."""
+    """Return the suffix that plotly.js appends to the names of a circle's axes."""
     return "" if number == 0 else str(number + 1)
 
 

@@ -10,7 +10,7 @@ from plink.show.page.parts import AdviceList, Bars, Names, Paragraph, Section, T
 
 
 class TableOutline(Output, frozen=True):
-    """A table.
+    """Table of a report's section: caption, headings and rows.
 
     Attributes:
         caption: text above the table
@@ -24,7 +24,7 @@ class TableOutline(Output, frozen=True):
 
 
 class SectionOutline(Output, frozen=True):
-    """A section.
+    """Section of a report without its figures: title, paragraphs and tables.
 
     Attributes:
         anchor: anchor of its heading, for links
@@ -40,7 +40,7 @@ class SectionOutline(Output, frozen=True):
 
 
 class NextStep(Output, frozen=True):
-    """What to do next.
+    """Next step that a report suggests, with its command.
 
     Attributes:
         why: reason, in words
@@ -52,7 +52,7 @@ class NextStep(Output, frozen=True):
 
 
 class ReportOutline(Output, frozen=True):
-    """What a page shows.
+    """Content of a report page without its figures, section by section.
 
     Attributes:
         output: page that was written
@@ -70,7 +70,7 @@ class ReportOutline(Output, frozen=True):
 
 
 def outline(output: str, size_bytes: int, title: str, sections: Sequence[Section]) -> ReportOutline:
-    """Return the texts and tables of each section of the page `output`, and the next steps."""
+    """Return the texts and tables of a report's sections, and the next steps."""
     outlines = []
     for section in sections:
         parts = list(unfold_parts(section.parts))

@@ -12,7 +12,7 @@ from plink.show.tables import Column, Fact, Row, cells, headings, number_columns
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Paragraph of sentences, possibly set apart as a note or larger as a lead."""
+    """Paragraph of a report, possibly set apart as a note or larger as a lead."""
 
     text: str
     is_note: bool = False
@@ -21,7 +21,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Names:
-    """Host names in a table cell, the first few visible and the others on demand."""
+    """Host names in a table cell, of which the first few are visible."""
 
     names: Sequence[str]
 
@@ -31,7 +31,7 @@ Cell = str | Names
 
 @dataclass(frozen=True)
 class Table:
-    """Table whose first column names the rows.
+    """Table of a report whose first column names the rows.
 
     Args:
         caption: what it shows.
@@ -49,7 +49,7 @@ class Table:
 
 
 def table(caption: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
-    """Return the table of some rows."""
+    """Return a table of a report from rows."""
     return Table(caption, headings(columns), cells(columns, rows), number_columns(columns))
 
 
@@ -60,7 +60,7 @@ def facts_table(caption: str, facts: Iterable[Fact], heading: str = "found") -> 
 
 @dataclass(frozen=True)
 class Bar:
-    """Bar of a chart, with the text beside it.
+    """Bar of a chart with the text beside it.
 
     Args:
         text: its value.
@@ -77,7 +77,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Table of bars, whose first column names the rows.
+    """Chart of a report as a table of bars, whose first column names the rows.
 
     Args:
         caption: what it shows.
@@ -101,7 +101,7 @@ class AdviceList:
 
 @dataclass(frozen=True)
 class Legend:
-    """Legend: a scale of colours from left to right, and marks beside it.
+    """Legend of a figure: its colour scale, and marks beside the scale.
 
     Args:
         colours: `#rrggbb`, evenly spaced.
@@ -116,7 +116,7 @@ class Legend:
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure for plotly.js (`plink.show.page.charts.figure` describes the members)."""
+    """Figure of a report for plotly.js, as data, layout and caption."""
 
     name: str
     traces: Sequence[dict[str, Any]]
@@ -131,7 +131,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Folded:
-    """Parts that are hidden until the reader opens their `summary`."""
+    """Parts of a report that are hidden until the reader opens their summary."""
 
     summary: str
     parts: Sequence[Part]
@@ -150,7 +150,7 @@ class Section:
 
 
 def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
-    """Yield all parts, with folded ones replaced by their content."""
+    """Yield all parts of a report, with folded ones replaced by their content."""
     for part in parts:
         if isinstance(part, Folded):
             yield from unfold_parts(part.parts)
@@ -159,5 +159,5 @@ def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def list_figures(parts: Sequence[Part]) -> Iterator[Figure]:
-    """Return all figures among parts, including folded ones."""
+    """Return all figures among a report's parts, folded ones included."""
     return (part for part in unfold_parts(parts) if isinstance(part, Figure))

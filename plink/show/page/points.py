@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plink.base.text import share_text
-from plink.model.denoising import measured_hosts, readings_between
+from plink.model.denoising import find_measured_hosts, select_readings
 from plink.show.page.charts import MUTED, Floats, Json, axis, figure, group_markers
 from plink.show.page.parts import Figure, Folded, Paragraph, Part, Section
 from plink.show.page.subject import Subject
@@ -25,7 +25,7 @@ def map_section(subject: Subject) -> Section | None:
     cluster = subject.cluster
     if cluster is None or subject.distances is None:
         return None
-    hosts = measured_hosts(cluster)
+    hosts = find_measured_hosts(cluster)
     if len(hosts) < _LEAST_HOSTS:
         reason = Paragraph("A map needs four hosts with measurements.")
         return Section("map", "Map", [reason])
@@ -37,7 +37,7 @@ def map_section(subject: Subject) -> Section | None:
         in_sequence = [host for host in subject.sequence if is_measured[host]]
         hosts = [in_sequence[place * measured // MOST_POINTS] for place in range(MOST_POINTS)]
     try:
-        embedding = embed(readings_between(cluster, hosts), dimensions=2)
+        embedding = embed(select_readings(cluster, hosts), dimensions=2)
     except ValueError as error:
         return Section("map", "Map", [Paragraph(f"There is no map: {error}.")])
     missed = share_text(embedding.held_out_error)

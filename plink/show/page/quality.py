@@ -62,7 +62,7 @@ def quality_section(subject: Subject) -> Section | None:
 
 
 def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
-    """Return the relative spreads of readings over all pairs, each with a title.
+    """Return the relative spread of every pair's readings, by several measures with titles.
 
     How far other percentiles are above the reading; how much the two directions of a pair differ;
     how much its passes disagree, or how far its confidence interval reaches.
@@ -70,12 +70,15 @@ def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
     readings = rtt.readings_us
     reading = percentile_name(rtt.reading)
     candidates = [
-        (f"{percentile_name(percentile)} above {reading}", above(rtt.rtt_us[percentile], readings))
+        (
+            f"{percentile_name(percentile)} above {reading}",
+            compute_excess(rtt.rtt_us[percentile], readings),
+        )
         for percentile in sorted(rtt.rtt_us)
         if percentile > rtt.reading
     ]
     least = np.fmin(readings, readings.T)
-    differences = above(np.triu(np.fmax(readings, readings.T), 1), np.triu(least, 1))
+    differences = compute_excess(np.triu(np.fmax(readings, readings.T), 1), np.triu(least, 1))
     both = np.isfinite(readings) & np.isfinite(readings.T)
     candidates.append(
         ("between the two directions", np.where(np.triu(both, 1), differences, np.nan))
@@ -90,15 +93,15 @@ def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
     ]
 
 
-def above(matrix: Vector, readings: Vector) -> Vector:
-    """Return how far values exceed the readings, as a share of them; NaN where unknown."""
+def compute_excess(matrix: Vector, readings: Vector) -> Vector:
+    """Return by which share values exceed the readings; NaN where unknown."""
     excess = np.full(readings.shape, np.nan)
     np.divide(matrix - readings, readings, out=excess, where=readings > 0.0)
     return excess
 
 
 def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
-    """Return, for each kind of error, the cumulative share of pairs below an error."""
+    """Return the figure of cumulative shares of pairs by relative spread."""
     shares = np.linspace(0.0, 1.0, _POINTS)
     traces = [
         trace(
@@ -130,16 +133,16 @@ def spread_curves(curves: Sequence[tuple[str, Vector]]) -> Figure:
 
 
 def host_dots(subject: Subject, rtt: RttMeasurement) -> Figure:
-    """Return each host's median spread, and its share of losses if there are any."""
+    """Return the figure of each host's median spread and, if any, share of losses."""
     most = max(rtt.rtt_us)
     readings = rtt.readings_us
     title, matrix = (
         "between directions",
-        above(np.fmax(readings, readings.T), np.fmin(readings, readings.T)),
+        compute_excess(np.fmax(readings, readings.T), np.fmin(readings, readings.T)),
     )
     if most > rtt.reading:
         title = f"{percentile_name(most)} above {percentile_name(rtt.reading)}"
-        matrix = above(rtt.rtt_us[most], readings)
+        matrix = compute_excess(rtt.rtt_us[most], readings)
     dots = [(title, WITHIN, _medians(matrix))]
     if rtt.losses.any():
         dots.append(("losses", BETWEEN, _loss_shares(rtt)))

@@ -10,7 +10,7 @@ from plink.base.text import bandwidth_text, format_count, range_text, rtt_text, 
 from plink.files.groups import Uplink
 from plink.files.measurements import Measurement, percentile_name
 from plink.show.advice import next_steps
-from plink.show.facts import directions_text, how_measured, known_values
+from plink.show.facts import describe_measurement, directions_text, known_values
 from plink.show.orders import has_bound, purpose_text
 from plink.show.page.bandwidth import bandwidth_section
 from plink.show.page.groups import groups_section
@@ -31,7 +31,7 @@ from plink.training.timeline.merging import Timeline
 def report(
     subject: Subject | History | Timeline, sources: Sequence[str]
 ) -> tuple[str, list[Section]]:
-    """Return the title and sections of a report.
+    """Return the title and sections of a report on a subject.
 
     Args:
         subject: what it is about.
@@ -48,7 +48,7 @@ def report(
 
 
 def build_sections(subject: Subject) -> list[Section]:
-    """Return all sections that are not empty."""
+    """Return all sections of a report that are not empty."""
     return [section for build in SECTIONS if (section := build(subject)) is not None]
 
 
@@ -87,7 +87,7 @@ def origin_section(subject: Subject) -> Section:
             ("routes", cluster.routes),
         )
         facts += [
-            (label, [how_measured(measurement)])
+            (label, [describe_measurement(measurement)])
             for label, measurement in measurements
             if measurement is not None
         ]

@@ -34,7 +34,7 @@ from plink.training.timeline.reading import is_timeline, read_ranks
 
 @dataclass(frozen=True)
 class NamedOrder:
-    """An order and the file that it came from, as the report calls it."""
+    """Order with the name of its file, as the report calls it."""
 
     source: str
     order: Order
@@ -68,7 +68,7 @@ class Subject:
 
     @cached_property
     def labels(self) -> Sequence[str]:
-        """Host names as figures show them, in the same order."""
+        """Host names as figures show them, without common parts."""
         return short_names(self.names)
 
     @property
@@ -187,7 +187,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
 
 
 def _history(logs: Sequence[tuple[str, bytes]]) -> History:
-    """Return the run in logs of the same ranks, in any order of the files."""
+    """Return the tuned run that log files of the same ranks describe."""
     parts = []
     for source, content in logs:
         start, entries = records.parse(content, source)

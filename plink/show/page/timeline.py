@@ -112,7 +112,7 @@ def _names(names: Sequence[NameSummary]) -> Table:
 def iteration_figure(
     timeline: Timeline, iteration: Iteration, summary: Summary, late: Lateness
 ) -> Figure:
-    """Return the figure of one iteration, limited to the ranks others waited for longest."""
+    """Return the figure of one iteration, with the ranks others waited for longest."""
     shown = shown_ranks(timeline, summary)
     drawn = iteration.collectives[:MAX_COLLECTIVES]
     ranks = [timeline.ranks[place] for place in shown]
@@ -151,7 +151,7 @@ def iteration_figure(
 
 
 def shown_ranks(timeline: Timeline, summary: Summary) -> list[int]:
-    """Return the places of ranks that have a row, by rank number."""
+    """Return the row in the figure of each rank that has one."""
     place_of = {rank: place for place, rank in enumerate(timeline.ranks)}
     return sorted(place_of[rank.rank] for rank in summary.ranks[:MAX_RANKS])
 
@@ -179,7 +179,7 @@ def _last_trace(
     drawn: npt.NDArray[np.intp],
     late: Lateness,
 ) -> Json:
-    """Return a marker where a rank was the last to announce a collective."""
+    """Return the plotly trace of marks where a rank was the last to announce a collective."""
     row_of = {rank: row for row, rank in enumerate(shown)}
     x: list[float] = []
     y: list[float] = []
@@ -213,7 +213,7 @@ def _buffer_trace(
     *,
     is_queue: bool,
 ) -> Json:
-    """Return when buffers waited to begin (`is_queue`), or were reduced."""
+    """Return the plotly trace of fusion buffers: while queued, or while reduced."""
     times_us = (timeline.released_us, timeline.begun_us, timeline.ended_us)
     words = ("agreed on", "begun", "ended")
     first = 0 if is_queue else 1
@@ -237,7 +237,7 @@ def _heights(drawn: npt.NDArray[np.intp]) -> Floats:
 
 
 def _ms(at_us: Floats, iteration: Iteration) -> Floats:
-    """Return times since the beginning of the iteration, in ms, to 0.1 µs."""
+    """Return times in ms since the beginning of the iteration, to 0.1 µs."""
     since: Floats = np.round((at_us - iteration.begin_us) / 1000.0, 4)
     return since
 

@@ -93,7 +93,7 @@ def _decisions(run: History) -> Part:
 
 
 def _hosts(run: History) -> Table:
-    """Return the table beside the figure: each host's traffic and believed rate, first and last."""
+    """Return the table of each host's traffic and estimated rate, at first and last."""
     rows = []
     for host, name in enumerate(run.hosts):
         rates = run.rates_bytes_s[:, host]
@@ -122,7 +122,7 @@ def _origin(run: History, sources: Sequence[str]) -> Table:
 
 @dataclass(frozen=True)
 class _TimeAxis:
-    """Time axis from the first window on.
+    """Time axis of a tuned run's figure, from its first window on.
 
     Args:
         unit: unit of time, in the plural.
@@ -135,7 +135,7 @@ class _TimeAxis:
     groups: Sequence[npt.NDArray[np.intp]]
 
     def thin(self, values: Floats) -> list[float]:
-        """Return the median of the windows at each point; NaN where unknown."""
+        """Return the median of the windows' values at each point of the axis."""
         return [_median(values[group]) for group in self.groups]
 
     @property
@@ -190,7 +190,7 @@ def shown_hosts(run: History) -> list[int]:
 
 
 def _range(values: Floats) -> Floats:
-    """Return the relative range of each host's values, (H,); 0 where unknown."""
+    """Return the relative range of each host's values over time, (H,); 0 where unknown."""
     known = np.where(np.isfinite(values), values, np.nan)
     if not np.isfinite(known).any():
         return np.zeros(values.shape[1])
@@ -223,7 +223,7 @@ def _throughput_trace(run: History, time: _TimeAxis) -> Json:
 
 
 def _average_trace(run: History, time: _TimeAxis) -> Json:
-    """Return the average under each plan as dotted steps."""
+    """Return the average throughput under each plan as a dotted step line."""
     segments = Segments()
     cuts = [0, *(np.flatnonzero(np.diff(run.plans)) + 1).tolist(), run.windows]
     for begin, end in pairwise(cuts):

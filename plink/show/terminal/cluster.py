@@ -18,8 +18,8 @@ from plink.model.outliers import outliers, sentences
 from plink.show.advice import next_steps
 from plink.show.facts import (
     bandwidth_facts,
+    describe_measurement,
     failure_facts,
-    how_measured,
     known_values,
     note_facts,
     route_facts,
@@ -49,7 +49,7 @@ def print_cluster(
     *,
     with_next: bool = True,
 ) -> None:
-    """Print the page of a cluster.
+    """Print what `plink show` says about a cluster file.
 
     Args:
         paper: where to print.
@@ -65,7 +65,7 @@ def print_cluster(
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
     else:
-        by = f"{summary.percentile} {how_measured(rtt)}"
+        by = f"{summary.percentile} {describe_measurement(rtt)}"
         print_line(console, by, "dim")
         console.print()
         if summary.measured:
@@ -94,7 +94,7 @@ def _print_block(paper: Paper, lines: Sequence[str]) -> None:
 
 
 def _doubts(cluster: Cluster, source: str | None) -> list[Fact]:
-    """Return failures, reasons for caution and, if `source` is given, the first next step."""
+    """Return lines on failures and reasons for caution, with the next step to take."""
     rows = failure_facts("no answer", cluster.unreachable)
     if cluster.rtt is not None:
         rows += failure_facts("failed", cluster.rtt.failures) + note_facts(cluster.rtt)

@@ -34,7 +34,7 @@ _LEGEND_STEPS = 24
 
 @dataclass(frozen=True)
 class Picture:
-    """Lines of a heat map, all of one width, and the number of hosts per cell."""
+    """Lines of a heat map in the terminal, and the number of hosts per cell."""
 
     lines: Sequence[Text]
     width: int
@@ -103,7 +103,7 @@ def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
 
 
 def _bins(order: Sequence[int], limit: int) -> Groups:
-    """Return consecutive hosts in at most `limit` bins of equal size, the last possibly smaller."""
+    """Return consecutive hosts in bins of equal size, at most `limit` bins."""
     least = math.ceil(len(order) / limit)
     # A size that divides the number of hosts is likelier to divide their racks.
     sizes = range(least, least + least // 4 + 1)
@@ -161,7 +161,7 @@ def _halves(cells: Matrix, scale: Scale) -> Iterable[Text]:
 
 
 def _half_colour(positions: Matrix, row: int, column: int) -> str | None:
-    """Return the colour of a half cell, or None for the background."""
+    """Return the colour of the upper or lower half of a character, or None."""
     if row >= len(positions):
         return None
     position = float(positions[row, column])

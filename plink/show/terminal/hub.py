@@ -37,7 +37,7 @@ _COST_COLUMNS: tuple[Column[CostRow], ...] = (
 
 
 class FoundBounds(Training, frozen=True):
-    """What bandwidth hides a model's exchange.
+    """Bandwidths that hide a model's gradient exchange, by placement of the servers.
 
     Attributes:
         placements: placements of servers, then an all-reduce

@@ -142,7 +142,7 @@ def _rank_table(widths: tuple[int, int, int, int]) -> Table:
 
 
 def _bars(hops_us: Sequence[float], shades: str | None) -> list[Text]:
-    """Return a proportional bar per hop; no hop above zero is invisible."""
+    """Return a bar for each hop of an order, proportional to its distance."""
     hops = np.array(hops_us)
     largest = float(hops.max())
     positions = scale_for(hops).positions(hops)

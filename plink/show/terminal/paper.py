@@ -22,14 +22,14 @@ _WIDEST = 1000
 
 @dataclass(frozen=True)
 class Paper:
-    """Console, with shades in place of colours if it has too few."""
+    """Console to print on, with shades in place of colours if it has too few."""
 
     console: Console
     shades: str | None
 
 
 def paper(width: int | None) -> Paper:
-    """Return a paper on standard output; `width` in columns overrides the terminal's.
+    """Return a console on standard output; `width` in columns overrides the terminal's.
 
     Raises:
         PlinkError: there is no standard output.

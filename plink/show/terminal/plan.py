@@ -22,7 +22,7 @@ from plink.optimize.plans.traffic import Demand, build_traffic, measure_traffic
 from plink.plans.by_port import bytes_by_port
 from plink.plans.forest import NO_PARENT
 from plink.plans.measures import Measures, measure, sum_measures
-from plink.plans.names import ALL_REDUCE, counted_collectives
+from plink.plans.names import ALL_REDUCE, format_collectives
 from plink.show.tables import UNKNOWN, Column, Fact
 from plink.show.terminal.paper import print_facts, print_line, print_table
 
@@ -31,7 +31,7 @@ _Row = tuple[str, float, Measures | None]
 
 
 class PlanFigures(Output, frozen=True):
-    """Figures of a plan.
+    """Key figures of a plan: kind, ranks, routes, bound and balance.
 
     Attributes:
         kind: how the routes were built
@@ -59,7 +59,7 @@ class PlanFigures(Output, frozen=True):
 
 
 class PlanCandidate(Output, frozen=True):
-    """A kind of plan that fits.
+    """Candidate plan of one kind, with its predicted time and traffic.
 
     Attributes:
         kind: kind of the plan
@@ -85,7 +85,7 @@ class PlanCandidate(Output, frozen=True):
 
 
 class PlannedOutput(PlanFigures, frozen=True):
-    """The plan that was chosen, beside the others.
+    """Plan that was chosen for a cluster, with the other candidates.
 
     Attributes:
         reason: why this kind was chosen
@@ -109,7 +109,7 @@ class PlannedOutput(PlanFigures, frozen=True):
 
 
 class ShownPlan(PlanFigures, frozen=True, tag_field="of", tag="plink.plan"):
-    """What a plan does.
+    """Traffic and predicted times of a plan file.
 
     Attributes:
         rounds: messages that the longest way takes
@@ -201,7 +201,7 @@ def describe_planned(planned: Planned) -> PlannedOutput:
 
 
 def _figures(plan: Plan) -> dict[str, Any]:
-    """Return the members of `PlanFigures`, except the balance."""
+    """Return the key figures of a plan, except the balance."""
     return {
         "kind": plan.kind,
         "size_bytes": plan.size_bytes,
@@ -220,7 +220,7 @@ def _purpose(plan: Plan) -> str:
     size = format_size(plan.size_bytes)
     if tuple(plan.collectives) == (ALL_REDUCE,):
         return size
-    return f"{counted_collectives(plan.collectives)} of {size}"
+    return f"{format_collectives(plan.collectives)} of {size}"
 
 
 def _hosts_text(plan: Plan) -> str:
@@ -264,7 +264,7 @@ def describe_plan(plan: Plan) -> ShownPlan:
 
 
 def _measure_plan(plan: Plan) -> Measures:
-    """Return the summed costs of the plan's collectives, one after the other."""
+    """Return the rounds and bytes of a plan's collectives, added up."""
     return sum_measures([_measure_collective(plan, name) for name in plan.collectives])
 
 
@@ -277,7 +277,7 @@ def _measure_collective(plan: Plan, collective: str) -> Measures:
 
 
 def _ports(plan: Plan) -> list[PortUse]:
-    """Return the bytes of an all-reduce through each port of the servers."""
+    """Return the bytes of an all-reduce through each port of a plan's servers."""
     counts = [len(rank.ports) for rank in plan.ranks]
     carried = bytes_by_port(plan.forest, plan.route_ports, counts, plan.size_bytes)
     return [
@@ -289,7 +289,7 @@ def _ports(plan: Plan) -> list[PortUse]:
 
 
 def _servers(plan: Plan) -> list[str]:
-    """Return a line for each server with its traffic."""
+    """Return a line for each server of a plan with its traffic."""
     lines = [f"{format_count(plan.contributors, 'worker')}, by whose number a mean is divided"]
     for host in dict.fromkeys(rank.host for rank in plan.ranks if rank.role == SERVER):
         received = [port.received_bytes for port in _ports(plan) if port.host == host]

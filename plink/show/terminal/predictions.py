@@ -84,17 +84,17 @@ def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[Prediction
     ]
     if any(row.order is not None for row in forecast.rows):
         columns.insert(1, Column("order", lambda row: _cost_text(row.order, chosen)))
-    if any(_range_us(_best(row), chosen) is not None for row in forecast.rows):
-        columns.insert(2, Column("range", lambda row: _range_text(_best(row), chosen)))
+    if any(_range_us(_choose_cost(row), chosen) is not None for row in forecast.rows):
+        columns.insert(2, Column("range", lambda row: _range_text(_choose_cost(row), chosen)))
     if any(_cost_us(row.given, other) is not None for row in forecast.rows):
-        columns.append(Column(other, lambda row: _cost_text(_best(row), other)))
+        columns.append(Column(other, lambda row: _cost_text(_choose_cost(row), other)))
     if any(row.expected is not None for row in forecast.rows):
         columns += _EXPECTED_COLUMNS
     return columns
 
 
 class _Fitted(Protocol):
-    """Row with the time that a fitted client is predicted to take."""
+    """Row of a prediction with the time of a fitted client."""
 
     @property
     def expected(self) -> Expected | None: ...
@@ -115,13 +115,13 @@ def _interval_text(row: _Fitted) -> str:
 _EXPECTED_COLUMNS = (Column("expected", _expected_text), Column("90 %", _interval_text))
 
 
-def _best(row: PredictionRow) -> OrderCost:
-    """Return the cost of the order, or of the listed one without an order."""
+def _choose_cost(row: PredictionRow) -> OrderCost:
+    """Return a row's cost in the order, or in the listed order if there is none."""
     return row.given if row.order is None else row.order
 
 
 def _share_of_random(row: PredictionRow, objective: str) -> str:
-    cost, random = _cost_us(_best(row), objective), _cost_us(row.random, objective)
+    cost, random = _cost_us(_choose_cost(row), objective), _cost_us(row.random, objective)
     return share_text(cost / random) if cost is not None and random else UNKNOWN
 
 

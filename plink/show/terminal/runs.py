@@ -30,7 +30,7 @@ def print_tuned(console: Console, run: History, source: str) -> None:
 
 
 def print_timeline(console: Console, timeline: Timeline, summary: Summary) -> None:
-    """Print a timeline's facts and two tables."""
+    """Print the facts of ranks' timelines and tables of ranks and collectives."""
     console.print(facts_table(timeline_facts(timeline, summary)))
     more = "plink report draws them, --json prints them"
     _print_first(console, rank_columns(timeline), summary.ranks, _SHOWN_RANKS, more)
@@ -40,7 +40,7 @@ def print_timeline(console: Console, timeline: Timeline, summary: Summary) -> No
 def _print_first(
     console: Console, columns: Sequence[Column[Row]], rows: Sequence[Row], most: int, more: str
 ) -> None:
-    """Print the first rows of a table, and where the others are found."""
+    """Print the first rows of a table, and where to find the others."""
     if not rows:
         return
     console.print()

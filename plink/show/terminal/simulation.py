@@ -49,7 +49,7 @@ _TUNED_COLUMNS: tuple[Column[Tuned], ...] = (
 
 
 def print_simulation(console: Console, simulation: Simulation) -> None:
-    """Print a line per algorithm, or the tuner's actions."""
+    """Print the simulated times of each algorithm, or the simulated tuner's actions."""
     what = format_size(simulation.size_bytes)
     if any(row.algorithm == TRACE for row in simulation.rows):
         what = "a trace"

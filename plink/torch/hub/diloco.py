@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import Parameter
 from torch.optim import Optimizer
 
-from plink.base.arguments import check_choice, instance, integer, real
+from plink.base.arguments import check_choice, check_instance, check_integer, check_real
 from plink.base.errors import WrongUseError
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
@@ -80,15 +80,15 @@ class DiLoCo:
         mixing: float = 0.0,
         wire: str = "float32",
     ) -> None:
-        instance("model", model, nn.Module, "a torch.nn.Module")
-        instance("inner", inner, Optimizer, "a torch.optim.Optimizer")
-        instance("hub", hub, Hub, "a plink.torch.Hub")
-        integer("sync_every", sync_every, 1)
-        integer("fragments", fragments, 1)
-        integer("overlap_steps", overlap_steps, 0)
-        real("outer_lr", outer_lr, 0.0)
-        real("outer_momentum", outer_momentum, 0.0)
-        real("mixing", mixing, 0.0)
+        check_instance("model", model, nn.Module, "a torch.nn.Module")
+        check_instance("inner", inner, Optimizer, "a torch.optim.Optimizer")
+        check_instance("hub", hub, Hub, "a plink.torch.Hub")
+        check_integer("sync_every", sync_every, 1)
+        check_integer("fragments", fragments, 1)
+        check_integer("overlap_steps", overlap_steps, 0)
+        check_real("outer_lr", outer_lr, 0.0)
+        check_real("outer_momentum", outer_momentum, 0.0)
+        check_real("mixing", mixing, 0.0)
         check_choice("wire", wire, _WIRES)
         if mixing >= 1.0:
             raise WrongUseError(f"mixing is {mixing}, expected from 0 to less than 1")

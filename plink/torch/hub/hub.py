@@ -14,7 +14,14 @@ from typing import Any
 import torch
 from torch.optim import Optimizer
 
-from plink.base.arguments import check_choice, flag, instance, integer, real, text
+from plink.base.arguments import (
+    check_choice,
+    check_flag,
+    check_instance,
+    check_integer,
+    check_real,
+    check_text,
+)
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.hub.manifest import Manifest
@@ -44,7 +51,7 @@ def _servers(servers: str | Sequence[str]) -> list[str]:
         WrongUseError: it lists none, or what is no server.
     """
     found = servers.split(",") if isinstance(servers, str) else servers
-    instance("servers", found, Sequence, "a list of servers, each HOST:PORT")
+    check_instance("servers", found, Sequence, "a list of servers, each HOST:PORT")
     for server in found:
         host, colon, port = server.rpartition(":") if isinstance(server, str) else ("", "", "")
         if not host or not colon or not (port.isascii() and port.isdigit()):
@@ -105,15 +112,15 @@ class Hub:
         tls: str | Path | None = None,
     ) -> None:
         self.servers = _servers(servers)
-        text("namespace", namespace)
-        instance("secret_file", secret_file, (str, os.PathLike), "the name of a file")
+        check_text("namespace", namespace)
+        check_instance("secret_file", secret_file, (str, os.PathLike), "the name of a file")
         if workers is not None:
-            integer("workers", workers, 1, MOST_WORKERS)
+            check_integer("workers", workers, 1, MOST_WORKERS)
         check_choice("on_loss", on_loss, LOSS_POLICIES)
-        real("grace_s", grace_s, 0.0, MOST_GRACE_S)
-        real("timeout_s", timeout_s, _LEAST_TIMEOUT_S)
+        check_real("grace_s", grace_s, 0.0, MOST_GRACE_S)
+        check_real("timeout_s", timeout_s, _LEAST_TIMEOUT_S)
         if tls is not None:
-            instance("tls", tls, (str, os.PathLike), "the name of a folder")
+            check_instance("tls", tls, (str, os.PathLike), "the name of a folder")
         self.namespace = namespace
         self.workers = workers
         self.on_loss = on_loss
@@ -184,7 +191,7 @@ class Hub:
             WrongUseError: the hub has no such optimizer, or options cannot go together.
             PlinkError: the hub cannot be reached.
         """
-        instance(
+        check_instance(
             "optimizer",
             optimizer,
             Optimizer,
@@ -192,14 +199,14 @@ class Hub:
             "such as torch.optim.AdamW(model.parameters())",
         )
         check_choice("mode", mode, MODES)
-        integer("staleness", staleness, 0)
+        check_integer("staleness", staleness, 0)
         if clip_norm is not None:
-            real("clip_norm", clip_norm, 0.0)
-        flag("overlap", overlap)
+            check_real("clip_norm", clip_norm, 0.0)
+        check_flag("overlap", overlap)
         if scaler is not None:
-            instance("scaler", scaler, torch.amp.GradScaler, "a torch.amp.GradScaler")
+            check_instance("scaler", scaler, torch.amp.GradScaler, "a torch.amp.GradScaler")
         check_choice("wire", wire, WIRES)
-        flag("deterministic", deterministic)
+        check_flag("deterministic", deterministic)
         kind = kind_of(optimizer)
         hyper_of(kind, optimizer.param_groups)
         layout = Layout(optimizer.param_groups)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from plink.base.arguments import check_choice, instance, integer, real, text
+from plink.base.arguments import check_choice, check_instance, check_integer, check_real, check_text
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.engine.options import Options as EngineOptions
@@ -58,14 +58,16 @@ class Control:
     def __post_init__(self) -> None:
         check_choice("mode", self.mode, MODES)
         check_choice("sync", self.sync, SYNCS)
-        integer("cache", self.cache, 1, _MOST_CACHED)
-        integer("fusion_bytes", self.fusion_bytes, 0)
-        real("cycle_ms", self.cycle_ms, 0.0, 1000.0)
-        real("stall_warning_s", self.stall_warning_s, _LEAST_STALL_S)
+        check_integer("cache", self.cache, 1, _MOST_CACHED)
+        check_integer("fusion_bytes", self.fusion_bytes, 0)
+        check_real("cycle_ms", self.cycle_ms, 0.0, 1000.0)
+        check_real("stall_warning_s", self.stall_warning_s, _LEAST_STALL_S)
         if self.stall_error_s is not None:
-            real("stall_error_s", self.stall_error_s, _LEAST_STALL_S)
+            check_real("stall_error_s", self.stall_error_s, _LEAST_STALL_S)
         if self.timeline is not None:
-            text("timeline", self.timeline, "the name of a folder, or of a file that ends in .json")
+            check_text(
+                "timeline", self.timeline, "the name of a folder, or of a file that ends in .json"
+            )
         self._check_cycles()
 
     def _check_cycles(self) -> None:
@@ -124,7 +126,7 @@ class Options(EngineOptions):
         super().__post_init__()
         control = self.control
         if control is not None:
-            instance("control", control, Control, "a plink.torch.Control")
+            check_instance("control", control, Control, "a plink.torch.Control")
         if self.deterministic and control and control.mode != "graph" and control.fusion_bytes:
             raise WrongUseError(
                 f"in mode '{control.mode}' timing decides what shares a buffer, "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from plink.base.arguments import instance
+from plink.base.arguments import check_instance
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.torch.overlap.pool import pool_order
@@ -43,8 +43,8 @@ def bucket_caps(
         WrongUseError: parameters are of several types, the order is not of these parameters, or
             there is no such schedule.
     """
-    instance("module", module, nn.Module, "a torch.nn.Module")
-    instance("schedule", schedule, (str, Schedule), "the name of a schedule or a Schedule")
+    check_instance("module", module, nn.Module, "a torch.nn.Module")
+    check_instance("schedule", schedule, (str, Schedule), "the name of a schedule or a Schedule")
     if isinstance(order, str):
         raise WrongUseError(
             f"order is {brief(order)}, expected a list of names of parameters",

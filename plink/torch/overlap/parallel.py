@@ -12,7 +12,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed import ProcessGroup
 
-from plink.base.arguments import flag, instance
+from plink.base.arguments import check_flag, check_instance
 from plink.base.errors import WrongUseError
 from plink.torch.group import PlinkGroup
 from plink.torch.overlap.arrangement import Arrangement, Arranger, Fixed, InOrder
@@ -69,9 +69,9 @@ class DataParallel(nn.Module):
         broadcast_buffers: bool = True,
     ) -> None:
         super().__init__()
-        instance("module", module, nn.Module, "a torch.nn.Module")
-        flag("find_unused_parameters", find_unused_parameters)
-        flag("broadcast_buffers", broadcast_buffers)
+        check_instance("module", module, nn.Module, "a torch.nn.Module")
+        check_flag("find_unused_parameters", find_unused_parameters)
+        check_flag("broadcast_buffers", broadcast_buffers)
         _check_schedule(schedule)
         refuse(module)
         self.module = module

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from plink.base.arguments import check_choice, integer, real
+from plink.base.arguments import check_choice, check_integer, check_real
 from plink.base.errors import WrongUseError
 from plink.training.sparse.corrections import CORRECTIONS, Correction
 
@@ -32,14 +32,14 @@ class CSC:
     correction: Correction = "dgc"
 
     def __post_init__(self) -> None:
-        real("sparsity", self.sparsity, 0.0)
+        check_real("sparsity", self.sparsity, 0.0)
         if self.sparsity >= 1:
             raise WrongUseError(
                 f"sparsity is {self.sparsity}, expected at least 0 and less than 1",
                 "sparsity=0.85 sends 15 % of the chunks",
             )
-        integer("chunk", self.chunk, 1)
-        integer("warmup_steps", self.warmup_steps, 0)
+        check_integer("chunk", self.chunk, 1)
+        check_integer("warmup_steps", self.warmup_steps, 0)
         check_choice("correction", self.correction, CORRECTIONS)
 
     def as_dict(self) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from torch.autograd import Variable
 from torch.distributed import ProcessGroup
 from torch.optim import Optimizer
 
-from plink.base.arguments import instance, real
+from plink.base.arguments import check_instance, check_real
 from plink.base.errors import WrongUseError
 from plink.torch.overlap.parallel import DataParallel
 from plink.torch.overlap.pool import Pool
@@ -80,12 +80,12 @@ class SparseSGD(Optimizer):
         group: ProcessGroup | None = None,
     ) -> None:
         refuse(model, momentum, nesterov=nesterov)
-        real("lr", lr, 0.0)
-        real("weight_decay", weight_decay, 0.0)
+        check_real("lr", lr, 0.0)
+        check_real("weight_decay", weight_decay, 0.0)
         if csc is not None:
-            instance("csc", csc, CSC, "a plink.torch.CSC")
+            check_instance("csc", csc, CSC, "a plink.torch.CSC")
         if scaler is not None:
-            instance("scaler", scaler, torch.amp.GradScaler, "a torch.amp.GradScaler")
+            check_instance("scaler", scaler, torch.amp.GradScaler, "a torch.amp.GradScaler")
         self.csc = CSC() if csc is None else csc
         if not isinstance(model, DataParallel):
             model = DataParallel(model, group=group)

@@ -12,7 +12,7 @@ from torch.distributed import ProcessGroup
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 
-from plink.base.arguments import flag, real
+from plink.base.arguments import check_flag, check_real
 from plink.base.errors import WrongUseError
 
 
@@ -34,8 +34,8 @@ def refuse(model: Any, momentum: float, *, nesterov: bool) -> None:
         )
     if not isinstance(model, nn.Module):
         raise WrongUseError("SparseSGD takes the module that it trains, not its parameters")
-    flag("nesterov", nesterov)
-    real("momentum", momentum)
+    check_flag("nesterov", nesterov)
+    check_real("momentum", momentum)
     if not 0 <= momentum < 1 or (nesterov and momentum == 0):
         raise WrongUseError(
             f"momentum cannot be {momentum}", "it is from 0 to less than 1; Nesterov's is positive"

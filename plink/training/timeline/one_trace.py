@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from plink.base.errors import WrongUseError
-from plink.base.finite import finite_number
+from plink.base.finite import to_finite_number
 from plink.training.timeline.lines import (
     BETWEEN,
     CLOSING,
@@ -45,7 +45,7 @@ def one_trace(contents: Sequence[tuple[str, bytes]], timeline: Timeline) -> Iter
                 error_us = float(timeline.clocks.error_us[at])
                 line = head_lines(_shift_head(head, shift_us, error_us))[0]
             else:
-                at_us = finite_number(event.get("ts"))
+                at_us = to_finite_number(event.get("ts"))
                 if at_us is not None:
                     event["ts"] = round(at_us - shift_us, 1)
                 line = _line(event, place)

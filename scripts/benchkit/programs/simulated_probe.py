@@ -59,7 +59,7 @@ def facts(out: Path, seconds: float, used: resource.struct_rusage) -> dict[str, 
     began = time.monotonic()
     cluster = cluster_file.read_cluster(str(out))
     reading_s = time.monotonic() - began
-    rtt = cluster_file.measured_rtt(cluster, str(out))
+    rtt = cluster_file.require_rtt(cluster, str(out))
     own = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "hosts": len(cluster.hosts),
