@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -98,22 +97,6 @@ class Fields:
                 )
         return [float(value) for value in values]
 
-    def integers(self, name: str, size: int, low: int, high: int) -> list[int]:
-        """Return a field with `size` integers between `low` and `high`."""
-        values = self.values.get(name)
-        if not isinstance(values, list):
-            raise self.error(name, f"{size} whole numbers")
-        if len(values) != size:
-            message = f"{self.place}: {name} has {len(values)} numbers, expected {size}"
-            raise WrongUseError(message)
-        for index, value in enumerate(values):
-            if type(value) is not int or not low <= value <= high:
-                raise WrongUseError(
-                    f"{self.place}: {name}[{index}] is {brief(value)}, "
-                    f"expected a whole number from {low} to {high}"
-                )
-        return values
-
     def flag(self, name: str) -> bool:
         """Return a boolean field; False if it is absent."""
         value = self.values.get(name, False)
@@ -127,15 +110,6 @@ class Fields:
         if not isinstance(value, dict):
             raise self.error(name, "an object")
         return Fields(value, f"{self.place}: {name}")
-
-    def settings(self, name: str) -> Mapping[str, Any]:
-        """Return a nested object of arbitrary JSON values that can be written back unchanged."""
-        values = self.object(name).values
-        try:
-            json.dumps(values, allow_nan=False)
-        except (TypeError, ValueError):  # TypeError: a matrix
-            raise self.error(name, "an object with finite numbers only") from None
-        return values
 
     def optional_object(self, name: str) -> Fields | None:
         """Return a nested object field, or None if it is absent or null."""

@@ -13,16 +13,17 @@ import functools
 import hashlib
 import heapq
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
 from plink.base.errors import WrongUseError
-from plink.files.fields import Fields
+from plink.files.structs import check_members
 from plink.hub.manifest import Chunks, Integers
 from plink.hub.service import INTERFACES
 
@@ -32,52 +33,41 @@ MOST_CORES = 1024
 MOST_WEIGHT = 1e6
 
 
-@dataclass(frozen=True)
-class Port:
-    """An interface of a server.
+class Port(Struct, frozen=True, forbid_unknown_fields=True):
+    """Interface of a server.
 
-    Args:
-        cores: event loops that serve it.
-        weight: how much it carries in relation to others, such as its rate.
+    Attributes:
+        cores: number of event loops that serve it
+        weight: share of the traffic that it carries, beside the weights of the other ports
 
     Raises:
-        WrongUseError: one of them cannot be.
+        WrongUseError: one of them is outside its limits.
     """
 
-    cores: int = 1
-    weight: float = 1.0
+    cores: Annotated[int, Meta(ge=1, le=MOST_CORES)] = 1
+    weight: Annotated[float, Meta(gt=0, le=MOST_WEIGHT)] = 1.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.cores <= MOST_CORES:
-            raise WrongUseError(f"a port with {self.cores} cores, expected 1 to {MOST_CORES}")
-        if not 0.0 < self.weight <= MOST_WEIGHT:
-            raise WrongUseError(
-                f"a port of weight {self.weight}, expected above 0 to {MOST_WEIGHT:.0f}"
-            )
+        check_members(self)
 
 
-@dataclass(frozen=True)
-class Sites:
+class Sites(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """Servers and ports that can hold chunks.
 
-    Args:
-        servers: the ports of each, in the service's order.
+    Attributes:
+        servers: ports of each server, in the order of the servers
 
     Raises:
         WrongUseError: there are none, or too many.
     """
 
-    servers: tuple[tuple[Port, ...], ...]
+    servers: Annotated[
+        tuple[Annotated[tuple[Port, ...], Meta(min_length=1, max_length=MOST_PORTS)], ...],
+        Meta(min_length=1, max_length=MOST_SERVERS),
+    ]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "servers", tuple(tuple(ports) for ports in self.servers))
-        if not 0 < len(self.servers) <= MOST_SERVERS:
-            raise WrongUseError(f"{len(self.servers)} servers, expected 1 to {MOST_SERVERS}")
-        for number, ports in enumerate(self.servers):
-            if not 0 < len(ports) <= MOST_PORTS:
-                raise WrongUseError(
-                    f"server {number} has {len(ports)} ports, expected 1 to {MOST_PORTS}"
-                )
+        check_members(self)
 
     @functools.cached_property
     def loops(self) -> tuple[Loop, ...]:
@@ -88,15 +78,6 @@ class Sites:
             for port, details in enumerate(ports)
             for core in range(details.cores)
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Encode the sites for messages."""
-        return {
-            "servers": [
-                {"ports": [{"cores": port.cores, "weight": port.weight} for port in ports]}
-                for ports in self.servers
-            ]
-        }
 
 
 @dataclass(frozen=True)
@@ -175,7 +156,7 @@ class Placement:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 over where every chunk lives, by which ends see that they agree."""
-        head = f"plink hub placement 1 {self.interfaces} {self.sites.to_json()} "
+        head = f"plink hub placement 1 {self.interfaces} {msgspec.to_builtins(self.sites)} "
         table = self.loops.astype("<i4").tobytes() + self.chunk_bytes.astype("<i8").tobytes()
         return hashlib.sha256(head.encode() + table).hexdigest()
 
@@ -225,26 +206,3 @@ def lpt(sizes: Integers, weights: Sequence[float]) -> npt.NDArray[np.int32]:
         loads[machine] += size
         found[job] = machine
     return found
-
-
-def sites_from_json(fields: Fields) -> Sites:
-    """Parse the output of `Sites.to_json`.
-
-    Raises:
-        WrongUseError: it is not valid.
-    """
-    given = fields.objects("servers")
-    if len(given) > MOST_SERVERS:
-        raise fields.error("servers", f"1 to {MOST_SERVERS} servers")
-    servers = []
-    for server in given:
-        ports = server.objects("ports")
-        if len(ports) > MOST_PORTS:
-            raise server.error("ports", f"1 to {MOST_PORTS} ports")
-        servers.append(
-            tuple(
-                Port(port.integer("cores", 1, MOST_CORES), port.number("weight", 0.0, math.inf))
-                for port in ports
-            )
-        )
-    return Sites(tuple(servers))

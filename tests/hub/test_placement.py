@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from benchkit.networks import NETWORKS
 from plink.base.errors import WrongUseError
-from plink.files.fields import Fields
+from plink.files.structs import convert
 from plink.hub.manifest import Key, Manifest
-from plink.hub.placement import Placement, Port, Sites, lpt, place, sites_from_json
+from plink.hub.placement import Placement, Port, Sites, lpt, place
 
 SIZES = st.lists(st.integers(1, 40), min_size=1, max_size=7)
 
@@ -107,7 +108,7 @@ def test_worker_by_interface_sends_all_of_a_worker_through_its_port() -> None:
 def test_both_ends_find_the_same(items: list[int], servers: list[tuple[Port, ...]]) -> None:
     manifest = Manifest(tuple(Key(str(number), (size,)) for number, size in enumerate(items)))
     sites = Sites(tuple(servers))
-    there = sites_from_json(Fields(json.loads(json.dumps(sites.to_json())), "message"))
+    there = convert(json.loads(json.dumps(msgspec.to_builtins(sites))), Sites, "message")
     ours, theirs = place(manifest.chunks(), sites), place(manifest.chunks(), there)
     assert ours.digest == theirs.digest
     assert ((ours.loops >= 0) & (ours.loops < len(sites.loops))).all()
@@ -116,17 +117,17 @@ def test_both_ends_find_the_same(items: list[int], servers: list[tuple[Port, ...
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(WrongUseError, match="0 servers, expected 1 to 1024"):
+    with pytest.raises(WrongUseError, match="servers is"):
         Sites(())
-    with pytest.raises(WrongUseError, match="server 0 has 0 ports"):
+    with pytest.raises(WrongUseError, match="servers"):
         Sites(((),))
-    with pytest.raises(WrongUseError, match="a port with 0 cores"):
+    with pytest.raises(WrongUseError, match="cores is 0"):
         Port(0)
-    with pytest.raises(WrongUseError, match="a port of weight nan"):
+    with pytest.raises(WrongUseError, match="weight is nan"):
         Port(1, float("nan"))
-    for values in ({}, {"servers": []}, {"servers": [{"ports": [{"cores": 1}]}]}):
+    for values in ({}, {"servers": []}, {"servers": [[{"cores": 0}]]}):
         with pytest.raises(WrongUseError):
-            sites_from_json(Fields(values, "message"))
+            convert(values, Sites, "message")
 
 
 def test_digest_shows_another_order() -> None:

@@ -15,7 +15,7 @@ from plink.files.fields import Fields
 from plink.files.limits import is_namespace
 from plink.files.structs import convert
 from plink.hub.manifest import MOST_ITEMS, Manifest
-from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites, sites_from_json
+from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites
 from plink.hub.service import MOST_WORKERS, ServiceOptions
 from plink.hub.session import leading, recall
 from plink.hub.session import messages as said
@@ -76,10 +76,8 @@ def from_json(data: Mapping[str, Any], sender: str) -> Message:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, ServiceOptions | Manifest):
+    if isinstance(value, ServiceOptions | Manifest | Sites):
         return msgspec.to_builtins(value)
-    if isinstance(value, Sites):
-        return value.to_json()
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
@@ -181,7 +179,7 @@ def _order(fields: Fields, name: str) -> str:
 
 
 def _sites(fields: Fields, name: str) -> Sites:
-    return sites_from_json(fields.object(name))
+    return convert(fields.object(name).values, Sites, f"{_PLACE}: {name}")
 
 
 def _addresses(values: Any, place: str, most: int) -> tuple[str, ...]:
