@@ -10,8 +10,9 @@ import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from plink.probes.errors import HostError
 from plink.probes.remote.session import Session, posix_command
@@ -77,6 +78,7 @@ _LEAST_TURN_NS = 2_000_000
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) ?(?:GT/s|Gb/sec)")
+_DUPLEX: Mapping[str, Literal["full", "half"]] = {"full": "full", "half": "half"}
 _CLOCK_ANSWER = re.compile(r"[0-9]{9,12}\.[0-9]{1,9}")
 _COUNTERS = (
     *("rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "rx_errors", "tx_errors"),
@@ -86,6 +88,12 @@ _COUNTERS = (
 _TCP_SENT, _TCP_AGAIN = 11, 12
 _CPU_IDLE, _CPU_IOWAIT, _CPU_STEAL = 3, 4, 7
 _MOST_MBIT = 10_000_000
+_MOST_CLOCK_S = 1e10
+
+Word = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.+-]{1,64}$(?!\n)")]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Rate = Annotated[float, Meta(ge=0, le=1e15)]
+Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
 class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,25 +121,25 @@ class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
         clock_error_s: error of that offset to either side, in s
     """
 
-    interface: str = ""
-    mtu_bytes: int | None = None
-    speed_mbit: int | None = None
-    duplex: str | None = None
-    pcie_share: float | None = None
-    congestion_control: str | None = None
-    kernel: str | None = None
-    load: float | None = None
-    cores: int = 1
-    busy_share: float | None = None
-    steal_share: float | None = None
-    processor_share: float | None = None
-    throttled_share: float | None = None
-    rx_bytes_s: float | None = None
-    tx_bytes_s: float | None = None
-    counters: Mapping[str, int] = {}
-    infiniband_gbit_s: Mapping[str, float] = {}
-    clock_offset_s: float | None = None
-    clock_error_s: float | None = None
+    interface: Annotated[str, Meta(pattern=r"^([!-,./-~][!-~]{0,254})?$(?!\n)")] = ""
+    mtu_bytes: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
+    speed_mbit: Annotated[int, Meta(ge=1, le=_MOST_MBIT)] | None = None
+    duplex: Literal["full", "half"] | None = None
+    pcie_share: Share | None = None
+    congestion_control: Word | None = None
+    kernel: Word | None = None
+    load: Annotated[float, Meta(ge=0, le=1e6)] | None = None
+    cores: Annotated[int, Meta(ge=1, le=1 << 20)] = 1
+    busy_share: Share | None = None
+    steal_share: Share | None = None
+    processor_share: Share | None = None
+    throttled_share: Share | None = None
+    rx_bytes_s: Rate | None = None
+    tx_bytes_s: Rate | None = None
+    counters: Annotated[Mapping[str, Count], Meta(max_length=64)] = {}
+    infiniband_gbit_s: Annotated[Mapping[str, Rate], Meta(max_length=64)] = {}
+    clock_offset_s: Annotated[float, Meta(ge=-_MOST_CLOCK_S, le=_MOST_CLOCK_S)] | None = None
+    clock_error_s: Annotated[float, Meta(ge=0, le=_MOST_CLOCK_S)] | None = None
 
 
 def ask(session: Session, interface: str) -> HostCondition:
@@ -222,7 +230,7 @@ def parse(
         interface=interface,
         mtu_bytes=_whole(values.get("mtu"), 1, 1 << 20),
         speed_mbit=_whole(values.get("speed"), 1, _MOST_MBIT),
-        duplex=values["duplex"] if values.get("duplex") in ("full", "half") else None,
+        duplex=_DUPLEX.get(values.get("duplex", "")),
         pcie_share=_pcie_share(values),
         congestion_control=_word(values.get("congestion")),
         kernel=_word(values.get("kernel")),
