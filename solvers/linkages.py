@@ -18,9 +18,6 @@ _S_PER_PAIR = 1e-8
 # An order by single steps to the nearest host is found in any case: it takes no longer.
 _LEAST_S = 0.1
 
-# Optimal leaf ordering takes time with the cube of the size: 0.1 s for 500, minutes for thousands.
-_MAX_OPTIMAL = 600
-
 
 def linkage(distance: Matrix, kind: Literal["average", "single"], deadline: Deadline) -> Matrix:
     """Return (N - 1, 4) merges of hosts by height, as `scipy.cluster.hierarchy.linkage` does.
@@ -80,35 +77,3 @@ def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> lis
     except TimeoutError:
         leaves = _native.nearest_neighbour_ring(matrix, 0, Deadline(_LEAST_S).native)
     return leaves
-
-
-def seriate(distances: Matrix) -> list[int]:
-    """Return an order of rows and columns that puts near hosts side by side.
-
-    Args:
-        distances: (N, N), symmetric, finite, not negative; the diagonal does not count.
-
-    Returns:
-        A permutation of 0 ... N-1, the same for the same input.
-
-    Raises:
-        ValueError: not square, not symmetric, or a distance that is negative or not finite.
-    """
-    # SciPy takes 0.3 s to import, and callers import this module for small things too.
-    from scipy.cluster.hierarchy import leaves_list, linkage  # noqa: PLC0415
-    from scipy.spatial.distance import squareform  # noqa: PLC0415
-
-    size = len(distances)
-    if distances.shape != (size, size):
-        raise ValueError(f"expected a square matrix, found shape {distances.shape}")
-    whole = distances.copy()
-    np.fill_diagonal(whole, 0.0)
-    if not np.isfinite(whole).all() or (whole < 0.0).any() or (whole != whole.T).any():
-        raise ValueError("distances must be finite, not negative and symmetric")
-    if size < 3:
-        return list(range(size))
-    tree = linkage(
-        squareform(whole, checks=False), method="average", optimal_ordering=size <= _MAX_OPTIMAL
-    )
-    order = [int(index) for index in leaves_list(tree)]
-    return order if order[0] < order[-1] else order[::-1]

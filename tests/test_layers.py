@@ -39,7 +39,6 @@ FOLDERS = (
     "doctor",
     "bench",
     "show",
-    "schemas",
     "verbs",
     "cli",
 )
@@ -95,6 +94,18 @@ def import_statements(text: str) -> list[ast.stmt]:
 def imported_at_once(name: str, sources: Sources) -> set[str]:
     """Those of `imports_of` that importing the module itself imports, not a call of it."""
     return resolved(outside_functions(ast.parse(sources[name][0])), name, sources)
+
+
+def imported_eagerly(name: str, sources: Sources) -> set[str]:
+    """Those of `imported_at_once` that are outside blocks of `lazy_imports`."""
+    tree = ast.parse(sources[name][0])
+    lazy = {
+        node
+        for block in ast.walk(tree)
+        if isinstance(block, ast.With) and ast.unparse(block.items[0]) == "lazy_imports()"
+        for node in ast.walk(block)
+    }
+    return resolved((node for node in outside_functions(tree) if node not in lazy), name, sources)
 
 
 def imported_when_run(name: str, sources: Sources) -> set[str]:
@@ -280,12 +291,13 @@ def test_scapy_is_imported_by_the_program_for_the_hosts_alone() -> None:
     assert [name for name in sources if users[0] in imports_of(name, sources)] == []
 
 
-def test_scikit_learn_is_imported_by_the_functions_that_need_it() -> None:
+def test_what_needs_scikit_learn_is_loaded_when_it_is_used() -> None:
     # It takes a second, which `plink order` and `plink show` have no use for.
     sources = installed_sources()
     users = {name for name in sources if "sklearn" in top_level(imports_of(name, sources))}
     assert users
-    assert [name for name in users if "sklearn" in top_level(imported_at_once(name, sources))] == []
+    loading = [name for name in sources if users & imported_eagerly(name, sources)]
+    assert loading == []
 
 
 def test_training_process_imports_nothing_heavy() -> None:

@@ -22,7 +22,7 @@ from plink.base.errors import EXIT_INTERRUPTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Iterator
     from sys import UnraisableHookArgs
     from types import FrameType
     from typing import Any
@@ -121,11 +121,11 @@ def ignore_interrupts() -> Iterator[list[int]]:
         yield came
         return
     # A handler of our own, and not SIG_IGN, which programs started meanwhile would inherit.
-    handlers = _replace_handlers(lambda number, _frame: came.append(number))
+    handlers = replace_handlers(lambda number, _frame: came.append(number))
     try:
         yield came
     finally:
-        _restore_handlers(handlers)
+        restore_handlers(handlers)
 
 
 @contextmanager
@@ -146,61 +146,13 @@ def limit_interrupts_to_waits() -> Iterator[Callable[[], int]]:
         except BlockingIOError:
             return  # the pipe is full of interrupts
 
-    handlers = _replace_handlers(note)
+    handlers = replace_handlers(note)
     try:
         yield lambda: os.read(reader, 1)[0]
     finally:
-        _restore_handlers(handlers)
+        restore_handlers(handlers)
         os.close(reader)
         os.close(writer)
-
-
-def run_until_interrupted(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine as `asyncio.run` does; an interrupt cancels it at any await.
-
-    Raises:
-        KeyboardInterrupt: one came.
-    """
-    import asyncio  # noqa: PLC0415  only daemons need it
-
-    came: list[int] = []
-
-    async def run() -> None:
-        task = asyncio.current_task()
-        loop = asyncio.get_running_loop()
-
-        def cancel(number: int) -> None:
-            is_first = not came
-            came.append(number)
-            if is_first and task is not None:
-                task.cancel()
-
-        for number in handlers:
-            loop.add_signal_handler(number, cancel, number)
-        if came:
-            return
-        try:
-            await main
-        finally:
-            for number in handlers:
-                loop.remove_signal_handler(number)
-                # Not the default action, which would end the process while the loop is closed.
-                signal.signal(number, keep)
-
-    def keep(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
-
-    handlers = _replace_handlers(keep)
-    try:
-        asyncio.run(run())
-    except asyncio.CancelledError:
-        if not came:
-            raise
-    finally:
-        main.close()
-        _restore_handlers(handlers)
-    if came:
-        raise KeyboardInterrupt
 
 
 def interrupt_again(unraisable: UnraisableHookArgs) -> None:
@@ -213,12 +165,12 @@ def interrupt_again(unraisable: UnraisableHookArgs) -> None:
 
 
 def _is_main_thread() -> bool:
-    import threading  # noqa: PLC0415  it would slow the first moments
+    # It is not imported here, which would slow the first moments; without it there is one thread.
+    threading = sys.modules.get("threading")
+    return threading is None or threading.current_thread() is threading.main_thread()
 
-    return threading.current_thread() is threading.main_thread()
 
-
-def _replace_handlers(
+def replace_handlers(
     handler: Callable[[int, FrameType | None], object],
 ) -> dict[signal.Signals, Any]:
     """Replace Python's handlers of interrupts and return the previous ones."""
@@ -229,7 +181,8 @@ def _replace_handlers(
     }
 
 
-def _restore_handlers(handlers: dict[signal.Signals, Any]) -> None:
+def restore_handlers(handlers: dict[signal.Signals, Any]) -> None:
+    """Install handlers that `replace_handlers` returned."""
     for number, handler in handlers.items():
         signal.signal(number, handler)
 

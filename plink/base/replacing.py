@@ -10,14 +10,17 @@ if TYPE_CHECKING:
 else:
     import dataclasses
 
+    from plink.base.lazy import lazy_imports
+
+    with lazy_imports():
+        import msgspec
+
     _Value = TypeVar("_Value")
 
     def replace(value: _Value, /, **members: Any) -> _Value:
         """Return a copy of a dataclass or a struct with some members changed."""
         if dataclasses.is_dataclass(value):
             return dataclasses.replace(value, **members)
-        import msgspec  # noqa: PLC0415  commands begin without it
-
         return msgspec.structs.replace(value, **members)
 
 

@@ -21,6 +21,7 @@ from plink.base.errors import (
     WrongUseError,
 )
 from plink.base.interrupts import end_when_interrupted, end_with, raise_when_interrupted
+from plink.base.lazy import lazy_imports
 from plink.base.output import (
     OUTPUT_ERRORS,
     fill_closed_descriptors,
@@ -34,6 +35,9 @@ from plink.cli.given import RUNNING
 from plink.cli.stderr import print_error
 from plink.measure.errors import to_plink_error
 from plink.probes.errors import ProbesError
+
+with lazy_imports():
+    from plink.cli import completion
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -109,9 +113,7 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         _use_running_context(command)
         if ctx.resilient_parsing:  # to complete a command line
-            from plink.cli.completion import add_completion  # noqa: PLC0415  as rarely as that
-
-            add_completion(command)
+            completion.add_completion(command)
         return command
 
     def resolve_command(
@@ -127,10 +129,9 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name from the table, or an option of any command."""
-        from plink.cli.completion import items  # noqa: PLC0415  as above
-
         named = [(name, text) for name, (_, text) in COMMANDS.items()]
-        return items(named, incomplete) + click.Command.shell_complete(self, ctx, incomplete)
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return completion.items(named, incomplete) + options
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, with names in errors spelled as options."""

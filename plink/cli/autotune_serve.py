@@ -34,8 +34,8 @@ from plink.autotune.protocol.status import JobStatus
 from plink.autotune.reprobing.prober import Prober
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
+from plink.base.coroutines import run_until_interrupted
 from plink.base.errors import PlinkError, WrongUseError
-from plink.base.interrupts import run_until_interrupted
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
 from plink.cli.json_output import print_json_line

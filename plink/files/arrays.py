@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
@@ -33,8 +34,6 @@ def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], byte
         data: the object; (N, N) arrays stand in objects of it, at any depth.
         dump: makes JSON text of what is left of it.
     """
-    import zipfile  # noqa: PLC0415  few files have this form
-
     with zipfile.ZipFile(stream, "w") as archive:
         for name, size, chunks in _members(data, dump):
             entry = zipfile.ZipInfo(name, _NO_DATE)

@@ -10,6 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, cast
 
+from plink.base.lazy import lazy_imports
+
+with lazy_imports():
+    import tempfile
+
 # How long a pipe may stay without anybody who reads it.
 READER_WAIT_S = 5.0
 _POLL_S = 0.05
@@ -88,8 +93,6 @@ def _write(stream: IO[bytes], write_to: WriteTo, *, is_packed: bool) -> None:
 
 
 def _replace(target: Path, write_to: WriteTo, *, is_packed: bool) -> None:
-    import tempfile  # noqa: PLC0415  many commands read only
-
     descriptor, beside = tempfile.mkstemp(prefix=".plink-", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as stream:

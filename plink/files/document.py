@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from plink.base.errors import NotJsonError, PlinkError, WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.next_command import UNNAMED_FILE
 from plink.base.output import check_output, write_output
 from plink.base.text import brief
@@ -19,6 +20,9 @@ from plink.files.atomic_write import WriteTo, write_atomically
 from plink.files.binary_form import EXTENSION, Content, is_binary
 from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
 from plink.probes.json_parsing import parse_json
+
+with lazy_imports():
+    from plink.files import archive, arrays, json_text
 
 STANDARD_STREAM = "-"
 # What messages call a cluster that was never in a file.
@@ -63,9 +67,6 @@ def load_document(content: Content, source: str) -> Document:
         WrongUseError: no object.
     """
     if isinstance(content, mmap.mmap) or is_binary(content):
-        # It takes longer than a small file of the other form.
-        from plink.files import archive  # noqa: PLC0415
-
         data, file_hash = archive.read(content, source, parse)
         return Document(source, file_hash, data)
     return Document(source, digest(content), parse(content, source))
@@ -128,16 +129,12 @@ def write(path: str, data: Mapping[str, Any]) -> None:
         PlinkError: as above, or it would be more JSON than is ever read.
     """
     if path.endswith(EXTENSION):
-        from plink.files import arrays  # noqa: PLC0415  numpy: to understand a command takes none
-
         _write(path, lambda stream: arrays.write(stream, data, dump))
     else:
         _write(path, lambda stream: _write_json(stream, data, path))
 
 
 def _write_json(stream: IO[bytes], data: Mapping[str, Any], path: str) -> None:
-    from plink.files import json_text  # noqa: PLC0415  as above
-
     written = 0
     for piece in json_text.pieces(data):
         written += stream.write(piece.encode())
@@ -226,11 +223,7 @@ def digest(content: bytes) -> str:
 def compute_digest(data: Mapping[str, Any], *, is_binary: bool) -> str:
     """Return the SHA-256 of the file that `write` would make of `data`."""
     if is_binary:
-        from plink.files import arrays  # noqa: PLC0415  as above
-
         return arrays.digest(data, dump)
-    from plink.files import json_text  # noqa: PLC0415  as above
-
     found = hashlib.sha256()
     for piece in json_text.pieces(data):
         found.update(piece.encode())
@@ -278,8 +271,6 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
 
 def dump(data: Mapping[str, Any]) -> bytes:
     """Return JSON data as text, with one line per top-level item and per matrix row."""
-    from plink.files import json_text  # noqa: PLC0415  as above
-
     return "".join(json_text.pieces(data)).encode()
 
 

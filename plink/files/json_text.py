@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from plink.base.lazy import lazy_imports
 from plink.base.text import json_text
 from plink.files.matrices import Array
+
+with lazy_imports():
+    import orjson
 
 # From and up to where numbers are written without an exponent.
 _LEAST_PLAIN, _MOST_PLAIN = 1e-4, 1e16
@@ -61,8 +65,6 @@ def _row(row: Array) -> str:
     if not is_whole and _has_exponents(row):
         # Only numbers stand in it, so that the word is one of them.
         return json.dumps(row.tolist()).replace("NaN", "null")
-    import orjson  # noqa: PLC0415  not for those who read no matrix
-
     text = orjson.dumps(np.ascontiguousarray(row), option=orjson.OPT_SERIALIZE_NUMPY)
     return text.replace(b",", b", ").decode()
 

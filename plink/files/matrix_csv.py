@@ -17,11 +17,15 @@ from decimal import Decimal
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.text import brief
 from plink.files.limits import MAX_HOSTS, MAX_RTT_US
 from plink.files.matrices import Matrix
 from plink.files.units import TIMES, find_rate_unit, find_time_unit, find_time_unit_by_name
 from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
+
+with lazy_imports():
+    import orjson
 
 # Unit: what power of ten of it a microsecond is.
 UNITS = {name: -exponent for name, exponent in TIMES.items()}
@@ -239,8 +243,6 @@ def _values_us(
         is_json = not shift and all(cells)
         plain = cells if is_json else [cell + shift if cell else "null" for cell in cells]
         try:
-            import orjson  # noqa: PLC0415  not for those who read no matrix
-
             values = np.array(orjson.loads(f"[{','.join(plain)}]"), dtype=np.float64)
         except ValueError:
             pass

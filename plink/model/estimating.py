@@ -7,10 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from plink.base.lazy import lazy_imports
 from plink.files.cluster import Cluster
 from plink.files.matrices import Matrix
 from plink.solvers.groups.grouping import Labels, separate_alone
 from plink.solvers.shrinkage import EstimatedDistances, estimate_distances, lowest_readings
+
+with lazy_imports():
+    # SciPy takes longer to import than an order of few hosts takes.
+    from plink.solvers.groups import levels
 
 # Readings of more hosts are taken as they are: all of this is done in a few copies of the matrix.
 _MOST_HOSTS = 2048
@@ -68,11 +73,8 @@ def _labels(names: Sequence[str], groups: Iterable[Sequence[str]]) -> Labels:
 @lru_cache(maxsize=16)
 def _discover_levels(readings: bytes, size: int) -> Sequence[Labels]:
     """Return the levels of groups in the readings; cached, as callers ask repeatedly."""
-    # SciPy takes longer to import than an order of few hosts takes.
-    from plink.solvers.groups.levels import discover  # noqa: PLC0415
-
     lowest = np.frombuffer(readings).reshape(size, size).copy()
     np.fill_diagonal(lowest, 0.0)
     is_measured = np.isfinite(lowest)
-    found = discover(np.where(is_measured, lowest, 0.0), is_measured)
+    found = levels.discover(np.where(is_measured, lowest, 0.0), is_measured)
     return [separate_alone(level.labels) for level in found.levels]

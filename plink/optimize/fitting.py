@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import PlinkError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.files.clients import (
     SPINNING,
@@ -33,6 +34,9 @@ from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.flows import FlowClock, Manner
+
+with lazy_imports():
+    from scipy import optimize
 
 # What Linux gives at 250 ticks a second; assumed where nothing small was measured.
 USUAL_TURN_US = 4000.0
@@ -237,8 +241,6 @@ class _FitSearch:
         return fit_time_slice([model for model, _ in small], [times for _, times in small], cores)
 
     def find(self) -> ClientFit:
-        from scipy.optimize import minimize  # noqa: PLC0415  only a fit needs it
-
         ends = []
         for begin in self._begins():
             spans = [0.3 if _COSTS[name].is_magnitude else 0.1 for name in self._names]
@@ -249,7 +251,7 @@ class _FitSearch:
                 "xatol": 1e-3,
                 "fatol": 1e-3,
             }
-            done: Any = minimize(self._miss, begin, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
+            done: Any = optimize.minimize(self._miss, begin, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
             ends.append((float(done.fun), done.x.tolist()))
         _, best = min(ends)
         fit = self._with_places(best)

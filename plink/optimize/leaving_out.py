@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from plink.base.lazy import lazy_imports
 from plink.base.size import DEFAULT_SIZE_BYTES
 from plink.files.cluster import Cluster
 from plink.files.limits import Amount, Positive
@@ -20,6 +21,11 @@ from plink.model.outliers import Outlier, group_by_host, outliers
 from plink.optimize.orders.slots import index_placement, recover_slots
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS
+
+with lazy_imports():
+    # Orders of which no host stands out do without, and start sooner.
+    from plink.model import network
+    from plink.optimize import prediction
 
 # What is looked at takes hundredths of a second: so many hosts, and messages of the algorithm.
 _MOST_HOSTS = 2048
@@ -108,10 +114,6 @@ def compare_leaving_out(
         None where it is a mesh's, has too many messages to be predicted at once, or nothing would
         be left.
     """
-    # Orders of which no host stands out do without, and start sooner.
-    from plink.model.network import build_network  # noqa: PLC0415
-    from plink.optimize.prediction import Predictor, known_distances  # noqa: PLC0415
-
     algorithm = ALGORITHMS.get(order.algorithm)
     if algorithm is None:
         return None
@@ -122,14 +124,17 @@ def compare_leaving_out(
     if len(set(rest)) < 2 or algorithm.messages(len(placement)) > _MOST_MESSAGES:
         return None
     size_bytes = order.cost.size_bytes or DEFAULT_SIZE_BYTES
-    network, distances = build_network(cluster), known_distances(cluster)
+    built = network.build_network(cluster)
+    distances = prediction.known_distances(cluster)
     costs: list[float | None] = []
     for each in (placement, rest):
         ranks = _peers(algorithm, each)
         if algorithm.refusal(ranks) is not None:
             costs.append(None)
             continue
-        predictor = Predictor(algorithm, ranks, size_bytes, distances=distances, network=network)
+        predictor = prediction.Predictor(
+            algorithm, ranks, size_bytes, distances=distances, network=built
+        )
         cost = predictor.cost(each)
         costs.append(cost.latency_us if cost.time_s is None else cost.time_s * 1e6)
     with_us, without_us = costs
@@ -138,7 +143,7 @@ def compare_leaving_out(
     return LeavingOutCosts(
         list(hosts),
         len(rest),
-        network.has_rates,
+        built.has_rates,
         with_us,
         without_us,
         size_bytes,

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from plink.base.lazy import lazy_imports
+
+with lazy_imports():
+    from plink.base import errors
+    from plink.torchrun import handler
+
 if TYPE_CHECKING:
     from torch.distributed.elastic.rendezvous import RendezvousHandler, RendezvousParameters
 
@@ -15,12 +21,9 @@ def creator() -> Callable[[RendezvousParameters], RendezvousHandler]:
 
 
 def _handler(params: RendezvousParameters) -> RendezvousHandler:
-    from plink.base.errors import PlinkError  # noqa: PLC0415  only where plink was asked for
-    from plink.torchrun.handler import handler  # noqa: PLC0415
-
     try:
-        return handler(params)
-    except PlinkError as error:
+        return handler.handler(params)
+    except errors.PlinkError as error:
         hint = f"\nhint: {error.hint}" if error.hint else ""
         # torchrun would show the way to any other exception.
         raise SystemExit(f"plink: {error}{hint}") from None

@@ -25,6 +25,7 @@ from torch.distributed.elastic.rendezvous.c10d_rendezvous_backend import create_
 from torch.distributed.elastic.rendezvous.dynamic_rendezvous import create_handler
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_names
 from plink.engine.interfaces import group_addresses
@@ -39,6 +40,10 @@ from plink.renumber.numbering import numbered
 from plink.torch.backend import MEMBERS_VARIABLE
 from plink.torchrun.knowledge import Knowledge
 from plink.torchrun.settings import Settings, read_settings
+
+with lazy_imports():
+    # It takes as long as a round: only who measures waits for it.
+    from plink.renumber import measuring
 
 NAME = "plink"
 
@@ -213,14 +218,11 @@ class PlinkRendezvousHandler(RendezvousHandler):
         self, meeting: Meeting, members: Sequence[Member], known: Cluster | None
     ) -> Cluster | None:
         """Return readings between a round's hosts, measuring those without any."""
-        # It takes as long as a round: only who measures waits for it.
-        from plink.renumber.measuring import is_lacking, measured  # noqa: PLC0415
-
         names = names_of(members, () if known is None else known.hosts)
-        if not is_lacking(members, names, known):
+        if not measuring.is_lacking(members, names, known):
             return known
         try:
-            cluster = measured(members, names, known, tell=meeting.ask, say=say)
+            cluster = measuring.measured(members, names, known, tell=meeting.ask, say=say)
         except PlinkError as error:
             say(f"{error}: hosts without measurements come last")
             meeting.all_are_back()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.files import cluster as cluster_file
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
@@ -17,6 +18,9 @@ from plink.files.order import Order
 from plink.renumber.host_identity import named_host
 from plink.renumber.numbering import Basis
 from plink.solvers.collectives.registry import ALGORITHMS
+
+with lazy_imports():
+    from plink.measure.probing import request
 
 PROBE = "probe"
 
@@ -95,10 +99,7 @@ def read_settings(config: Mapping[str, Any], environment: Mapping[str, str]) -> 
     read_order = None if order is None or is_probed else order_file.read_order(order)
     read_cluster = None if known is None else cluster_file.read_cluster(known)
     if is_probed and known is not None and read_cluster is not None:
-        # Only who measures needs it.
-        from plink.measure.probing.request import resume_options  # noqa: PLC0415
-
-        resume_options(read_cluster, known, "echo", {})
+        request.resume_options(read_cluster, known, "echo", {})
     return Settings(
         basis=Basis(read_order, read_cluster, algorithm or "ring"),
         is_probed=is_probed,

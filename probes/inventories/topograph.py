@@ -7,7 +7,10 @@ discovered; ID is what `POST /v1/generate` answered.
 from __future__ import annotations
 
 import time
+import urllib.error
+import urllib.request
 from http import HTTPStatus
+from http.client import HTTPException
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.hostlist import ListedHost, check_hosts
@@ -70,11 +73,6 @@ def _fetch_topology(url: str, place: str) -> bytes:
 
 
 def _answer(url: str, place: str) -> tuple[int, bytes]:
-    # Seldom needed, and slow to import.
-    import urllib.error  # noqa: PLC0415
-    import urllib.request  # noqa: PLC0415
-    from http.client import HTTPException  # noqa: PLC0415
-
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
             return answer.status, answer.read(_MOST_BYTES + 1)

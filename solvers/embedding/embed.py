@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse.csgraph import connected_components
 
 from plink.solvers.embedding import held_out
 from plink.solvers.embedding.fit import EmbeddingShape, Fit, fit_points, predict_distances, start
@@ -280,8 +281,6 @@ def _unknowns(size: int, dimensions: int) -> int:
 
 
 def _components(is_measured: npt.NDArray[np.bool_]) -> int:
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
-
     count, _ = connected_components(is_measured.astype(np.int8), directed=False)
     return int(count)
 

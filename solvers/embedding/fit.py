@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import eigh
+from scipy.optimize import minimize
 
 from plink.solvers.embedding.observations import Matrix, Observations
 
@@ -152,9 +154,6 @@ def classical(observations: Observations, dimensions: int, alpha: float) -> Matr
     so the estimate stays unbiased where gaps are random (Keshavan, Montanari and Oh, "Matrix
     completion from a few entries", 2010).
     """
-    # SciPy takes 0.3 s to import, and callers import this module for small things too.
-    from scipy.linalg import eigh  # noqa: PLC0415
-
     size = len(observations.distance)
     is_measured = observations.is_measured
     squared = observations.distance ** (2.0 / alpha)
@@ -268,8 +267,6 @@ def fit_points(
         most_steps: greatest number of steps of the optimiser.
         rng: small steps into dimensions that `begin` does not have.
     """
-    from scipy.optimize import minimize  # noqa: PLC0415
-
     size = len(observations.distance)
     points = change_dimensions(begin.points, dimensions, rng)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ Outcome = Literal["improved", "optimal", "gave-up"]
 Matrix = npt.NDArray[np.float64]
 
 _LookBelow = Callable[[Form, WholeTerms, int, int, Deadline], Stage]
+
+# Modules of the engines whose libraries are extras.
+_MODULES = {"z3": "plink.solvers.exact.smt", "cp-sat": "plink.solvers.exact.cp_sat"}
 
 # Engines have nothing to do where all orders are soon tried.
 _FEW_RANKS = 3
@@ -166,13 +170,8 @@ def _run_engine(task: _Task, engine: Engine) -> Stage:
 def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
     """Return an engine's limit on ranks, and its search function."""
     try:
-        if engine == "z3":
-            from plink.solvers.exact import smt  # noqa: PLC0415  of an extra
-
-            return smt.most_ranks, smt.look_below
-        from plink.solvers.exact import cp_sat  # noqa: PLC0415  of an extra
-
-        return cp_sat.most_ranks, cp_sat.look_below
+        module = importlib.import_module(_MODULES[engine])
     except ModuleNotFoundError as error:
         package = "z3-solver" if engine == "z3" else "ortools"
         raise EngineMissingError(package) from error
+    return module.most_ranks, module.look_below

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_mutual_info_score
 
 Matrix = npt.NDArray[np.float64]
 
@@ -30,9 +32,6 @@ def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hash
     if one == other:
         # Rounding would return nearly 1.
         return 1.0
-    # Takes a second to import, and callers import this module for small things too.
-    from sklearn.metrics import adjusted_mutual_info_score  # noqa: PLC0415
-
     return float(adjusted_mutual_info_score(one, other))
 
 
@@ -77,8 +76,6 @@ def find_misplaced_hosts(
     Raises:
         ValueError: the groupings have different lengths, or are empty.
     """
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  as below
-
     rows, columns = linear_sum_assignment(-_count_shared(found, true))
     one, other = _number_groups(found), _number_groups(true)
     name_of = dict(zip(other, true, strict=True))

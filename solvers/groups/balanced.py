@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import kmeans_plusplus
 
 from plink.solvers.groups.grouping import (
     Labels,
@@ -185,9 +187,6 @@ def constrained_kmeans(
     Raises:
         ValueError: not 1 to N groups, or an elasticity outside 1 to 2.
     """
-    # Takes a second to import, and callers import this module for small things too.
-    from sklearn.cluster import kmeans_plusplus  # noqa: PLC0415
-
     smallest = compute_least_size(len(points), groups, elasticity)
     seeds = np.random.SeedSequence([seed, 0x3EA5]).generate_state(runs)
     starts = [kmeans_plusplus(points, groups, random_state=int(start))[0] for start in seeds]
@@ -217,9 +216,6 @@ def _assign_points(squared: Matrix, smallest: int) -> Labels:
     nearest: Labels = squared.argmin(axis=1)
     if np.bincount(nearest, minlength=groups).min() >= smallest:
         return nearest
-    # SciPy takes 0.3 s to import, and callers import this module for small things too.
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
-
     # A place for each point: those that a centre must fill, and free ones at the nearest centre.
     least = squared.min(axis=1)
     must = np.repeat(squared - least[:, None], smallest, axis=1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 Vector = npt.NDArray[np.float64]
 
@@ -201,9 +202,6 @@ def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
     Returns:
         (G, G), symmetric; 0 where no third cluster has met both.
     """
-    # SciPy takes 0.3 s to import, and callers import this module for small things too.
-    from scipy import sparse  # noqa: PLC0415
-
     size, thirds = mean_logs.shape
     cluster, third = np.nonzero(~np.isnan(mean_logs))
     values = mean_logs[cluster, third]

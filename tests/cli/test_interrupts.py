@@ -281,7 +281,8 @@ def test_an_interrupt_in_a_finaliser_is_not_lost(tmp_path: Path) -> None:
 def test_a_coroutine_is_cancelled_and_closes_in_peace(tmp_path: Path) -> None:
     program = """
         import asyncio, os, signal
-        from plink.base.interrupts import end_when_interrupted, run_until_interrupted
+        from plink.base.coroutines import run_until_interrupted
+        from plink.base.interrupts import end_when_interrupted
         async def serve():
             try:
                 os.kill(os.getpid(), signal.SIGTERM)

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from plink.base.replacing import replace
 from plink.model.distance import distances
-from plink.solvers.linkages import seriate
+from plink.solvers.seriation import seriate
 from show.racks import racks
 
 

@@ -14,7 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.files.cluster import Cluster
+
+with lazy_imports():
+    from scipy import optimize
 
 # Kubernetes, "Labels and Selectors": the syntax of keys and values.
 _VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -132,9 +136,6 @@ def _match_values(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
     Args:
         present: what the hosts of each domain have.
     """
-    # SciPy takes longer to import than all else here.
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
-
     values = sorted({value for hosts in present for value in hosts if value is not None})
     place = {value: n for n, value in enumerate(values)}
     shared = np.zeros((len(present), len(values)), dtype=np.int64)
@@ -142,7 +143,7 @@ def _match_values(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
         for value in hosts:
             if value is not None:
                 shared[number, place[value]] += 1
-    domains, columns = linear_sum_assignment(shared, maximize=True)
+    domains, columns = optimize.linear_sum_assignment(shared, maximize=True)
     chosen = zip(domains.tolist(), columns.tolist(), strict=True)
     return {number: values[column] for number, column in chosen if shared[number, column]}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.text import brief
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -17,8 +18,10 @@ from plink.files.hosts import Group
 from plink.files.limits import WORD_EXPECTED, is_word
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import RangeError, parse_line
-from plink.probes.inventories import topograph
 from plink.probes.inventories.topologies import Topology, parse_topology
+
+with lazy_imports():
+    from plink.probes.inventories import topograph
 
 _HINT = "a line is NAME: HOSTS, as in rack1: gpu[01-16]; # begins a comment"
 

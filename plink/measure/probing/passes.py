@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from plink.base.lazy import lazy_imports
 from plink.files.cluster import Cluster
 from plink.files.matrices import Counts, Matrix
 from plink.files.measurements import (
@@ -25,7 +26,9 @@ from plink.measure.probing.collectors import PassReadings, RttCollector, RunReco
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.probes.rounds import count_rounds, find_round, round_robin, sample_rounds
 from plink.probes.samples import Rounds, Wanted
-from plink.solvers.sampling.sampler import next_rounds, usual_share
+
+with lazy_imports():
+    from plink.solvers.sampling import sampler
 
 Pair = tuple[int, int]
 Mask = npt.NDArray[np.bool_]
@@ -238,7 +241,7 @@ def choose_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
             ask for.
     """
     if rounds == FOLLOWED_ROUNDS:
-        return FollowedSample(usual_share(listed), seed)
+        return FollowedSample(sampler.usual_share(listed), seed)
     in_all = count_rounds(listed)
     return None if rounds is None or rounds >= in_all else RoundSample(rounds, in_all, seed)
 
@@ -283,7 +286,7 @@ def advise_sampling(hosts: int, sample: Sample | None, example: int) -> list[str
     rounds, pairs = count_rounds(hosts), hosts * (hosts - 1)
     fewer = example * (hosts - hosts % 2)
     text = f"all {rounds:,} rounds of {hosts:,} hosts are {pairs:,} directed pairs"
-    followed = round(usual_share(hosts) * pairs)
+    followed = round(sampler.usual_share(hosts) * pairs)
     text += f"; automatic rounds measure at most {followed:,} of them, those that show groups"
     return [f"{text}, and {example} rounds any {fewer:,}"]
 
@@ -303,7 +306,7 @@ class AdaptiveSampler:
 
     def next(self) -> Rounds:
         """Return the next rounds of pairs of the run's hosts; none if no more are needed."""
-        rounds = next_rounds(
+        rounds = sampler.next_rounds(
             self._find_least_us(),
             tried=self._tried,
             share=self._sample.share,

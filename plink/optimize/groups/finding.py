@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, require_rtt
 from plink.files.groups import Grouping, Partition
@@ -15,8 +16,6 @@ from plink.files.hosts import Group, with_domains
 from plink.model.denoising import Denoised, denoise, find_measured_hosts, split_halves
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.optimize.groups.request import GroupRequest
-from plink.solvers.groups.agreement import adjusted_mutual_information
-from plink.solvers.groups.balanced import balanced_linkage, constrained_kmeans
 from plink.solvers.groups.grouping import (
     ALONE,
     Labels,
@@ -25,6 +24,10 @@ from plink.solvers.groups.grouping import (
     separate_alone,
 )
 from plink.solvers.groups.levels import Discovery, Level, choose_level, discover
+
+with lazy_imports():
+    # scikit-learn takes a second to import.
+    from plink.solvers.groups import agreement, balanced
 
 # More hosts would take the better part of an hour, and more memory than most machines have.
 _MOST_HOSTS = 8192
@@ -176,13 +179,13 @@ def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level
         return np.full(size, ALONE) if level is None else level.labels
     groups = request.k or choose_group_count(size)
     if method == "linkage":
-        return balanced_linkage(denoised.best, groups, elasticity=request.most_uneven)
+        return balanced.balanced_linkage(denoised.best, groups, elasticity=request.most_uneven)
     if denoised.embedding is None:
         raise UngroupableError(
             f"there is no embedding for k-means: {denoised.why}",
             "the method linkage needs no embedding",
         )
-    return constrained_kmeans(
+    return balanced.constrained_kmeans(
         denoised.embedding.points, groups, elasticity=request.most_uneven, seed=request.seed
     )
 
@@ -218,7 +221,7 @@ def _compare_halves(
         if method == "levels":
             level = _choose_level(discover(seen.matrix, seen.is_measured), request)
         found.append(separate_alone(_labels(seen, request, method, level)).tolist())
-    return adjusted_mutual_information(*found)
+    return agreement.adjusted_mutual_information(*found)
 
 
 def _options(request: GroupRequest, method: str) -> dict[str, object]:

@@ -8,18 +8,17 @@ from typing import Annotated
 import numpy as np
 from msgspec import Meta
 
+from plink.base.lazy import lazy_imports
 from plink.files.cluster import Cluster
 from plink.files.hosts import Group
 from plink.files.limits import Positive, Share, Text, Whole
 from plink.files.structs import Output
 from plink.model.denoising import select_readings
 from plink.optimize.groups.finding import FoundGroups
-from plink.solvers.groups.agreement import (
-    adjusted_mutual_information,
-    adjusted_rand,
-    affinity,
-    find_misplaced_hosts,
-)
+
+with lazy_imports():
+    # scikit-learn takes a second to import.
+    from plink.solvers.groups import agreement
 
 SEPARATOR = "/"
 
@@ -88,11 +87,11 @@ def judge(cluster: Cluster, found: FoundGroups, truth: Sequence[Group]) -> Judge
     names = [placed[index] for index in known]
     positions = [position_of[name] for name in names]
     readings = select_readings(cluster, [found.denoised.hosts[index] for index in known])
-    raw = affinity(readings, positions)
+    raw = agreement.affinity(readings, positions)
     embedding = found.denoised.embedding
     embedded = None
     if embedding is not None and raw.triplets:
-        embedded = affinity(embedding.distance[np.ix_(known, known)], positions).accuracy
+        embedded = agreement.affinity(embedding.distance[np.ix_(known, known)], positions).accuracy
     grouped = [list(group.hosts) for group in found.groups]
     levels = _levels(names, positions, grouped, [level.groups for level in found.grouping.levels])
     best = max(levels, key=lambda level: level.of_groups, default=None)
@@ -117,7 +116,7 @@ def _elsewhere(
     true = [SEPARATOR.join(position[:length]) for position in positions]
     return [
         Elsewhere(names[place], true[place], None if other is None else str(other))
-        for place, other in find_misplaced_hosts(_labels(names, groups), true).items()
+        for place, other in agreement.find_misplaced_hosts(_labels(names, groups), true).items()
     ]
 
 
@@ -140,7 +139,7 @@ def _levels(
                 groups=len(set(true)),
                 of_groups=_agreement(names, groups, true),
                 of_levels=max(of_levels, default=None),
-                rand=adjusted_rand(_labels(names, groups), true),
+                rand=agreement.adjusted_rand(_labels(names, groups), true),
             )
         )
     return found
@@ -149,7 +148,7 @@ def _levels(
 def _agreement(
     names: Sequence[str], groups: Sequence[Sequence[str]], true: Sequence[tuple[str, ...]]
 ) -> float:
-    return adjusted_mutual_information(_labels(names, groups), true)
+    return agreement.adjusted_mutual_information(_labels(names, groups), true)
 
 
 def _labels(names: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.files.matrices import Matrix
 from plink.files.order import Proof
@@ -28,6 +29,9 @@ from plink.solvers.slots.slot_search import (
     prices_with_slots,
     search_with_slots,
 )
+
+with lazy_imports():
+    from plink.solvers.exact import prove as exact
 
 if TYPE_CHECKING:
     from plink.solvers.exact.prove import Engine, ProofResult
@@ -151,9 +155,6 @@ class LatencyObjective:
         Raises:
             WrongUseError: the engine is not installed, or hosts are chosen or differ in slots.
         """
-        # Few orders are proven.
-        from plink.solvers.exact.prove import EngineMissingError, prove  # noqa: PLC0415
-
         form = idle_form(self.form, self.layout)
         if form is None or not self.layout.takes_all_hosts:
             raise WrongUseError(
@@ -165,11 +166,11 @@ class LatencyObjective:
         limits = self.limits
         search_s = time_limit_s if limits is None else time_limit_s / 2.0
         try:
-            verdict = prove(form, self.matrix_us, found.order, search_s, engine)
+            verdict = exact.prove(form, self.matrix_us, found.order, search_s, engine)
             if limits is not None:
-                below = prove(form, limits.lowest_us, verdict.order, search_s, engine)
+                below = exact.prove(form, limits.lowest_us, verdict.order, search_s, engine)
                 verdict = self._combine_verdicts(limits, found, verdict, below)
-        except EngineMissingError as error:
+        except exact.EngineMissingError as error:
             raise WrongUseError(
                 str(error),
                 f"pip install {error.package}, or leave out {{prove_s=}} to go without a proof",

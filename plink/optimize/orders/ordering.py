@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.files.cluster import Cluster, build_no_rtt_error, require_rtt
 from plink.files.hosts import Host
@@ -34,6 +35,11 @@ from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.search import RANDOM_ORDERS, OnProgress, Solution, median_random_cost
 from plink.solvers.slots.layout import RankLayout
+
+with lazy_imports():
+    # What not every order needs: it takes longer to import than an order of few hosts.
+    from plink.model import network
+    from plink.optimize.orders import by_bandwidth, contention, interleave, restarts
 
 if TYPE_CHECKING:
     from plink.optimize.orders.contention import ContentionObjective
@@ -89,11 +95,7 @@ def find_order(
     if len(hosts) == 1:
         return _order_one_host(replace(hosts[0], slots=layout.ranks), cluster, request)
     if _is_by_bandwidth(cluster, request.objective):
-        # What not every order needs is imported for those that do, here and below: it takes longer
-        # than an order of few hosts.
-        from plink.optimize.orders.by_bandwidth import order_by_bandwidth  # noqa: PLC0415
-
-        return order_by_bandwidth(
+        return by_bandwidth.order_by_bandwidth(
             cluster, hosts, layout, request, deadline, on_progress=on_progress
         )
     problem, deadline = _state_problem(cluster, hosts, layout, request, deadline)
@@ -196,9 +198,7 @@ def _state_problem(
             arguments=vars(request),
         )
     if request.interleave:
-        from plink.optimize.orders.interleave import check_size  # noqa: PLC0415
-
-        check_size(layout)
+        interleave.check_size(layout)
     domains = Domains.of(hosts, request)
     return _OrderProblem(cluster, hosts, layout, algorithm, known, objective, domains), deadline
 
@@ -219,12 +219,9 @@ def _objective(
     by_latency = LatencyObjective(form, matrix_us, peers, request.threads)
     if name == "latency":
         return by_latency
-    from plink.model.network import build_network  # noqa: PLC0415  as above
-    from plink.optimize.orders.contention import ContentionObjective  # noqa: PLC0415
-
-    return ContentionObjective(
+    return contention.ContentionObjective(
         algorithm.table(peers.ranks, request.size_bytes),
-        build_network(cluster, found=known).network,
+        network.build_network(cluster, found=known).network,
         peers,
         by_latency,
         request.size_bytes,
@@ -244,10 +241,8 @@ def _search(
     is_interleaved = request.interleave and objective.layout is problem.layout
     searched = objective if domains is None else domains.penalize_crossings(objective)
     if request.executor is not None:
-        from plink.optimize.orders.restarts import search_in_restarts  # noqa: PLC0415
-
         left_s = deadline.left_s
-        best = search_in_restarts(searched, request)
+        best = restarts.search_in_restarts(searched, request)
         # Restarts have as many steps as they were given, whatever time that takes.
         deadline = Deadline(left_s)
     else:
@@ -268,9 +263,7 @@ def _search(
                 # An engine has its own time.
                 deadline = Deadline(left_s)
             if is_interleaved:
-                from plink.optimize.orders.interleave import search_interleaved  # noqa: PLC0415
-
-                best, placement = search_interleaved(
+                best, placement = interleave.search_interleaved(
                     objective, best, seed=request.seed, deadline=deadline
                 )
             else:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
 from plink.base.text import rtt_text
 from plink.files.cluster import Cluster
@@ -94,9 +96,6 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
         subject: the report's subject, with at least two hosts.
         matrix_us: (N, N) symmetric distances, without gaps.
     """
-    from scipy.cluster.hierarchy import leaves_list, linkage  # noqa: PLC0415
-    from scipy.spatial.distance import squareform  # noqa: PLC0415
-
     size = len(matrix_us)
     joints = linkage(squareform(matrix_us, checks=False), "average", optimal_ordering=size <= 600)
     leaves = [int(leaf) for leaf in leaves_list(joints)]

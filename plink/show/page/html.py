@@ -17,8 +17,12 @@ from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
 from plink.base.errors import PlinkError
+from plink.base.lazy import lazy_imports
 from plink.base.text import printable
 from plink.show.page.parts import Figure, Part, Section, list_figures
+
+with lazy_imports():
+    from plotly import offline
 
 _PACKAGE = "plink.show.page"
 # A browser would break these at their hyphens.
@@ -86,13 +90,12 @@ def plotly_js() -> str:
         PlinkError: the package is not installed.
     """
     try:
-        from plotly.offline import get_plotlyjs  # noqa: PLC0415  only this needs it
+        text: str = offline.get_plotlyjs()
     except ImportError:
         raise PlinkError(
             "plink report needs plotly, which is not installed",
             "pip install plotly",
         ) from None
-    text: str = get_plotlyjs()
     return text
 
 

@@ -27,7 +27,7 @@ from plink.files.order_basis import is_made_from
 from plink.model.distance import Distances, distances
 from plink.model.outliers import Outlier, outliers
 from plink.show.page.charts import NO_GROUP, short_names
-from plink.solvers.linkages import seriate
+from plink.solvers.seriation import seriate
 from plink.training.timeline.merging import Timeline, merge_ranks
 from plink.training.timeline.reading import is_timeline, read_ranks
 

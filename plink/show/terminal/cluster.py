@@ -8,6 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_count, printable, rtt_text
 from plink.files.cluster import Cluster
@@ -34,7 +35,9 @@ from plink.show.summary import Summary
 from plink.show.tables import Fact
 from plink.show.terminal import heatmap
 from plink.show.terminal.paper import LABEL_WIDTH, Paper, facts_table, print_facts, print_line
-from plink.solvers.linkages import seriate
+
+with lazy_imports():
+    from plink.solvers import seriation
 
 _GUTTER = 2
 _MIN_FACTS_WIDTH = 32
@@ -108,7 +111,7 @@ def _print_picture(
     console, names = paper.console, cluster.names
     values = known_values(readings_us)
     scale = scale_for(values)
-    order = seriate(distances(cluster).matrix_us)
+    order = seriation.seriate(distances(cluster).matrix_us)
     picture = heatmap.draw(
         readings_us, names, order, scale, width=console.width, shades=paper.shades
     )
