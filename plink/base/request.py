@@ -11,7 +11,7 @@ import functools
 import re
 import sys
 import typing
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from inspect import Signature, signature
@@ -26,6 +26,7 @@ from plink.base.arguments import (
     parse_size_argument,
 )
 from plink.base.errors import WrongUseError, spell_arguments, spell_keyword
+from plink.base.text import join_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,8 +73,11 @@ class Option:
         metavar: what the help shows in place of a value.
         shows_default: whether the help shows the default.
         section: heading above the option in the command line's help.
+        short: second spelling of one letter, such as `-F`.
+        is_required: whether the command line has no default.
         excludes: options that cannot be given beside it, each with a hint or None.
-        needs: option that must be given beside it, and an example of its value.
+        needs: option that must be given beside it, or several of which one must be, and an
+            example of the first one's value.
     """
 
     name: str
@@ -88,8 +92,10 @@ class Option:
     metavar: str | None = None
     shows_default: bool = True
     section: str = GENERAL
+    short: str | None = None
+    is_required: bool = False
     excludes: Mapping[str, str | None] = field(default_factory=dict)
-    needs: tuple[str, str] | None = None
+    needs: tuple[str | tuple[str, ...], str] | None = None
 
     def check(self, value: object) -> None:
         """Raise if a value is not allowed for this option; None passes where it is the default.
@@ -163,6 +169,26 @@ def given_names(request: Any) -> list[str]:
     return [name for name in options if getattr(request, name) != options[name].default]
 
 
+def command_words(request: Any, names: Container[str] | None = None) -> list[str]:
+    """Return a request's options that differ from their defaults, as words of a command.
+
+    Args:
+        request: instance of a request class.
+        names: options to return; None for all.
+    """
+    kind: type = type(request)
+    options, words = list_options(kind), []
+    for name in given_names(request):
+        if names is None or name in names:
+            option, value = options[name], getattr(request, name)
+            flag = option.short or option.flag
+            values = [] if option.kind == "flag" else [value]
+            words += [flag] * (not values)
+            for each in value if option.kind == "texts" else values:
+                words += [flag, str(each)]
+    return words
+
+
 def check_request(request: Any, given: Collection[str] | None = None) -> None:
     """Raise if a request's values are not allowed, or not together.
 
@@ -192,12 +218,12 @@ def check_request(request: Any, given: Collection[str] | None = None) -> None:
                 raise WrongUseError(
                     f"{{{other}}} and {{{name}}} exclude each other", hint, arguments=values
                 )
-        if chosen.needs is not None and chosen.needs[0] not in given:
-            needed, example = chosen.needs
+        needed, example = chosen.needs or ((), "")
+        names = (needed,) if isinstance(needed, str) else needed
+        if names and not any(each in given for each in names):
+            marks = join_texts([f"{{{each}}}" for each in names], "or")
             raise WrongUseError(
-                f"{{{name}}} needs {{{needed}}}",
-                f"{{{needed}={example}}}",
-                arguments=values,
+                f"{{{name}}} needs {marks}", f"{{{names[0]}={example}}}", arguments=values
             )
     validate: Callable[[], None] = getattr(request, "validate", lambda: None)
     validate()

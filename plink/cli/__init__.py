@@ -31,7 +31,6 @@ from plink.base.output import (
 )
 from plink.base.text import format_names
 from plink.cli.flags import command_speller, measuring, resuming
-from plink.cli.given import RUNNING
 from plink.cli.stderr import print_error
 from plink.measure.errors import to_plink_error
 from plink.probes.errors import ProbesError
@@ -78,11 +77,7 @@ _EXTRA_ARGUMENTS = re.compile(r"(unexpected extra arguments? )\((.*)\)", re.DOTA
 
 
 class _RunningContext(click.Context):
-    """Click context that remains known after its command has failed (`plink.cli.given`)."""
-
-    def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self.meta[RUNNING] = self
+    """Click context of a verb that may be interrupted."""
 
     def invoke(self, *arguments: Any, **keywords: Any) -> Any:
         """Call the verb's function, from which on interrupts may leave a result to keep."""

@@ -16,7 +16,7 @@ from plink.base.text import format_count, json_text, printable
 from plink.cli.json_output import print_json_line
 from plink.cli.options import SectionedCommand, make_section_option
 from plink.cli.stderr import note, read_kept_secret, warn
-from plink.cli.way_options import take_way, with_way_options
+from plink.cli.way_options import with_reach_options
 from plink.probes.options import SSH
 
 with lazy_imports():
@@ -146,7 +146,7 @@ def command() -> None:
     metavar="FILE",
     help="Path of the updated cluster file (default: that of --cluster).",
 )
-@with_way_options
+@with_reach_options
 def serve(**options: Any) -> int:
     """Keep the plans of running jobs fitted to the network, until interrupted.
 
@@ -155,9 +155,9 @@ def serve(**options: Any) -> int:
     which the job is to be started. Training goes on without the daemon, and a daemon that is
     started again resumes where its log ends. SIGUSR1: probe all hosts again now.
     """
-    is_ssh_said = options["via"] == SSH
+    reach = options.pop("reach")
     return autotune_serve.run(
-        autotune_serve.ServeOptions(way=take_way(options), is_ssh_said=is_ssh_said, **options)
+        autotune_serve.ServeOptions(way=reach.resolve(), is_ssh_said=reach.via == SSH, **options)
     )
 
 

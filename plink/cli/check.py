@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +14,7 @@ from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
 from plink.cli.stderr import name_some, naming_unreached, note, warn
-from plink.cli.way_options import take_any_way, with_listen_options, with_way_options
+from plink.cli.way_options import CallOptions, with_call_options
 from plink.measure.requests import CheckRequest
 
 with lazy_imports():
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
 @click.argument("cluster")
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
 @with_request(CheckRequest)
-@with_way_options
-@with_listen_options
-def command(*, cluster: str, request: CheckRequest, as_json: bool, **reaching: Any) -> int:
+@with_call_options
+def command(*, cluster: str, request: CheckRequest, reach: CallOptions, as_json: bool) -> int:
     """Measure a small sample of CLUSTER's pairs again, and tell whether it is still valid.
 
     CLUSTER is a file that plink probe wrote; it says how it was measured, and that is how it is
@@ -54,7 +53,7 @@ def command(*, cluster: str, request: CheckRequest, as_json: bool, **reaching: A
     known = cluster_verb.MeasuredCluster.read(cluster)
     with StageProgress() as progress, naming_unreached():
         result = check_verb.measure_again(
-            known, request, way=take_any_way(reaching), source=source, progress=progress
+            known, request, way=reach.resolve_any(), source=source, progress=progress
         )
     _warn(result)
     if as_json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
@@ -18,7 +17,7 @@ from plink.cli.options import SectionedCommand, make_section_option
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
 from plink.cli.stderr import naming_unreached, note, warn
-from plink.cli.way_options import take_any_way, with_listen_options, with_way_options
+from plink.cli.way_options import CallOptions, with_call_options
 from plink.measure.requests import DiagnosisRequest
 
 with lazy_imports():
@@ -59,8 +58,7 @@ _live = make_section_option("Asking hosts")
     metavar="FILE",
     help="With --live: write the cluster with the new measurements to this file.",
 )
-@with_way_options
-@with_listen_options
+@with_call_options
 def command(
     *,
     request: DiagnosisRequest,
@@ -68,7 +66,7 @@ def command(
     before: str | None,
     output: str | None,
     as_json: bool,
-    **reaching: Any,
+    reach: CallOptions,
 ) -> int:
     """Find what slows a cluster or a job down: where, by what evidence, how surely, what to try.
 
@@ -77,7 +75,7 @@ def command(
     something is, 3 where nothing is as far as hosts could be asked.
     """
     if not request.live:
-        for name, value in (("--output", output), ("--listen", reaching["listen"])):
+        for name, value in (("--output", output), ("--listen", reach.listen)):
             if value is not None:
                 raise click.UsageError(f"{name} needs --live.")
     if output is not None:
@@ -90,7 +88,7 @@ def command(
             raise WrongUseError("--live needs a cluster file", "add a cluster file")
         with StageProgress() as progress, naming_unreached():
             now.cluster, missed, asked_at = doctor_verb.ask_hosts(
-                now.cluster, request, take_any_way(reaching), source=now.source, progress=progress
+                now.cluster, request, reach.resolve_any(), source=now.source, progress=progress
             )
         if output is not None:
             cluster_file.write_cluster(output, now.cluster)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from plink.base.lazy import lazy_imports
+from plink.bench.comparison_request import CostRequest
 from plink.cli.json_output import print_json_line, refuse_json_beside
-from plink.cli.options import SectionedCommand, size_option, with_mpi_options, with_timeout_option
+from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
-from plink.cli.way_options import take_way, with_way_options
+from plink.cli.request_options import with_request
+from plink.cli.way_options import ReachOptions, with_reach_options
 
 with lazy_imports():
     from plink.bench import fit
@@ -21,57 +21,23 @@ with lazy_imports():
     from plink.show.terminal import paper, predictions
 
 
-_CLIENTS = ["engine", "gloo", "openmpi", "mpich"]
-_SIZES = "64KB,1MB,4MB"
-
-
 @click.command(
     cls=SectionedCommand,
     epilog="Example: plink fit cluster.json --client openmpi && plink predict cluster.json "
     "--size 20MB --algo openmpi-rabenseifner",
 )
 @click.argument("cluster_name", metavar="CLUSTER")
-@click.option(
-    "--client", type=click.Choice(_CLIENTS), required=True, help="Client to fit, as in plink bench."
-)
-@click.option(
-    "--hosts",
-    type=click.IntRange(2, 64),
-    default=8,
-    show_default=True,
-    help="Number of hosts to use at most, from two groups.",
-)
-@click.option(
-    "--size",
-    metavar="LIST",
-    default=_SIZES,
-    show_default=True,
-    help="Sizes of the buffer, separated by commas.",
-)
-@click.option(
-    "--repetitions",
-    type=click.IntRange(2, 1000),
-    default=4,
-    show_default=True,
-    help="Timed repetitions of each size.",
-)
-@with_timeout_option
-@click.option("--python", metavar="PATH", help="Engine, Gloo: the interpreter on the hosts.")
-@with_mpi_options
-@with_way_options
+@with_request(CostRequest)
+@with_reach_options
 @click.option("-o", "--output", metavar="FILE", help="Cluster file to write (default: CLUSTER).")
 @click.option("--json", "as_json", is_flag=True, help="Print the fitted costs as JSON.")
 def command(
     *,
+    request: CostRequest,
     cluster_name: str,
-    client: str,
-    hosts: int,
-    size: str,
-    repetitions: int,
-    timeout_s: float,
+    reach: ReachOptions,
     output: str | None,
     as_json: bool,
-    **others: Any,
 ) -> int:
     """Run a client for a few seconds on a few hosts of CLUSTER, and record its software costs.
 
@@ -79,29 +45,29 @@ def command(
     bench, in a few sizes, on two hosts, on a few, and across two groups. The file must say what
     links carry.
     """
-    way = take_way(others)
     written = cluster_name if output is None else output
     refuse_json_beside(written, "the cluster", as_json=as_json)
     document.check_writable(written, has_matrices=True)
-    sizes = sorted({size_option(word) for word in size.split(",")})
-    workloads = [
-        clients_client.Workload(4 * max(16, each // 4), 1, repetitions, timeout_s) for each in sizes
-    ]
     known, source = cluster.read_cluster(cluster_name), document.label(cluster_name)
-    request = fit.FitRequest(
+    wanted = fit.FitRequest(
         cluster=known,
         source=source,
-        client=client,
-        hosts=hosts,
-        workloads=workloads,
-        way=listed.apply_recorded_way(way, known.way, source),
-        python=others["python"],
-        tools=mpi.MpiTools(others["mpicc"], others["mpirun"], others["remote_cache"]),
+        client=request.client,
+        hosts=request.hosts,
+        workloads=[
+            clients_client.Workload(
+                4 * max(16, size // 4), 1, request.repetitions, request.timeout_s
+            )
+            for size in request.sizes
+        ],
+        way=listed.apply_recorded_way(reach.resolve(), known.way, source),
+        python=request.python,
+        tools=mpi.MpiTools(request.mpicc, request.mpirun, request.remote_cache),
     )
     with StageProgress() as progress:
-        found = fit.fit(request, progress)
+        found = fit.fit(wanted, progress)
     cluster.write_cluster(written, found)
-    fitted = next(each for each in found.clients if each.client == client)
+    fitted = next(each for each in found.clients if each.client == request.client)
     if as_json:
         print_json_line(outputs.FitOutput(written, fitted))
     elif written != document.STANDARD_STREAM:

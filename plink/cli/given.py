@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from plink.base.lazy import lazy_imports
 
 with lazy_imports():
-    from plink.cli import options as cli_options
+    from plink.base import replacing
+    from plink.base import request as base_request
 
 # How hosts are reached, which every verb that does so has.
 WAY = frozenset(
@@ -26,11 +26,9 @@ _UNRECORDED = frozenset(
         *("listen", "secret_file", "wait_s"),
     }
 )
-# Which files are read and written, which the next command says anew.
-_FILES = frozenset({"hosts", "output", "resume", "cluster", "as_json", "all_stages"})
 
-# Where a command's context holds the context of the verb that runs.
-RUNNING = "plink.running"
+# Where a command's context holds the requests of the verb that runs.
+REQUESTS = "plink.requests"
 
 
 def reaching_words(is_measuring: bool = False) -> list[str]:
@@ -48,43 +46,24 @@ def resuming_words() -> list[str]:
 
 
 def all_words() -> list[str]:
-    """Return every option of the running command, without its files."""
-    context = _running()
-    if context is None:
-        return []
-    return _words({parameter.name or "" for parameter in context.command.params} - _FILES)
+    """Return every option of the running command's requests."""
+    return _words(None)
 
 
 def as_if_given(**values: str | None) -> None:
     """Record values that the command chose itself, so that suggested commands repeat them."""
-    context = _running()
-    for name, value in values.items():
-        if context is not None and value is not None:
-            context.params[name] = value
-            context.set_parameter_source(name, ParameterSource.COMMANDLINE)
+    chosen = {name: value for name, value in values.items() if value is not None}
+    requests = _requests()
+    for index, request in enumerate(requests):
+        known = {name: value for name, value in chosen.items() if hasattr(request, name)}
+        requests[index] = replacing.replace(request, **known)
 
 
-def _running() -> click.Context | None:
-    current = click.get_current_context(silent=True)
-    return None if current is None else current.meta.get(RUNNING)
-
-
-def _words(names: Container[str]) -> list[str]:
-    context = _running()
-    if context is None:
-        return []
-
-    given = cli_options.given_options(context)
-    found: list[str] = []
-    for option in context.command.params:
-        if isinstance(option, click.Option) and option.name in given and option.name in names:
-            found += _format_option(option, context.params)
+def _requests() -> list[Any]:
+    context = click.get_current_context(silent=True)
+    found: list[Any] = [] if context is None else context.meta.setdefault(REQUESTS, [])
     return found
 
 
-def _format_option(option: click.Option, values: Mapping[str, Any]) -> list[str]:
-    """Return an option as it can be typed, such as `-F` for `--ssh-config`."""
-    short = next((name for name in option.opts if len(name) == 2), max(option.opts, key=len))
-    if option.is_flag:
-        return [short]
-    return [short, str(values[option.name or ""])]
+def _words(names: Container[str] | None) -> list[str]:
+    return [word for request in _requests() for word in base_request.command_words(request, names)]

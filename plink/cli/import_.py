@@ -11,7 +11,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.text import format_count
 from plink.cli import stderr
 from plink.cli.json_output import print_json, refuse_json_beside
-from plink.cli.options import FiniteRange, size_option
+from plink.cli.options import FiniteRange, SizeType
 
 with lazy_imports():
     from plink.files import cluster, document
@@ -38,7 +38,8 @@ _MOST_LINES = 3
 )
 @click.option(
     "--size",
-    metavar="SIZE",
+    "size_bytes",
+    type=SizeType(),
     help="Message size to take bandwidths from, such as 32MiB (default: the fastest).",
 )
 @click.option(
@@ -54,7 +55,7 @@ def command(
     measured: tuple[str, ...],
     unit: str | None,
     percentile: float,
-    size: str | None,
+    size_bytes: int | None,
     output: str,
     as_json: bool,
 ) -> int:
@@ -75,7 +76,6 @@ def command(
     files = importing_source.list_files(measured)
     for path in files:
         document.refuse_same_file(path, output)
-    size_bytes = None if size is None else size_option(size)
     imported = importing_source.import_files(
         files, importing_source.ImportOptions(unit, percentile, size_bytes)
     )

@@ -13,7 +13,6 @@ from click.core import ParameterSource
 from plink.base.errors import WrongUseError
 from plink.base.request import GENERAL
 from plink.base.size import parse_rate, parse_size
-from plink.plans.names import check_collectives
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -124,80 +123,3 @@ class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         except WrongUseError as error:
             option = "" if param is None else f"{param.opts[0]} "
             raise WrongUseError(f"{option}{error}", error.hint) from None
-
-
-def size_option(text: str) -> int:
-    """Return the bytes that `--size` gives.
-
-    Raises:
-        WrongUseError: it is not a size; the message names the option.
-    """
-    try:
-        return parse_size(text)
-    except WrongUseError as error:
-        raise WrongUseError(f"--size {error}", error.hint) from None
-
-
-def with_seed_option(about: str = "Seed of the random choices.") -> Callable[[Function], Function]:
-    """Add `--seed`, which the command receives as `seed`."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(0, (1 << 63) - 1),
-        default=0,
-        show_default=True,
-        help=about,
-    )
-
-
-def with_time_limit_option(about: str) -> Callable[[Function], Function]:
-    """Add `--time-limit`, which the command receives as `time_limit_s`."""
-    return click.option(
-        "--time-limit",
-        "time_limit_s",
-        type=FiniteRange(0, 86_400, min_open=True),
-        default=2.0,
-        show_default=True,
-        help=about,
-    )
-
-
-def with_timeout_option(function: Function) -> Function:
-    """Add `--timeout`, which the command receives as `timeout_s`."""
-    return click.option(
-        "--timeout",
-        "timeout_s",
-        type=FiniteRange(0.1, 86_400),
-        default=60.0,
-        show_default=True,
-        help="Time limit of one repetition, in seconds.",
-    )(function)
-
-
-def with_mpi_options(function: Function) -> Function:
-    """Add the options on MPI's tools: `--mpicc`, `--mpirun`, `--remote-cache`."""
-    for option in (
-        click.option(
-            "--remote-cache", metavar="DIR", help="MPI: folder on the hosts to copy the program to."
-        ),
-        click.option("--mpirun", metavar="PATH", help="MPI: the launcher on this machine."),
-        click.option("--mpicc", metavar="PATH", help="MPI: the compiler wrapper on this machine."),
-    ):
-        function = option(function)
-    return function
-
-
-class CollectivesType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Type of `all-gather,reduce-scatter`; a repeated name means repeated calls."""
-
-    name = "NAMES"
-
-    def convert(
-        self,
-        value: Any,
-        param: click.Parameter | None,  # noqa: ARG002
-        ctx: click.Context | None,  # noqa: ARG002
-    ) -> tuple[str, ...]:
-        """Return the names, or fail with a list of the existing ones."""
-        if isinstance(value, tuple):
-            return value
-        return check_collectives([name.strip() for name in str(value).split(",")])

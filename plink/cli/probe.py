@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from plink.base.lazy import lazy_imports
 from plink.cli.options import SectionedCommand, given_options, make_section_option
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
-from plink.cli.way_options import with_listen_options, with_way_options
+from plink.cli.way_options import CallOptions, with_call_options
 from plink.measure.requests import MeasurementRequest
 
 with lazy_imports():
@@ -45,8 +43,7 @@ with lazy_imports():
     metavar="N",
     help="With --listen and without HOSTS: number of hosts that will connect.",
 )
-@with_way_options
-@with_listen_options
+@with_call_options
 @click.pass_context
 def command(
     context: click.Context,
@@ -59,7 +56,7 @@ def command(
     expect: int | None,
     all_stages: bool,
     as_json: bool,
-    **reaching: Any,
+    reach: CallOptions,
 ) -> int:
     """Measure the round-trip time of every pair of hosts, in both directions, over SSH.
 
@@ -78,7 +75,7 @@ def command(
     """
     with StageProgress() as progress:
         action = probe_action.ProbeAction(
-            request, hosts, output, resume, expect, reaching, progress, as_json=as_json
+            request, hosts, output, resume, expect, reach, progress, as_json=as_json
         )
         if all_stages:
             return action.measure_all_stages(given_options(context))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.text import format_count, format_names
+from plink.cli.given import as_if_given
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.probe_report import (
     print_outcome,
@@ -22,7 +22,7 @@ from plink.cli.probe_report import (
 )
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import naming_unreached, note, warn
-from plink.cli.way_options import as_if_typed, take_any_way
+from plink.cli.way_options import CallOptions
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files.cluster import Cluster
@@ -35,7 +35,7 @@ from plink.measure.probing.uplinks import UplinkResult
 from plink.measure.requests import MeasurementRequest
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.calls.listener import Callers, gather
-from plink.probes.options import SSH, ListenOptions
+from plink.probes.options import SSH, ListenOptions, SshOptions, ViaOptions
 from plink.probes.reach import Way
 from plink.verbs.probe import build_probe_request
 from plink.verbs.probe_all import GroupsResult, StageResult, probe_all
@@ -54,7 +54,7 @@ class ProbeAction:
         output: cluster file to write; None for the one that is resumed.
         resume: cluster file to continue, or None.
         expect: number of hosts that will call, or None.
-        reaching: options on reaching hosts, by the names of their parameters.
+        reach: options on reaching hosts.
         progress: told how far it is.
         as_json: print a summary as JSON.
     """
@@ -64,7 +64,7 @@ class ProbeAction:
     output: str | None
     resume: str | None
     expect: int | None
-    reaching: Mapping[str, Any]
+    reach: CallOptions
     progress: StageProgress
     as_json: bool
 
@@ -150,9 +150,7 @@ class ProbeAction:
 
     def _build_request(self, tool: str, earlier: Cluster | None) -> ProbeRequest:
         source = document.label(self.resume or "")
-        values = dict(self.reaching)
-        is_ssh_said = values["via"] == SSH
-        given = take_any_way(values)
+        given = self.reach.resolve_any()
         way: Way = given
         if self.hosts is None and earlier is None and isinstance(given, ListenOptions):
             way = callers = _callers(given, self.expect, self.progress, strict=self.request.strict)
@@ -165,10 +163,14 @@ class ProbeAction:
                 given = apply_recorded_way(given, earlier.way, source)
             way = given
             if not isinstance(given, ListenOptions):
-                way = found.way(given, is_ssh_said=is_ssh_said)
+                way = found.way(given, is_ssh_said=self.reach.via == SSH)
                 for text in found.notes:
                     warn(text)
-                as_if_typed(way)
+                # Suggested commands reach the hosts in the same way.
+                as_if_given(
+                    identity=way.identity_file if isinstance(way, SshOptions) else None,
+                    via=way.template if isinstance(way, ViaOptions) else None,
+                )
         listed_in = document.label(self.hosts or self.resume or _CALLERS)
         request = build_probe_request(
             self.request,

@@ -11,6 +11,7 @@ import click
 from plink.base.errors import spell_arguments
 from plink.base.request import Option, check_request, list_options
 from plink.cli.flags import option_speller
+from plink.cli.given import REQUESTS
 from plink.cli.options import FiniteRange, SizeType, given_options, make_section_option
 
 
@@ -39,7 +40,9 @@ def with_request(
         @functools.wraps(command)
         def with_values(**values: Any) -> Any:
             wanted = request(**{name: values.pop(name) for name in chosen})
-            check_request(wanted, given_options(click.get_current_context()))
+            context = click.get_current_context()
+            check_request(wanted, given_options(context))
+            context.meta.setdefault(REQUESTS, []).append(wanted)
             return command(**{passed_as: wanted}, **values)
 
         decorated: Callable[..., Any] = with_values
@@ -52,19 +55,19 @@ def with_request(
 
 
 def _click_option(option: Option, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    add = make_section_option(option.section)
+    names = [name for name in (option.short, option.flag, option.name) if name is not None]
     if option.kind == "flag":
-        return make_section_option(option.section)(
-            option.flag, option.name, is_flag=True, help=text
-        )
-    return make_section_option(option.section)(
-        option.flag,
-        option.name,
+        return add(*names, is_flag=True, help=text)
+    default = {"required": True} if option.is_required else {"default": option.default}
+    return add(
+        *names,
         multiple=option.kind == "texts",
         type=_click_type(option),
         metavar=option.metavar,
-        default=option.default,
         show_default=option.default not in (None, ()) and option.shows_default,
         help=text,
+        **default,
     )
 
 

@@ -17,7 +17,7 @@ from plink.base.text import printable
 from plink.cli.json_output import print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.stderr import print_error
-from plink.cli.way_options import take_way, with_way_options
+from plink.cli.way_options import with_reach_options
 
 with lazy_imports():
     from plink.deploy import run as deploy_run
@@ -70,7 +70,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
     metavar="DIR",
     help="Working folder on the hosts (default: this one, if it exists there).",
 )
-@with_way_options
+@with_reach_options
 @click.option(
     "--json",
     "as_json",
@@ -84,7 +84,7 @@ def command(**values: Any) -> int:
     the measured network interface in its environment. Each line of output begins with its rank.
     When a process fails, or with Ctrl-C, all are ended; the exit code is the job's.
     """
-    way = take_way(values)
+    way = values["reach"].resolve()
     as_json = values["as_json"]
     order = order_file.read_order(values["order"])
     way = measure_listed.apply_recorded_way(way, order.way, document.label(values["order"]))

@@ -16,7 +16,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.text import format_count, format_names, printable
 from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange, SectionedCommand
-from plink.cli.way_options import take_way, with_way_options
+from plink.cli.way_options import with_reach_options
 
 with lazy_imports():
     from rich import console as rich_console
@@ -76,7 +76,7 @@ _MAX_ROWS = 40
     show_default=True,
     help="Time limit of the launcher, in seconds.",
 )
-@with_way_options
+@with_reach_options
 @click.option("--json", "as_json", is_flag=True, help="Print every rank as JSON.")
 def command(**values: Any) -> int:
     """Run a launcher on an order, and compare where every rank is with where it should be.
@@ -87,7 +87,7 @@ def command(**values: Any) -> int:
 
     With --launcher nccl --log, the rings and trees that NCCL has logged are compared instead.
     """
-    way = take_way(values)
+    way = values["reach"].resolve()
     if values["logs"]:
         return _verify_logs(values)
     order, source = order_file.read_order(values["order"]), document.label(values["order"])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.cli.given import as_if_given
-from plink.cli.options import FiniteRange, make_section_option, with_options
+from plink.base.request import given_names, option
+from plink.cli.request_options import with_request
 from plink.cli.stderr import read_kept_secret
 from plink.probes.options import SSH, SshOptions, ViaOptions
 
@@ -21,141 +21,131 @@ with lazy_imports():
 if TYPE_CHECKING:
     from plink.probes.reach import Outgoing
 
+_REACHING = "Reaching hosts"
+_SSH = "SSH"
 
-_option = make_section_option("SSH")
 
-_OPTIONS = (
-    make_section_option("Reaching hosts")(
-        "--via",
+@dataclass(frozen=True, kw_only=True)
+class ReachOptions:
+    """Options on how hosts are reached."""
+
+    via: str | None = option(
+        None,
         metavar="COMMAND",
+        section=_REACHING,
         help="Command that leads into a host in place of SSH, such as 'kubectl exec -i {host} --'; "
         "ssh for SSH where the host list says otherwise.",
-    ),
-    _option(
-        "-F",
-        "--ssh-config",
-        "ssh_config",
+    )
+    ssh_config: str | None = option(
+        None,
+        short="-F",
         metavar="FILE",
+        section=_SSH,
         help="SSH configuration to use instead of ~/.ssh/config.",
-    ),
-    _option("-i", "--identity", metavar="KEY", help="Private key file to use."),
-    _option(
-        "--user", metavar="NAME", help="User for hosts whose line in the host list names none."
-    ),
-    _option(
-        "--accept-new-host-keys",
-        is_flag=True,
-        help="Trust and remember the key of a host never seen before.",
-    ),
-    _option(
-        "--ssh-concurrency",
-        type=click.IntRange(1, 1024),
-        default=SshOptions.concurrency,
-        show_default=True,
+    )
+    identity: str | None = option(
+        None, short="-i", metavar="KEY", section=_SSH, help="Private key file to use."
+    )
+    user: str | None = option(
+        None,
+        metavar="NAME",
+        section=_SSH,
+        help="User for hosts whose line in the host list names none.",
+    )
+    accept_new_host_keys: bool = option(
+        False, section=_SSH, help="Trust and remember the key of a host never seen before."
+    )
+    ssh_concurrency: int = option(
+        SshOptions.concurrency,
+        low=1,
+        high=1024,
+        section=_SSH,
         help="Number of SSH handshakes, or of --via commands, at once.",
-    ),
-)
+    )
 
-# The command receives them by name; `take_way` gathers them.
-with_way_options = with_options(_OPTIONS)
+    def validate(self) -> None:
+        """Raise if options of SSH are given beside a command in its place."""
+        if self.via not in (None, SSH):
+            for name in self._ssh_names():
+                raise WrongUseError(
+                    f"{{{name}}} applies to SSH, and excludes {{via}}", arguments=vars(self)
+                )
 
-# What SSH alone understands.
-_OF_SSH = {
-    "config_file": ("ssh_config", "--ssh-config"),
-    "identity_file": ("identity", "--identity"),
-    "user": ("user", "--user"),
-    "accept_new_host_keys": ("accept_new_host_keys", "--accept-new-host-keys"),
-}
-
-
-def as_if_typed(way: Outgoing) -> None:
-    """Record how a list's hosts were reached, so that suggested commands repeat it."""
-    match way:
-        case SshOptions():
-            as_if_given(identity=way.identity_file)
-        case ViaOptions():
-            as_if_given(via=way.template)
-
-
-def take_way(values: dict[str, Any]) -> Outgoing:
-    """Remove the options of SSH and `--via` from a command's and return the way they define.
-
-    Raises:
-        click.UsageError: options of SSH beside a command in its place.
-    """
-    via, concurrency = values.pop("via"), values.pop("ssh_concurrency")
-    ssh = {field: values.pop(name) for field, (name, _) in _OF_SSH.items()}
-    if via in (None, SSH):
-        return SshOptions(**ssh, concurrency=concurrency)
-    for field, (_, flag) in _OF_SSH.items():
-        if ssh[field]:
-            raise click.UsageError(f"{flag} applies to SSH, and excludes --via.")
-    return ViaOptions(via, concurrency=concurrency)
-
-
-_listen_option = make_section_option("Reaching hosts")
-
-_WAIT_S = 300.0
-_LONGEST_WAIT_S = 86400.0
-
-_LISTEN_OPTIONS = (
-    _listen_option(
-        "--listen",
-        metavar="HOST:PORT",
-        help=(
-            "Wait at this address for hosts to connect (plink agent --join), instead of "
-            "reaching them."
-        ),
-    ),
-    _listen_option(
-        "--secret-file",
-        metavar="FILE",
-        help="File with the secret that the agents have; created if it does not exist.",
-    ),
-    _listen_option(
-        "--wait",
-        "wait_s",
-        type=FiniteRange(min=1.0, max=_LONGEST_WAIT_S),
-        default=_WAIT_S,
-        show_default=True,
-        metavar="SECONDS",
-        help="Seconds to wait for hosts to connect.",
-    ),
-)
-
-# The command receives them by name; `take_any_way` gathers them.
-with_listen_options = with_options(_LISTEN_OPTIONS)
-
-
-def take_any_way(values: dict[str, Any]) -> Outgoing | probe_options.ListenOptions:
-    """Remove the options of SSH, `--via` and `--listen` from a command's and return the way.
-
-    Raises:
-        click.UsageError: options that belong together, or do not.
-        WrongUseError: no address, or no secret.
-    """
-    listen, secret_file = values.pop("listen", None), values.pop("secret_file", None)
-    wait_s, has_via = values.pop("wait_s", _WAIT_S), values["via"] is not None
-    way = take_way(values)
-    if listen is None:
-        if secret_file is not None:
-            raise click.UsageError("--secret-file needs --listen.")
-        return way
-    if secret_file is None:
-        raise click.UsageError(
-            "--listen needs --secret-file FILE, with the secret that agents have."
+    def resolve(self) -> Outgoing:
+        """Return how hosts are reached."""
+        if self.via not in (None, SSH):
+            return ViaOptions(str(self.via), concurrency=self.ssh_concurrency)
+        return SshOptions(
+            self.ssh_config,
+            self.identity,
+            self.user,
+            accept_new_host_keys=self.accept_new_host_keys,
+            concurrency=self.ssh_concurrency,
         )
-    if has_via:
-        raise click.UsageError("--via and --listen exclude each other.")
-    if way != replace(SshOptions(), concurrency=way.concurrency):
-        raise click.UsageError("--listen excludes SSH options, as hosts connect to plink.")
 
-    host, port = addresses.parse_address(listen, "--listen")
-    secret = (
-        read_kept_secret(secret_file)
-        if os.path.lexists(secret_file)
-        else proofs.make_secret(secret_file)
+    def _ssh_names(self) -> list[str]:
+        of_ssh = {each.name for each in fields(ReachOptions)} - {"via", "ssh_concurrency"}
+        return [name for name in given_names(self) if name in of_ssh]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallOptions(ReachOptions):
+    """Options on how hosts are reached, or on waiting for them to call."""
+
+    listen: str | None = option(
+        None,
+        metavar="HOST:PORT",
+        section=_REACHING,
+        excludes={"via": None},
+        needs=("secret_file", "FILE"),
+        help="Wait at this address for hosts to connect (plink agent --join), instead of reaching "
+        "them.",
     )
-    return probe_options.ListenOptions(
-        host, port, secret, wait_s=wait_s, concurrency=way.concurrency
+    secret_file: str | None = option(
+        None,
+        metavar="FILE",
+        section=_REACHING,
+        needs=("listen", "HOST:PORT"),
+        help="File with the secret that the agents have; created if it does not exist.",
     )
+    wait_s: float = option(
+        300.0,
+        "--wait",
+        low=1,
+        high=86_400,
+        metavar="SECONDS",
+        section=_REACHING,
+        help="Seconds to wait for hosts to connect.",
+    )
+
+    def validate(self) -> None:
+        """Raise if options of SSH are given where hosts are not reached by it."""
+        super().validate()
+        if self.listen is not None and self._ssh_names():
+            raise WrongUseError(
+                "{listen} excludes SSH options, as hosts connect to plink", arguments=vars(self)
+            )
+
+    def resolve_any(self) -> Outgoing | probe_options.ListenOptions:
+        """Return how hosts are reached, or the address at which they call.
+
+        Raises:
+            WrongUseError: no address, or no secret.
+        """
+        if self.listen is None or self.secret_file is None:
+            return self.resolve()
+        host, port = addresses.parse_address(self.listen, "--listen")
+        secret = (
+            read_kept_secret(self.secret_file)
+            if os.path.lexists(self.secret_file)
+            else proofs.make_secret(self.secret_file)
+        )
+        return probe_options.ListenOptions(
+            host, port, secret, wait_s=self.wait_s, concurrency=self.ssh_concurrency
+        )
+
+
+# The command receives them as `reach`.
+with_reach_options: Callable[[Callable[..., Any]], Callable[..., Any]]
+with_reach_options = with_request(ReachOptions, passed_as="reach")
+with_call_options = with_request(CallOptions, passed_as="reach")

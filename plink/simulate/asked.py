@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -33,11 +32,14 @@ from plink.simulate import datacentres
 from plink.simulate.datacentres import DataCentre
 from plink.simulate.making import schedule_of_table, schedule_of_traffic
 from plink.simulate.negotiating import negotiating
+from plink.simulate.request import DataCentreRequest, SimulationRequest
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
-from plink.simulate.things import CONTROL, Request
+from plink.simulate.simulation import Simulation, simulate
+from plink.simulate.things import CONTROL
 from plink.simulate.through_servers import traffic_of_ranks
 from plink.simulate.traces import files
+from plink.simulate.tuning_request import SIZE_BYTES, simulate_tuner
 from plink.solvers.collectives.registry import find
 
 DEFAULT_ALGORITHMS = ("openmpi-ring", "openmpi-recursive-doubling", "openmpi-rabenseifner")
@@ -81,13 +83,13 @@ class Asked:
         return (self.order.algorithm,)
 
 
-def asked_for(file: str | None, cluster_name: str | None, shape: Mapping[str, Any]) -> Asked:
+def asked_for(file: str | None, cluster_name: str | None, shape: DataCentreRequest) -> Asked:
     """Combine a file and the description of a data centre into a simulation's input.
 
     Args:
         file: of a cluster, order, plan or trace; None for the data centre alone.
         cluster_name: the cluster file of an order, plan or trace.
-        shape: the options of a data centre (`plink.cli.simulate`).
+        shape: description of a data centre, or none.
 
     Raises:
         WrongUseError: they do not fit each other, or are not valid.
@@ -141,37 +143,36 @@ def _cluster(name: str | None, source: str, what: str) -> Cluster:
     return cluster_file.read_cluster(name)
 
 
-def _build_data_centre(shape: Mapping[str, Any]) -> DataCentre | None:
+def _build_data_centre(shape: DataCentreRequest) -> DataCentre | None:
     """Return the data centre that options describe; None where there is none."""
-    links = {"rate_gbit_s": shape["rate_gbit_s"], "hop_us": shape["hop_us"]}
-    if shape["racks"] is not None:
+    if shape.racks is not None:
         return datacentres.racks(
-            shape["racks"],
-            shape["hosts"],
-            oversubscription=shape["oversubscription"],
-            rows=shape["rows"],
-            row_oversubscription=shape["row_oversubscription"],
-            **links,
+            shape.racks,
+            shape.hosts,
+            oversubscription=shape.oversubscription,
+            rows=shape.rows,
+            row_oversubscription=shape.row_oversubscription,
+            **shape.links,
         )
-    if shape["fat_tree"] is not None:
-        parts = [_numbers(part, "the fat tree") for part in shape["fat_tree"].split(":")]
+    if shape.fat_tree is not None:
+        parts = [_numbers(part, "the fat tree") for part in shape.fat_tree.split(":")]
         if len(parts) == 2:
             parts.append([1] * len(parts[0]))
         if len(parts) != 3:
             raise WrongUseError(
-                f"a fat tree of {shape['fat_tree'][:60]!r}", "write it as 16,8:1,4 or 16,8:1,4:1,2"
+                f"a fat tree of {shape.fat_tree[:60]!r}", "write it as 16,8:1,4 or 16,8:1,4:1,2"
             )
-        return datacentres.fat_tree(*parts, **links)
-    if shape["dragonfly"] is not None:
-        parts = [_numbers(part, "the dragonfly") for part in shape["dragonfly"].split(":")]
+        return datacentres.fat_tree(*parts, **shape.links)
+    if shape.dragonfly is not None:
+        parts = [_numbers(part, "the dragonfly") for part in shape.dragonfly.split(":")]
         if len(parts[0]) != 4 or len(parts) > 2:
             raise WrongUseError(
-                f"a dragonfly of {shape['dragonfly'][:60]!r}",
+                f"a dragonfly of {shape.dragonfly[:60]!r}",
                 "write it as 4,2,4,4 or 4,2,4,4:1,1,1",
             )
         between = parts[1] if len(parts) == 2 else [1, 1, 1]
         groups, chassis, routers, nodes = parts[0]
-        return datacentres.dragonfly(groups, chassis, routers, nodes, between, **links)
+        return datacentres.dragonfly(groups, chassis, routers, nodes, between, **shape.links)
     return None
 
 
@@ -182,7 +183,82 @@ def _numbers(text: str, what: str) -> list[int]:
     return [int(word) for word in words]
 
 
-def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]) -> Schedule:
+def complete_request(asked: Asked, request: SimulationRequest) -> SimulationRequest:
+    """Return the request with the algorithms and the size that the input suggests.
+
+    Raises:
+        WrongUseError: the request does not fit the input.
+    """
+    is_placed = asked.plan is not None or asked.trace is not None
+    if request.collectives and asked.plan is None:
+        raise WrongUseError(
+            "{collective} applies only to a plan",
+            "{algorithms} chooses what runs in an order",
+            arguments=vars(request),
+        )
+    if request.algorithms and is_placed:
+        kind = "plan" if asked.plan is not None else "trace"
+        raise WrongUseError(
+            f"{{algorithms}} applies to orders, not to a {kind}", arguments=vars(request)
+        )
+    if request.servers and (asked.order is not None or asked.trace is not None):
+        raise WrongUseError(
+            "{servers} needs a cluster, a plan or racks",
+            "give a cluster file, a plan or {racks}",
+            arguments={**vars(request), "racks": None},
+        )
+    if request.tuner is not None and (is_placed or asked.order is not None):
+        raise WrongUseError(
+            "{tuner} needs a network and nothing else",
+            "name a cluster file, or {racks}",
+            arguments={**vars(request), "racks": None},
+        )
+    usual = DEFAULT_PLANS if request.servers else asked.algorithms
+    size = SIZE_BYTES if request.tuner is not None else asked.size_bytes
+    return replace(
+        request,
+        algorithms=request.algorithms or usual,
+        size=size if request.size is None else request.size,
+    )
+
+
+def simulate_asked(
+    asked: Asked, request: SimulationRequest, tell: Callable[[str], None]
+) -> Simulation:
+    """Simulate what runs on a network: a tuned job, algorithms, a plan or a trace.
+
+    Args:
+        asked: what runs where.
+        request: the completed request (`complete_request`).
+        tell: called with what begins.
+
+    Raises:
+        WrongUseError: no such algorithm, or none that takes so many ranks.
+        PlinkError: SimGrid is not there, or it failed.
+    """
+    if request.tuner is not None:
+        return simulate_tuner(
+            asked.cluster,
+            asked.platform,
+            request.tuner,
+            size_bytes=request.size_bytes,
+            seed=request.seed,
+            timeout_s=request.timeout_s,
+            tell=tell,
+        )
+    return simulate(
+        asked.cluster,
+        request,
+        platform=asked.platform,
+        order=asked.order,
+        plan=asked.plan,
+        trace=asked.trace,
+        source=asked.source,
+        tell=tell,
+    )
+
+
+def schedule_on_hosts(asked: Asked, request: SimulationRequest) -> Schedule:
     """Return the schedule of hosts for one algorithm or one collective of a plan, as a trace.
 
     Rank n of the trace is the n-th slot of the cluster's hosts, whatever rank of the job the order
@@ -191,7 +267,6 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     Args:
         asked: what runs where.
         request: of one algorithm; of plink's own order, where no other was given.
-        collectives: of a plan, at most one.
 
     Raises:
         WrongUseError: several algorithms or collectives, or SMPI's.
@@ -202,7 +277,7 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
     placement = layout.placement(range(layout.hosts))
     slots = layout.slots
     if asked.plan is not None:
-        names = collectives or (ALL_REDUCE,)
+        names = request.collectives or (ALL_REDUCE,)
         if len(names) > 1:
             raise WrongUseError(
                 "a trace is of one collective",
@@ -219,13 +294,14 @@ def schedule_on_hosts(asked: Asked, request: Request, collectives: Sequence[str]
         )
         made = schedule_of_traffic(sent, len(asked.plan.ranks))
         return _move_to_slots(made, hosts, slots)
-    if len(request.algorithms) > 1:
+    algorithms = request.algorithm_names
+    if len(algorithms) > 1:
         raise WrongUseError(
             "a trace is of one algorithm",
             "name it: {algo=}",
-            arguments={"algo": request.algorithms[0]},
+            arguments={"algo": algorithms[0]},
         )
-    name = request.algorithms[0]
+    name = algorithms[0]
     family, _, mode = name.partition(":")
     if family == CONTROL:
         found = negotiating(mode, layout.ranks, asked.cluster, asked.platform)

@@ -24,11 +24,11 @@ from plink.optimize.orders.slots import (
 )
 from plink.optimize.prediction import RefusedAlgorithm
 from plink.plans.names import ALL_REDUCE
+from plink.simulate.request import SimulationRequest
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform, RowLink, Zones, platform_of
 from plink.simulate.simgrid.run import Simulated, run_schedule, run_smpi
 from plink.simulate.things import (
-    Request,
     Thing,
     algorithm_like,
     along_plan,
@@ -117,12 +117,11 @@ def _silent(_text: str) -> None:
 
 def simulate(
     cluster: Cluster,
-    request: Request,
+    request: SimulationRequest,
     *,
     platform: Platform | None = None,
     order: Order | None = None,
     plan: Plan | None = None,
-    collectives: Sequence[str] = (ALL_REDUCE,),
     trace: Schedule | None = None,
     source: str | None = None,
     tell: Tell = _silent,
@@ -135,7 +134,6 @@ def simulate(
         platform: the network; None for what the cluster says of it.
         order: in place of plink's.
         plan: whose collectives are run, in place of algorithms.
-        collectives: these, along the plan.
         trace: what ranks do, in place of algorithms.
         source: what messages call the order; None for what they call the cluster.
         tell: called with what begins.
@@ -158,6 +156,7 @@ def simulate(
     refused: list[RefusedAlgorithm] = []
     if plan is not None:
         name = source or "the plan"
+        collectives = request.collectives or (ALL_REDUCE,)
         things = along_plan(cluster, plan, collectives, request, source=name, platform=platform)
     elif trace is not None:
         things = [thing_of_trace(trace)]
@@ -237,7 +236,7 @@ def _bytes_s(gbit_s: float | None) -> float:
 
 
 def _search_order(
-    cluster: Cluster, request: Request, thing: Thing, trace: Schedule | None
+    cluster: Cluster, request: SimulationRequest, thing: Thing, trace: Schedule | None
 ) -> Placement:
     """Plink's order for what is run."""
     asked = OrderRequest(
@@ -256,7 +255,7 @@ def _row(
     thing: Thing,
     placements: Mapping[str, Sequence[Placement]],
     platform: Platform,
-    request: Request,
+    request: SimulationRequest,
     *,
     clock: TableTimer | None,
     tell: Tell,
@@ -294,7 +293,7 @@ def _peers(thing: Thing, placement: Placement) -> Placement:
 
 
 def _run(
-    thing: Thing, platform: Platform, placement: Placement, request: Request
+    thing: Thing, platform: Platform, placement: Placement, request: SimulationRequest
 ) -> Simulated | None:
     """Return none where it takes too long."""
     try:

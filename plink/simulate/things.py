@@ -22,6 +22,7 @@ from plink.plans.names import ALL_REDUCE
 from plink.simulate.making import schedule_of_flows, schedule_of_table, schedule_of_traffic
 from plink.simulate.negotiating import check_mode, negotiating
 from plink.simulate.pace import Pace, pace_of
+from plink.simulate.request import SimulationRequest
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
 from plink.simulate.simgrid.run import ALL_REDUCES, EAGER_BYTES
@@ -66,36 +67,6 @@ _MEET = ("openmpi-", "mpich-")
 
 
 @dataclass(frozen=True)
-class Request:
-    """Request for a simulation.
-
-    Args:
-        algorithms: plink's by name, `smpi:NAME` for a real all-reduce of SMPI's, `plan:KIND` for
-            the engine's along a plan, or `control:MODE` for what ranks say while they agree.
-        size_bytes: of the buffer of each rank.
-        random_orders: how many, beside the given one.
-        search_s: for plink's order of each algorithm; 0 for none.
-        seed: decides random orders and searches.
-        timeout_s: of each simulation.
-        servers: hosts that aggregate and contribute nothing, as `plink.optimize.plans.servers`
-            writes them; plans are made with them.
-        rounds: of algorithms whose rounds are alike, simulate so many, 2 or more, and take the
-            others to go on at their pace; 0 for all.
-        as_flows: of plans, all that one rank sends to another is one flow, and all begin together.
-    """
-
-    algorithms: Sequence[str]
-    size_bytes: int
-    random_orders: int = 3
-    search_s: float = 2.0
-    seed: int = 0
-    timeout_s: float = 600.0
-    servers: Sequence[str] = ()
-    rounds: int = 0
-    as_flows: bool = False
-
-
-@dataclass(frozen=True)
 class Thing:
     """Workload to run: a schedule of plink's, or an SMPI collective.
 
@@ -123,7 +94,7 @@ def along_plan(
     cluster: Cluster,
     plan: Plan,
     collectives: Sequence[str],
-    request: Request,
+    request: SimulationRequest,
     *,
     source: str,
     platform: Platform,
@@ -133,7 +104,7 @@ def along_plan(
         if tuple(collectives) != (ALL_REDUCE,):
             raise WrongUseError(f"{source}: servers aggregate what an all-reduce does, and no more")
         made = through_servers(
-            cluster, plan, request.size_bytes, platform, request.servers, source=source
+            cluster, plan, request.size_bytes, platform, request.server_names, source=source
         )
         return [
             Thing(
@@ -170,18 +141,18 @@ def along_plan(
 
 
 def things_of(
-    cluster: Cluster, request: Request, layout: RankLayout, platform: Platform
+    cluster: Cluster, request: SimulationRequest, layout: RankLayout, platform: Platform
 ) -> tuple[list[Thing], list[RefusedAlgorithm]]:
     """Return the workloads to run, and those left out with the reason.
 
     Raises:
         WrongUseError: nothing has such a name, or nothing is run.
     """
-    for name in request.algorithms:
+    for name in request.algorithm_names:
         _check_name(name, request)
     things: list[Thing] = []
     refusals: list[tuple[str, WrongUseError]] = []
-    for name in request.algorithms:
+    for name in request.algorithm_names:
         family, colon, own = name.partition(":")
         try:
             if not colon:
@@ -199,7 +170,7 @@ def things_of(
     return things, [RefusedAlgorithm(name, str(error)) for name, error in refusals]
 
 
-def _check_name(name: str, request: Request) -> None:
+def _check_name(name: str, request: SimulationRequest) -> None:
     """Refuse what nothing is called, and what servers take no part in."""
     family, colon, own = name.partition(":")
     if request.servers and not (colon and family == PLAN):
@@ -226,7 +197,9 @@ def _check_name(name: str, request: Request) -> None:
         _check_algorithm(name)
 
 
-def _thing_of_algorithm(algorithm: Algorithm, request: Request, layout: RankLayout) -> Thing:
+def _thing_of_algorithm(
+    algorithm: Algorithm, request: SimulationRequest, layout: RankLayout
+) -> Thing:
     """Return the workload of one of plink's algorithms.
 
     Raises:
@@ -254,7 +227,7 @@ def _negotiating(
 
 
 def _plan_workloads(
-    cluster: Cluster, name: str, kind: str, request: Request, platform: Platform
+    cluster: Cluster, name: str, kind: str, request: SimulationRequest, platform: Platform
 ) -> list[Thing]:
     """Return the all-reduce along plink's plan of a kind."""
     asked = PlanRequest(

@@ -32,9 +32,9 @@ from benchkit.simgrid.centres import PER_RACK, centre_of, of_model, time_text
 from plink.simulate.control.negotiation import MODES
 from plink.simulate.datacentres import racks
 from plink.simulate.making import schedule_of_table
+from plink.simulate.request import SimulationRequest
 from plink.simulate.simgrid.run import run_schedule
 from plink.simulate.simulation import Row, simulate
-from plink.simulate.things import Request
 from plink.solvers.collectives.registry import find
 
 EXAMPLE = "--hosts 64,128 --oversubscription 4 --random 5"
@@ -150,9 +150,9 @@ def _by_size(arguments: argparse.Namespace, found: _Found) -> Iterator[Sequence[
             centre = centre_of(hosts // PER_RACK, PER_RACK, oversubscription)
             for name in arguments.algorithms:
                 as_flows = name.startswith("plan:") and (arguments.flows or hosts > _MOST_PLANNED)
-                request = Request(
-                    [name],
-                    arguments.size,
+                request = SimulationRequest(
+                    algorithms=[name],
+                    size=arguments.size,
                     random_orders=arguments.random,
                     search_s=arguments.search,
                     seed=hosts,

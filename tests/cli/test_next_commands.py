@@ -14,14 +14,15 @@ import pytest
 from plink.base.given_way import GivenWay
 from plink.base.next_command import REACHING, next_command
 from plink.base.replacing import replace
+from plink.base.request import command_words
 from plink.cli import COMMANDS, cli
-from plink.cli.given import all_words
 from plink.files import cluster as cluster_file
 from plink.files import document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
 from plink.files.hosts import Host
 from plink.measure.importing.source import import_matrix
+from plink.measure.requests import MeasurementRequest
 from plink.show.advice import next_steps
 from plink.show.page.subject import read_inputs
 from support.plink_command import parse_command, plink_here, read_json
@@ -187,6 +188,6 @@ def test_a_bench_that_cannot_find_the_hosts_says_how_they_were_reached(tmp_path:
 
 @pytest.mark.parametrize("rounds", ["auto", "all", "7"])
 def test_rounds_are_written_as_they_were_typed(rounds: str) -> None:
-    with parse_command("probe", ["hosts", "-o", "c.json", "--rounds", rounds]) as context:
-        context.meta["plink.running"] = context
-        assert all_words() == ["--rounds", rounds]
+    context = parse_command("probe", ["hosts", "-o", "c.json", "--rounds", rounds])
+    assert context.params["rounds"] == rounds
+    assert command_words(MeasurementRequest(rounds=rounds)) == ["--rounds", rounds]

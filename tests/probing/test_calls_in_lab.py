@@ -77,7 +77,7 @@ def test_wrong_uses_are_told(secret: Path, place: str, tmp_path: Path) -> None:
     out = ("-o", tmp_path / "c.json")
     calling = ("--listen", place, "--secret-file", secret)
     for arguments, said in (
-        (("--listen", place), "--listen needs --secret-file FILE"),
+        (("--listen", place), "--listen needs --secret-file"),
         (calling, "--expect N"),
         ((*calling, "--via", "env {host}"), "--via and --listen"),
         ((*calling, "--user", "me", "--expect", "2"), "--listen excludes SSH options"),

@@ -146,10 +146,10 @@ def test_what_takes_too_long_is_left_out(capsys: pytest.CaptureFixture[str]) -> 
         (["--racks", "2", "--trace", "goal"], "--trace and -o need each other"),
         (
             ["--fat-tree", "4,4:1,4", "--hosts", "3"],
-            "--hosts applies to --racks, not to --fat-tree",
+            "--hosts needs --racks",
         ),
-        (["c.json", "--rate", "40"], "--rate needs a described data centre"),
-        (["--rows", "4"], "--rows needs a described data centre"),
+        (["c.json", "--rate", "40"], "--rate needs --racks"),
+        (["--rows", "4"], "--rows needs --racks"),
         (["--racks", "4", "--row-oversubscription", "4"], "--row-oversubscription needs --rows"),
         (["--fat-tree", "4,4"], "a fat tree of '4,4'"),
         (["--fat-tree", "4,x:1,1"], "the fat tree has '4,x'"),

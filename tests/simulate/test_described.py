@@ -11,8 +11,8 @@ from plink.measure.importing.described import import_network
 from plink.model.network import build_network
 from plink.optimize.orders.slots import build_layout, build_peer_layout
 from plink.simulate.asked import Asked, schedule_on_hosts
+from plink.simulate.request import SimulationRequest
 from plink.simulate.schedule import check
-from plink.simulate.things import Request
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from plink.solvers.contention.time import TableTimer
 
@@ -78,8 +78,8 @@ def test_no_time_is_less_than_links_take(text: str, name: str, size_bytes: int) 
     time_s = TableTimer(table, build_network(cluster).network).time_s(placement)
     assert links_take_s(sent, cluster) * (1 - 1e-9) <= time_s < np.inf
     asked = Asked(cluster, None, "net.toml")
-    request = Request(algorithms=(name,), size_bytes=size_bytes, search_s=0.0)
-    schedule = schedule_on_hosts(asked, request, ())
+    request = SimulationRequest(algorithms=(name,), size=size_bytes, search_s=0.0)
+    schedule = schedule_on_hosts(asked, request)
     check(schedule)
     of_slots = layout.placement(range(layout.hosts))
     traced = bytes_between_hosts(schedule.bytes_between(), of_slots, layout.hosts)

@@ -9,9 +9,9 @@ from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.simulate.datacentres import racks
 from plink.simulate.pace import pace_of
+from plink.simulate.request import SimulationRequest
 from plink.simulate.simgrid import program
 from plink.simulate.simulation import simulate
-from plink.simulate.things import Request
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.steps import Round
 
@@ -43,7 +43,7 @@ def test_some_rounds_say_what_all_take(name: str, oversubscription: float) -> No
     except PlinkError as error:
         pytest.skip(str(error))
     centre = racks(4, 16, rate_gbit_s=10, hop_us=2, oversubscription=oversubscription)
-    request = Request([name], SIZE, random_orders=1, search_s=0.0)
+    request = SimulationRequest(algorithms=[name], size=SIZE, random_orders=1, search_s=0.0)
     (whole,) = simulate(centre.cluster, request, platform=centre.platform).rows
     found = simulate(centre.cluster, replace(request, rounds=24), platform=centre.platform)
     assert "first 24 of 126 rounds" in found.notes[-1]
@@ -61,7 +61,7 @@ def test_flows_of_a_plan_take_what_its_chunks_do() -> None:
     except PlinkError as error:
         pytest.skip(str(error))
     centre = racks(4, 8, rate_gbit_s=10, hop_us=2, oversubscription=4)
-    request = Request(["plan:2lha"], SIZE)
+    request = SimulationRequest(algorithms=["plan:2lha"], size=SIZE)
     by_chunk = simulate(centre.cluster, request, platform=centre.platform)
     asked = replace(request, as_flows=True)
     by_flow = simulate(centre.cluster, asked, platform=centre.platform)

@@ -10,8 +10,8 @@ import numpy as np
 from benchkit.report import Report
 from benchkit.simgrid.centres import centre_of, of_model, time_text
 from plink.simulate.asked import DEFAULT_PLANS
+from plink.simulate.request import SimulationRequest
 from plink.simulate.simulation import simulate
-from plink.simulate.things import Request
 
 _RATE_BYTES_S = 10e9 / 8.0
 _WORKERS_OF_RACK = 8
@@ -97,5 +97,7 @@ def _several_racks(
 
 def _request(
     arguments: argparse.Namespace, plans: Sequence[str], servers: Sequence[str]
-) -> Request:
-    return Request(plans, arguments.size, timeout_s=arguments.timeout, servers=servers)
+) -> SimulationRequest:
+    return SimulationRequest(
+        algorithms=plans, size=arguments.size, timeout_s=arguments.timeout, servers=servers
+    )
