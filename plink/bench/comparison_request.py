@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from plink.base.arguments import MAX_SEED, texts
+from plink.base.arguments import MAX_SEED, check_texts
 from plink.base.errors import WrongUseError
 from plink.base.request import option
 from plink.base.size import DEFAULT_SIZE, parse_size
@@ -133,7 +133,7 @@ class ComparisonRequest:
     @property
     def plan_files(self) -> list[str]:
         """Paths of the plan files."""
-        return texts("plan", self.plan)
+        return check_texts("plan", self.plan)
 
     @property
     def algorithms(self) -> list[str]:

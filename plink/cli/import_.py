@@ -11,7 +11,8 @@ from plink.base.lazy import lazy_imports
 from plink.base.text import format_count
 from plink.cli import stderr
 from plink.cli.json_output import print_json, refuse_json_beside
-from plink.cli.options import FiniteRange, SizeType
+from plink.cli.request_options import with_request
+from plink.measure.importing.request import ImportRequest
 
 with lazy_imports():
     from plink.files import cluster, document
@@ -24,24 +25,7 @@ _MOST_LINES = 3
 
 @click.command(epilog="Example: plink import nccl.log --size 32MiB -o cluster.json")
 @click.argument("measured", metavar="FILE...", nargs=-1, required=True)
-@click.option(
-    "--unit",
-    metavar="UNIT",
-    help="Unit of the numbers where a table names none: ns, us, ms, s, Gbit/s, MB/s, ...",
-)
-@click.option(
-    "--percentile",
-    type=FiniteRange(0, 100),
-    default=10.0,
-    show_default=True,
-    help="Percentile of a pair's samples that the numbers are.",
-)
-@click.option(
-    "--size",
-    "size_bytes",
-    type=SizeType(),
-    help="Message size to take bandwidths from, such as 32MiB (default: the fastest).",
-)
+@with_request(ImportRequest)
 @click.option(
     "-o",
     "--output",
@@ -53,9 +37,7 @@ _MOST_LINES = 3
 def command(
     *,
     measured: tuple[str, ...],
-    unit: str | None,
-    percentile: float,
-    size_bytes: int | None,
+    request: ImportRequest,
     output: str,
     as_json: bool,
 ) -> int:
@@ -76,9 +58,7 @@ def command(
     files = importing_source.list_files(measured)
     for path in files:
         document.refuse_same_file(path, output)
-    imported = importing_source.import_files(
-        files, importing_source.ImportOptions(unit, percentile, size_bytes)
-    )
+    imported = importing_source.import_files(files, request)
     found = imported.cluster
     cluster.write_cluster(output, found)
     parts = [part for part in (found.rtt, found.bandwidth) if part is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -46,19 +46,6 @@ class SectionedCommand(click.Command):
 def make_section_option(section: str) -> Callable[..., Callable[[Function], Function]]:
     """Return a decorator like `click.option` for options of one section of the help."""
     return partial(click.option, cls=SectionedOption, section=section)
-
-
-def with_options(
-    options: Sequence[Callable[[Function], Function]],
-) -> Callable[[Function], Function]:
-    """Return a decorator that adds several options in the order of the help."""
-
-    def add(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return add
 
 
 def given_options(context: click.Context) -> dict[str, str]:

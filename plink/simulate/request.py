@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from plink.base.arguments import MAX_SEED, size_bytes, texts
+from plink.base.arguments import MAX_SEED, check_texts, parse_size_argument
 from plink.base.request import option
 from plink.base.size import DEFAULT_SIZE
 from plink.plans.names import check_collectives
@@ -191,17 +191,17 @@ class SimulationRequest:
         Raises:
             WrongUseError: `size` is not a size.
         """
-        return size_bytes(DEFAULT_SIZE if self.size is None else self.size)
+        return parse_size_argument(DEFAULT_SIZE if self.size is None else self.size)
 
     @property
     def algorithm_names(self) -> list[str]:
         """Names of the algorithms."""
-        return texts("algorithms", self.algorithms)
+        return check_texts("algorithms", self.algorithms)
 
     @property
     def server_names(self) -> list[str]:
         """The servers, as `plink.optimize.plans.servers` reads them."""
-        return texts("servers", self.servers)
+        return check_texts("servers", self.servers)
 
     @property
     def collectives(self) -> tuple[str, ...]:

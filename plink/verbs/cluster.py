@@ -9,16 +9,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.arguments import check_number, check_whole, parse_size_argument
+from plink.base.arguments import check_whole
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
+from plink.base.request import keyword_function
 from plink.base.text import brief, format_count, format_names
 from plink.files import cluster as cluster_file
 from plink.files.hosts import Group, Host
 from plink.files.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
 from plink.files.matrices import Matrix
 from plink.files.measurements import BandwidthMeasurement, RttMeasurement
+from plink.measure.importing.request import ImportRequest
 from plink.model.outliers import Outlier, outliers
 from plink.verbs.objects import PathName, copy_as, page
 
@@ -32,6 +34,28 @@ with lazy_imports():
 
 _READING = 10.0
 _MAX_SLOTS = 1 << 16
+
+
+def import_cluster(path: PathName | Sequence[PathName], request: ImportRequest) -> MeasuredCluster:
+    """Return a cluster from another program's measurements (`plink import`).
+
+    Args:
+        path: a log of nccl-tests, of OSU's benchmarks or of perftest, mpiGraph's output, or a
+            table: a row for every pair, or a matrix. Several logs and lists, or a folder, are read
+            as one.
+        request: what is asked for.
+
+    Raises:
+        WrongUseError: it is not one of these, or an argument is not allowed.
+    """
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if not paths:
+        raise WrongUseError("from_measurements() takes at least one path")
+    found = importing_source.import_files([os.fspath(each) for each in paths], request)
+    return copy_as(MeasuredCluster, found.cluster)
+
+
+_import_measurements = keyword_function("from_measurements", import_cluster, ImportRequest)
 
 
 class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
@@ -98,38 +122,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
             groups=_groups(groups or {}, names),
         )
 
-    @classmethod
-    def from_measurements(
-        cls,
-        path: PathName | Sequence[PathName],
-        *,
-        unit: str | None = None,
-        percentile: float = 10.0,
-        size: str | int | None = None,
-    ) -> MeasuredCluster:
-        """Return a cluster from another program's measurements (`plink import`).
-
-        Args:
-            path: of a log of nccl-tests, OSU's benchmarks or perftest, of mpiGraph's output, or of
-                a table: a row for every pair, or a matrix. Several paths of logs and lists, or
-                that of a folder, are read as one.
-            unit: unit of the numbers where a table names none: `ns`, `us`, `ms`, `s`, `Gbit/s`, ...
-            percentile: of a pair's samples, which one the numbers are.
-            size: of the messages whose bandwidth counts: `32MiB`, or bytes; None for the greatest
-                of any size.
-
-        Raises:
-            WrongUseError: it is not one of these, or an argument that cannot be.
-        """
-        check_number("percentile", percentile, 0.0, 100.0)
-        paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-        if not paths:
-            raise WrongUseError("from_measurements() takes at least one path")
-        options = importing_source.ImportOptions(
-            unit, percentile, None if size is None else parse_size_argument(size)
-        )
-        found = importing_source.import_files([os.fspath(each) for each in paths], options)
-        return copy_as(cls, found.cluster)
+    from_measurements = staticmethod(_import_measurements)
 
     @property
     def rtt_us(self) -> Matrix | None:

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
 from plink.base.replacing import replace
-from plink.base.text import format_count, format_names, join_texts
+from plink.base.text import format_count, format_names
 from plink.files import document, matrix_csv
 from plink.files.binary_form import Content
 from plink.files.cluster import Cluster, is_cluster, parse_cluster
 from plink.files.hosts import Host
 from plink.files.measurements import Measurement, RttMeasurement
 from plink.files.outputs import ImportedQuantity, ImportOutput
-from plink.files.units import TIMES, RateUnit, TimeUnit, find_rate_unit, find_time_unit_by_name
+from plink.files.units import RateUnit
 from plink.measure.importing import mpigraph, nccl_tests, osu, perftest
 from plink.measure.importing.described import import_network, is_described
 from plink.measure.importing.pair_lists import (
@@ -32,6 +32,7 @@ from plink.measure.importing.pair_lists import (
     refuse_list_without_hosts,
 )
 from plink.measure.importing.pairs import Readings, build_cluster, decode_text
+from plink.measure.importing.request import ImportRequest
 
 
 def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:
@@ -180,39 +181,6 @@ _LOGS = (
 )
 
 
-@dataclass(frozen=True)
-class ImportOptions:
-    """Options of importing other programs' measurements.
-
-    Args:
-        unit: unit of numbers whose file names none, in any spelling; None where none was given.
-        percentile: which percentile of a pair's samples the times stand for.
-        size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
-    """
-
-    unit: str | None = None
-    percentile: float = 10.0
-    size: int | None = None
-
-    @property
-    def parsed_unit(self) -> RateUnit | TimeUnit | None:
-        """Unit of the values, if the user named one.
-
-        Raises:
-            WrongUseError: it is none of time or bandwidth, or one that may be two.
-        """
-        if self.unit is None:
-            return None
-        name = find_time_unit_by_name(self.unit)
-        if name is not None:
-            return TimeUnit(name, TIMES[name])
-        rate_unit = find_rate_unit(self.unit)
-        if rate_unit is None:
-            known = join_texts([*sorted(TIMES), "Gbit/s", "GB/s"], "or")
-            raise WrongUseError(f"unit is {self.unit!r}, expected {known}")
-        return rate_unit
-
-
 def import_measurement(
     content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
 ) -> Cluster:
@@ -228,7 +196,7 @@ def import_measurement(
     Raises:
         WrongUseError: it is not one of these.
     """
-    return _import_one(content, source, ImportOptions(unit, percentile, size))
+    return _import_one(content, source, ImportRequest(unit=unit, percentile=percentile, size=size))
 
 
 @dataclass(frozen=True)
@@ -239,7 +207,7 @@ class Imported:
     files_left_out: int = 0
 
 
-def import_files(paths: Sequence[str], options: ImportOptions) -> Imported:
+def import_files(paths: Sequence[str], options: ImportRequest) -> Imported:
     """Return the cluster in one file of any kind, or in several logs and lists of pairs.
 
     A folder stands for the files in it. Of several files, those that hold no measurement are left
@@ -310,7 +278,7 @@ def _list_files(folder: Path) -> list[str]:
     return sorted(str(each) for each in folder.iterdir() if each.is_file() and each.name[0] != ".")
 
 
-def _import_one(content: Content, source: str, options: ImportOptions) -> Cluster:
+def _import_one(content: Content, source: str, options: ImportRequest) -> Cluster:
     has_options = options.unit is not None or options.size is not None
     hint = "unit and size are for measurements of other programs"
     if is_described(source) and isinstance(content, bytes):
@@ -363,7 +331,7 @@ def is_log(content: bytes) -> bool:
     return any(log.is_kind(content.decode("utf-8", "replace")) for log in _LOGS)
 
 
-def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[Readings]:
+def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[Readings]:
     """Return the readings in a benchmark's log or a list of pairs.
 
     Raises:
@@ -380,10 +348,10 @@ def _read_pairs(content: Content, source: str, options: ImportOptions) -> list[R
         if options.unit is not None:
             raise WrongUseError(f"{source}: names its own units", "unit applies only to tables")
         bare = strip_prefixes(text)
-        return [log.read(bare, source, options.size) for log in find_log_kinds(bare)]
+        return [log.read(bare, source, options.size_bytes) for log in find_log_kinds(bare)]
     table = as_csv(text, source)
     if is_pair_list(table):
-        return [read_pair_list(table, source, options.size, options.parsed_unit)]
+        return [read_pair_list(table, source, options.size_bytes, options.parsed_unit)]
     refuse_unreadable(text, source)
     raise WrongUseError(
         f"{source}: is neither a benchmark's log nor a list of pairs", "import a matrix alone"
