@@ -97,7 +97,7 @@ Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
 class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
-    """Network condition of a host; None for what it does not report.
+    """Network condition of a host: settings, counters and clock; None for unknown ones.
 
     Attributes:
         interface: interface that carries the host's traffic; empty if unknown

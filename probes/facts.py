@@ -45,7 +45,7 @@ _MAX_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class HostFacts:
-    """Facts that a host reports about itself.
+    """Facts that a host reports about itself: processor, cores, interfaces, addresses.
 
     Args:
         architecture: output of `uname -m`.

@@ -27,7 +27,7 @@ _HALF_OF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse_json(content: bytes) -> Any:
-    """Return the value in a UTF-8 JSON text.
+    """Parse a JSON text in UTF-8 within limits, interruptible.
 
     Raises:
         ValueError: not JSON, NaN or an infinity, a name twice in an object, a number of too many

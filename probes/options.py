@@ -16,7 +16,7 @@ from plink.probes.nics import Nic
 
 @dataclass(frozen=True)
 class SshOptions:
-    """SSH options that apply to every host of a run.
+    """Options of SSH that apply to every host of a run: user, key, configuration.
 
     Args:
         config_file: an SSH configuration to use alone (`ssh -F`); None: the user's own.
@@ -41,7 +41,7 @@ SSH = "ssh"
 
 @dataclass(frozen=True)
 class ViaOptions:
-    """Command template that reaches every host of a run.
+    """Command template, such as `kubectl exec`, that reaches every host of a run.
 
     Args:
         template: a command with `{host}` in it (`plink.probes.via.parse_template`).
@@ -97,7 +97,7 @@ class ToolOptions(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class RttOptions(ToolOptions):
-    """Options common to the tools for round-trip times.
+    """Options common to the tools that measure round-trip times.
 
     Args:
         count: probes per direction of a pair, each time it meets.

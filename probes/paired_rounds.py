@@ -93,7 +93,7 @@ def measure_rounds(
 
 @dataclass(frozen=True)
 class _Direction(Generic[Reading]):
-    """Outcome of one direction of a pair."""
+    """Outcome of one directed pair of a round: a reading, silence or an error."""
 
     source: int
     destination: int
@@ -138,7 +138,7 @@ class _RoundsRun(Generic[Reading]):
             self.lose_host(index, self._program.silent_to_all)
 
     def lose_host(self, index: int, reason: str) -> None:
-        """Report once that a host no longer takes part."""
+        """Report, once, that a host no longer takes part."""
         self._lost.setdefault(index, reason)
         if index not in self._reported:
             self._reported.add(index)

@@ -23,7 +23,7 @@ Way = Outgoing | ListenOptions | Callers
 
 @dataclass(frozen=True)
 class ReachedHost:
-    """Host with an open session.
+    """Reached host of a run: its open session, facts and traffic address.
 
     Args:
         address: the address that traffic to it uses.

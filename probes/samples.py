@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RttReading:
-    """Round-trip times from one host to another.
+    """Reading of a directed pair: round-trip times at several percentiles.
 
     Args:
         source: index of the host that sent the probes.
@@ -41,7 +41,7 @@ class RttReading:
 
 @dataclass(frozen=True)
 class BandwidthReading:
-    """Rate from one host to another.
+    """Reading of a directed pair: the rate from one host to the other.
 
     Args:
         source: index of the host that sent.
@@ -58,7 +58,7 @@ class BandwidthReading:
 
 @dataclass(frozen=True)
 class RouteReading:
-    """Route from one host to another.
+    """Reading of a directed pair: the route from one host to the other.
 
     Args:
         source: index of the first host.

@@ -142,7 +142,7 @@ class ViaProcess(RemoteProcess):
         threading.Thread(target=self.end, daemon=True).start()
 
     def abandon(self) -> None:
-        """Kill the process at once."""
+        """Kill the local command's process at once."""
         signal_group(self._process, signal.SIGKILL)
         self.wait_for_exit(_TERMINATE_S)
 
@@ -204,7 +204,7 @@ class ViaSession(Session):
         raise HostError(self.host, LOST)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        """Run a shell command and wait for its end.
+        """Run a shell command on the host and wait for its end.
 
         Raises:
             HostError: it cannot be started, takes longer than `timeout_s`, or writes more than
@@ -268,7 +268,7 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 class ViaOpener(Opener):
-    """Opener that reaches each host with a command.
+    """Opener of sessions that reaches each host with a command.
 
     Raises:
         OptionError: the template cannot be used.
@@ -295,14 +295,14 @@ class ViaOpener(Opener):
             )
 
     def open(self, host: ListedHost) -> ViaSession:
-        """Return a session; nothing is started yet."""
+        """Return a session with a host; nothing is started yet."""
         address = host.ssh_address or _resolve_address(host.name) or host.name
         session = ViaSession(host.name, address, self._template)
         self._opened.append(session)
         return session
 
     def close(self) -> None:
-        """End everything that was started on any host."""
+        """End all commands that were started on any host."""
         if self._opened:
             with ThreadPoolExecutor(max_workers=min(64, len(self._opened))) as executor:
                 list(executor.map(ViaSession.close, self._opened))

@@ -44,7 +44,7 @@ _PER_MAD = 1.4826
 
 @dataclass(frozen=True)
 class EstimatedDistances:
-    """Estimated distances of all pairs, with their uncertainty.
+    """Estimates of the distances of all pairs, with their uncertainty.
 
     Args:
         distance: (N, N), symmetric, zero diagonal; NaN for pairs that were not measured, and of
@@ -57,7 +57,7 @@ class EstimatedDistances:
 
 
 def lowest_readings(readings: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
-    """Return the lowest and second lowest reading of each pair.
+    """Return the lowest and the second lowest reading of each pair.
 
     Args:
         readings: (N, N) each, [source][destination], NaN where nothing was measured. A matrix that
@@ -160,7 +160,7 @@ def _centers(logs: Matrix, is_measured: Mask, kinds: npt.NDArray[np.intp]) -> Ma
 
 
 def _quantile(values: Matrix, share: float) -> float:
-    """Return a quantile without importing NumPy's masked arrays."""
+    """Return a quantile of values, without importing NumPy's masked arrays."""
     ordered = np.sort(values)
     place = share * (len(ordered) - 1)
     low = int(place)

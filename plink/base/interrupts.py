@@ -56,7 +56,7 @@ _PATIENCE_S = 2.0
 
 
 class _Pending:
-    """State of an interrupt that waits until plink's own code runs.
+    """State of an interrupt that is kept until plink's own code runs again.
 
     Args:
         since_s: time at which it arrived; None where none waits.

@@ -273,7 +273,7 @@ def keyword_function(
 
 
 def _fold(text: str) -> str:
-    """Return an argument's description in lines of a docstring."""
+    """Wrap an argument's description into lines of a docstring."""
     lines = [""]
     for word in text.split():
         if len(lines[-1]) + len(word) > _WIDTH - 13:

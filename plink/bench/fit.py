@@ -24,7 +24,7 @@ from plink.deploy.remote.hosts import RemoteHost, describe
 from plink.files.clients import ClientFit, FitSample
 from plink.files.cluster import Cluster
 from plink.files.comparison import ClientRecord
-from plink.model.network import build_network, no_rates_known
+from plink.model.network import build_network, build_no_rates_error
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.optimize.plans.traffic import Demand
 from plink.plans.forest import Forest
@@ -103,7 +103,7 @@ def fit(request: FitRequest, progress: ProgressListener) -> Cluster:
     """
     cluster = request.cluster
     if not build_network(cluster).has_rates:
-        raise no_rates_known(cluster, request.source)
+        raise build_no_rates_error(cluster, request.source)
     chosen = chosen_hosts(cluster, request.hosts)
     if len(chosen) < 2:
         raise WrongUseError(f"{request.source}: a fit needs at least 2 hosts")

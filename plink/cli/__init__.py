@@ -30,7 +30,7 @@ from plink.base.output import (
     tolerate,
 )
 from plink.base.text import format_names
-from plink.cli.flags import command_speller, measuring, resuming
+from plink.cli.flags import build_measure_hint, command_speller, complete_resume_hint
 from plink.cli.stderr import print_error
 from plink.measure.errors import to_plink_error
 from plink.probes.errors import ProbesError
@@ -138,9 +138,9 @@ class LazyGroup(click.Group):
             message, error.hint = error.spell(command_speller(command))
             error.args = (message,)
             if isinstance(error, NotMeasuredError):
-                error.hint = resuming(error)
+                error.hint = complete_resume_hint(error)
             if isinstance(error, NotJsonError):
-                error.hint = measuring(error)
+                error.hint = build_measure_hint(error)
             raise error from raised.__cause__
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -275,7 +275,7 @@ def _print_changes(viewer: attaching.Viewer) -> NoReturn:
 
 
 def _print_status(status: Mapping[str, Any]) -> None:
-    """Print one line of JSON."""
+    """Print the state of a tuned job as one line of JSON."""
     line = json_text(status)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 
@@ -285,7 +285,7 @@ def _pause() -> None:
 
 
 def _replay(path: str, *, has_all: bool, as_json: bool) -> int:
-    """Print the decisions on a log's measurements; return the exit code.
+    """Decide again on a log's measurements and print the decisions; return the exit code.
 
     Raises:
         WrongUseError: not a log, or one of a plan that cannot be tuned.

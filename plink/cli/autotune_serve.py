@@ -72,7 +72,7 @@ Begin: TypeAlias = Callable[[], Awaitable[asyncio.Server]]
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """Options of the command, by their parameter names."""
+    """Options of `plink autotune serve` by their parameter names."""
 
     plans: Sequence[str]
     listen: str
@@ -90,7 +90,7 @@ class ServeOptions:
 
 
 def run(options: ServeOptions) -> int:
-    """Serve until interrupted; return the exit code.
+    """Serve the ranks of tuned jobs until interrupted; return the exit code.
 
     Raises:
         WrongUseError: a plan, secret or option is not valid.
@@ -236,7 +236,7 @@ def _address_to_tell(plan: Plan, job: str, bound: str) -> str:
 
 
 def _paths_by_job(plans: Sequence[str]) -> dict[str, str]:
-    """Return the plan's path of each job by name."""
+    """Return the path of each job's plan file, by the job's name."""
     found: dict[str, str] = {}
     for text in plans:
         name, equals, path = text.partition("=")
@@ -296,7 +296,7 @@ def _secret(path: str) -> bytes:
 
 
 def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
-    """Return the function that starts to serve metrics at an address."""
+    """Return the function that serves Prometheus metrics at an address."""
     try:
         registry = prometheus_client.CollectorRegistry()
         registry.register(metrics.JobCollector(jobs, server))
@@ -317,7 +317,7 @@ def build_prober(
     *,
     is_ssh_said: bool = False,
 ) -> Prober | None:
-    """Return the prober; None if no option says how to reach hosts.
+    """Return what measures the hosts again; None if no option says how to reach them.
 
     Args:
         cluster: the cluster file.

@@ -76,7 +76,7 @@ def command(
 
 
 def _deliver(done: BenchOutcome, output: str | None, plot: str | None, *, as_json: bool) -> int:
-    """Write and print the measurements; return the exit code.
+    """Write and print the results of a bench; return the exit code.
 
     Raises:
         PartialResultError: not all rounds ran; what was measured before has been printed.

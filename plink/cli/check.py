@@ -13,7 +13,7 @@ from plink.cli.json_output import print_json
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
-from plink.cli.stderr import name_some, naming_unreached, note, warn
+from plink.cli.stderr import name_some, note, print_unreached, warn
 from plink.cli.way_options import CallOptions, with_call_options
 from plink.measure.requests import CheckRequest
 
@@ -51,7 +51,7 @@ def command(*, cluster: str, request: CheckRequest, reach: CallOptions, as_json:
     """
     source = document.label(cluster)
     known = cluster_verb.MeasuredCluster.read(cluster)
-    with StageProgress() as progress, naming_unreached():
+    with StageProgress() as progress, print_unreached():
         result = check_verb.measure_again(
             known, request, way=reach.resolve_any(), source=source, progress=progress
         )

@@ -125,7 +125,7 @@ _NAMES = {
 
 
 def add_completion(command: click.Command) -> click.Command:
-    """Return the command and its subcommands with completion of their values."""
+    """Return a command whose subcommands and option values can be completed."""
     for verb in command.commands.values() if isinstance(command, click.Group) else ():
         add_completion(verb)
     for parameter in command.params:
@@ -204,7 +204,7 @@ def command(shell: str, *, as_json: bool) -> int:
 
 
 def script_for(shell: str) -> str:
-    """Return the script with which a shell asks plink for completions."""
+    """Return a shell's script that asks plink for completions."""
     of_shell: dict[str, type[click_completes.ShellComplete]] = {
         "bash": click_completes.BashComplete,
         "zsh": click_completes.ZshComplete,

@@ -16,7 +16,7 @@ from plink.cli.json_output import print_json, refuse_json_beside
 from plink.cli.options import SectionedCommand, make_section_option
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
-from plink.cli.stderr import naming_unreached, note, warn
+from plink.cli.stderr import note, print_unreached, warn
 from plink.cli.way_options import CallOptions, with_call_options
 from plink.measure.requests import DiagnosisRequest
 
@@ -86,7 +86,7 @@ def command(
     if request.live:
         if now.cluster is None or not now.source:
             raise WrongUseError("--live needs a cluster file", "add a cluster file")
-        with StageProgress() as progress, naming_unreached():
+        with StageProgress() as progress, print_unreached():
             now.cluster, missed, asked_at = doctor_verb.ask_hosts(
                 now.cluster, request, reach.resolve_any(), source=now.source, progress=progress
             )
@@ -127,7 +127,7 @@ class _Files:
     source: str = ""
 
     def take(self, path: str) -> None:
-        """Read a file and store it by its kind.
+        """Read a file given to `plink doctor` and keep it by its kind.
 
         Raises:
             WrongUseError: it is nothing that a doctor reads, or the second of its kind.

@@ -45,7 +45,7 @@ def command_speller(command: click.Command | None) -> Speller:
     )
 
 
-def resuming(error: NotMeasuredError) -> str | None:
+def complete_resume_hint(error: NotMeasuredError) -> str | None:
     """Return the error's hint, completed to the command that measures what the file lacks."""
     tool = [] if error.tool is None else ["--tool", error.tool]
     plain = "plink probe" if error.tool is None else f"plink probe --tool {error.tool}"
@@ -54,7 +54,7 @@ def resuming(error: NotMeasuredError) -> str | None:
     return error.hint and error.hint.replace(plain, command, 1)
 
 
-def measuring(error: NotJsonError) -> str | None:
+def build_measure_hint(error: NotJsonError) -> str | None:
     """Return the hint for a file that is not plink's: a command that measures a host list."""
     try:
         kinds.parse_hosts(error.content, error.source)

@@ -50,7 +50,7 @@ def all_words() -> list[str]:
     return _words(None)
 
 
-def as_if_given(**values: str | None) -> None:
+def record_as_given(**values: str | None) -> None:
     """Record values that the command chose itself, so that suggested commands repeat them."""
     chosen = {name: value for name, value in values.items() if value is not None}
     requests = _requests()

@@ -148,7 +148,7 @@ def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> i
 
 
 def _check(target: str, output: str | None, truth: str | None, *, as_json: bool) -> None:
-    """Raise early for options that cannot lead to a result."""
+    """Raise early for options of `plink group` that cannot lead to a result."""
     document.check_writable(target, has_matrices=True)
     if as_json and _is_stdout(target):
         raise WrongUseError(

@@ -49,7 +49,7 @@ def is_address(word: str) -> bool:
 
 
 def read_service(path: str) -> PlannedService:
-    """Return the service in a plan file.
+    """Return the parameter service that a plan file defines.
 
     Raises:
         WrongUseError: no plan, or one that no service can be made of.
@@ -99,7 +99,7 @@ def tls_files(folder: str | None) -> transport_tls.Tls | None:
 
 
 def print_done(text: str, done: Output, *, as_json: bool) -> None:
-    """Print what a verb has done, as text or JSON."""
+    """Print what a verb of `plink hub` has done, as text or JSON."""
     if as_json:
         print_json_line(done)
     else:

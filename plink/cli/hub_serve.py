@@ -129,7 +129,7 @@ def serve(
 
 
 def _parse_addresses(listen: str, weights: str | None) -> tuple[list[str], list[float]]:
-    """Return addresses and their weights; no weights if they are equal."""
+    """Return the server's addresses with their weights; no weights if they are equal."""
     try:
         numbers = [float(word) for word in weights.split(",")] if weights else []
     except ValueError:

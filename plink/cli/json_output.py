@@ -31,6 +31,6 @@ def print_json(output: Any) -> None:
 
 
 def print_json_line(output: Any) -> None:
-    """Print an output as one line of JSON."""
+    """Print a verb's output as one line of JSON."""
     line = f"{json_text(structs.encode(output))}\n"
     document.write_bytes(document.STANDARD_STREAM, line.encode())

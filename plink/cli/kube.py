@@ -169,7 +169,7 @@ class LabelOptions:
 
 
 def _label_nodes(file: str | None, options: LabelOptions) -> int:
-    """Write or remove the labels; return the exit code."""
+    """Write or remove the labels of nodes; return the exit code."""
     if options.remove == (file is not None):
         raise click.UsageError("Give a cluster file, or --remove.")
     if len(set(options.keys)) < len(options.keys):
@@ -272,7 +272,7 @@ def _some(names: Sequence[str]) -> str:
 def _write_manifests(
     output: str, image: str, secret_file: str | None, *, host_network: bool, as_json: bool
 ) -> int:
-    """Write the folder of manifests; return the exit code."""
+    """Write the folder of Kubernetes manifests; return the exit code."""
     content = folder.files(image, host_network=host_network)
     secret = proofs.new_secret() if secret_file is None else read_kept_secret(secret_file)
     whole = {name: text.encode() for name, text in content.items()} | {
@@ -287,7 +287,7 @@ def _write_manifests(
 
 
 def _print_metrics(file: str, output: str | None, *, as_json: bool) -> int:
-    """Print or write the metrics; return the exit code."""
+    """Print the Prometheus metrics or write them to a file; return the exit code."""
     if output is None:
         output = None if as_json else document.STANDARD_STREAM
     if output is not None:

@@ -65,12 +65,12 @@ def _parameter_label(parameter: click.Parameter) -> str:
 
 
 class FiniteRange(click.FloatRange):
-    """Type of a number within bounds, which also refuses NaN."""
+    """Option type of a number within bounds, which also refuses NaN."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the number, or fail with a usage error."""
+        """Convert text to a number, or fail with a usage error."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
@@ -78,12 +78,12 @@ class FiniteRange(click.FloatRange):
 
 
 class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Type of a size such as `20MB`, in bytes."""
+    """Option type of a size such as `20MB`, in bytes."""
 
     name = "SIZE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ARG002
-        """Return the bytes, or fail with a usage error on how sizes are written."""
+        """Convert text such as `20MB` to bytes, or fail with a usage error."""
         try:
             return parse_size(str(value))
         except WrongUseError as error:
@@ -92,7 +92,7 @@ class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
 
 
 class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Type of a link rate such as `10gbit`, in bit/s."""
+    """Option type of a link rate such as `10gbit`, in bit/s."""
 
     name = "RATE"
 

@@ -63,7 +63,7 @@ class _CommandWithFormats(click.Command):
 
 
 def _describe_format(name: str) -> str:
-    """Return what a launcher's file is.
+    """Return a one-line description of a launcher's file format.
 
     Raises:
         WrongUseError: there is no such format.
@@ -162,7 +162,7 @@ def command(
 
 
 def _check_output(file: str, target: str | None, format_name: str | None, *, as_json: bool) -> None:
-    """Raise early for an output that cannot be written."""
+    """Raise early for an output file that cannot be written."""
     if format_name is not None:
         _describe_format(format_name)
     if target is not None:

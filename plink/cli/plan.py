@@ -36,7 +36,7 @@ HUB = "hub"
 
 @dataclass(frozen=True, kw_only=True)
 class CertificateOptions:
-    """Certificates for the connections of a job along the plan."""
+    """Options of `plink plan` on TLS certificates for the job's connections."""
 
     folder: str | None = option(
         None,
@@ -65,7 +65,7 @@ class CertificateOptions:
     )
 
     def write(self, plan: plan_file.Plan) -> str:
-        """Write the certificates; return a sentence on how to use them.
+        """Write the certificates of a plan; return a sentence on how to use them.
 
         Raises:
             WrongUseError: a host's name cannot be that of a folder.

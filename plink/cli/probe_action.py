@@ -10,7 +10,7 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.text import format_count, format_names
-from plink.cli.given import as_if_given
+from plink.cli.given import record_as_given
 from plink.cli.json_output import refuse_json_beside
 from plink.cli.probe_report import (
     print_outcome,
@@ -21,7 +21,7 @@ from plink.cli.probe_report import (
     warn_of_gaps,
 )
 from plink.cli.progress import StageProgress
-from plink.cli.stderr import naming_unreached, note, warn
+from plink.cli.stderr import note, print_unreached, warn
 from plink.cli.way_options import CallOptions
 from plink.files import cluster as cluster_file
 from plink.files import document
@@ -46,7 +46,7 @@ _CALLERS = "the hosts that call"
 
 @dataclass(frozen=True)
 class ProbeAction:
-    """A run of `plink probe`.
+    """Run of `plink probe`: what to measure, and where to read and write.
 
     Args:
         request: what is asked for.
@@ -91,7 +91,7 @@ class ProbeAction:
                 codes.append(report_pairs(result, output, again))
 
         try:
-            with naming_unreached():
+            with print_unreached():
                 probe(request, self.progress, keep, stop_when_groups_are_certain())
         except KeyboardInterrupt:
             if not codes:
@@ -117,7 +117,7 @@ class ProbeAction:
         uplinks = self._build_uplink_options(earlier)
         stages = _Stages(output)
         try:
-            with naming_unreached():
+            with print_unreached():
                 probe_all(request, uplinks, self.progress, stages.keep)
         except KeyboardInterrupt:
             if stages.is_empty:
@@ -167,7 +167,7 @@ class ProbeAction:
                 for text in found.notes:
                     warn(text)
                 # Suggested commands reach the hosts in the same way.
-                as_if_given(
+                record_as_given(
                     identity=way.identity_file if isinstance(way, SshOptions) else None,
                     via=way.template if isinstance(way, ViaOptions) else None,
                 )
@@ -192,7 +192,7 @@ class ProbeAction:
         return UPLINKS.resume(given, earlier.uplinks.options, self.resume or "")
 
     def _overwrites_earlier(self) -> bool:
-        """Return whether the file that is resumed is the output."""
+        """Return whether the output file is the cluster file that is resumed."""
         output, earlier = self._check_output(), self.resume or ""
         if document.STANDARD_STREAM in (earlier, output):
             return False
@@ -272,7 +272,7 @@ class _Stages:
         return max(self._codes) if self._is_over else EXIT_PARTIAL
 
     def keep(self, result: StageResult) -> None:
-        """Record the result of a stage."""
+        """Record the result of a stage of `plink probe --all`."""
         if isinstance(result, ProbeResult):
             self._keep_pairs(result)
         elif isinstance(result, GroupsResult):

@@ -21,7 +21,7 @@ from plink.cli.json_output import print_json_line
 from plink.cli.options import FiniteRange
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
-from plink.cli.stderr import naming_unreached, note, warn
+from plink.cli.stderr import note, print_unreached, warn
 from plink.files import document
 from plink.optimize.orders.request import OrderRequest
 from plink.probes.errors import ProbesError
@@ -162,7 +162,7 @@ def _order_job(
     group_of = _groups(options["groups"]) if options["groups"] else None
     wait_s = min(_AGENTS_WAIT_S, options["within_s"] / 2)
     reaching = ordering.Reaching(options["reach"] or default, wait_s)
-    with interrupt_after(options["within_s"]), StageProgress() as progress, naming_unreached():
+    with interrupt_after(options["within_s"]), StageProgress() as progress, print_unreached():
         found = ordering.order_allocation(
             allocation, kept, request, reaching, progress, group_of=group_of
         )
@@ -170,7 +170,7 @@ def _order_job(
 
 
 def _groups(path: str) -> dict[str, str]:
-    """Return each host's group in a cluster file, by host name."""
+    """Return the group of each host, by name, in a cluster file."""
     return {
         name: group.name for group in cluster_file.read_cluster(path).groups for name in group.hosts
     }

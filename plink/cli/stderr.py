@@ -41,7 +41,7 @@ def print_error(error: PlinkError) -> None:
 
 
 def warn(text: str, hint: str | None = None) -> None:
-    """Print a warning that something is missing from the result."""
+    """Print a warning, such as that something is missing from the result."""
     _say("warning", "yellow", text)
     if hint:
         _say("hint", "cyan", hint)
@@ -76,7 +76,7 @@ def console() -> rich_console.Console:
 
 
 @contextmanager
-def naming_unreached() -> Iterator[None]:
+def print_unreached() -> Iterator[None]:
     """Print the hosts that were not reached if an error says that too few were."""
     try:
         yield

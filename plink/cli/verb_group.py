@@ -17,7 +17,7 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or list the existing ones."""
+        """Find a verb by its name, or raise with a list of the existing ones."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             raise WrongUseError(
                 f"{ctx.command_path} has no verb {args[0]!r}, expected {', '.join(self.commands)}",

@@ -36,7 +36,7 @@ _COMPLETE, _ABORT = "Init COMPLETE", "Abort COMPLETE"
 
 @dataclass
 class NcclJob:
-    """Communicator of all ranks, as far as the logs show it.
+    """Job as its NCCL logs show it: hosts of ranks, rings and trees.
 
     Args:
         ranks: how many there are.
@@ -65,7 +65,7 @@ class NcclJob:
 
     @property
     def missing(self) -> list[int]:
-        """Ranks that occur in no log."""
+        """Ranks of the job that occur in no log."""
         return [rank for rank in range(self.ranks) if rank not in self.host_of_rank]
 
 
@@ -160,7 +160,7 @@ def _parents(said: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _follow_ring(next_of: Mapping[int, int], ranks: int) -> list[int] | None:
-    """Return the ring from rank 0 on; None if a rank's neighbour is unknown."""
+    """Return the ranks along a ring from rank 0 on; None if a neighbour is unknown."""
     ring = [0]
     while len(ring) < ranks:
         after = next_of.get(ring[-1])

@@ -121,7 +121,7 @@ def rank_settings(environment: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class EndedRank:
-    """Exit of a rank: its status, or why it has none."""
+    """End of a rank's process: its exit status, or why it has none."""
 
     rank: int
     host: str
@@ -130,7 +130,7 @@ class EndedRank:
 
     @property
     def is_failure(self) -> bool:
-        """Whether this exit makes the job fail."""
+        """Whether the rank's end makes the job fail."""
         return self.status != 0
 
 

@@ -28,7 +28,7 @@ class Switches:
 
 
 def list_switches(cluster: Cluster) -> list[Switches]:
-    """Return the tiers in a cluster's groups as switches, the nearest first.
+    """Return the network tiers of a cluster as switches, the nearest tier first.
 
     Raises:
         WrongUseError: there are no groups, or domains that lie in two wider ones.
@@ -43,7 +43,7 @@ def list_switches(cluster: Cluster) -> list[Switches]:
 
 
 def render_slurm(cluster: Cluster) -> str:
-    """Return a topology.conf with a switch for every domain of every tier.
+    """Return a Slurm topology.conf with a switch for every domain of every network tier.
 
     Raises:
         WrongUseError: as `list_switches`, or Slurm cannot take a name.

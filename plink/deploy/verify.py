@@ -99,7 +99,7 @@ class PlacedRank(Output, frozen=True):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the rank was on the host that the order says."""
+        """Whether the rank ran on the host where the order places it."""
         return self.expected == self.found
 
 
@@ -151,7 +151,7 @@ def default_command(launcher: str, path: str | None) -> str:
 
 
 def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankReport]:
-    """Run the launcher; return the reports of its ranks.
+    """Run a launcher with a program that reports its host; return the ranks' reports.
 
     Args:
         trial: what to run.
@@ -295,7 +295,7 @@ def explain_misplacement(ranks: Sequence[PlacedRank], local: str | None) -> str 
 
 
 def _for_root() -> Mapping[str, str]:
-    """Return environment variables that let root run Open MPI."""
+    """Return the environment variables that let root run Open MPI."""
     if os.geteuid() != 0:
         return {}
     return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -45,7 +45,7 @@ class Evidence:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the hosts."""
+        """Names of the cluster's hosts."""
         return self.cluster.names
 
     @cached_property
@@ -62,7 +62,7 @@ class Evidence:
         )
 
     def members(self, group: int) -> Indices:
-        """Return the indices of a group's hosts."""
+        """Return the host indices of a group by its number."""
         return np.flatnonzero(self.group_of == group)
 
     @cached_property
@@ -96,7 +96,7 @@ def list_links(cluster: Cluster) -> list[HostLink]:
 
 
 def _compute_best(gbit_s: Matrix) -> list[float | None]:
-    """Return the median of each row's best quarter."""
+    """Return the median of the best quarter of each host's rates, in Gbit/s."""
     found: list[float | None] = []
     for row in gbit_s:
         known = np.sort(row[np.isfinite(row) & (row > 0.0)])

@@ -34,7 +34,7 @@ _LEAST_SPREAD = 0.03
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host that is farther away."""
+    """Return a finding for each host that is farther from all others than its neighbours."""
     if evidence.cluster.rtt is None:
         return []
     times = symmetric(evidence.cluster.rtt.readings_us)
@@ -132,7 +132,7 @@ def _fit(
 
 
 def _compute_usual_us(times: Matrix, mates: Indices) -> Floats:
-    """Return the median round trip from these hosts to each host in µs, (N,)."""
+    """Return the median round trip from some hosts to each host in µs, (N,)."""
     rows = np.sort(times[mates], axis=0)
     known = np.isfinite(rows).sum(axis=0)
     places = np.arange(len(times))

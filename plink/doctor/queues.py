@@ -125,7 +125,7 @@ def _probability(across: Mask, elsewhere: Mask, looked_at: int) -> float:
 
 
 def _likelihood(is_waiting: Mask) -> float:
-    """Return the greatest log likelihood of a share of waiting pairs."""
+    """Return the greatest log likelihood of pairs waiting, over the share that waits."""
     waiting = float(is_waiting.sum())
     parts = (waiting, is_waiting.size - waiting)
     return sum(part * math.log(part / is_waiting.size) for part in parts if part)

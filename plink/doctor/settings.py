@@ -54,7 +54,7 @@ def _odd(
 def _build_mixed_finding(
     values: Mapping[str, object], finding: Callable[[Sequence[str], object, object, int], Finding]
 ) -> Finding:
-    """Build the finding if no value prevails, about the second most common one."""
+    """Build the finding for a setting of which no value prevails."""
     (usual, count), (value, _), *_ = Counter(values.values()).most_common(2)
     return finding([host for host, each in values.items() if each == value], value, usual, count)
 

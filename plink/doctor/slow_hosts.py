@@ -24,7 +24,7 @@ _RATES_MBIT = (10, 100, 1000, 2500, 10_000, 25_000, 40_000, 50_000, 100_000, 200
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host that is slow."""
+    """Return a finding for each host whose link is slower than the others'."""
     sends = {link.host: link.send_gbit_s for link in evidence.links if link.send_gbit_s}
     receives = {link.host: link.receive_gbit_s for link in evidence.links if link.receive_gbit_s}
     slow_out, slow_in = _find_slow(sends), _find_slow(receives)
@@ -50,7 +50,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _find_slow(rates: Mapping[str, float]) -> dict[str, float]:
-    """Return the slow hosts, each with the probability that this is not chance."""
+    """Return the hosts with a slow link, each with the probability that it is not chance."""
     if len(rates) < _LEAST_HOSTS:
         return {}
     logs = np.log(np.array(list(rates.values())))

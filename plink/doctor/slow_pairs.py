@@ -60,7 +60,7 @@ def _predict_log_rates(evidence: Evidence, logs: Matrix) -> Matrix:
 
 
 def _medians(matrix: Matrix) -> Floats:
-    """Return the median of each row with enough known values, else NaN."""
+    """Return the median of each row; NaN with too few known values."""
     rows = np.sort(matrix, axis=1)
     known = np.isfinite(rows).sum(axis=1)
     places = np.arange(len(rows))

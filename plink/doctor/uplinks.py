@@ -95,7 +95,7 @@ def _members(evidence: Evidence, group: str) -> list[str]:
 
 
 def _merge_findings(evidence: Evidence, found: list[Finding]) -> list[Finding]:
-    """Merge two findings about one slow path, which both of its groups observe."""
+    """Merge findings about one slow path that both of its groups observe."""
     if len(evidence.cluster.groups) != _TWO or len(found) < _TWO:
         return found
     first, second = found[:_TWO]

@@ -13,5 +13,5 @@ Content = bytes | mmap.mmap
 
 
 def is_binary(content: Content) -> bool:
-    """Return whether a file's content is in the binary form."""
+    """Return whether a file's content is in the binary form, a `.npz` archive."""
     return content[: len(MAGIC)] == MAGIC

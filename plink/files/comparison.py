@@ -26,7 +26,7 @@ PositiveSeconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 
 
 class ClientRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """Client program that a bench ran.
+    """Client program that a bench ran: its versions and settings.
 
     Attributes:
         versions: version of each of its parts
@@ -115,7 +115,7 @@ class ComparisonRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class BenchSetting(Struct, frozen=True, forbid_unknown_fields=True):
-    """Conditions under which a bench ran.
+    """Conditions under which a bench ran: clients, repetitions, rounds and seed.
 
     Attributes:
         clients: clients by name, an MPI with its algorithm

@@ -27,7 +27,7 @@ class Fields:
         self.place = place
 
     def names(self) -> list[str]:
-        """Return the names of the fields, in file order."""
+        """Return the names of the object's fields, in file order."""
         return list(self.values)
 
     def error(self, name: str, expected: str) -> WrongUseError:

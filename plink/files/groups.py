@@ -76,7 +76,7 @@ class HostLink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """Measurement of the uplinks of groups.
+    """Measurement of the rates of groups' uplinks, and of hosts' links beside them.
 
     Attributes:
         uplinks: uplink of each group that was measured
@@ -134,7 +134,7 @@ class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DoubtfulHost(Struct, frozen=True, forbid_unknown_fields=True):
-    """Host that may belong to another group.
+    """Host that may belong to another group, with the probability that its group is right.
 
     Attributes:
         host: name of the host

@@ -39,7 +39,7 @@ class Host(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Group(Struct, frozen=True, forbid_unknown_fields=True):
-    """Hosts that are near each other; groups are disjoint.
+    """Group of hosts that are near each other; no host is in two groups.
 
     Attributes:
         name: name of the group, which no other group has

@@ -77,7 +77,7 @@ class Failure(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measurement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Record of how and when a quantity was measured.
+    """Record of one measurement: tool, options, time, duration and failures.
 
     Attributes:
         tool: what measured it: `echo`, `fping`, `iperf3`, `import`, ...
@@ -115,7 +115,7 @@ class Halves(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """Round-trip times of every ordered pair.
+    """Measured round-trip times of every ordered pair of hosts.
 
     Noise only ever adds to a round-trip time: of several passes the one with the least reading
     counts, in `rtt_us` for every percentile. `samples` and `losses` are of all of them.
@@ -195,7 +195,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
 
 class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """Bandwidth of every ordered pair.
+    """Measured bandwidth of every ordered pair of hosts.
 
     Attributes:
         gbit_s: what the destination received, in Gbit/s; null if not measured
@@ -223,7 +223,7 @@ class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True)
 
 
 class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """Routes from every host to every other, hop by hop.
+    """Measured routes from every host to every other, hop by hop.
 
     Attributes:
         hops: hops as traceroute counts them, 1 within a segment; null if not measured

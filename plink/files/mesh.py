@@ -97,7 +97,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def traffic(self) -> str:
-        """The dimensions' traffic in words."""
+        """Traffic of the mesh's dimensions in words."""
         return ", ".join(
             f"{one.name} {one.algorithm} {format_size(one.size_bytes)}"
             if one.size_bytes

@@ -179,7 +179,7 @@ class BandwidthCost(
 
     @property
     def objective(self) -> str:
-        """Name of the objective."""
+        """Name of the objective, `bandwidth`."""
         return "bandwidth"
 
     @property
@@ -392,7 +392,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class OrderHosts(Output, frozen=True):
-    """Hosts of an order by name.
+    """Hosts of an order by name: those in rank order, and the unused ones.
 
     Attributes:
         order: names of the hosts in rank order

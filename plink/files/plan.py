@@ -41,7 +41,7 @@ WORKER, SERVER = "worker", "server"
 
 
 class Port(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Network interface of a parameter server.
+    """Network interface of a parameter server: its address and share of the traffic.
 
     Attributes:
         address: address at which the server listens there

@@ -256,7 +256,7 @@ def _put_in_place(schema: Any, parts: Mapping[str, Any]) -> Any:
 
 @functools.cache
 def _defaults(struct: type[Struct]) -> dict[str, Any]:
-    """Return the default of each member that has one."""
+    """Return the default of each member of a struct that has one."""
     return {
         member.name: member.default
         for member in fields(struct)

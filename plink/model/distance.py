@@ -76,7 +76,7 @@ class DistanceLimits:
 
 @dataclass(frozen=True)
 class Distances:
-    """Symmetric distances between all hosts.
+    """Symmetric distances between all hosts in µs, with unmeasured pairs filled in.
 
     Args:
         matrix_us: (N, N) in µs, symmetric, zero diagonal, no gaps.
@@ -129,7 +129,7 @@ class Distances:
 
 
 def distances(cluster: Cluster) -> Distances:
-    """Return the distances between a cluster's hosts.
+    """Return the distances in µs between a cluster's hosts, by its round-trip times.
 
     Where there are groups and readings of a pair disagree, distances are the best estimate
     (`plink.model.estimating`). Otherwise a pair's distance is the larger of its two directions'

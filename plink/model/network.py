@@ -128,7 +128,7 @@ class KnownNetwork:
         return any(bool(np.isfinite(known).any()) for known in rates)
 
 
-def no_rates_known(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
+def build_no_rates_error(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
     """Return the error for a cluster file without any link rate."""
     source = source or cluster.source
     return NotMeasuredError(

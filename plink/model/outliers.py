@@ -64,7 +64,7 @@ class Outlier(Output, frozen=True):
 
     @property
     def unit(self) -> Literal["us", "gbit_s"]:
-        """Unit of both values."""
+        """Unit of the outlier's value and of the usual value."""
         return "us" if self.kind == "round trip" else "gbit_s"
 
     @property

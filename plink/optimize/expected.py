@@ -104,7 +104,7 @@ class ExpectedTimes:
 
     @cached_property
     def links(self) -> SharedLinks:
-        """Links that flows share."""
+        """Links of the cluster's network, which flows share."""
         facts = self._cluster.links
         place_of = {group.name: place for place, group in enumerate(self._cluster.groups)}
         trunks = [
@@ -254,7 +254,7 @@ def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
 
 
 def _unlimited_network(network: Network) -> Network:
-    """Return the network with its latencies and unlimited rates."""
+    """Return a copy of the network with its latencies but unlimited rates."""
     return replace(
         network,
         send_bytes_s=np.full(network.hosts, np.inf),

@@ -27,7 +27,7 @@ from plink.files.clients import (
 )
 from plink.files.cluster import Cluster
 from plink.optimize.expected import ExpectedTimes
-from plink.optimize.plans.forecasting import plan_s
+from plink.optimize.plans.forecasting import predict_plan_s
 from plink.optimize.plans.traffic import Demand, Traffic, build_traffic
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
@@ -61,7 +61,7 @@ _ROUNDS_OF_SEARCH = 250
 def fit_time_slice(
     clocks: Sequence[FlowClock], times_s: Sequence[Sequence[float]], cores: int
 ) -> Estimate:
-    """Return the time slice in µs that fits the measured times best.
+    """Return the scheduler's time slice in µs that fits the measured times best.
 
     Args:
         clocks: of each all-reduce, all of small buffers.
@@ -312,7 +312,7 @@ class _FitSearch:
         ]
 
     def _spreads(self, fit: ClientFit) -> list[SizeSpread]:
-        """Return the spread of repetitions around the prediction, for each size."""
+        """Return the spread of measured times around the prediction, for each size."""
         misses: dict[int, list[float]] = {}
         for reading, logs, predicted in zip(
             self._readings, self._logs, self._predict(fit), strict=True
@@ -332,7 +332,7 @@ def _time_s(
         return statistics.median(times.runs_s(model, _RUNS))
     if isinstance(model, PeerTable):
         return times.pipelined_s(model, reading.hosts)
-    return plan_s(times, model, reading.hosts)[1]
+    return predict_plan_s(times, model, reading.hosts)[1]
 
 
 def _model_spread(reading: Reading, shared_cores: int | None) -> float:

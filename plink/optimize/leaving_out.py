@@ -67,7 +67,7 @@ class LeavingOutCosts(Output, frozen=True):
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the gain is large enough to recommend."""
+        """Whether the gain of leaving hosts out is large enough to recommend it."""
         return self.gain >= _LEAST_GAIN
 
 
@@ -105,7 +105,7 @@ def find_limiting(cluster: Cluster, order: Order) -> Limiting:
 def compare_leaving_out(
     cluster: Cluster, order: Order, hosts: Sequence[str]
 ) -> LeavingOutCosts | None:
-    """Return the costs of an order with these hosts and without them.
+    """Return the costs of an order with all hosts, and without some of them.
 
     By time where anything is known of what links carry, whatever the order minimised: a sum of
     latencies does not know how slow a link is.

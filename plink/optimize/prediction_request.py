@@ -71,12 +71,12 @@ class PredictionRequest:
 
     @property
     def algorithm_names(self) -> list[str]:
-        """Names of the algorithms; none for all."""
+        """Names of the algorithms to predict; none for all."""
         return check_texts("algorithms", self.algorithms)
 
     @property
     def collectives(self) -> tuple[str, ...]:
-        """Names of the collectives; none where they were not chosen.
+        """Names of the collectives to predict; none where not chosen.
 
         Raises:
             WrongUseError: one of them is not known.

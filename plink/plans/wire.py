@@ -24,7 +24,7 @@ _HEAD = struct.Struct("<II?")
 
 
 def encode_forest(forest: Forest) -> str:
-    """Return a forest as text."""
+    """Return a forest as text for messages and stores."""
     reduce, broadcast = forest.reduce_parents, forest.broadcast_parents
     is_alike = np.array_equal(reduce, broadcast)
     parts = [np.asarray(forest.weights, dtype="<f8"), np.asarray(reduce, dtype="<i4")]

@@ -36,7 +36,7 @@ class Advice:
 
     @property
     def line(self) -> str:
-        """The clause and the command on one line."""
+        """The clause and, if there is one, its command on one line."""
         return self.text if self.command is None else f"{self.text}: {self.command}"
 
 

@@ -185,7 +185,7 @@ def wrap_line(line: str, width: int | None, indent: int) -> list[str]:
 
 
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """Return sentences on the groups' certainty, misfits and how to learn more."""
+    """Return sentences on the groups' certainty, hosts that fit badly, and what to measure."""
     lines = []
     if grouping.probability is not None:
         lines.append(

@@ -36,7 +36,7 @@ def hosts_text(order: Order) -> str:
 
 
 def cost_legend(order: Order) -> str:
-    """Return what the costs of an order are, for the head of a table of them."""
+    """Return what the costs of an order mean, for the heading of their table."""
     if order.bandwidth is not None:
         return "cost: the least bandwidth that is used, then the sum of what a Gbit takes"
     if order.mesh is not None:
@@ -83,7 +83,7 @@ def has_bound(order: Order) -> bool:
 
 
 def explain_unproven(order: Order) -> str | None:
-    """Return why no bound is proven for the order; None if one is."""
+    """Return why no lower bound is proven for the order; None if one is."""
     if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
         return None
     verb = "was" if order.filled_pairs == 1 else "were"

@@ -75,7 +75,7 @@ class Gap(Output, frozen=True):
 
 
 class Asymmetry(Output, frozen=True):
-    """Relative difference of a pair's directions: |ij - ji| / min(ij, ji).
+    """Relative difference of a pair's two directions: |ij - ji| / min(ij, ji).
 
     Attributes:
         median: median over all pairs
@@ -114,7 +114,7 @@ class SampleSummary(Output, frozen=True):
 
 
 class Summary(Output, frozen=True, kw_only=True):
-    """Statistics of one percentile of the round-trip times.
+    """Statistics of the round-trip times at one percentile.
 
     Pairs are ordered: N hosts have N (N - 1). `nearest` and `farthest` hold unordered ones, with
     the larger of both directions. Lists hold the worst or most extreme few. Where a sample of the
@@ -388,7 +388,7 @@ def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
 
 
 def _find_largest_pairs(values: npt.NDArray[Any]) -> list[int]:
-    """Return the flat indices of the largest positive values, largest first."""
+    """Return the flat indices of a matrix's largest positive values, the largest first."""
     flat = values.ravel()
     above = np.flatnonzero(flat > 0)
     ranked = above[np.argsort(-flat[above], kind="stable")]
@@ -396,7 +396,7 @@ def _find_largest_pairs(values: npt.NDArray[Any]) -> list[int]:
 
 
 def oversubscription(uplink: Uplink) -> float | None:
-    """Return the ratio of the hosts' summed rates to their uplink's rate."""
+    """Return the ratio of a group's summed host rates to its uplink's rate."""
     carried = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
     if uplink.hosts_gbit_s is None or not carried:
         return None

@@ -49,7 +49,7 @@ def rank_columns(timeline: Timeline) -> list[Column[RankSummary]]:
 
 
 def timeline_facts(timeline: Timeline, summary: Summary) -> list[Fact]:
-    """Return facts on ranks, clocks, agreement and what was never agreed on."""
+    """Return facts on a timeline: ranks, clocks, and collectives that never ran."""
     facts: list[Fact] = [("ranks", [_ranks_text(timeline)]), ("clocks", [_clocks_text(timeline)])]
     if not timeline.names and not timeline.pending:
         return [*facts, ("events", ["none"])]

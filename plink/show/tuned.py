@@ -41,7 +41,7 @@ def decision_columns(run: History) -> list[Column[tuple[int, Change]]]:
 
 
 def numbered_decisions(run: History) -> list[tuple[int, Change]]:
-    """Return the decisions other than to wait, numbered from 1."""
+    """Return the tuner's decisions to act, numbered from 1."""
     return list(enumerate(run.changes, 1))
 
 
@@ -181,7 +181,7 @@ def _windows_text(run: History) -> str:
 
 
 def _speed_text(run: History) -> str:
-    """Return a text on the throughput of the first, slowest and last windows."""
+    """Return the throughput of the first, slowest and last windows as text."""
     speeds = run.throughput_bytes_s / 1e6
     edge = max(1, min(5, run.windows // 2))
     first, last = (sorted(part)[len(part) // 2] for part in (speeds[:edge], speeds[-edge:]))

@@ -13,7 +13,7 @@ from plink.files.limits import Amount, Positive, Text, Whole
 from plink.files.order import Order
 from plink.files.plan import Plan
 from plink.files.structs import Output
-from plink.model.network import KnownNetwork, build_network, no_rates_known
+from plink.model.network import KnownNetwork, build_network, build_no_rates_error
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import (
@@ -214,7 +214,7 @@ def platform_known(cluster: Cluster, known: KnownNetwork) -> Zones:
         NotMeasuredError: it tells no rate of a link.
     """
     if not known.has_rates:
-        raise no_rates_known(cluster)
+        raise build_no_rates_error(cluster)
     return platform_of(known.network, rows_of(cluster))
 
 

@@ -15,7 +15,7 @@ from plink.measure.requests import CheckRequest
 from plink.model.estimating import estimate_round_trips
 from plink.probes.reach import Way
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.errors import plinks_errors
+from plink.verbs.errors import translate_errors
 from plink.verbs.objects import copy_as
 from plink.verbs.probe import build_way, gaps
 from plink.verbs.progress import CallbackProgress
@@ -106,4 +106,4 @@ def _warn(verdict: Verdict) -> None:
         warn(text, stacklevel=4)
 
 
-check = keyword_function("check", measure_again, CheckRequest, _warn, within=plinks_errors)
+check = keyword_function("check", measure_again, CheckRequest, _warn, within=translate_errors)

@@ -67,7 +67,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
 
     @classmethod
     def read(cls, path: PathName) -> MeasuredCluster:
-        """Return the cluster in a file.
+        """Read the cluster in a cluster file.
 
         Raises:
             WrongUseError: not a cluster file, or one with values that cannot be.
@@ -189,7 +189,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
 
 
 def checked_cluster(value: object, function: str) -> MeasuredCluster:
-    """Return an argument as a `MeasuredCluster`, or raise if it is none.
+    """Return an argument as a `MeasuredCluster`, or raise if it is no cluster.
 
     Raises:
         WrongUseError: it is something else.

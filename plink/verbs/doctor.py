@@ -142,5 +142,5 @@ def _warn(found: Diagnosis) -> None:
 
 
 diagnose = keyword_function(
-    "diagnose", find_faults, DiagnosisRequest, _warn, within=errors_verb.plinks_errors
+    "diagnose", find_faults, DiagnosisRequest, _warn, within=errors_verb.translate_errors
 )

@@ -30,7 +30,7 @@ class ProbeInterrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def plinks_errors() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise errors of `probes` as plink's own, naming hosts that were not reached."""
     try:
         yield

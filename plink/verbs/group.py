@@ -30,7 +30,7 @@ with lazy_imports():
 
 @dataclass(frozen=True, repr=False)
 class Groups(Sequence[Group]):
-    """Groups of hosts, each with `name` and `hosts`; possibly none.
+    """Groups of near hosts that `plink.group` has found; possibly none.
 
     Args:
         cluster: with these groups, for orders and plans that follow them.

@@ -55,7 +55,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def read(cls, path: PathName) -> RankOrder:
-        """Return the order in a file.
+        """Read the order in an order file.
 
         Raises:
             WrongUseError: not an order file, or one with values that cannot be.

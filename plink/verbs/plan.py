@@ -40,7 +40,7 @@ class AggregationPlan(plan_file.Plan, frozen=True):
 
     @classmethod
     def read(cls, path: PathName) -> AggregationPlan:
-        """Return the plan in a file.
+        """Read the plan in a plan file.
 
         Raises:
             WrongUseError: not a plan file, or one whose forest does not aggregate.

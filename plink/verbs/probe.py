@@ -23,7 +23,7 @@ from plink.probes.inventories.kinds import parse_hosts
 from plink.probes.options import SSH, SshOptions, ViaOptions
 from plink.probes.reach import Outgoing, Way
 from plink.verbs.cluster import MeasuredCluster
-from plink.verbs.errors import ProbeInterrupted, plinks_errors
+from plink.verbs.errors import ProbeInterrupted, translate_errors
 from plink.verbs.objects import PathName, copy_as
 from plink.verbs.progress import CallbackProgress
 from plink.verbs.warning import warn
@@ -149,7 +149,7 @@ def measure_hosts(
     return cluster
 
 
-probe = keyword_function("probe", measure_hosts, MeasurementRequest, within=plinks_errors)
+probe = keyword_function("probe", measure_hosts, MeasurementRequest, within=translate_errors)
 
 
 def _resolve_hosts(hosts: Sequence[str] | PathName | MeasuredCluster) -> HostList:

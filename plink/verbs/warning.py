@@ -10,7 +10,7 @@ class PlinkWarning(UserWarning):
 
 
 def warn(text: str, stacklevel: int = 3) -> None:
-    """Issue a warning that points to the caller of the library's function.
+    """Issue a warning that points to the user's call of the library.
 
     Args:
         text: warning's text.

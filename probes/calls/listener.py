@@ -70,7 +70,7 @@ class Listener:
             return list(self._refused)
 
     def wait_until(self, enough: Callable[[set[str]], bool], limit_s: float) -> None:
-        """Wait until `enough` accepts the connected hosts, or for `limit_s`."""
+        """Wait until `enough` accepts the connected hosts, at most `limit_s`."""
         end_s = time.monotonic() + limit_s
         with self._changed:
             while not enough(set(self._sessions)) and (left_s := end_s - time.monotonic()) > 0:
@@ -78,7 +78,7 @@ class Listener:
                 self._changed.wait(min(left_s, 0.5))
 
     def session(self, name: str) -> SshSession | None:
-        """Return the session of a host; None if it is not connected."""
+        """Return the session with a host; None if its agent is not connected."""
         with self._changed:
             return self._sessions.get(name)
 
@@ -193,7 +193,7 @@ def gather(
     on_listening: Callable[[int], None] = lambda _: None,
     on_call: Callable[[int], None] = lambda _: None,
 ) -> Callers:
-    """Wait until the expected number of hosts have called, or for `wait_s`.
+    """Wait until the expected number of agents have called, at most `wait_s`.
 
     Args:
         options: where to listen, and how long.
@@ -263,5 +263,5 @@ class CallOpener(Opener):
         )
 
     def close(self) -> None:
-        """End all calls."""
+        """End all calls of agents."""
         self._listener.close()

@@ -289,7 +289,7 @@ class _EchoRun:
         self._report_silent_hosts()
 
     def run_further_rounds(self, more: More) -> None:
-        """Run further rounds as long as `more` returns any."""
+        """Run further rounds of pairs as long as `more` returns any."""
         self._format_leave = self._format_further_meeting
         while rounds := more():
             self._grant(self._further(rounds))
@@ -423,7 +423,7 @@ class _EchoRun:
         self._tell_partners(index, f"gone {index}\n")
 
     def _lose_pairs_with(self, gone: int, pair: tuple[int, int]) -> None:
-        """Give up both directions of a pair of which one host is lost."""
+        """Give up both directions of a pair, of which one host is lost."""
         self._lose_pairs([pair, pair[::-1]], self._why_lost[gone])
 
     def _lose_unresponsive(self) -> None:

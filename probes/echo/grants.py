@@ -63,7 +63,7 @@ class Grants:
 
     @property
     def busy(self) -> set[int]:
-        """Hosts that have not ended their meeting."""
+        """Hosts that are in a meeting."""
         return {host for host, _ in self._running}
 
     def next(self) -> list[Grant]:

@@ -25,7 +25,7 @@ class PingDeadlines:
 
     @property
     def unanswered(self) -> set[int]:
-        """Agents that owe an answer."""
+        """Agents that have not answered their ping."""
         return set(self._asked_at)
 
     def ask(self, index: int, now: float, *, doubted: bool = False) -> bool:
@@ -120,7 +120,7 @@ class ReportDeadlines:
         self._due = {due: since for due, since in self._due.items() if due[0] != host}
 
     def begin(self, now: float) -> None:
-        """Start the deadlines now, because no report could be heard before."""
+        """Start the deadlines only now, because no report could be heard before."""
         self._all_heard_at = now
         self._due = dict.fromkeys(self._due, now)
 

@@ -57,7 +57,7 @@ class Meetings:
         self._lost: set[int] = set()
 
     def reading(self, host: int, event: Rtt) -> None:
-        """Record a reading that one end took of the other."""
+        """Record a reading that one end of a meeting took of the other."""
         self._meeting(host, event).readings[host] = event
 
     def over(self, host: int, event: MeetingOver) -> MeetingState | None:

@@ -37,7 +37,7 @@ class Schedule:
             self._partner[source][number] = destination
 
     def __len__(self) -> int:
-        """Return the number of rounds."""
+        """Return the number of rounds of the schedule."""
         return self._rounds
 
     def add(self, number: int, one: int, other: int) -> None:
@@ -60,15 +60,15 @@ class Schedule:
         return (source, destination) in self._asked
 
     def partner(self, host: int, number: int) -> int | None:
-        """Return the partner of `host` in round `number`, or None."""
+        """Return the host that a host meets in a round, or None."""
         return self._partner[host].get(number)
 
     def partners_by_round(self, host: int) -> Mapping[int, int]:
-        """Return the partners of `host`, by round."""
+        """Return the host that a host meets, by round."""
         return self._partner[host]
 
     def partners(self, host: int) -> set[int]:
-        """Return all partners of `host`."""
+        """Return all hosts that a host meets."""
         return set(self._partner[host].values())
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:

@@ -275,7 +275,7 @@ def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHos
 
 
 def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
-    """Return the hosts of a list if they can be measured together.
+    """Return the hosts of a list if they can be measured together; raise otherwise.
 
     `source` names it in errors.
 

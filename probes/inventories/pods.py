@@ -28,7 +28,7 @@ _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 @dataclass(frozen=True)
 class Pod:
-    """Pod that is running and ready.
+    """Kubernetes pod that is running and ready: its name, namespace and container.
 
     Args:
         name, namespace: what kubectl calls it.

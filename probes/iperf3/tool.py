@@ -43,7 +43,7 @@ class _Iperf3:
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
     ) -> BandwidthReading | Silence | PairLoss:
-        """Transfer data from one host to another for a while."""
+        """Measure the bandwidth from one host to another by an iperf3 test."""
         try:
             report = self.running.run(
                 self._ends[source],

@@ -80,7 +80,7 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close the process's input and output."""
+        """Close the remote process's input and output."""
 
     @abstractmethod
     def abandon(self) -> None:
@@ -138,7 +138,7 @@ class Session(ABC):
 
     @abstractmethod
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        """Run a shell command and wait for its end.
+        """Run a shell command on the host and wait for its end.
 
         Raises:
             HostError: the connection is lost, the command takes longer than `timeout_s`, or it
@@ -267,7 +267,7 @@ class Running:
         return self._is_stopped
 
     def stop(self) -> None:
-        """End all processes."""
+        """End all remote processes."""
         with self._lock:
             self._is_stopped = True
             processes = list(self._processes)
@@ -313,7 +313,7 @@ class LimitedOutput:
         return self._late.is_set()
 
     def lines(self, size: int) -> Iterator[str]:
-        """Yield output lines until the end or the time limit.
+        """Yield lines of the output until its end or the time limit.
 
         Raises:
             HostError: it writes more than `size` characters, or the connection is lost.

@@ -349,7 +349,7 @@ def _local_user() -> str:
 
 
 def _read(file: str) -> bytes:
-    """Return the content of a configuration file."""
+    """Return the content of an SSH configuration file."""
     try:
         return read_file(file)
     except (OSError, ValueError) as error:

@@ -343,7 +343,7 @@ class ProxyCommand(paramiko.ProxyCommand):
         return os.read(pipe.fileno(), size)
 
     def close(self) -> None:
-        """End the process; idempotent."""
+        """End the proxy command's process; repeating it is harmless."""
         process = self.process
         process.terminate()
         try:
@@ -362,7 +362,7 @@ _HINT = "correct the list, or give the name a HostName in the SSH configuration"
 
 
 class SshOpener(Opener):
-    """Opener that connects to hosts over SSH."""
+    """Opener of sessions that connects to hosts over SSH."""
 
     def __init__(self, options: SshOptions) -> None:
         self._options = options
@@ -418,7 +418,7 @@ def _resolvable(host: ListedHost, target: Target) -> Target:
 
 
 def check_resolvable(name: str, place: str) -> None:
-    """Raise if `name` has no address.
+    """Raise if a host name has no address.
 
     Args:
         name: a DNS name or an address.

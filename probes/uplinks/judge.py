@@ -30,7 +30,7 @@ class KnownRates:
     group_of: Mapping[int, int]
 
 
-def may_be_more(
+def may_exceed(
     exchange: GroupExchange,
     groups: Sequence[Sequence[int]],
     links: HostRates,

@@ -32,7 +32,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class GroupExchange:
-    """Simultaneous transfers between a group and the other groups.
+    """Simultaneous transfers between a group's hosts and hosts of the other groups.
 
     Args:
         group: index of the group.
@@ -65,7 +65,7 @@ class HostRates:
 
 
 def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list[list[Flow]]:
-    """Return the simultaneous transfers that measure some groups.
+    """Return the simultaneous transfers that measure the uplinks of some groups.
 
     Every host of these groups takes part, with two partners where there are enough of them, so that
     one slow partner decides nothing. Partners come from the other groups in turn, and as many of

@@ -131,7 +131,7 @@ class _RunningTurn:
         self._sink = sink
 
     def measure(self) -> None:
-        """Measure this turn and report every group of it."""
+        """Measure the groups of this turn at once and report each."""
         reason = "its transfers hardly overlapped"
         for longer in _TRIES:
             duration_s = longer * self._duration_s

@@ -155,7 +155,7 @@ def _find_least(rows: Matrix, count: int) -> Indices:
 
 
 def _rounding(prices: Matrix, distance: Matrix) -> float:
-    """Return an upper bound on the rounding error of all sums."""
+    """Return an upper bound on the rounding error of the bound's sums."""
     size = len(prices)
     greatest = float(np.abs(prices).max()) + float(distance.max())
     return 4.0 * size * size * float(np.finfo(np.float64).eps) * greatest

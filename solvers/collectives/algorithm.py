@@ -23,7 +23,7 @@ def few_messages(ranks: int) -> int:
 
 
 def any_number(ranks: int) -> str | None:  # noqa: ARG001
-    """Return None: any number of ranks is supported."""
+    """Return None: the algorithm supports any number of ranks."""
     return None
 
 

@@ -101,7 +101,7 @@ class MeshForm(RoundsForm):
 
     @property
     def mesh_ranks(self) -> int:
-        """Number of ranks of the mesh."""
+        """Number of ranks of the device mesh."""
         return int(np.prod([line.size for line in self.lines], dtype=np.int64))
 
 

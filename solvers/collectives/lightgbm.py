@@ -79,7 +79,7 @@ def bruck(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def ring(ranks: int, size_bytes: float) -> list[Round]:
-    """Return the reduce-scatter or allgather around a ring."""
+    """Return a reduce-scatter or allgather around a ring."""
     return [ring_round(ranks, 1, size_bytes / ranks)] * (ranks - 1)
 
 
@@ -91,7 +91,7 @@ def _combine_halves(
     is_power_of_two: bool,
     ring_ranks: bool | None = None,
 ) -> Algorithm:
-    """Return a reduce-scatter followed by an allgather.
+    """Return an allreduce: a reduce-scatter followed by an allgather.
 
     Args:
         name: name of the algorithm.

@@ -32,13 +32,13 @@ _VARIANTS: Mapping[str, Callable[[int, str], Algorithm]] = {
 
 
 def find_by_collective(collective: str) -> list[Algorithm]:
-    """Return the algorithms for a collective, such as `all-gather`."""
+    """Return the algorithms that implement a collective, such as `all-gather`."""
     known = [*ALGORITHMS.values(), *OTHERS.values()]
     return [each for each in known if each.collective == collective]
 
 
 def find(name: str) -> Algorithm:
-    """Return the algorithm called `name`.
+    """Return the collective algorithm of this name.
 
     Args:
         name: name of an algorithm, or `bcube:B` or `gloo-bcube:B` for groups of B ranks.

@@ -19,7 +19,7 @@ _REST = 1e-3
 
 
 def ends_s(size_bytes: Floats, crossed: Indices, rate_bytes_s: Floats) -> Floats:
-    """Return when each flow ends, in seconds, (F,).
+    """Return when each flow ends, in seconds, if flows share links max-min fairly, (F,).
 
     Args:
         size_bytes: (F,) what it has to send.

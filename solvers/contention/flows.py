@@ -124,7 +124,7 @@ def shared_links(
     burst_bytes: float = 0.0,
     flow_share: float = 1.0,
 ) -> SharedLinks:
-    """Return the links of a network.
+    """Return the links of a network, which flows share.
 
     Args:
         network: hosts and groups.

@@ -39,7 +39,7 @@ _MOST_ABOVE_RAW = 1.1
 
 @dataclass(frozen=True)
 class ChosenShape:
-    """Chosen shape of an embedding, with its prediction errors.
+    """Shape chosen for an embedding, with the prediction errors it was chosen by.
 
     Args:
         fits: fits of that shape, to what each split knows.
@@ -109,7 +109,7 @@ def choose(
 
 @dataclass(frozen=True)
 class Embedding:
-    """Embedding of N hosts as points.
+    """Embedding of N hosts as points, whose distances match the measured ones.
 
     Args:
         points: (N, D), in the unit of the distances to the power of 1 / alpha.

@@ -74,7 +74,7 @@ class Objective:
         return np.concatenate(parts)
 
     def residuals(self, points: Matrix, heights: Matrix) -> Matrix:
-        """Return weighted residuals, (N, N); zero where not measured."""
+        """Return the weighted residuals of all pairs, (N, N); zero where not measured."""
         predicted = squared_distances(points) ** (self._alpha / 2.0)
         predicted += heights[:, None] + heights[None, :]
         return (predicted - self._target) * self._weight
@@ -118,7 +118,7 @@ class Objective:
         return value, np.concatenate([by_point.ravel(), by_height])
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield blocks of rows that fit into a processor's cache."""
+        """Yield blocks of rows of the pairs' matrix that fit into a processor's cache."""
         for start in range(0, self._size, _BLOCK_ROWS):
             yield start, min(start + _BLOCK_ROWS, self._size)
 

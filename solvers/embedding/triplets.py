@@ -106,7 +106,7 @@ def _gain(
 
 
 def restore_gaps(observations: Observations) -> Matrix:
-    """Return the distances, (N, N), NaN where not measured."""
+    """Return the distances with NaN where no pair was measured, (N, N)."""
     found: Matrix = np.where(observations.is_measured, observations.distance, np.nan)
     return found
 

@@ -42,7 +42,7 @@ _BOUND_S_PER_RANK = 0.01
 
 @dataclass(frozen=True)
 class ProofResult:
-    """Result of an exact engine.
+    """Verdict of an exact engine: a cheaper order if there is one, and a bound.
 
     Args:
         outcome: `optimal`: no order costs less than `order`, but for the tolerance. `improved`:

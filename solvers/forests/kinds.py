@@ -111,14 +111,14 @@ class _Room:
         return np.bincount(self.group_of, self._beyond_own(time)).astype(np.float64)
 
     def _compute_gm_capacity(self, time: float) -> Floats:
-        """Return the share of the buffer whose global master each group can be, (G,)."""
+        """Return the share of the buffer that each group can be global master of, (G,)."""
         inside = self._compute_master_capacity(time) - (self.sizes - 1)
         between = time * self.uplinks - 1.0
         return np.clip(np.minimum(inside, between) / (len(self.sizes) - 2), 0.0, 1.0)
 
 
 def _least_time(room: _Room) -> float:
-    """Return the least time with enough capacity, by bisection."""
+    """Return the least time in which links have enough capacity, by bisection."""
     low = room.least_time
     if room.is_enough(low):
         return low
@@ -333,7 +333,7 @@ def _spread(count: int) -> Indices:
 
 
 def _permutation(order: Sequence[int]) -> Indices:
-    """Return the order as an index array.
+    """Return an order of members as an index array; raise if it is no permutation.
 
     Raises:
         ValueError: empty, or no permutation of 0 to N-1.

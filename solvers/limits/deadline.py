@@ -23,13 +23,13 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left, at least 0."""
+        """Seconds that are left until the deadline, at least 0."""
         left_s: float = self.native.left_s
         return left_s
 
     @property
     def is_over(self) -> bool:
-        """Whether no time is left."""
+        """Whether no time is left until the deadline."""
         return bool(self.native.is_over)
 
     def require(self) -> None:
@@ -42,7 +42,7 @@ class Deadline:
         self.native.stop()
 
     def within(self, seconds: float) -> Deadline:
-        """Return a deadline in `seconds`, no later than this one."""
+        """Return a deadline in some seconds, but no later than this one."""
         return _wrap(self.native.part(seconds))
 
     def at_least(self, seconds: float) -> Deadline:

@@ -128,7 +128,7 @@ def search_checked_ring(
     deadline: Deadline,
     on_progress: OnProgress | None,
 ) -> Solution:
-    """Run `search_ring` with checked arguments until a deadline."""
+    """Run `search_ring` until a deadline, with arguments that were checked."""
     if len(matrix) <= MAX_EXACT_SIZE:
         exact = Search(lambda ring: ring_cost(matrix, ring), given, deadline)
         if exact.offer(_native.cheapest_ring(matrix)):

@@ -173,7 +173,7 @@ class Wanted:
         return int((self._rank > -np.inf).sum()) // 2 + _LOOKS * lone
 
     def meet(self, one: int, other: int) -> None:
-        """Record that two hosts meet."""
+        """Record that two hosts are to be measured, so that other pairs come first."""
         if self._same[one, other]:
             self._partners[[one, other]] += 1
             self._votes[[one, other]] += _ASSUMED_VOTE
@@ -359,7 +359,7 @@ def _search(
 
 
 def _choose_pairs(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:
-    """Return the pairs of a round and bar them from later rounds."""
+    """Return the pairs of the next round and bar them from later rounds."""
     weight[barred] = -np.inf
     pairs = match_pairs(weight, labels)
     _bar(barred, pairs)

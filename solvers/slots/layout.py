@@ -49,7 +49,7 @@ class RankLayout:
 
     @property
     def hosts(self) -> int:
-        """Number of hosts."""
+        """Number of hosts of the layout."""
         return len(self.slots)
 
     @cached_property
@@ -80,7 +80,7 @@ class RankLayout:
         return np.asarray(self.slots, dtype=np.intp)
 
     def placement(self, order: Sequence[int] | Ranks) -> Ranks:
-        """Return the host of every rank, (R,)."""
+        """Return the host of every rank for an order of hosts, (R,)."""
         hosts = np.asarray(order, dtype=np.intp)
         placed: Ranks = np.repeat(hosts, self._slots[hosts])[: self.ranks]
         return placed

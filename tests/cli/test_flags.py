@@ -6,7 +6,7 @@ import click
 import pytest
 
 from plink.base.errors import NotMeasuredError, WrongUseError
-from plink.cli.flags import command_speller, resuming
+from plink.cli.flags import command_speller, complete_resume_hint
 from plink.files.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
 from plink.files.hosts import Host
 from support.plink_command import plink_here
@@ -74,4 +74,4 @@ def test_an_error_names_the_option_of_its_command() -> None:
     ],
 )
 def test_what_is_missing_is_measured_into_the_same_file(error: NotMeasuredError, hint: str) -> None:
-    assert (resuming(error) or "").startswith(hint)
+    assert (complete_resume_hint(error) or "").startswith(hint)

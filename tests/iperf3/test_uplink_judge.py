@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.uplinks.judge import may_be_more, raise_to_seen_rates
+from plink.probes.uplinks.judge import may_exceed, raise_to_seen_rates
 from plink.probes.uplinks.plan import Flow, GroupExchange, HostRates, plan_flows
 
 RATES = st.sampled_from([0.1, 0.2, 0.4, 0.4, 0.8, 1.6, 10.0])
@@ -65,7 +65,7 @@ def judged(
         (
             carried[group, True],
             min(uplinks[group], sum(hosts[host] for host in members)),
-            may_be_more(found[group, True], groups, links, carried),
+            may_exceed(found[group, True], groups, links, carried),
         )
         for group, members in enumerate(groups)
     ]
@@ -109,11 +109,11 @@ def test_what_is_not_known_of_a_link_makes_a_lower_bound() -> None:
     found = exchanges(groups, [0.4] * 6, [0.2] * 3)
     carried = {key: exchange.gbit_s for key, exchange in found.items()}
     links = HostRates(dict.fromkeys(range(6), 0.4), dict.fromkeys(range(6), 0.4))
-    assert not may_be_more(found[0, True], groups, links, carried)
-    assert may_be_more(found[0, True], groups, HostRates({}, {}), carried)
-    assert may_be_more(found[0, True], groups, links, {})
+    assert not may_exceed(found[0, True], groups, links, carried)
+    assert may_exceed(found[0, True], groups, HostRates({}, {}), carried)
+    assert may_exceed(found[0, True], groups, links, {})
     partial = GroupExchange(0, True, found[0, True].rates, is_whole=False)
-    assert may_be_more(partial, groups, links, carried)
+    assert may_exceed(partial, groups, links, carried)
 
 
 def test_what_a_host_was_seen_to_carry_counts_as_its_link() -> None:
@@ -135,8 +135,8 @@ def test_what_ran_beside_fills_the_links_on_the_way() -> None:
     carried = {(2, False): 0.4}
     alone = GroupExchange(0, True, own, is_whole=True)
     beside = GroupExchange(0, True, own, is_whole=True, beside=other)
-    assert not may_be_more(alone, groups, links, carried)
-    assert may_be_more(beside, groups, links, carried)
+    assert not may_exceed(alone, groups, links, carried)
+    assert may_exceed(beside, groups, links, carried)
     seen = raise_to_seen_rates(HostRates({}, {}), [beside])
     assert seen.send == dict.fromkeys([0, 1], 0.1)
     assert seen.receive == dict.fromkeys([4, 5, 6, 7], 0.1)

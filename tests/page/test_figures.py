@@ -15,7 +15,7 @@ from plink.show.page import matrix as heat
 from plink.show.page.groups import MAX_JOINTS, dendrogram
 from plink.show.page.html import figures_json
 from plink.show.page.matrix import heat_map
-from plink.show.page.orders import cost_bars, crosses_groups, rings
+from plink.show.page.orders import cost_bars, find_crossings, rings
 from plink.show.page.parts import Figure, list_figures
 from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
@@ -169,7 +169,7 @@ def test_a_host_that_is_left_out_is_drawn_pale_and_says_so():
 def test_hops_that_leave_a_group_are_told_apart():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
     ranks = [about.place_of[name] for name in about.orders[0].order.names]
-    assert crosses_groups(about, ranks).sum() == 3
+    assert find_crossings(about, ranks).sum() == 3
     figure = rings(about, [("given", list(range(12))), ("plink's", ranks)], "ring")
     drawn = {
         (trace["name"], trace["xaxis"]): trace["x"].count(None)
@@ -178,7 +178,7 @@ def test_hops_that_leave_a_group_are_told_apart():
     }
     assert drawn["leaves the group", "x2"] == 3
     assert drawn["stays in the group", "x2"] == 9
-    given = crosses_groups(about, range(12)).sum()
+    given = find_crossings(about, range(12)).sum()
     assert drawn["leaves the group", "x"] == given
     assert sum(drawn.values()) == 24
 
@@ -190,7 +190,7 @@ def test_a_host_without_a_group_is_always_left():
     about = subject(replace(cluster, groups=[rest, cluster.groups[1]]))
     ranks = sorted(range(8), key=lambda host: (about.group_of[host], host))
     assert about.names[about.sequence[-1]] == lone
-    assert crosses_groups(about, ranks).sum() == 3
+    assert find_crossings(about, ranks).sum() == 3
 
 
 def test_spreads_are_shares_of_the_reading():

@@ -11,7 +11,7 @@ from plink.cli.manual.pages import pages
 
 
 def main(arguments: list[str]) -> None:
-    """Write the manual pages."""
+    """Write the manual pages of all commands into a folder."""
     if len(arguments) != 1:
         sys.exit("usage: python -m plink.cli.manual FOLDER")
     folder = Path(arguments[0])

@@ -31,16 +31,16 @@ _PERMISSION = "the account needs get, list and patch of nodes, as in plink kube 
 
 
 class ConflictError(Exception):
-    """Error that a node was changed since it was read."""
+    """Error that a Kubernetes node was changed since it was read."""
 
 
 class NoNodeError(Exception):
-    """Error that a node no longer exists."""
+    """Error that a Kubernetes node no longer exists."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Address and credentials of the API server.
+    """Address and credentials of the Kubernetes API server.
 
     Args:
         place: what messages call it.

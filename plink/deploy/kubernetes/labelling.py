@@ -24,7 +24,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Node:
-    """Kubernetes node as the API server describes it.
+    """Kubernetes node as the API server describes it: name, addresses, labels.
 
     Args:
         name: its own.
@@ -53,7 +53,7 @@ class Node:
 
 @dataclass(frozen=True)
 class LabelChange:
-    """Change to the labels of a node.
+    """Change to the labels of a Kubernetes node: labels to set and to remove.
 
     Args:
         node: its name.
@@ -69,7 +69,7 @@ class LabelChange:
 
 
 def find_label_change(node: Node, wanted: Labels, *, overwrite: bool = False) -> LabelChange:
-    """Return the change after which a node's plink labels are exactly `wanted`.
+    """Return the change that gives a node exactly the wanted labels of plink.
 
     Args:
         node: as it is.
@@ -124,7 +124,7 @@ def match_nodes(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
     return found
 
 
-def not_measured(cluster: Cluster) -> set[str]:
+def list_unmeasured(cluster: Cluster) -> set[str]:
     """Return the hosts without new measurements, whose nodes keep their labels."""
     unplaced = () if cluster.grouping is None else cluster.grouping.unmeasured
     return {*unplaced, *(host.source for host in cluster.unreachable)}

@@ -84,7 +84,7 @@ def check_key(key: str) -> str:
 
 
 def assign_keys(wanted: Sequence[str], tiers: int) -> list[str]:
-    """Return the label key of each tier, the finest first; at most as many as there are keys.
+    """Return the label keys to use: one for each network tier, the finest first.
 
     Args:
         wanted: keys, the finest first; one with `{tier}` stands for all tiers from there on.
@@ -102,7 +102,7 @@ def assign_keys(wanted: Sequence[str], tiers: int) -> list[str]:
 def assign_values(
     tier: Tier, key: str, present: Mapping[str, str], taken: set[str]
 ) -> dict[str, str]:
-    """Return the value of the label `key` for each host.
+    """Return each host's value of the label that one network tier has.
 
     Domains keep the values that their hosts have already, so that measuring again changes only what
     moved. A new one is called what the user calls it, or `leaf-1`, `leaf-2`, ... after

@@ -13,8 +13,8 @@ from plink.deploy.kubernetes.labelling import (
     LabelChange,
     Node,
     find_label_change,
+    list_unmeasured,
     match_nodes,
-    not_measured,
 )
 from plink.deploy.kubernetes.tiers import assign_keys, assign_values, find_tiers
 from plink.files.cluster import Cluster
@@ -82,7 +82,7 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> NodeL
     outcome = NodeLabels(request.dry_run, assign_keys(request.keys, len(tiers)), len(tiers))
     nodes = sorted(server.nodes(), key=lambda node: node.name)
     node_of = match_nodes(cluster, nodes)
-    unknown = not_measured(cluster)
+    unknown = list_unmeasured(cluster)
     outcome.not_nodes.extend(
         name for name in cluster.names if name not in node_of and name not in unknown
     )

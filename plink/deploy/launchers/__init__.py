@@ -42,7 +42,7 @@ TOPOLOGIES: dict[str, TopologyFormat] = {found.name: found for found in slurm.TO
 
 
 def describe_formats() -> dict[str, str]:
-    """Return the name and a one-line description of every format."""
+    """Return the name and a one-line description of every launcher's file format."""
     orders = {name: found.about for name, found in FORMATS.items()}
     return orders | {name: found.about for name, found in TOPOLOGIES.items()}
 
@@ -50,7 +50,7 @@ def describe_formats() -> dict[str, str]:
 def render(
     name: str, ranked: Sequence[Host], groups: Sequence[Group], unused: Sequence[Host] = ()
 ) -> str:
-    """Return the content of a launcher's file in the format called `name`.
+    """Return the content of a launcher's file in a format.
 
     Args:
         name: name of a format or a topology.
@@ -74,7 +74,7 @@ def find_caveat(name: str) -> str | None:
 
 
 def build_usage(name: str, file: str, ranks: int | None) -> str:
-    """Return the command that uses a file of a format; RANKS stays in it if `ranks` is None."""
+    """Return the command that uses a launcher's file; it keeps RANKS if `ranks` is None."""
     if name in TOPOLOGIES:
-        return TOPOLOGIES[name].usage_of(file)
-    return FORMATS[name].usage_of(file, ranks)
+        return TOPOLOGIES[name].build_usage(file)
+    return FORMATS[name].build_usage(file, ranks)

@@ -99,7 +99,7 @@ def _nccl_interface(host: Host) -> str:
 
 
 def _line(place: Place, words: Sequence[str]) -> str:
-    """Return a rank's line of the file: its host's name, then its variables."""
+    """Return a rank's line of the environment file: host name, then variables."""
     return " ".join(word for word in [place.host.name, *words] if word) + "\n"
 
 

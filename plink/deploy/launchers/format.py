@@ -37,8 +37,8 @@ class Format:
     adjacent_because: str | None = None
     caveat: str | None = None
 
-    def usage_of(self, file: str, ranks: int | None) -> str:
-        """Return the command that uses `file`; RANKS stays in it if `ranks` is None."""
+    def build_usage(self, file: str, ranks: int | None) -> str:
+        """Return the command that uses a file of the format; it keeps RANKS if `ranks` is None."""
         return fill_usage(
             self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file}
         )
@@ -61,8 +61,8 @@ class TopologyFormat:
     usage: str
     render: Callable[[Sequence[Group]], str]
 
-    def usage_of(self, file: str) -> str:
-        """Return the command that uses `file`."""
+    def build_usage(self, file: str) -> str:
+        """Return the command that uses a file of the format."""
         return fill_usage(self.usage, {"FILE": file})
 
 
@@ -76,7 +76,7 @@ class Place:
 
 
 def fill_usage(usage: str, blanks: Mapping[str, str]) -> str:
-    """Return a usage line with its placeholders replaced, which are whole words.
+    """Return a usage line with its placeholders, such as FILE, replaced.
 
     So SLURM_HOSTFILE stays what it is.
     """

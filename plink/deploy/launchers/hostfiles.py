@@ -20,7 +20,7 @@ from plink.files.hosts import Host
 
 
 def render_names(hosts: Sequence[Host]) -> str:
-    """Return each host's name once, in rank order, without slots."""
+    """Return a host file with each host's name once, in rank order, without slots."""
     check_names(hosts, "a list of names")
     return "".join(f"{host.name}\n" for host in hosts)
 

@@ -21,7 +21,7 @@ _HINT = "rename the host in the cluster file; an alias in the SSH configuration 
 
 
 def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> None:
-    """Raise if a name is not a host name.
+    """Raise if a host's name is not a host name.
 
     Args:
         hosts: the hosts in rank order.
@@ -64,7 +64,7 @@ def is_address(text: str) -> bool:
 
 
 def refusal(host: Host, launcher: str, reason: str) -> WrongUseError:
-    """Return the error that `launcher` cannot take `host`, with the reason."""
+    """Return the error that a launcher cannot take a host, with the reason."""
     return WrongUseError(f"{launcher} cannot take {_brief(host.name)}, which {reason}", _HINT)
 
 

@@ -65,7 +65,7 @@ def commands(hosts: Sequence[Host]) -> list[str]:
 
 
 def render_commands(hosts: Sequence[Host]) -> str:
-    """Return a line for each host: its name, then its command."""
+    """Return a line for each host: its name, then its torchrun command."""
     return "".join(
         f"{host.name} {command}\n" for host, command in zip(hosts, commands(hosts), strict=True)
     )

@@ -49,12 +49,12 @@ class RemoteHost:
 
     @property
     def address(self) -> str:
-        """Traffic address of the host."""
+        """Address of the host for traffic between ranks."""
         return self.entry.address
 
 
 def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
-    """Return the hosts of a cluster file as remote hosts, in its order.
+    """Return the hosts of a cluster file as remote hosts, in the file's order.
 
     All must have been reached.
 

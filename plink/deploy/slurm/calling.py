@@ -34,7 +34,7 @@ _AGENT = (
 def run_agents(
     allocation: Allocation, wait_s: float, progress: ProgressListener
 ) -> Iterator[Callers]:
-    """Yield the connected agents of all nodes; end them with the block.
+    """Yield the connected agents of all nodes of a Slurm job; end them after the block.
 
     Args:
         allocation: the job.

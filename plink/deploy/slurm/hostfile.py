@@ -26,7 +26,7 @@ _KEPT_S = 60 * 86400.0
 
 
 def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: str) -> str:
-    """Write the host file with a line for every task; return its path.
+    """Write srun's host file, with a line for every task; return its path.
 
     Args:
         hosts: in rank order.

@@ -94,7 +94,7 @@ class Kept:
         self._drop()
 
     def _read(self) -> Iterator[Cluster]:
-        """Yield the stored clusters that are recent and comparable, oldest first."""
+        """Yield the stored clusters that are recent and comparable, the oldest first."""
         percentiles = set(EchoOptions().percentiles)
         for file in self._files()[-_MOST_FILES:]:
             if self._is_old(file):

@@ -144,7 +144,7 @@ class DistanceChange:
 
 @dataclass(frozen=True)
 class DriftJudgement:
-    """Verdict on which pairs and hosts changed.
+    """Verdict on which pairs and hosts changed since a cluster file was written.
 
     Args:
         changed: unordered pairs that changed, whether a host explains it or not.

@@ -163,7 +163,7 @@ class RateChange:
 
 @dataclass(frozen=True)
 class LinkJudgement:
-    """Verdict on which hosts' links changed their rate.
+    """Verdict on which hosts' links changed their rate since a cluster file was written.
 
     Args:
         changes: links that changed, the most changed first.
@@ -185,7 +185,7 @@ class LinkJudgement:
 
 
 def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudgement:
-    """Compare new rates with those of a file.
+    """Compare new link rates with those of a cluster file.
 
     Args:
         names: names of the N hosts.

@@ -63,7 +63,7 @@ def is_osu(text: str) -> bool:
 
 
 def read_osu(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return latencies from the smallest messages, and bandwidths.
+    """Return latencies (of the smallest messages) and bandwidths in a log of OSU's benchmarks.
 
     Tests that plink does not read are left out and named, and so are runs with wrong results.
 

@@ -188,7 +188,7 @@ def refuse_list_without_hosts(text: str, source: str) -> None:
 def read_pair_list(
     text: str, source: str, size_bytes: int | None, unit: RateUnit | TimeUnit | None
 ) -> Readings:
-    """Parse a list with one row for each pair.
+    """Parse a table with one row for each pair of hosts into readings.
 
     Args:
         text: text of the file.

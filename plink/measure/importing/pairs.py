@@ -290,7 +290,7 @@ def parse_title(line: str) -> str | None:
 
 
 def check_host_name(name: str, place: str) -> str:
-    """Return a host's name if it is valid.
+    """Return a host's name if it is valid; raise otherwise.
 
     Raises:
         WrongUseError: no host list could have it; `place` says where it stands.
@@ -303,7 +303,7 @@ def check_host_name(name: str, place: str) -> str:
 
 
 def parse_number(text: str, place: str) -> float:
-    """Return a non-negative number given as text.
+    """Parse a number that is not negative.
 
     Raises:
         WrongUseError: it is not valid; `place` says where it stands.

@@ -68,7 +68,7 @@ def is_perftest(text: str) -> bool:
 
 
 def read_perftest(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return latencies from the smallest messages, and bandwidths.
+    """Return latencies (of the smallest messages) and bandwidths in a log of perftest.
 
     Tests that plink does not read are left out and named, and so are latencies without a median.
 

@@ -181,7 +181,7 @@ class Collector(ABC, Generic[Reading]):
         self.failures.append(Failure(self._name(loss.host), loss.reason))
 
     def remark(self, text: str) -> None:
-        """Record a remark for the user about the whole run."""
+        """Record a remark of the tool about the whole run, for the user."""
         self.remarks.append(text)
         self._on_remark(text)
 
@@ -195,7 +195,7 @@ class Collector(ABC, Generic[Reading]):
 
 
 class BandwidthCollector(Collector[BandwidthReading]):
-    """Collector of bandwidths."""
+    """Collector of a run's bandwidths between a cluster's hosts."""
 
     quantity: ClassVar[Quantity] = "bandwidth"
 
@@ -229,7 +229,7 @@ class BandwidthCollector(Collector[BandwidthReading]):
 
 
 class RouteCollector(Collector[RouteReading]):
-    """Collector of routes."""
+    """Collector of a run's routes between a cluster's hosts."""
 
     quantity: ClassVar[Quantity] = "routes"
 

@@ -29,7 +29,7 @@ _HINT = "a line is NAME: HOSTS, as in rack1: gpu[01-16]; # begins a comment"
 def read_groups(
     path: str, hosts: Collection[str], listed_in: str, *, are_positions: bool = False
 ) -> list[Group]:
-    """Return the groups in a file.
+    """Return the groups of hosts in a file: lines `NAME: HOSTS`, a topology or a cluster.
 
     Args:
         path: the file, or `-`; `topograph:URL` for what a server answers.
@@ -76,7 +76,7 @@ def read_given_groups(
 
 
 def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
-    """Return the groups that a text lists, in its order.
+    """Parse groups from lines `NAME: HOSTS`, in their order.
 
     Raises:
         WrongUseError: as `read_groups`.

@@ -58,12 +58,12 @@ class UplinkOptions(TransferOptions):
     # TCP connections that share an uplink need longer to settle than one by itself.
     @property
     def group_duration_s(self) -> int:
-        """Whole seconds of a transfer between groups."""
+        """Duration of a transfer between groups in whole seconds."""
         return self.duration_s or 2
 
     @property
     def link_duration_s(self) -> int:
-        """Whole seconds of a transfer that measures one host's link."""
+        """Duration of a transfer that measures one host's link, in whole seconds."""
         return self.duration_s or 1
 
     def describe(self) -> str:

@@ -27,7 +27,7 @@ from plink.probes.facts import count_sharing_hosts, limit_pairs
 from plink.probes.options import Iperf3Options
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
-from plink.probes.uplinks.judge import may_be_more, raise_to_seen_rates
+from plink.probes.uplinks.judge import may_exceed, raise_to_seen_rates
 from plink.probes.uplinks.plan import (
     ExchangeTurn,
     GroupExchange,
@@ -70,7 +70,7 @@ class LinkCollector:
         self.failures: list[Failure] = []
 
     def links(self) -> HostRates:
-        """Return the link rates known so far."""
+        """Return the links' rates as far as they were measured."""
         return HostRates(
             send=_find_largest(self._gbit_s),
             receive=_find_largest(self._gbit_s.T),
@@ -85,18 +85,18 @@ class LinkCollector:
         )
 
     def reading(self, reading: BandwidthReading) -> None:
-        """Record the reading of a direction of a pair."""
+        """Record the rate of a transfer from one host to another."""
         self._gbit_s[reading.source, reading.destination] = reading.gbit_s
         self._on_settled()
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a directed pair was given up."""
+        """Record that the transfer from one host to another failed."""
         self.failures.append(_build_failure(self._names, loss))
         self._on_settled()
 
 
 class UplinkCollector:
-    """Collector of the rates between groups.
+    """Collector of the rates between groups, which become the groups' uplinks.
 
     Args:
         names: names of the hosts of the run.
@@ -151,7 +151,7 @@ class UplinkCollector:
             and (
                 company_cost
                 or exchange.is_busy
-                or may_be_more(exchange, groups, seen, carried)
+                or may_exceed(exchange, groups, seen, carried)
                 or carried.get((way[0], not way[1]), 0.0) > _SAME * exchange.gbit_s
             )
         ]
@@ -167,7 +167,7 @@ class UplinkCollector:
             for sends in (True, False):
                 exchange = self._exchanges.get((index, sends))
                 if exchange is not None:
-                    is_bound = may_be_more(exchange, groups, links, carried)
+                    is_bound = may_exceed(exchange, groups, links, carried)
                     uplink = _add_exchange(uplink, exchange, is_lower_bound=is_bound)
             if uplink.send_gbit_s is not None or uplink.receive_gbit_s is not None:
                 uplinks.append(_add_host_rates(uplink, groups[index], links))

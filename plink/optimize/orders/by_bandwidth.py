@@ -16,7 +16,7 @@ from plink.files.limits import MAX_GBIT_S
 from plink.files.matrices import Matrix
 from plink.files.order import BandwidthCost, Order, Solver
 from plink.model.distance import filled_bandwidth_distances
-from plink.optimize.orders.domains import Domains, given_order
+from plink.optimize.orders.domains import Domains, join_domains
 from plink.optimize.orders.mesh import choose_algorithm
 from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
 from plink.optimize.orders.slots import build_peer_layout, compose_order, refuse_too_many
@@ -74,7 +74,7 @@ def order_by_bandwidth(
     refuse_too_many(algorithm, peers.ranks, by_table=False)
     form = algorithm.form(peers.ranks)
     domains = Domains.of(hosts, request)
-    given = given_order(domains, len(hosts))
+    given = join_domains(domains, len(hosts))
     best = search_by_bottleneck(
         form,
         found.s_per_gbit,

@@ -76,7 +76,7 @@ class ContentionObjective:
         return clock.time_s(order[: clock.ranks]) * _US_PER_S
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
-        """Return times of the first K of (M, H) orders, as many as the limit allows."""
+        """Return the predicted times of the first K of (M, H) orders, as time allows, (K,)."""
         clock = self._clock_of_positions
         if clock is not None:
             return clock.times_s(orders[:, : clock.ranks], deadline) * _US_PER_S
@@ -88,11 +88,11 @@ class ContentionObjective:
         return np.array(costs)
 
     def time_us(self, placement: npt.NDArray[np.intp]) -> float:
-        """Return the time in µs with rank r on host `placement[r]`."""
+        """Return the predicted time in µs with rank r on host `placement[r]`."""
         return self._clock.time_s(placement) * _US_PER_S
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """Return the range of a placement's time over unmeasured latencies."""
+        """Return the least and greatest time of a placement over unmeasured latencies."""
         if self.limits is None:
             return None
         low_s, high_s = time_range_s(self.table, self.network, self.limits, placement)
@@ -107,7 +107,7 @@ class ContentionObjective:
         steps: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> Solution:
-        """Return the fastest order found; among equals, the least sum of latencies."""
+        """Search for the fastest order; among equals, the least sum of latencies."""
         near = self.by_latency.solve(
             given, seed=seed, deadline=deadline.part(_LATENCY_SHARE), steps=steps
         )
@@ -137,7 +137,7 @@ class ContentionObjective:
         return self._position_by_rank is not None and self.by_latency.goes_by_steps
 
     def in_one_thread(self) -> ContentionObjective:
-        """Return the objective with a single-threaded search."""
+        """Return a copy of the objective whose search runs in a single thread."""
         return replace(self, by_latency=self.by_latency.in_one_thread())
 
     def _search(
@@ -236,7 +236,7 @@ class ContentionObjective:
         return replace(found, lower_bound=bound_us, solver="contention-annealing")
 
     def _bound_of_any_slots_us(self, deadline: Deadline) -> float:
-        """Return a bound that holds for any slots and any unmeasured distances."""
+        """Return a bound in µs that holds for any placement on slots and any latencies."""
         network = self.network
         if self.limits is not None:
             network = with_latency(network, self.limits.lowest_us)

@@ -65,7 +65,7 @@ class Domains:
         return [order[place] for place in places_by_domain([self.codes[host] for host in order])]
 
     def penalize_crossings(self, objective: Objective) -> Objective:
-        """Return the objective with a penalty on every hop between domains."""
+        """Return an objective with a penalty on every hop between NVLink domains."""
         if not isinstance(objective, LatencyObjective):
             return objective
         apart = self.codes[:, None] != self.codes[None, :]
@@ -85,7 +85,7 @@ class Domains:
         layout = objective.layout
         is_ring = isinstance(by_latency.form, RingForm) and layout.ranks == sum(layout.slots)
         order = self.join(self._turn(found.order) if is_ring else found.order)
-        given = given_order(self, len(order))
+        given = join_domains(self, len(order))
         order = min(order, given, key=objective.cost_us)
         cost_us, bound_us = objective.cost_us(order), found.lower_bound
         if is_by_latency and objective.limits is None:
@@ -111,6 +111,6 @@ class Domains:
         return float(len(self.codes) * np.max(objective.matrix_us))
 
 
-def given_order(domains: Domains | None, hosts: int) -> list[int]:
+def join_domains(domains: Domains | None, hosts: int) -> list[int]:
     """Return the listed order of hosts, with the hosts of each NVLink domain adjacent."""
     return list(range(hosts)) if domains is None else domains.join(range(hosts))

@@ -85,7 +85,7 @@ def _host_of_slot(layout: RankLayout) -> np.ndarray[tuple[int], np.dtype[np.intp
 
 
 def _slots_in_order(layout: RankLayout, order: Sequence[int]) -> list[int]:
-    """Return the slots of every host, in an order of hosts.
+    """Return the numbers of all slots, host after host of an order.
 
     Those of the host that is filled in part, too.
     """

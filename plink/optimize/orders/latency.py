@@ -69,11 +69,11 @@ class LatencyObjective:
         return cost_with_slots(self.form, self.matrix_us, self.layout, order)
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
-        """Return costs of the first K of (M, H) orders, as many as the limit allows."""
+        """Return the latency costs of the first K of (M, H) orders, as time allows, (K,)."""
         return self._prices.price_first(orders, deadline, least=1)
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """Return the range of a placement's cost over unmeasured latencies."""
+        """Return the least and greatest latency cost over unmeasured distances."""
         if self.limits is None:
             return None
         return latency_range_us(self.form, self.limits, placement)
@@ -87,7 +87,7 @@ class LatencyObjective:
         steps: int | None = None,
         on_progress: OnProgress | None = None,
     ) -> Solution:
-        """Return the cheapest order found, within a number of steps if there is one."""
+        """Search for the order with the least latency cost."""
         if self.limits is not None and steps is None:
             return self._solve_with_gaps(given, self.limits, seed, deadline, on_progress)
         time_limit_s = max(deadline.left_s, LEAST_S)
@@ -115,7 +115,7 @@ class LatencyObjective:
         return is_ring or idle_form(self.form, self.layout) is not None
 
     def in_one_thread(self) -> LatencyObjective:
-        """Return the objective with a single-threaded search."""
+        """Return a copy of the objective whose search runs in a single thread."""
         return replace(self, threads=1)
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:
@@ -131,7 +131,7 @@ class LatencyObjective:
         deadline: Deadline,
         on_progress: OnProgress | None,
     ) -> Solution:
-        """Return the cheapest order on filled-in distances, with a valid bound."""
+        """Search on filled-in distances; return the order with a bound that still holds."""
         proof_s = _PROOF_SHARE * deadline.left_s
         as_filled = replace(self, limits=None)
         found = as_filled.solve(
@@ -187,7 +187,7 @@ class LatencyObjective:
     def _combine_verdicts(
         self, limits: DistanceLimits, found: Solution, as_filled: ProofResult, below: ProofResult
     ) -> ProofResult:
-        """Combine an engine's verdicts on filled-in distances and on lower limits."""
+        """Combine the verdicts of an exact engine on filled-in and on least distances."""
         placement = self.layout.placement(as_filled.order)
         cost_us = measured_latency_us(self.form, limits, placement)
         proven_us = max(found.lower_bound, below.lower_bound)

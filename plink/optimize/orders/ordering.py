@@ -19,7 +19,7 @@ from plink.files.order import CostRange, Order, Proof, Solver, TimeCost
 from plink.files.order_basis import order_basis
 from plink.model.distance import Distances, distances, has_only_bandwidth, split_directions
 from plink.model.estimating import MOST_UNGROUPED
-from plink.optimize.orders.domains import Domains, given_order
+from plink.optimize.orders.domains import Domains, join_domains
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.mesh import apply_mesh, choose_algorithm
 from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
@@ -147,7 +147,7 @@ class _OrderProblem:
     @property
     def given(self) -> list[int]:
         """Order in which the cluster file lists the hosts."""
-        return given_order(self.domains, len(self.hosts))
+        return join_domains(self.domains, len(self.hosts))
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def search_in_restarts(
 
 
 def _restart(problem: _SharedProblem, seed: int) -> Solution:
-    """Run one search with its own seed, on any machine."""
+    """Run one restart of the search with its own seed, on any machine."""
     # A copy, as an objective keeps native evaluators, which two threads must not use together.
     objective = problem.objective.in_one_thread()
     found = objective.solve(problem.given, seed=seed, deadline=Deadline(), steps=problem.steps)

@@ -32,7 +32,7 @@ def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
 
 
 def order_with_slots(order: Order, slots: int) -> Order:
-    """Return an earlier order with this many ranks on every host.
+    """Return a copy of an order with this many ranks on every host.
 
     Raises:
         WrongUseError: it was made for other numbers of ranks, and what it costs hinges on them.
@@ -137,7 +137,7 @@ class Gaps(Protocol):
 
     @property
     def unmeasured_hosts(self) -> Sequence[str]:
-        """Names of the hosts without a reading."""
+        """Names of the hosts without any measured distance."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def compose_order(
     objective: str,
     **figures: Any,
 ) -> Order:
-    """Return the order of a placement with what was searched and found.
+    """Return the order that a placement means, with how it was searched for and its cost.
 
     Args:
         cluster: hosts and what was measured.
@@ -252,7 +252,7 @@ def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None
 
 
 def _alternative(name: str, ranks: int) -> str | None:
-    """Return a hint with similar algorithms that run with this number of ranks."""
+    """Return a hint that names similar algorithms that run with this number of ranks."""
     kind = name.split("-", 1)[-1] if name not in ALGORITHMS else name
     others = [
         other

@@ -44,7 +44,7 @@ class PortUse(Output, frozen=True):
 
 @dataclass(frozen=True)
 class Candidate:
-    """Candidate plan of one kind, with its prediction.
+    """Candidate for a cluster's plan: a forest of one kind, with its predicted time.
 
     Args:
         kind: one of `KINDS`, or of those with servers (`plink.optimize.plans.serving`).
@@ -78,7 +78,7 @@ class Refused(Output, frozen=True):
 
 @dataclass(frozen=True)
 class ChosenCandidate:
-    """Chosen candidate, with the reason as a sentence."""
+    """Candidate that was chosen, with the reason as a sentence."""
 
     candidate: Candidate
     reason: str
@@ -115,7 +115,7 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
 
 
 def find_short_ring(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
-    """Return the hosts along a short ring that leaves each group once.
+    """Return the hosts along a short ring that enters and leaves each group once.
 
     It begins with a group's first host, so that trees over it hold groups together, too.
 
@@ -152,7 +152,7 @@ def build_candidate(
     *,
     seen_as: Network | None = None,
 ) -> Candidate:
-    """Return the plan of a kind for a network, with its predicted time.
+    """Build the plan of one kind for a network, with its predicted time.
 
     Args:
         kind, network, order, host_of: as `build` has them.

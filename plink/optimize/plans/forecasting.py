@@ -66,12 +66,14 @@ def predict_plan_time(
     times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
 ) -> Expected:
     """Return the predicted time of one call along a plan, rank r on host `hosts[r]`."""
-    free_s, whole_s = plan_s(times, traffic, hosts)
+    free_s, whole_s = predict_plan_s(times, traffic, hosts)
     rounds = _count_messages(traffic)
     return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=rounds)
 
 
-def plan_s(times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]) -> tuple[float, float]:
+def predict_plan_s(
+    times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]
+) -> tuple[float, float]:
     """Return a plan's time in seconds without the client's overhead, and with it."""
     share = times.fit.flow_share.value
     free_s = traffic_time_s(traffic, hosts, _scale_rates(times.network, share))

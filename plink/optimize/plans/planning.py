@@ -77,7 +77,7 @@ def find_plan(
     slots = [request.ranks_per_host or host.slots for host in cluster.hosts]
     if sum(slots) > MAX_RANKS:
         raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
-    grouped = with_known_groups(cluster, request.seed, tell)
+    grouped = add_missing_groups(cluster, request.seed, tell)
     known = build_network(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     network = known.network
     refused = [
@@ -98,7 +98,7 @@ def find_plan(
         tell(kind)
         made = build_candidate(kind, network, order, host_of, demands)
         if kind == "2lha":
-            for other in levels_to_plan_on(grouped, network)[1:]:
+            for other in list_levels(grouped, network)[1:]:
                 seen_as = regroup_network(network, grouped.names, other)
                 tried = build_candidate(kind, network, order, host_of, demands, seen_as=seen_as)
                 if tried.time_s < made.time_s * _CLEARLY_QUICKER:
@@ -135,7 +135,7 @@ def distances_without_times(cluster: Cluster) -> Matrix | None:
     return filled_bandwidth_distances(cluster).s_per_gbit
 
 
-def with_known_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
+def add_missing_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
     """Return the cluster with its groups, or with computed ones if it has none."""
     if cluster.groups or len(cluster.hosts) < 3:
         return cluster
@@ -155,7 +155,7 @@ def _refuse(kind: str, refused: Sequence[Refused]) -> None:
             )
 
 
-def levels_to_plan_on(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
+def list_levels(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
     """Return groupings of hosts to plan on: the file's groups first, then other levels.
 
     Where no uplink is known, a prediction cannot tell levels apart, and those of the file stand.

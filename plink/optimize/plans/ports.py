@@ -19,7 +19,7 @@ _EVEN = 1e-9
 
 
 class PortsVerdict(Output, frozen=True):
-    """Greatest possible speed-up from the ports of servers.
+    """Verdict on how much server ports can speed an exchange up, by bandwidth alone.
 
     Attributes:
         workers: number of workers, N

@@ -24,7 +24,7 @@ MAX_RANKS_PER_HOST = 1 << 12
 
 @dataclass(frozen=True, kw_only=True)
 class PlanRequest:
-    """Kind of plan, and the ranks and collectives that it is for.
+    """Request for a plan: its kind, ranks, collectives, size and servers.
 
     Attributes:
         progress: called at the beginning of each stage; None for no reports.
@@ -97,5 +97,5 @@ class PlanRequest:
 
     @property
     def server_names(self) -> list[str]:
-        """The servers, as `plink.optimize.plans.servers` reads them."""
+        """Servers of the request, in the syntax of `plink.optimize.plans.servers`."""
         return check_texts("servers", self.servers)

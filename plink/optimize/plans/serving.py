@@ -27,8 +27,8 @@ from plink.optimize.plans.candidates import (
 )
 from plink.optimize.plans.planning import (
     Planned,
+    add_missing_groups,
     distances_without_times,
-    with_known_groups,
 )
 from plink.optimize.plans.ports import judge_ports
 from plink.optimize.plans.request import PlanRequest
@@ -272,7 +272,7 @@ def find_plan_with_servers(
     slots = [request.ranks_per_host or cluster.hosts[place].slots for place in workers]
     if sum(slots) + len(servers) > MAX_RANKS:
         raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
-    grouped = with_known_groups(cluster, request.seed, tell)
+    grouped = add_missing_groups(cluster, request.seed, tell)
     known = build_network(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
     setting = ServerPlanInput(
         cluster,
@@ -328,7 +328,7 @@ def _choose_candidate(
 
 
 def _ranks(setting: ServerPlanInput, search: ServerPlanSearch, chosen: Candidate) -> list[PlanRank]:
-    """Return the workers as ranks, followed by the servers if the plan uses any."""
+    """Return the ranks of a plan: the workers, then the servers if it uses any."""
     cluster = setting.cluster
     hosts = [cluster.hosts[setting.workers[place]] for place in search.host_of_rank]
     ranks = [PlanRank(host.name, host.address) for host in hosts]

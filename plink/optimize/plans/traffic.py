@@ -174,7 +174,7 @@ class Traffic:
 
 
 def build_traffic(demand: Demand, forest: Forest) -> Traffic:
-    """Return the traffic of a collective along a forest.
+    """Return the messages of a collective along a forest.
 
     Args:
         demand: the collective; its parts are of the forest's ranks.

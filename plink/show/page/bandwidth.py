@@ -67,7 +67,7 @@ _LEAST_SHARE = 0.05
 
 
 def bandwidth_section(subject: Subject) -> Section | None:
-    """Return the section on rates, links, uplinks and what they limit.
+    """Return the report's section on bandwidths, links, uplinks and what they limit.
 
     Where nothing is known it says how to measure them.
     """
@@ -115,7 +115,7 @@ def _rate_colour(place: float) -> str:
 
 
 def _ticks(low: float, high: float) -> list[str]:
-    """Return tick values along the scale, with the unit only where it changes."""
+    """Return the tick values of the colour scale of rates."""
     steps = [step / (LEGEND_TICKS - 1) for step in range(LEGEND_TICKS)]
     texts = [bandwidth_text(low * (high / low) ** step).split() for step in steps]
     following = [*(unit for _, unit in texts[1:]), ""]
@@ -126,7 +126,7 @@ def _ticks(low: float, high: float) -> list[str]:
 
 
 def rate_map(subject: Subject, gbit_s: Matrix) -> Figure:
-    """Return the heat map of rates.
+    """Return the heat map of bandwidths between hosts.
 
     Args:
         subject: the report's subject.

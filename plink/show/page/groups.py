@@ -136,7 +136,7 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
 
 
 def _axis_ticks(low: float, high: float) -> list[float]:
-    """Return axis ticks 1, 2 and 5 times powers of ten; more if there are few."""
+    """Return the ticks of a logarithmic axis: 1, 2 and 5 times powers of ten, or more."""
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
 
     def between(steps: Sequence[float]) -> list[float]:
@@ -184,7 +184,7 @@ def _branch_traces(
 
 
 def _branch_style(subject: Subject, group: int) -> tuple[str, dict[str, Any]]:
-    """Return the title and the line of a group's branches."""
+    """Return the title and line style of a group's branches in the dendrogram."""
     if group == _MIXED:
         return "between groups", {"color": MUTED, "width": 1.5}
     colour = group_colour(subject.shade_of[group])

@@ -25,7 +25,7 @@ _ALIKE = 1.3
 
 
 def main_finding(subject: Subject) -> str:
-    """Return the most important finding and what follows from it."""
+    """Return the report's most important finding and what follows from it."""
     hosts = groups_text(subject)
     cluster = subject.cluster
     if cluster is not None and cluster.rtt is None and cluster.bandwidth is None:
@@ -79,7 +79,7 @@ def _outlier_advice(subject: Subject) -> str | None:
 
 
 def _gain_sentences(subject: Subject) -> Iterator[str]:
-    """Yield the predicted gain of the first order without the outlying hosts."""
+    """Yield sentences on the gain of the first order without the outlying hosts."""
     if subject.cluster is None or not subject.orders:
         return
     order = subject.orders[0].order

@@ -48,7 +48,7 @@ Text = Callable[[float], str]
 
 
 def distances_section(subject: Subject) -> Section | None:
-    """Return the heat map of the raw readings; None without any."""
+    """Return the report's section with the heat map of raw readings; None without any."""
     cluster = subject.cluster
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None
@@ -74,7 +74,7 @@ def distances_section(subject: Subject) -> Section | None:
 
 
 def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
-    """Return the heat map of distances.
+    """Return the heat map of the distances between hosts.
 
     Args:
         subject: the report's subject.
@@ -108,7 +108,7 @@ def matrix_figure(
     caption: str,
     description: str,
 ) -> Figure:
-    """Return the heat map of a matrix.
+    """Return the heat map of a matrix between hosts, as a figure.
 
     Args:
         subject: the report's subject.

@@ -152,7 +152,7 @@ def ring_section(subject: Subject) -> Section | None:
 def _given_crossings(subject: Subject, ranks: Sequence[int]) -> str:
     if not subject.groups:
         return "No groups are known, so hops within and between groups cannot be told apart."
-    crossing = int(crosses_groups(subject, ranks).sum())
+    crossing = int(find_crossings(subject, ranks).sum())
     return f"As listed, {crossing} of {len(ranks)} hops lead from one group to another."
 
 
@@ -160,7 +160,7 @@ def _crossings(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str
     if not subject.groups:
         return f"{named.source}: {_given_crossings(subject, ranks)}"
     crossing, given = (
-        int(crosses_groups(subject, hosts).sum()) for hosts in (ranks, range(len(ranks)))
+        int(find_crossings(subject, hosts).sum()) for hosts in (ranks, range(len(ranks)))
     )
     of_hosts = subject.group_of[list(ranks)]
     alone = int((of_hosts == NO_GROUP).sum())
@@ -174,8 +174,8 @@ def _crossings(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str
     )
 
 
-def crosses_groups(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Return whether the hop from each rank to the next leaves a group, (N,).
+def find_crossings(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Return which hops of an order lead into another group, a mask (N,).
 
     A hop from or to a host without a group does.
     """
@@ -190,7 +190,7 @@ def _hop_kinds(
     subject: Subject, ranks: Sequence[int]
 ) -> list[tuple[str, str, npt.NDArray[np.intp]]]:
     """Return title, colour and ranks of the hops that stay in a group, and of those that leave."""
-    crosses = crosses_groups(subject, ranks)
+    crosses = find_crossings(subject, ranks)
     title, colour = ("stays in the group", WITHIN) if subject.groups else ("hop", MUTED)
     kinds = [
         (title, colour, np.flatnonzero(~crosses)),

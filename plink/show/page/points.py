@@ -21,7 +21,7 @@ _ROUGH = 0.25
 
 
 def map_section(subject: Subject) -> Section | None:
-    """Return the map in two dimensions coloured by group, or why there is none."""
+    """Return the report's section with a map of hosts, or with the reason for none."""
     cluster = subject.cluster
     if cluster is None or subject.distances is None:
         return None
@@ -59,7 +59,7 @@ def map_section(subject: Subject) -> Section | None:
 
 
 def point_map(subject: Subject, hosts: list[int], points: Floats) -> Figure:
-    """Return the scatter plot with one trace per group.
+    """Return the map of hosts as a scatter plot with one trace per group.
 
     Args:
         subject: the report's subject.

@@ -35,7 +35,7 @@ _FEW = 64
 
 
 def quality_section(subject: Subject) -> Section | None:
-    """Return the section on gaps and spread; None where nothing was measured."""
+    """Return the report's section on gaps and spread of readings; None without any."""
     cluster = subject.cluster
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None

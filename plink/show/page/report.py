@@ -53,7 +53,7 @@ def build_sections(subject: Subject) -> list[Section]:
 
 
 def overview_section(subject: Subject) -> Section:
-    """Return the section with the main finding, the advice and the essentials."""
+    """Return the report's section with the main finding, advice and key facts."""
     lead = Paragraph(main_finding(subject), is_lead=True)
     return Section(
         "overview", "In short", [lead, facts_table("The essentials", essentials(subject))]
@@ -61,7 +61,7 @@ def overview_section(subject: Subject) -> Section:
 
 
 def next_section(subject: Subject) -> Section:
-    """Return the section with the next steps and their commands."""
+    """Return the report's section with the next steps and their commands."""
     orders = [(named.source, named.order) for named in subject.orders]
     steps = next_steps(subject.cluster, subject.source, orders)
     where = "Run these in the folder that holds the files; the page does not say which."
@@ -75,7 +75,7 @@ def _next(parts: Sequence[AdviceList | Paragraph]) -> Section:
 
 
 def origin_section(subject: Subject) -> Section:
-    """Return the section on files, measuring tools and the version of plink."""
+    """Return the report's section on files, measuring tools and plink's version."""
     facts: list[Fact] = [("plink", [__version__])]
     cluster = subject.cluster
     if cluster is not None:
@@ -114,7 +114,7 @@ SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
 
 
 def essentials(subject: Subject) -> list[Fact]:
-    """Return facts on hosts, measurements, groups and orders."""
+    """Return the report's key facts on hosts, measurements, groups and orders."""
     cluster = subject.cluster
     size = len(subject.names)
     facts: list[Fact] = [("hosts", [f"{size:,}"])]

@@ -42,7 +42,7 @@ class NamedOrder:
 
 @dataclass(frozen=True)
 class Subject:
-    """Subject of a report: a cluster, orders, or both.
+    """Subject of a report: a cluster, orders, a tuned run or timelines, from files.
 
     Args:
         cluster: hosts and what was measured.
@@ -63,7 +63,7 @@ class Subject:
 
     @cached_property
     def place_of(self) -> Mapping[str, int]:
-        """Index of each host by name."""
+        """Index of each host in the report's order of hosts, by name."""
         return {name: place for place, name in enumerate(self.names)}
 
     @cached_property
@@ -92,7 +92,7 @@ class Subject:
 
     @cached_property
     def distances(self) -> Distances | None:
-        """Symmetric distances without gaps; None where nothing was measured."""
+        """Symmetric distances between hosts, gaps filled; None where nothing was measured."""
         if self.cluster is None or len(self.names) < 2:
             return None
         try:

@@ -63,7 +63,7 @@ _DIGITS = 8
 
 
 def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Section]:
-    """Return the sections on ranks' timelines.
+    """Return the report's sections on ranks' timelines.
 
     Args:
         timeline: timeline of all of them.

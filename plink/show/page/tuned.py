@@ -52,7 +52,7 @@ _OTHER_SYMBOL = "square"
 
 
 def tuned_sections(run: History, sources: Sequence[str]) -> list[Section]:
-    """Return the sections on a tuned run.
+    """Return the report's sections on a job's run under `plink autotune`.
 
     Args:
         run: what its logs tell.
@@ -140,7 +140,7 @@ class _TimeAxis:
 
     @property
     def x(self) -> list[float]:
-        """Horizontal positions of the points."""
+        """Horizontal positions of the axis's points."""
         return self.thin(self.places)
 
 
@@ -235,7 +235,7 @@ def _average_trace(run: History, time: _TimeAxis) -> Json:
 
 
 def _decision_traces(run: History, time: _TimeAxis) -> list[Json]:
-    """Return a trace for each kind of decision, with the decisions' numbers."""
+    """Return a plotly trace for each kind of the tuner's decisions, with their numbers."""
     number_of = {id(change): number for number, change in enumerate(run.changes, 1)}
     throughput = run.throughput_bytes_s / 1e6
     by_kind: dict[str, list[Change]] = {}
@@ -271,7 +271,7 @@ def _marked_changes(run: History) -> Sequence[Change]:
 
 
 def _host_traces(run: History, time: _TimeAxis, values: Floats, y_axis: str) -> list[Json]:
-    """Return a line for each shown host, and a band for the others."""
+    """Return a plotly line for each shown host, and a band for the others."""
     shown = shown_hosts(run)
     labels = short_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
     lines = [

@@ -134,7 +134,7 @@ def _print_picture(
 
 
 def _histogram(values_us: Vector, width: int) -> str:
-    """Return a histogram between its end labels, in at most `width` columns."""
+    """Return a one-line histogram of distances between its end labels."""
     least, largest = (rtt_text(float(end)) for end in (values_us.min(), values_us.max()))
     bars = histogram_line(values_us, max(1, width - len(least) - len(largest) - 2))
     return f"{least} {bars} {largest}"

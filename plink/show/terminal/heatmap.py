@@ -50,7 +50,7 @@ def draw(
     width: int,
     shades: str | None = None,
 ) -> Picture:
-    """Return the heat map of a matrix with rows and columns in `order`.
+    """Return the heat map of a matrix in the terminal, rows and columns in `order`.
 
     Args:
         readings_us: (N, N), [source][destination], NaN where not measured.
@@ -84,7 +84,7 @@ def draw(
 
 
 def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
-    """Return one line that explains the colours or shades."""
+    """Return one line that explains the colours or shades of a heat map."""
     text = Text()
     if shades is None:
         text.append(f"{rtt_text(scale.low_us)} ")

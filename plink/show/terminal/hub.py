@@ -59,7 +59,7 @@ class FoundBounds(Training, frozen=True):
 def compute_bounds(
     model: str, training: Training, racks: Racks | None, network: TrainedNetwork | None
 ) -> FoundBounds:
-    """Return all bounds of a training job; `network` is the named model, if any."""
+    """Return the bandwidths that a training job needs, by placement of the servers."""
     is_printed = network is not None and training.workers == PRINTED_WORKERS
     return FoundBounds(
         **asdict(training),
@@ -72,7 +72,7 @@ def compute_bounds(
 
 
 def print_bounds(console: Console, job: FoundBounds) -> None:
-    """Print the table of bounds, the row on ports, and remarks on racks."""
+    """Print the table of needed bandwidths, and remarks on ports and racks."""
     print_line(
         console,
         f"{job.model}: {bytes_text(job.model_bytes)} in every iteration of "
@@ -129,7 +129,7 @@ def _seconds(time_s: float) -> str:
 
 
 def print_costs(console: Console, costs: Costs) -> None:
-    """Print the table of costs, and where it differs from the paper's."""
+    """Print the table of a worker's costs, and where it differs from the paper's."""
     contradiction = costs.contradiction
     print_table(console, _COST_COLUMNS, costs.rows)
     console.print()

@@ -131,7 +131,7 @@ class ShownPlan(PlanFigures, frozen=True, tag_field="of", tag="plink.plan"):
 
 
 def print_plan(console: Console, source: str, planned: Planned) -> None:
-    """Print the predicted time of every kind of plan, and which one was chosen.
+    """Print the predicted time of every candidate plan, and which one was chosen.
 
     Args:
         console: where to print.
@@ -173,7 +173,7 @@ def _share_of_bound(row: _Row, bound_s: float) -> str:
 
 
 def describe_planned(planned: Planned) -> PlannedOutput:
-    """Return what `plink plan --json` prints: the plan without its routes."""
+    """Return what `plink plan --json` prints: the chosen plan without its routes."""
     plan = planned.plan
     return PlannedOutput(
         **_figures(plan),

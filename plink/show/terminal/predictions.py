@@ -38,7 +38,7 @@ def print_algorithms() -> None:
 
 
 def ranks_text(hosts: int, ranks: int) -> str:
-    """Return the number of hosts, and that of ranks where it differs."""
+    """Return the numbers of hosts and ranks as text, one number if they are equal."""
     text = format_count(hosts, "host")
     return text if ranks == hosts else f"{text}, {format_count(ranks, 'rank')}"
 
@@ -149,7 +149,7 @@ def _cost_text(cost: OrderCost | None, objective: str) -> str:
 
 
 def print_plan_forecast(console: Console, forecast: PlanForecast) -> None:
-    """Print a line per collective that runs along a plan."""
+    """Print the table of predicted times of collectives along a plan."""
     print_line(
         console,
         f"{forecast.source}: {format_size(forecast.size_bytes)} along {forecast.kind} on "
