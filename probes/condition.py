@@ -1,4 +1,4 @@
-"""Network condition of a host, from its own counters and settings.
+"""Network condition of a host: its settings, counters, clock and load, as it reports them.
 
 A shell reads `/sys/class/net`, `/proc/net/snmp` and `/proc/stat` twice, a second apart, so that
 what a host does while nobody measures is known beside what its counters add up to.

@@ -1,4 +1,4 @@
-"""Facts that hosts report about themselves, and the number of pairs to measure at once."""
+"""Facts that hosts report about themselves, such as cores and addresses."""
 
 from __future__ import annotations
 

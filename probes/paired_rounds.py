@@ -1,4 +1,4 @@
-"""Measurement round by round with a program that is started on the hosts for every pair.
+"""Measurement of pairs, round by round, by a program that is started for every pair.
 
 Each pair has a thread; the thread that conducts the rounds delivers the results.
 """

@@ -1,4 +1,4 @@
-"""Connecting to the hosts of a run, asking for their facts, choosing traffic addresses."""
+"""Connection to the hosts of a run: sessions, facts about hosts, and traffic addresses."""
 
 from __future__ import annotations
 

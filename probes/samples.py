@@ -1,4 +1,4 @@
-"""Job and results of a measuring tool, the same for all tools; hosts that no other can reach."""
+"""Input and results of a measuring tool, common to all tools."""
 
 from __future__ import annotations
 

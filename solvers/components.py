@@ -1,4 +1,4 @@
-"""Connected components of a graph."""
+"""Connected components of an undirected graph."""
 
 from __future__ import annotations
 

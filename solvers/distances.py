@@ -1,4 +1,4 @@
-"""Validation of distance matrices, and estimates of their gaps."""
+"""Validation of distance matrices, and estimates for their missing entries."""
 
 from __future__ import annotations
 

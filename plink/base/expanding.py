@@ -1,4 +1,4 @@
-"""Bounded decompression of untrusted zlib data."""
+"""Decompression of untrusted zlib data up to a size limit."""
 
 from __future__ import annotations
 

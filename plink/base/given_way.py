@@ -1,4 +1,4 @@
-"""SSH and `--via` options that were given to reach hosts, as files record them."""
+"""How a user told plink to reach hosts (SSH options or `--via`), as files record it."""
 
 from __future__ import annotations
 

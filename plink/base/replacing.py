@@ -1,4 +1,4 @@
-"""Copying of frozen dataclasses and msgspec structs with some members changed."""
+"""Copies of frozen dataclasses and msgspec structs with some members changed."""
 
 from __future__ import annotations
 

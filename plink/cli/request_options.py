@@ -1,4 +1,4 @@
-"""click's options, made from the options of a verb's request."""
+"""Command-line options for click, made from the options of a verb's request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Catalogue of all schemas by name."""
+"""Catalogue of the JSON Schemas of all files and outputs, by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors with hints, warnings and notes on standard error.
+"""Printing of errors with hints, warnings and notes on standard error.
 
 All of it may quote files, hosts and other programs, so nothing of it may steer a terminal.
 """

@@ -1,4 +1,4 @@
-"""Command group of a command with verbs of its own."""
+"""Command group, such as `plink hub`, that has verbs of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of commands that reach hosts: over SSH, by another command, or because hosts call."""
+"""Options on how to reach hosts: over SSH, by another command, or by agents that call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constrained types that several file formats share."""
+"""Constrained types of values, such as names and numbers, that several file formats share."""
 
 from __future__ import annotations
 

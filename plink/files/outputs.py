@@ -1,4 +1,4 @@
-"""What verbs print with `--json`, where they do not print a result as it is.
+"""Structs of what verbs print with `--json`, where that is not a file's content.
 
 A struct is the only declaration of an output: the code that prints fills it, and the JSON Schema
 (`plink schema`) comes from its types and its docstring.

@@ -1,4 +1,4 @@
-"""Translation of errors of `probes` to plink's own."""
+"""Conversion of errors of the `probes` package to plink's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges and bounds of an order's cost that hold for any value of unmeasured pairs.
+"""Ranges of an order's latency cost where some pairs of hosts were not measured.
 
 The search is on distances that were filled in. What it proves of these is no proof for the network,
 where any pair that was not measured may be nearer, or farther

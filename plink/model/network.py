@@ -1,4 +1,4 @@
-"""Link rates of a cluster: measured ones, and assumptions where none were measured."""
+"""Network model of a cluster: measured link rates, and assumptions for unmeasured links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges of contention times where some pairs of hosts were not measured."""
+"""Ranges and bounds of a collective's time where some pairs of hosts were not measured."""
 
 from __future__ import annotations
 

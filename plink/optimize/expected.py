@@ -1,4 +1,4 @@
-"""Prediction of a fitted client's times, with an interval or the reason why there is none.
+"""Predicted times of a client with fitted software costs, with an interval.
 
 The contention form (`plink.optimize.prediction`) says what links allow. Here ranks go on by
 themselves (`plink.solvers.contention.flows`), and the client's own costs are added.

@@ -1,4 +1,4 @@
-"""Analysis of what limits collectives on a cluster: links or latency."""
+"""Analysis of what limits each collective algorithm on a cluster: links or latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request for predicted times."""
+"""Request for predicted times: options of `plink predict` and arguments of `plink.predict`."""
 
 from __future__ import annotations
 

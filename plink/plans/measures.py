@@ -1,4 +1,4 @@
-"""Costs of a forest on any network: rounds and bytes (Luo 2020, Table 4.1)."""
+"""Costs of a forest on any network: rounds and bytes of a collective (Luo 2020, Table 4.1)."""
 
 from __future__ import annotations
 

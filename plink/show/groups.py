@@ -1,4 +1,4 @@
-"""Groups of hosts in words: their table, how sure they are, and how they compare with a truth."""
+"""Groups of hosts in words: table, certainty, and agreement with known true groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modes and one-line histogram of a set of distances.
+"""Modes of a set of distances, and a one-line histogram of it.
 
 Both work on the logarithm: distances in one network span rack, row and ocean.
 """

@@ -1,4 +1,4 @@
-"""Mapping of distances to colours or shades: near is bright and dense."""
+"""Colour scale of distances: colours or shades, near ones bright and dense."""
 
 from __future__ import annotations
 

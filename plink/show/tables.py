@@ -1,4 +1,4 @@
-"""Tables and facts as data, which the terminal and the page draw each in its style.
+"""Tables as data, which the terminal and the report page draw in their own style.
 
 Texts are plain and untrusted: what draws them escapes them.
 """

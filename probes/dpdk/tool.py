@@ -1,4 +1,4 @@
-"""Echo tool with an agent whose packets bypass the kernel."""
+"""Echo measurement by an agent that uses DPDK, so that its packets bypass the kernel."""
 
 from __future__ import annotations
 

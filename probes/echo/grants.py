@@ -1,4 +1,4 @@
-"""Scheduling of meetings on shared machines: which pairs, how many at once, where. Pure."""
+"""Scheduling of meetings (pairs of agents that measure each other) on shared machines. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Detection of dead agents, and of agents that do not report the end of a meeting. Pure."""
+"""Deadlines for agents: to answer pings, and to report the end of a meeting. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readings of a meeting, combined from the reports of both ends."""
+"""Readings of a meeting (two agents measuring each other), from the reports of both ends."""
 
 from __future__ import annotations
 

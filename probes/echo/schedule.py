@@ -1,4 +1,4 @@
-"""Meetings of an echo run, and the readings that are still pending. Pure."""
+"""Meetings of an echo run by round, and the directed pairs that still lack a reading. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts of an inventory; how other programs are asked for them, and their YAML parsed."""
+"""Common parts of inventories: running the programs that list hosts, and parsing YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions with hosts, whatever the connection, and the programs that run on many hosts."""
+"""Sessions with hosts over any kind of connection, and programs that run on many hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decision whether a group's uplink limited a measurement, or hosts and links behind it. Pure."""
+"""Judgement whether a measured rate is the uplink's own, or limited by hosts and links. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choice of transfers that measure uplinks, and of groups that are measured together. Pure."""
+"""Planning of the transfers that measure uplinks, and of groups measured at once. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fast lower bounds from every host's nearest neighbours."""
+"""Fast lower bounds on the latency cost, from every host's nearest neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Description of a collective algorithm, with the numbers of ranks that it supports."""
+"""Description of a collective algorithm: messages, latency cost and supported ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Network of hosts and groups, with the rates of their links."""
+"""Network model: hosts in groups, latencies, and rates of hosts' links and groups' uplinks."""
 
 from __future__ import annotations
 

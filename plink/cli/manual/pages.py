@@ -1,4 +1,4 @@
-"""Manual page of each command, and of plink itself."""
+"""Manual pages of all commands, made from their help."""
 
 from __future__ import annotations
 

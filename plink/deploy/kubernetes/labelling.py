@@ -1,4 +1,4 @@
-"""Computation of label changes from the present state of nodes.
+"""Decision which labels of Kubernetes nodes to change, from their present state.
 
 What plink has written stands in an annotation of the node, so that it never changes or removes what
 somebody else has.

@@ -1,4 +1,4 @@
-"""Update of node labels to match a cluster file."""
+"""Labelling of Kubernetes nodes with the network tiers in a cluster file."""
 
 from __future__ import annotations
 

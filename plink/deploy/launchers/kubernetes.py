@@ -1,4 +1,4 @@
-"""Kubernetes jobs, where pods have fixed ranks, so that an order assigns pods to nodes.
+"""Manifests of Kubernetes jobs that assign pods, whose ranks are fixed, to nodes.
 
 The pods of a job share one template, which cannot send each to a node of its own. So the template
 holds a scheduling gate (Kubernetes 1.27), and the script written here gives every pod the node

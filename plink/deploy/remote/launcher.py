@@ -1,4 +1,4 @@
-"""Runs of a launcher on this machine, with cleanup of its ranks."""
+"""Running of a launcher such as mpirun on this machine, with cleanup of its ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slurm job that plink runs in, and how to reach its nodes by job steps.
+"""Slurm job in which plink runs, and how job steps reach its nodes.
 
 sbatch(1), OUTPUT ENVIRONMENT VARIABLES, and srun(1), INPUT ENVIRONMENT VARIABLES. Pure.
 """

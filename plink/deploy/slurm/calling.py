@@ -1,4 +1,4 @@
-"""Agents on all nodes of a Slurm job, started by one step, which call plink.
+"""Start of agents on all nodes of a Slurm job, by one job step; they call plink.
 
 One step is one request to Slurm's controller, however many nodes there are; the nodes need plink.
 """

@@ -1,4 +1,4 @@
-"""Host file that srun reads, and the shell lines that make it do so.
+"""Host file that srun reads, and the shell lines that make srun use it.
 
 A task prolog's standard output is not read by a shell: `export NAME=value`, unquoted. So the path
 holds nothing that a shell would take for more than a letter.

@@ -1,4 +1,4 @@
-"""Estimates of unmeasured pairs from other pairs below the same two switches. Pure.
+"""Estimates of unmeasured pairs of hosts by other pairs below the same two switches. Pure.
 
 `scontrol show topology` prints a line for every switch or block, leaves at level 0.
 """

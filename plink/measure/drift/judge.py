@@ -1,4 +1,4 @@
-"""Comparison of a cluster file with new readings of some of its pairs.
+"""Judgement of which pairs and hosts changed, by new readings of some pairs of a cluster.
 
 Three things are told apart. A *common factor* is in all readings: the hosts' processors are faster
 or slower than they were, and no distance changed against another. A *pair* has changed when both

@@ -1,4 +1,4 @@
-"""Comparison of a cluster file's link and uplink rates with new ones.
+"""Judgement of which links and uplinks changed, by new rates of a cluster.
 
 A host's link is named in a direction when most of its pairs changed in that direction, and no other
 host explains them better. As with round trips, a factor common to all is no change unless it is

@@ -1,4 +1,4 @@
-"""Import of files of any supported kind, recognised by content."""
+"""Import of other programs' measurements in any supported file, recognised by content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collection of the network conditions of reached hosts."""
+"""Questions to all reached hosts about their network settings, counters, clocks and load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upper limits of probing options."""
+"""Upper limits that options of probing may have."""
 
 MAX_COUNT = 10_000
 MAX_PASSES = 100

@@ -1,4 +1,4 @@
-"""Choice of the pairs of each round, in a run's first pass and in further ones.
+"""Choice of the pairs to measure, round by round: samples, repeated passes and when to stop.
 
 Noise only ever adds to a round-trip time, and comes in spells that outlast a meeting: the least of
 a few short meetings, far apart in time and between other neighbours each, is nearer to the truth

@@ -1,4 +1,4 @@
-"""Orders in which the ranks of a host need not be adjacent."""
+"""Search for placements in which the ranks of a host need not be adjacent."""
 
 from __future__ import annotations
 

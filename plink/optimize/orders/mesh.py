@@ -1,4 +1,4 @@
-"""Device meshes as collective algorithms, for searches and predictions."""
+"""Device meshes as collective algorithms, for the search of orders and for predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for the rank order of a cluster that suits an algorithm."""
+"""Search for the rank order of a cluster's hosts that makes an algorithm cheapest."""
 
 from __future__ import annotations
 

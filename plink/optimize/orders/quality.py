@@ -1,4 +1,4 @@
-"""Reasons to doubt an order's gain, in words."""
+"""Reasons to doubt the gain of an order, as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request for an order."""
+"""Request for a rank order: options of `plink order` and arguments of `plink.order`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Independent searches with separate seeds, whose result does not depend on the executor."""
+"""Restarts of a search with separate seeds, in threads or on a Dask or Ray cluster."""
 
 from __future__ import annotations
 

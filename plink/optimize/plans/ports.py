@@ -1,4 +1,4 @@
-"""Benefit of parameter servers with several ports over an all-reduce, by bandwidth.
+"""Bound on how much faster parameter servers with several ports are than an all-reduce.
 
 With S bytes, a worker's link of B and a server's k ports of B each, links need S/B max(1, N/k)
 where a server aggregates for N workers, and 2 (N-1)/N S/B for an all-reduce between them (Patarasuk

@@ -1,4 +1,4 @@
-"""Request for an aggregation plan."""
+"""Request for an aggregation plan: options of `plink plan` and arguments of `plink.plan`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Main finding of a report in a sentence or two, with advice."""
+"""Main finding of a report: what is most important in a sentence or two, with advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Subject of a report, read from files: a cluster and its orders, a tuned run, or timelines."""
+"""Subject of a report, read from files: a cluster with orders, a tuned run, or timelines."""
 
 from __future__ import annotations
 

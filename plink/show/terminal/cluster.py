@@ -1,4 +1,4 @@
-"""Page of a cluster file: hosts, measurement, heat map and facts."""
+"""What `plink show` prints about a cluster file: measurement, heat map and facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Page of an order file: its costs beside others, its quality, and a bar for every hop."""
+"""What `plink show` and `plink order` print about an order: costs, quality, and hops."""
 
 from __future__ import annotations
 

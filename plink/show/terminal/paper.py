@@ -1,4 +1,4 @@
-"""Console on which pages are printed, and the styles of its tables and facts."""
+"""Console on which results are printed, with the style of its tables and facts."""
 
 from __future__ import annotations
 

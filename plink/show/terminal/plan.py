@@ -1,4 +1,4 @@
-"""Output of plans: the candidates of `plink plan`, and the page of a plan file."""
+"""What `plink plan` and `plink show` print about plans and their candidates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a tuned run and of ranks' timelines."""
+"""What `plink show` prints about a tuned run and about ranks' timelines."""
 
 from __future__ import annotations
 

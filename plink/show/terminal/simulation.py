@@ -1,4 +1,4 @@
-"""Table of a simulation's results."""
+"""What `plink simulate` prints: a table of simulated times."""
 
 from __future__ import annotations
 
