@@ -38,29 +38,26 @@ HUB = "hub"
 class CertificateOptions:
     """Options of `plink plan` on TLS certificates for the job's connections."""
 
-    folder: str | None = option(
+    certificates: str | None = option(
         None,
-        "--certificates",
         metavar="DIR",
         section=_TLS,
         help="Folder for certificates that encrypt the job's connections: a subfolder for each "
         "host and one for the autotune daemon.",
     )
-    holder: Literal["host", "rank"] = option(
+    certificate_for: Literal["host", "rank"] = option(
         "host",
-        "--certificate-for",
         section=_TLS,
-        needs=("folder", "DIR"),
+        needs=("certificates", "DIR"),
         help="Holder of each certificate; with rank, every rank has its own, which no other rank "
         "can use.",
     )
-    days: int = option(
+    valid_days: int = option(
         7,
-        "--valid-days",
         low=1,
         high=3650,
         section=_TLS,
-        needs=("folder", "DIR"),
+        needs=("certificates", "DIR"),
         help="Days for which certificates are valid.",
     )
 
@@ -71,14 +68,14 @@ class CertificateOptions:
             WrongUseError: a host's name cannot be that of a folder.
             PlinkError: they cannot be written.
         """
-        folder, for_ranks = self.folder or "", self.holder == "rank"
+        folder, for_ranks = self.certificates or "", self.certificate_for == "rank"
         until = certificates.write_certificates(
-            folder, _list_holders(plan, for_ranks=for_ranks), self.days
+            folder, _list_holders(plan, for_ranks=for_ranks), self.valid_days
         )
         there = "plink-tls/{rank}" if for_ranks else "plink-tls"
         return (
             f"{folder}: certificates until {until:%Y-%m-%d %H:%M} UTC; copy the folder of "
-            f"each {self.holder} to its host alone, as {there}, and start all with "
+            f"each {self.certificate_for} to its host alone, as {there}, and start all with "
             f"PLINK_TLS={there}"
         )
 
@@ -130,8 +127,8 @@ def command(
     Reads a cluster file; `-` is standard input or output. Groups of near hosts are the file's
     (plink group), or found then and there.
     """
-    if tls.folder is not None:
-        certificates.check_folder(tls.folder)
+    if tls.certificates is not None:
+        certificates.check_folder(tls.certificates)
     if output is not None:
         refuse_json_beside(output, "the plan", as_json=as_json)
         document.check_writable(output)
@@ -149,7 +146,7 @@ def command(
         to_stderr = output == document.STANDARD_STREAM
         screen = console() if to_stderr else paper.paper(None).console
         plan_page.print_plan(screen, cluster.source, planned)
-    if tls.folder is not None:
+    if tls.certificates is not None:
         note(tls.write(plan))
     for assumption in plan.assumptions:
         note(assumption)

@@ -17,7 +17,6 @@ VERBS: Mapping[str, Sequence[str]] = {
         "--resume {cluster} -F {ssh_config} -o {out}",
         "{hosts} --tool dpdk --nics {nics} -F {ssh_config} -o {out}",
         "--resume {cluster} --tool uplinks --groups {truth} -F {ssh_config} -o {out}",
-        "--check {cluster} -F {ssh_config}",
         "{hosts} -i {identity} -F {ssh_config} -o {out}",
     ),
     "check": ("{cluster} -F {ssh_config}",),
