@@ -89,6 +89,8 @@ def convert(data: Any, kind: type[_Format], source: str) -> _Format:
         place, reason = _explain(error, data)
         hint = getattr(error.__cause__, "hint", None)
         raise FormatError(source, place, reason, hint) from None
+    except UnicodeEncodeError:
+        raise FormatError(source, "", "holds half of a surrogate pair") from None
 
 
 def check_members(struct: Struct, place: str = "") -> None:
