@@ -20,7 +20,6 @@ with lazy_imports():
     from plink.bench import order_report, preparation, table
     from plink.bench import plot as bench_plot
     from plink.files import cluster as cluster_file
-    from plink.files import comparison as comparison_file
     from plink.files import document, structs
     from plink.show.terminal import paper as paper_page
 
@@ -83,7 +82,7 @@ def _deliver(done: BenchOutcome, output: str | None, plot: str | None, *, as_jso
     """
     result, orders = done.result, done.orders
     data = (
-        comparison_file.encode_comparison(result)
+        structs.encode(result)
         if orders is None
         else structs.encode(order_report.describe_orders(result, orders))
     )

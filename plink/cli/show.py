@@ -17,7 +17,7 @@ from plink.cli.stderr import note
 with lazy_imports():
     from plink.autotune.log import history, records
     from plink.bench import table
-    from plink.files import cluster, comparison, document, measurements, plan
+    from plink.files import cluster, comparison, document, measurements, plan, structs
     from plink.files import order as order_file
     from plink.optimize.orders import quality
     from plink.show import summary as show_summary
@@ -95,7 +95,7 @@ def _show_order(data: Mapping[str, Any], source: str, width: int | None, as_json
 
     found = order_file.decode_order(data, source)
     if as_json:
-        print_json(order_file.encode_order(found))
+        print_json(structs.encode(found))
         return
     page = paper.paper(width)
     order.print_order(page.console, found, with_hosts=False)
@@ -120,7 +120,7 @@ def _show_comparison(
 
     found = comparison.decode_comparison(data, source)
     if as_json:
-        print_json(comparison.encode_comparison(found))
+        print_json(structs.encode(found))
     else:
         paper.paper(width).console.print(table.render(found))
 

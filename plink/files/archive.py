@@ -1,26 +1,39 @@
-"""Reader of the binary file form (`plink.files.arrays`); input is hostile until parsed."""
+"""The binary file form: a `.npz` archive with JSON beside its matrices (`docs/files.md`).
+
+A zip archive of stored members: `cluster.json` is the file's JSON without its matrices, and
+`rtt/rtt_us/p10.npy` is the member `p10` of `rtt_us` of `rtt`. Nothing in it is packed, so that no
+file takes more memory than its own length, and matrices are read where they lie. What is read is
+hostile until parsed.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import mmap
 import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.files.arrays import JSON_MEMBER, NUMBERS, SUFFIX, WHOLE
 from plink.files.binary_form import EXTENSION, MAGIC, Content
 from plink.files.matrices import BLOCK_BYTES, Array
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
+
+_JSON_MEMBER = "cluster.json"
+_SUFFIX = ".npy"
+# The same file of the same content, whenever it is written.
+_NO_DATE = (1980, 1, 1, 0, 0, 0)
+_WHOLE = tuple(np.dtype(f"<i{size}") for size in (1, 2, 4, 8))
+_NUMBERS = np.dtype("<f8")
 
 # What NumPy writes before a matrix; nothing else is looked at, least of all evaluated.
 _HEADING = re.compile(
@@ -30,6 +43,81 @@ _HEADING = re.compile(
 _MAX_DIRECTORY = 1 << 20
 _MAX_JSON = 1 << 28
 _LOCAL = struct.Struct("<4s22xHH")
+
+
+def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> None:
+    """Write a JSON object whose matrices are arrays as a `.npz` archive.
+
+    Args:
+        stream: to write to.
+        data: the object; (N, N) arrays stand in objects of it, at any depth.
+        dump: makes JSON text of what is left of it.
+    """
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, size, chunks in _members(data, dump):
+            entry = zipfile.ZipInfo(name, _NO_DATE)
+            entry.file_size = size
+            entry.external_attr = 0o644 << 16
+            with archive.open(entry, "w") as member:
+                for chunk in chunks:
+                    member.write(chunk)
+
+
+def digest(data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> str:
+    """Return the SHA-256 of the file that `write` would make, equal to the one `read` returns."""
+    found = hashlib.sha256()
+    for name, _, chunks in _members(data, dump):
+        found.update(name.encode() + b"\0")
+        for chunk in chunks:
+            found.update(chunk)
+    return f"sha256:{found.hexdigest()}"
+
+
+def _members(
+    data: Mapping[str, Any], dump: Callable[[Any], bytes]
+) -> Iterator[tuple[str, int, Iterator[bytes]]]:
+    """Yield name, length in bytes and content of every archive member, the JSON first."""
+    matrices: dict[str, Array] = {}
+    text = dump(_without_matrices(data, "", matrices))
+    yield _JSON_MEMBER, len(text), iter([text])
+    for name in sorted(matrices):
+        matrix = matrices[name]
+        kind = _kind(matrix)
+        heading = io.BytesIO()
+        np.lib.format.write_array_header_1_0(
+            heading, {"descr": kind.str, "fortran_order": False, "shape": matrix.shape}
+        )
+        first = heading.getvalue()
+        yield name, len(first) + matrix.size * kind.itemsize, _chunks(first, matrix, kind)
+
+
+def _chunks(first: bytes, matrix: Array, kind: np.dtype[Any]) -> Iterator[bytes]:
+    yield first
+    rows = max(1, BLOCK_BYTES // max(1, matrix[:1].size * kind.itemsize))
+    for start in range(0, len(matrix), rows):
+        yield matrix[start : start + rows].astype(kind).tobytes()
+
+
+def _kind(matrix: Array) -> np.dtype[Any]:
+    """Return the NumPy type to store numbers in: the smallest integer type that holds them all."""
+    if matrix.dtype.kind == "f":
+        return _NUMBERS
+    low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)
+    return next(kind for kind in _WHOLE if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
+
+
+def _without_matrices(
+    data: Mapping[str, Any], place: str, matrices: dict[str, Array]
+) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, value in data.items():
+        if isinstance(value, np.ndarray):
+            matrices[f"{place}{key}{_SUFFIX}"] = value
+        elif isinstance(value, Mapping):
+            kept[key] = _without_matrices(value, f"{place}{key}/", matrices)
+        else:
+            kept[key] = value
+    return kept
 
 
 def read(
@@ -47,18 +135,19 @@ def read(
     """
     entries = {entry.filename: entry for entry in _entries(content, source)}
     found = hashlib.sha256()
-    if JSON_MEMBER not in entries or entries[JSON_MEMBER].file_size > _MAX_JSON:
+    if _JSON_MEMBER not in entries or entries[_JSON_MEMBER].file_size > _MAX_JSON:
         raise WrongUseError(
-            f"{source}: holds no {JSON_MEMBER}", f"a cluster file in NumPy's form has it; {_hint()}"
+            f"{source}: holds no {_JSON_MEMBER}",
+            f"a cluster file in NumPy's form has it; {_hint()}",
         )
     data: dict[str, Any] = {}
-    for name in (JSON_MEMBER, *sorted(set(entries) - {JSON_MEMBER})):
+    for name in (_JSON_MEMBER, *sorted(set(entries) - {_JSON_MEMBER})):
         start, end = _place(entries[name], content, source)
         found.update(name.encode() + b"\0")
         if _hash_member(content, start, end, found) != entries[name].CRC:
             raise WrongUseError(f"{source}: {name[:80]} is damaged: its checksum is wrong")
-        if name == JSON_MEMBER:
-            data = parse(content[start:end], f"{source}: {JSON_MEMBER}")
+        if name == _JSON_MEMBER:
+            data = parse(content[start:end], f"{source}: {_JSON_MEMBER}")
         else:
             _put(data, name, _matrix(content, start, end, f"{source}: {name}"), source)
     return data, f"sha256:{found.hexdigest()}"
@@ -145,7 +234,7 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
     kind = np.dtype(heading[1].decode()).newbyteorder("<")
     shape = int(heading[2]), int(heading[3])
     size = math.prod(shape)
-    if kind not in (*WHOLE, NUMBERS):
+    if kind not in (*_WHOLE, _NUMBERS):
         raise WrongUseError(f"{place}: holds {kind.name}, expected float64, or int64 or shorter")
     if start + 10 + length + size * kind.itemsize != end:
         raise WrongUseError(f"{place}: is cut short: {shape[0]} x {shape[1]} numbers do not fit")
@@ -156,11 +245,11 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
 
 def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
     """Insert a matrix into the JSON object, at the path that its archive member's name spells."""
-    *way, last = name.removesuffix(SUFFIX).split("/")
+    *way, last = name.removesuffix(_SUFFIX).split("/")
     inside: Any = data
     for step in way:
         inside = inside.get(step) if isinstance(inside, dict) else None
-    if not isinstance(inside, dict) or last in inside or not name.endswith(SUFFIX):
+    if not isinstance(inside, dict) or last in inside or not name.endswith(_SUFFIX):
         raise WrongUseError(
             f"{source}: holds {name[:80]!r}, which is no matrix of a cluster file", _hint()
         )

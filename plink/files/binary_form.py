@@ -1,4 +1,4 @@
-"""Recognition of the binary form of a file, by name and first bytes (`plink.files.arrays`).
+"""Recognition of the binary form of a file, by name and first bytes (`plink.files.archive`).
 
 Apart from what reads and writes it, so that a command line is understood without NumPy.
 """

@@ -26,7 +26,7 @@ from plink.files.measurements import (
     Measurement,
     RouteMeasurement,
     RttMeasurement,
-    check_bandwidth,
+    check_matrices,
     check_routes,
     check_rtt,
 )
@@ -252,7 +252,7 @@ def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
         by_percentile = dict(sorted(cluster.rtt.rtt_us.items()))
         cluster = replace(cluster, rtt=replace(cluster.rtt, rtt_us=by_percentile))
     if cluster.bandwidth is not None:
-        check_bandwidth(cluster.bandwidth, size, source)
+        check_matrices(cluster.bandwidth, size, source, "bandwidth")
     if cluster.routes is not None:
         check_routes(cluster.routes, size, source)
     return replace(cluster, source=source)

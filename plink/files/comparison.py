@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from plink.files import document
 from plink.files.limits import MAX_SECONDS, Collective, Count, Seconds, Text, constrain_to_words
-from plink.files.structs import convert, encode
+from plink.files.structs import convert
 
 FORMAT: Final = "plink.comparison"
 VERSION: Final = 1
@@ -159,12 +159,6 @@ class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
     time_of_a_repetition: str = "the longest of any rank"
     format: Literal["plink.comparison"] = FORMAT
     version: Literal[1] = VERSION
-
-
-def encode_comparison(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison as the JSON object of its file."""
-    data: dict[str, Any] = encode(comparison)
-    return data
 
 
 def decode_comparison(data: Mapping[str, Any], source: str) -> Comparison:

@@ -22,7 +22,7 @@ from plink.files.unpacking import MOST_BYTES, read_file, read_standard_input
 from plink.probes.json_parsing import parse_json
 
 with lazy_imports():
-    from plink.files import archive, arrays, json_text
+    from plink.files import archive, json_text
 
 STANDARD_STREAM = "-"
 # What messages call a cluster that was never in a file.
@@ -129,7 +129,7 @@ def write(path: str, data: Mapping[str, Any]) -> None:
         PlinkError: as above, or it would be more JSON than is ever read.
     """
     if path.endswith(EXTENSION):
-        _write(path, lambda stream: arrays.write(stream, data, dump))
+        _write(path, lambda stream: archive.write(stream, data, dump))
     else:
         _write(path, lambda stream: _write_json(stream, data, path))
 
@@ -223,7 +223,7 @@ def digest(content: bytes) -> str:
 def compute_digest(data: Mapping[str, Any], *, is_binary: bool) -> str:
     """Return the SHA-256 of the file that `write` would make of `data`."""
     if is_binary:
-        return arrays.digest(data, dump)
+        return archive.digest(data, dump)
     found = hashlib.sha256()
     for piece in json_text.pieces(data):
         found.update(piece.encode())

@@ -7,7 +7,7 @@ that lies in the file itself: it is checked a few rows at a time and never copie
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
@@ -29,15 +29,26 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def constrain_rows(kind: str, high: float, *, may_be_unknown: bool = True) -> Meta:
-    """Return the JSON Schema constraint of a matrix with rows of numbers from 0 to `high`.
+    """Return the constraint of a matrix with rows of numbers from 0 to `high`.
+
+    It is part of the JSON Schema, and what reads a file checks it (`find_row_limits`).
 
     Args:
         kind: `number` or `integer`.
-        high: largest number; what reads a file checks it, too.
+        high: largest number.
         may_be_unknown: null stands for a pair that was not measured.
     """
     item = {"type": [kind, "null"] if may_be_unknown else kind, "minimum": 0, "maximum": high}
     return Meta(extra_json_schema={"items": {"type": "array", "items": item}})
+
+
+def find_row_limits(hint: Any) -> Mapping[str, Any]:
+    """Return what `constrain_rows` says of the numbers of a matrix, from a member's annotation."""
+    for constraint in getattr(hint, "__metadata__", ()):
+        if isinstance(constraint, Meta) and constraint.extra_json_schema is not None:
+            limits: Mapping[str, Any] = constraint.extra_json_schema["items"]["items"]
+            return limits
+    return next((found for part in get_args(hint) if (found := find_row_limits(part))), {})
 
 
 def decode_array(kind: Any, value: Any) -> Any:

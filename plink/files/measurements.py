@@ -5,8 +5,9 @@ Every matrix is (N, N), [source][destination], in the order of the cluster's hos
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import numpy as np
 from msgspec import Meta, Struct
@@ -31,10 +32,14 @@ from plink.files.matrices import (
     Matrix,
     constrain_rows,
     find_outside,
+    find_row_limits,
     format_bound,
     move_hosts,
 )
 from plink.files.structs import FormatError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MAX_HOPS = 255
 # In the matrix of routes: not known.
@@ -95,8 +100,30 @@ class Measurement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     failures: Sequence[Failure] = []
     notes: Sequence[str] = []
 
+    # Count of a pair that was not measured.
+    NO_COUNT: ClassVar = 0
+
     def __post_init__(self) -> None:
         check_settings(self.options, "options")
+
+    def for_hosts(self, places: Sequence[int | None]) -> Self:
+        """Return the measurement rearranged for another list of hosts; new hosts are unmeasured.
+
+        Args:
+            places: index of each host here, None for a new one.
+        """
+
+        def move(value: Any) -> Any:
+            if isinstance(value, np.ndarray):
+                fill = np.nan if value.dtype.kind == "f" else self.NO_COUNT
+                return move_hosts(value, places, fill)
+            if isinstance(value, Halves):
+                return Halves(*map(move, value))
+            is_by_percentile = isinstance(value, Mapping)
+            return {name: move(item) for name, item in value.items()} if is_by_percentile else value
+
+        members = {name: move(getattr(self, name)) for name in self.__struct_fields__}
+        return replace(self, **members)
 
 
 class Halves(Struct, frozen=True, forbid_unknown_fields=True):
@@ -170,29 +197,6 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
             halves_us=Halves(readings.copy(), np.full(readings.shape, np.nan)),
         )
 
-    def for_hosts(self, places: Sequence[int | None]) -> RttMeasurement:
-        """Return the measurement rearranged for another list of hosts; new hosts are unmeasured.
-
-        Args:
-            places: index of each host here, None for a new one.
-        """
-        halves = self.halves_us
-        return replace(
-            self,
-            rtt_us={
-                percentile: move_hosts(matrix, places, np.nan)
-                for percentile, matrix in self.rtt_us.items()
-            },
-            samples=move_hosts(self.samples, places, 0),
-            losses=move_hosts(self.losses, places, 0),
-            precision_percent=_move_if_any(self.precision_percent, places),
-            disturbance=_move_if_any(self.disturbance, places),
-            passes=None if self.passes is None else move_hosts(self.passes, places, 0),
-            halves_us=None
-            if halves is None
-            else Halves(*(move_hosts(m, places, np.nan) for m in halves)),
-        )
-
 
 class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     """Measured bandwidth of every ordered pair of hosts.
@@ -208,19 +212,6 @@ class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True)
     retransmits: Annotated[Matrix, constrain_rows("number", _MAX_RETRANSMITS)]
     message_bytes: Annotated[Matrix, constrain_rows("number", _MAX_MESSAGE_BYTES)] | None = None
 
-    def for_hosts(self, places: Sequence[int | None]) -> BandwidthMeasurement:
-        """Return the measurement rearranged for another list of hosts; new hosts are unmeasured.
-
-        Args:
-            places: index of each host here, None for a new one.
-        """
-        return replace(
-            self,
-            gbit_s=move_hosts(self.gbit_s, places, np.nan),
-            retransmits=move_hosts(self.retransmits, places, np.nan),
-            message_bytes=_move_if_any(self.message_bytes, places),
-        )
-
 
 class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     """Measured routes from every host to every other, hop by hop.
@@ -231,21 +222,11 @@ class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
         routes: every distinct sequence of routers; null for one that does not show itself
     """
 
+    NO_COUNT: ClassVar = NO_ROUTE
+
     hops: Annotated[Matrix, constrain_rows("number", MAX_HOPS)]
     route_of: Annotated[Counts, constrain_rows("integer", MAX_HOSTS**2)]
     routes: Sequence[Annotated[Route, Meta(max_length=MAX_HOPS)]]
-
-    def for_hosts(self, places: Sequence[int | None]) -> RouteMeasurement:
-        """Return the measurement rearranged for another list of hosts; new hosts are unmeasured.
-
-        Args:
-            places: index of each host here, None for a new one.
-        """
-        return replace(
-            self,
-            hops=move_hosts(self.hops, places, np.nan),
-            route_of=move_hosts(self.route_of, places, NO_ROUTE),
-        )
 
 
 def disagreement(halves_us: Iterable[Matrix]) -> Matrix:
@@ -289,7 +270,7 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
 
 
 def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
-    """Raise if matrices of round-trip times read from a file have a wrong shape or value.
+    """Raise if round-trip times read from a file have matrices of a wrong shape or value.
 
     Args:
         rtt: round-trip times.
@@ -299,42 +280,56 @@ def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
     Raises:
         FormatError: a matrix of another shape or with a number outside its limits.
     """
-    for percentile, matrix in rtt.rtt_us.items():
-        _check(matrix, size, MAX_RTT_US, source, f"rtt.rtt_us.{percentile:g}")
-    for name, counts in (("samples", rtt.samples), ("losses", rtt.losses), ("passes", rtt.passes)):
-        if counts is not None:
-            _check(counts, size, MAX_COUNT, source, f"rtt.{name}", least=0)
-    if rtt.precision_percent is not None:
-        _check(rtt.precision_percent, size, _MAX_PERCENT, source, "rtt.precision_percent")
-    if rtt.disturbance is not None:
-        _check(rtt.disturbance, size, 1.0, source, "rtt.disturbance")
+    check_matrices(rtt, size, source, "rtt")
     if (rtt.passes is None) != (rtt.halves_us is None):
         raise FormatError(source, "rtt", "must have both passes and halves_us, or neither")
     if rtt.halves_us is None:
         return
-    for name, matrix in (("odd", rtt.halves_us.odd), ("even", rtt.halves_us.even)):
-        _check(matrix, size, MAX_RTT_US, source, f"rtt.halves_us.{name}")
     for odd, even, reading in zip(*rtt.halves_us, rtt.readings_us, strict=True):
         if not np.allclose(np.fmin(odd, even), reading, rtol=_SAME, atol=0.0, equal_nan=True):
             place, reason = "rtt.halves_us", "the reading of a pair is not the lesser of its halves"
             raise FormatError(source, place, reason)
 
 
-def check_bandwidth(bandwidth: BandwidthMeasurement, size: int, source: str) -> None:
-    """Raise if matrices of bandwidths read from a file have a wrong shape or value."""
-    _check(bandwidth.gbit_s, size, MAX_GBIT_S, source, "bandwidth.gbit_s")
-    _check(bandwidth.retransmits, size, _MAX_RETRANSMITS, source, "bandwidth.retransmits")
-    if bandwidth.message_bytes is not None:
-        place = "bandwidth.message_bytes"
-        _check(bandwidth.message_bytes, size, _MAX_MESSAGE_BYTES, source, place)
-
-
 def check_routes(routes: RouteMeasurement, size: int, source: str) -> None:
-    """Raise if matrices of routes read from a file have a wrong shape or value."""
-    _check(routes.hops, size, MAX_HOPS, source, "routes.hops")
+    """Raise if routes read from a file have matrices of a wrong shape or value."""
+    check_matrices(routes, size, source, "routes")
     if (routes.hops % 1 > 0).any():
         raise FormatError(source, "routes.hops", "must hold whole numbers")
-    _check(routes.route_of, size, len(routes.routes) - 1, source, "routes.route_of", least=-1)
+    _check(routes.route_of, size, len(routes.routes) - 1, source, "routes.route_of", least=NO_ROUTE)
+
+
+def check_matrices(record: Struct, size: int, source: str, place: str) -> None:
+    """Raise if a matrix of a record is not (N, N), or has a number outside its declared limits.
+
+    Args:
+        record: record whose members are annotated by `constrain_rows`.
+        size: number of hosts, N.
+        source: what messages call the file.
+        place: path of the record in the file.
+
+    Raises:
+        FormatError: naming the matrix, and the number.
+    """
+    for name, hint in _resolve_hints(type(record)).items():
+        value, inside = getattr(record, name), f"{place}.{name}"
+        if isinstance(value, Halves):
+            check_matrices(value, size, source, inside)
+            continue
+        matrices = {inside: value} if isinstance(value, np.ndarray) else {}
+        if isinstance(value, Mapping) and name == "rtt_us":
+            matrices = {f"{inside}.{percentile:g}": m for percentile, m in value.items()}
+        for where, matrix in matrices.items():
+            limits = find_row_limits(hint)
+            is_count = "integer" in limits["type"]
+            least = None if not is_count else NO_ROUTE if "null" in limits["type"] else 0
+            _check(matrix, size, limits["maximum"], source, where, least=least)
+
+
+@functools.cache
+def _resolve_hints(kind: type[Struct]) -> Mapping[str, Any]:
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: hints[name] for name in kind.__struct_fields__}
 
 
 def _check(
@@ -350,10 +345,6 @@ def _check(
         i, j = wrong
         reason = f"is {matrix[i, j]:g}, expected {expected} {limits}"
         raise FormatError(source, f"{place}[{i}][{j}]", reason)
-
-
-def _move_if_any(matrix: Matrix | None, places: Sequence[int | None]) -> Matrix | None:
-    return None if matrix is None else move_hosts(matrix, places, np.nan)
 
 
 class RoundSample(Struct, frozen=True):

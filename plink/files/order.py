@@ -425,12 +425,6 @@ def summarize_order(order: Order) -> dict[str, Any]:
     return {**summary, **members, "gap": gap}
 
 
-def encode_order(order: Order) -> dict[str, Any]:
-    """Return an order as the JSON object of its file."""
-    data: dict[str, Any] = encode(order)
-    return data
-
-
 def read_order(path: str) -> Order:
     """Read an order file; `-` is standard input.
 
@@ -444,11 +438,6 @@ def read_order(path: str) -> Order:
 def write_order(path: str, order: Order) -> None:
     """Write an order file atomically; `-` is standard output."""
     document.write_bytes(path, document.dump(encode(order)))
-
-
-def parse_order(content: bytes, source: str) -> Order:
-    """Parse the text of an order file; `source` names it in errors."""
-    return decode_order(document.parse(content, source), source)
 
 
 def decode_order(data: Mapping[str, Any], source: str) -> Order:

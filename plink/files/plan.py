@@ -182,12 +182,6 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         return [places[rank.host] for rank in self.ranks]
 
 
-def encode_plan(plan: Plan) -> dict[str, Any]:
-    """Return a plan as the JSON object of its file."""
-    data: dict[str, Any] = encode(plan)
-    return data
-
-
 def read_plan(path: str, *, with_servers: bool = False) -> Plan:
     """Read a plan file; `-` is standard input.
 
@@ -205,11 +199,6 @@ def read_plan(path: str, *, with_servers: bool = False) -> Plan:
 def write_plan(path: str, plan: Plan) -> None:
     """Write a plan file atomically; `-` is standard output."""
     document.write_bytes(path, document.dump(encode(plan)))
-
-
-def parse_plan(content: bytes, source: str, *, with_servers: bool = False) -> Plan:
-    """Parse the text of a plan file; `source` names it in errors."""
-    return decode_plan(document.parse(content, source), source, with_servers=with_servers)
 
 
 def decode_plan(data: Mapping[str, Any], source: str, *, with_servers: bool = False) -> Plan:

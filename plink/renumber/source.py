@@ -89,11 +89,11 @@ class OrderSource:
             WrongUseError: nothing was, or the file cannot be read.
         """
         if request.loaded is not None:
-            from plink.files import cluster, order  # noqa: PLC0415  as `msgspec`, only here
+            from plink.files import cluster, order, structs  # noqa: PLC0415  as `msgspec`, only here
 
             loaded = request.loaded
             data = (
-                order.encode_order(loaded)
+                structs.encode(loaded)
                 if isinstance(loaded, order.Order)
                 else cluster.encode_cluster(loaded)
             )

@@ -15,7 +15,8 @@ from plink.bench.plot import plot
 from plink.bench.table import render
 from plink.cli import cli
 from plink.files import document
-from plink.files.comparison import Comparison, encode_comparison
+from plink.files.comparison import Comparison
+from plink.files.structs import encode
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -86,7 +87,7 @@ def test_the_picture_of_one_row_and_of_hostile_names_is_well_formed() -> None:
 
 def test_show_prints_the_file_again(tmp_path: Path) -> None:
     path = tmp_path / "comparison.json"
-    document.write_bytes(str(path), document.dump(encode_comparison(comparison())))
+    document.write_bytes(str(path), document.dump(encode(comparison())))
     shown = CliRunner().invoke(cli, ["show", str(path), "--width", "80"])
     assert shown.exception is None
     assert [line.rstrip() for line in shown.stdout.splitlines()] == printed(comparison())

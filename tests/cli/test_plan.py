@@ -77,7 +77,7 @@ def test_a_plan_on_standard_output_leaves_the_table_on_standard_error(
 ) -> None:
     assert run(["plan", "c.json", "-o", "-"]) == 0
     said = capfdbinary.readouterr()
-    assert plan_file.parse_plan(said.out, "plan").kind == "2lha"
+    assert plan_file.decode_plan(document.parse(said.out, "plan"), "plan").kind == "2lha"
     assert b"predicted to take" in said.err
 
 

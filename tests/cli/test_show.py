@@ -20,6 +20,7 @@ from plink.base.text import rtt_text
 from plink.cli import run
 from plink.files import cluster, document
 from plink.files import order as order_file
+from plink.files.structs import encode
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from show.racks import racks
@@ -186,7 +187,7 @@ def test_an_order_that_cannot_be(
     folder: Path, capsys: pytest.CaptureFixture[str], hops_us: list[float]
 ) -> None:
     found = find_order(racks(4, 4).cluster, OrderRequest(seed=1, time_limit_s=0.05))
-    data = order_file.encode_order(found)
+    data = encode(found)
     data["cost"]["hops_us"] = hops_us
     (folder / "o.json").write_bytes(document.dump(data))
     assert run(["show", "o.json"]) == 2

@@ -16,9 +16,9 @@ from plink.base.replacing import replace
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
 from plink.files import cluster as cluster_file
-from plink.files import comparison as comparison_file
 from plink.files import document
 from plink.files.cluster import Cluster
+from plink.files.structs import encode
 from support.plink_command import plink_here
 
 NCCL = """\
@@ -148,9 +148,7 @@ def test_two_comparisons(tmp_path: Path) -> None:
     paths = []
     for name, found in (("then", then), ("now", replace(then, rows=slower))):
         paths.append(tmp_path / f"{name}.json")
-        document.write_bytes(
-            str(paths[-1]), document.dump(comparison_file.encode_comparison(found))
-        )
+        document.write_bytes(str(paths[-1]), document.dump(encode(found)))
     done = plink_here("doctor", paths[1], "--before", paths[0])
     assert done.code == 4
     assert "2.00 times as long as in the earlier comparison" in " ".join(done.stdout.split())

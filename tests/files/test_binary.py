@@ -21,7 +21,7 @@ from msgspec import Struct
 from files.refusals import is_one_sentence, refusal
 from files.test_cluster import clusters, small
 from plink.base.errors import PlinkError, WrongUseError
-from plink.files import arrays, cluster, document
+from plink.files import archive, cluster, document
 from plink.files.cluster import Cluster
 from plink.files.order import OBJECTIVES
 from plink.files.order_basis import order_basis
@@ -31,7 +31,7 @@ WHOLE = cluster.decode_cluster(small(), "c.json")
 
 def binary(found: Cluster) -> bytes:
     stream = io.BytesIO()
-    arrays.write(stream, cluster.encode_cluster(found), document.dump)
+    archive.write(stream, cluster.encode_cluster(found), document.dump)
     return stream.getvalue()
 
 

@@ -14,15 +14,15 @@ from bench.results import comparison
 from files.refusals import is_one_sentence, refusal
 from plink.base.errors import WrongUseError
 from plink.files import document
-from plink.files.comparison import decode_comparison, encode_comparison
-from plink.files.structs import FormatError
+from plink.files.comparison import decode_comparison
+from plink.files.structs import FormatError, encode
 
-DATA: dict[str, Any] = json.loads(document.dump(encode_comparison(comparison("n1: died"))))
+DATA: dict[str, Any] = json.loads(document.dump(encode(comparison("n1: died"))))
 
 
 def test_what_goes_in_comes_out() -> None:
     for found in (comparison(), comparison("n1: died")):
-        data = json.loads(document.dump(encode_comparison(found)))
+        data = json.loads(document.dump(encode(found)))
         assert (data["format"], data["version"]) == ("plink.comparison", 1)
         assert decode_comparison(data, "file") == found
 

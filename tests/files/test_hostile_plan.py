@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from files.refusals import is_one_sentence, refusal
 from files.test_plan import LITERAL
 from plink.engine.forest import native
+from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import Plan
+from plink.files.structs import encode
 from plink.plans.names import COLLECTIVES
 
 NUMBERS = st.integers(-2, 5) | st.integers() | st.floats()
@@ -45,17 +47,21 @@ HOSTILE_BYTES = st.binary(min_size=1, max_size=8) | st.sampled_from(
 def is_taken_or_refused(content: bytes) -> bool:
     """One of the two; what is taken is something that the engine takes."""
     taken: list[Plan] = []
-    error = refusal(lambda: taken.append(plan_file.parse_plan(content, "p.json")))
+    error = refusal(
+        lambda: taken.append(plan_file.decode_plan(document.parse(content, "p.json"), "p.json"))
+    )
     for plan in taken:
         native(plan.forest)
-        plan_file.encode_plan(plan)
+        encode(plan)
     return bool(taken) or is_one_sentence(error, "p.json")
 
 
 @pytest.mark.parametrize("digits", [1, 60, 5000])
 def test_a_text_of_any_length_is_refused_in_words(digits: int) -> None:
     changed = LITERAL.replace("all-reduce", "9" * digits + "all-reduce", 1)
-    error = refusal(lambda: plan_file.parse_plan(changed.encode(), "p.json"))
+    error = refusal(
+        lambda: plan_file.decode_plan(document.parse(changed.encode(), "p.json"), "p.json")
+    )
     assert error is not None
     assert is_one_sentence(error, "p.json")
     assert "regex" not in str(error)

@@ -19,7 +19,7 @@ from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.hosts import Group
 from plink.files.plan import Plan, PlanRank, Predicted
-from plink.files.structs import FormatError
+from plink.files.structs import FormatError, encode
 from plink.plans.check import BrokenForestError
 from plink.plans.forest import make_forest
 
@@ -80,7 +80,7 @@ LITERAL = """{
 
 
 def same(first: Plan, second: Plan) -> bool:
-    return plan_file.encode_plan(first) == plan_file.encode_plan(second)
+    return encode(first) == encode(second)
 
 
 def test_a_plan_is_written_like_this(tmp_path: Path) -> None:
@@ -99,7 +99,9 @@ def test_any_plan_comes_back(forest, slots, size_bytes) -> None:
         PlanRank(f"h{rank // slots}", f"10.0.0.{rank // slots}") for rank in range(forest.ranks)
     ]
     plan = Plan("flat", ranks, forest, size_bytes)
-    again = plan_file.parse_plan(document.dump(plan_file.encode_plan(plan)), "plan.json")
+    again = plan_file.decode_plan(
+        document.parse(document.dump(encode(plan)), "plan.json"), "plan.json"
+    )
     assert same(again, plan)
     assert again.host_of == [rank // slots for rank in range(forest.ranks)]
     assert again.group_of == again.host_of
@@ -129,7 +131,9 @@ def test_a_broken_plan_cannot_be_made() -> None:
 def hostile(change: Any) -> WrongUseError | None:
     data = json.loads(LITERAL)
     change(data)
-    return refusal(lambda: plan_file.parse_plan(json.dumps(data).encode(), "p.json"))
+    return refusal(
+        lambda: plan_file.decode_plan(document.parse(json.dumps(data).encode(), "p.json"), "p.json")
+    )
 
 
 def put(*path: Any) -> Any:

@@ -17,9 +17,10 @@ from files.test_hostile_plan import JUNK
 from plans.server_strategies import forests_with_servers
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
+from plink.files import document
 from plink.files import plan as plan_file
 from plink.files.plan import SERVER, WORKER, Plan, PlanRank, Port
-from plink.files.structs import FormatError
+from plink.files.structs import FormatError, encode
 from plink.plans.check import BrokenForestError
 from plink.plans.check_servers import Flags
 from plink.plans.forest import Forest, make_forest
@@ -67,7 +68,9 @@ PLAN = Plan(
 
 
 def parse(content: bytes, *, with_servers: bool = True) -> Plan:
-    return plan_file.parse_plan(content, "p.json", with_servers=with_servers)
+    return plan_file.decode_plan(
+        document.parse(content, "p.json"), "p.json", with_servers=with_servers
+    )
 
 
 def test_it_is_written_and_read_again(tmp_path: Path) -> None:
@@ -85,9 +88,7 @@ def test_it_is_written_and_read_again(tmp_path: Path) -> None:
 
 def test_a_plan_without_servers_has_no_roles_and_ports() -> None:
     forest = make_forest([1.0], [[-1, 0]], [[-1, 0]])
-    written = plan_file.encode_plan(
-        replace(PLAN, ranks=PLAN.ranks[:2], forest=forest, route_ports=None)
-    )
+    written = encode(replace(PLAN, ranks=PLAN.ranks[:2], forest=forest, route_ports=None))
     assert "route_ports" not in written
     assert written["ranks"][0] == {"host": "a", "address": "10.0.0.1"}
 
@@ -158,7 +159,7 @@ def test_any_plan_with_servers_is_written_and_read(drawn: tuple[Forest, Flags]) 
         PlanRank(f"h{rank}", f"10.0.0.{rank}", SERVER if server else WORKER)
         for rank, server in enumerate(is_server)
     ]
-    written = plan_file.encode_plan(Plan("any", ranks, forest, 1))
+    written = encode(Plan("any", ranks, forest, 1))
     read = parse(json.dumps(written).encode())
     assert np.array_equal(read.forest.reduce_parents, forest.reduce_parents)
     assert np.array_equal(read.forest.broadcast_parents, forest.broadcast_parents)
@@ -184,7 +185,7 @@ def test_any_changes_of_values_are_taken_or_refused(data: st.DataObject) -> None
     error = refusal(lambda: taken.append(parse(json.dumps(plan).encode())))
     assert taken or is_one_sentence(error, "p.json")
     for each in taken:
-        plan_file.encode_plan(each)
+        encode(each)
 
 
 def test_what_is_broken_cannot_be_made() -> None:

@@ -15,11 +15,11 @@ from plink.base.errors import EXIT_PARTIAL
 from plink.base.replacing import replace
 from plink.cli import run
 from plink.files import cluster, document
-from plink.files import comparison as comparison_file
 from plink.files.clients import FitSample, SizeSpread, build_exact_estimate, build_free_client
 from plink.files.groups import GroupRow, LinkFacts, Uplink, UplinkMeasurement
 from plink.files.hosts import Group
 from plink.files.measurements import NO_ROUTE, BandwidthMeasurement, Failure, RouteMeasurement
+from plink.files.structs import encode
 from show.racks import racks
 from timeline.files import write_timelines
 
@@ -119,9 +119,7 @@ def write_all(folder: Path) -> dict[str, bytes]:
     cluster.write_cluster(made["cluster"], whole)
     _plink("order", made["cluster"], "--algo", "ring", "--time-limit", "30", "-o", made["order"])
     _plink("plan", made["cluster"], "--kind", "2lha", "--size", "1MB", "-o", made["plan"])
-    document.write_bytes(
-        made["comparison"], document.dump(comparison_file.encode_comparison(comparison("n1: died")))
-    )
+    document.write_bytes(made["comparison"], document.dump(encode(comparison("n1: died"))))
     write_log(Path(made["log"]))
     # Some windows of it are enough, and sooner read.
     log = Path(made["log"])

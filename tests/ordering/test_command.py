@@ -21,7 +21,7 @@ from plink.base.replacing import replace
 from plink.cli import run
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS
-from plink.files import cluster
+from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.hosts import Group
 from plink.files.order_basis import order_basis
@@ -158,7 +158,7 @@ def test_verbs_pipe(folder):
     assert order.returncode == 0
     assert b"lower bound" in order.stderr
     hosts = plink(folder, "-", "--format", "hosts", stdin=order.stdout)
-    names = order_file.parse_order(order.stdout, "order").names
+    names = order_file.decode_order(document.parse(order.stdout, "order"), "order").names
     assert hosts.stdout.decode().split() == names
 
 

@@ -16,6 +16,7 @@ from plink.files import document
 from plink.files import order as order_file
 from plink.files.hosts import Host
 from plink.files.order import CostRange, Order, Proof, Solver, TimeCost
+from plink.files.structs import encode
 
 SOURCE = "order.json"
 
@@ -41,7 +42,7 @@ ORDER = Order(
     made_from="sha256:12",
     filled_hops=[1],
 )
-COST = order_file.encode_order(ORDER)["cost"]
+COST = encode(ORDER)["cost"]
 
 
 def with_cost(**members: object) -> Order:
@@ -64,7 +65,10 @@ def test_optional_members_may_be_absent():
         filled_pairs=0,
         filled_hops=[],
     )
-    assert order_file.parse_order(document.dump(order_file.encode_order(plain)), SOURCE) == plain
+    assert (
+        order_file.decode_order(document.parse(document.dump(encode(plain)), SOURCE), SOURCE)
+        == plain
+    )
 
 
 def test_an_order_by_time_is_read(tmp_path: Path):
@@ -149,15 +153,15 @@ def test_the_gap_of_a_range_is_that_of_its_upper_end():
     ],
 )
 def test_wrong_values_are_refused(change: dict[str, object], place: str | None):
-    data = order_file.encode_order(ORDER) | change
+    data = encode(ORDER) | change
     error = refusal(lambda: order_file.decode_order(data, SOURCE))
     assert is_one_sentence(error, SOURCE)
     assert place is None or error.place == place
 
 
-@pytest.mark.parametrize("name", sorted(order_file.encode_order(ORDER)))
+@pytest.mark.parametrize("name", sorted(encode(ORDER)))
 def test_a_missing_member_is_named_or_optional(name: str):
-    data = order_file.encode_order(ORDER)
+    data = encode(ORDER)
     del data[name]
     error = refusal(lambda: order_file.decode_order(data, SOURCE))
     optional = {"made_from", "confirmed_gain", "unmeasured_hosts", "filled_hops", "filled_pairs"}
@@ -169,22 +173,22 @@ def test_a_missing_member_is_named_or_optional(name: str):
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_what_is_no_number_is_refused(number: str):
-    content = document.dump(order_file.encode_order(ORDER)).replace(b"90.5", number.encode())
+    content = document.dump(encode(ORDER)).replace(b"90.5", number.encode())
     with pytest.raises(WrongUseError):
-        order_file.parse_order(content, SOURCE)
+        order_file.decode_order(document.parse(content, SOURCE), SOURCE)
 
 
 @given(st.data())
 def test_a_truncated_or_damaged_file_is_one_sentence(data):
-    content = document.dump(order_file.encode_order(ORDER))
+    content = document.dump(encode(ORDER))
     if data.draw(st.booleans()):
         damaged = content[: data.draw(st.integers(0, len(content) - 3))]
         with pytest.raises(WrongUseError):
-            order_file.parse_order(damaged, SOURCE)
+            order_file.decode_order(document.parse(damaged, SOURCE), SOURCE)
     else:
         at = data.draw(st.integers(0, len(content) - 1))
         damaged = content[:at] + data.draw(st.binary(max_size=3)) + content[at + 1 :]
-        error = refusal(lambda: order_file.parse_order(damaged, SOURCE))
+        error = refusal(lambda: order_file.decode_order(document.parse(damaged, SOURCE), SOURCE))
         assert is_one_sentence(error, SOURCE)
 
 
@@ -194,8 +198,10 @@ def test_a_truncated_or_damaged_file_is_one_sentence(data):
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
         max_leaves=5,
     ),
-    st.sampled_from(sorted(order_file.encode_order(ORDER))),
+    st.sampled_from(sorted(encode(ORDER))),
 )
 def test_any_value_in_any_field_is_read_or_refused(value, name):
-    content = json.dumps(order_file.encode_order(ORDER) | {name: value}).encode()
-    assert is_one_sentence(refusal(lambda: order_file.parse_order(content, SOURCE)), SOURCE)
+    content = json.dumps(encode(ORDER) | {name: value}).encode()
+    assert is_one_sentence(
+        refusal(lambda: order_file.decode_order(document.parse(content, SOURCE), SOURCE)), SOURCE
+    )

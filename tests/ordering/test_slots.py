@@ -16,6 +16,7 @@ from plink.cli import run
 from plink.files import cluster, document
 from plink.files import order as order_file
 from plink.files.cluster import Cluster
+from plink.files.structs import encode
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import recover_slots
@@ -218,7 +219,7 @@ def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):
         order = replace(order, host_of_rank=[0, 1, 2, 3, 0, 1, 2, 3])
     path = str(tmp_path / "order.json")
     order_file.write_order(path, order)
-    assert order_file.encode_order(order_file.read_order(path)) == order_file.encode_order(order)
+    assert encode(order_file.read_order(path)) == encode(order)
     assert [host.name for host in order.runs for _ in range(host.slots)] == [
         order.names[host] for host in order.host_of_rank or ()
     ]
@@ -239,6 +240,6 @@ def test_ranks_that_are_apart_are_read_and_written(tmp_path: Path):
 )
 def test_a_file_whose_ranks_cannot_be_is_refused(change: dict[str, object]):
     order = find_order(alike(3, 2), OrderRequest(time_limit_s=0.1))
-    data = {**order_file.encode_order(order), **change}
+    data = {**encode(order), **change}
     with pytest.raises(WrongUseError):
-        order_file.parse_order(document.dump(data), "order.json")
+        order_file.decode_order(document.parse(document.dump(data), "order.json"), "order.json")

@@ -13,6 +13,7 @@ from plink.base.replacing import replace
 from plink.files import plan as plan_file
 from plink.files.cluster import Cluster
 from plink.files.plan import SERVER, Port
+from plink.files.structs import encode
 from plink.optimize.plans.planning import Planned
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.servers import parse_servers
@@ -30,7 +31,7 @@ def planned(cluster: Cluster, *servers: str, kind: str = "auto", **options: obje
     check_with_servers(plan.forest, plan.is_server)
     if plan.route_ports is not None:
         check_ports(plan.forest, plan.route_ports, [len(rank.ports) for rank in plan.ranks])
-    written = plan_file.encode_plan(plan)
+    written = encode(plan)
     assert plan_file.decode_plan(written, "p", with_servers=True).kind == plan.kind
     for each in found.candidates:
         assert each.time_s >= 0.999 * (plan.bound_s or 0.0) or each.kind in ("2lha",)
@@ -55,7 +56,7 @@ def test_auto_takes_the_server_where_its_ports_are_enough(ports: int, chosen: st
     if chosen == "flat":
         # Nobody needs the server then, and the engine runs the plan.
         assert not found.plan.has_servers
-        assert plan_file.encode_plan(found.plan)["version"] == 1
+        assert encode(found.plan)["version"] == 1
 
 
 def test_the_row_on_ports_is_always_there() -> None:

@@ -21,7 +21,6 @@ from plink.bench import order_report
 from plink.cli import probe_report, run_
 from plink.cli import schemas as catalogue
 from plink.deploy.run import EndedRank
-from plink.files import comparison as comparison_file
 from plink.files.structs import encode
 from support.plink_command import plink_here
 from support.schemas import check, fault
@@ -120,7 +119,7 @@ def refuses(name: str, data: Any, changed: Mapping[str, Any]) -> bool:
 
 def test_benches() -> None:
     found = comparison("n1: died")
-    hold("bench", json.loads(json.dumps(comparison_file.encode_comparison(found))))
+    hold("bench", json.loads(json.dumps(encode(found))))
     outcome = order_bench([[1.0, 1.0, 1.0], [0.5, 0.5, 0.5], [2.0, 2.0, 2.0]])
     assert outcome.orders is not None
     printed = encode(order_report.describe_orders(outcome.result, outcome.orders))

@@ -139,7 +139,7 @@ def test_an_interrupt_while_ctypes_converts_an_argument_ends_the_proof(monkeypat
     def look_below(*_):
         raise ctypes.ArgumentError(reason)
 
-    monkeypatch.setattr(proving, "_by_engine", look_below)
+    monkeypatch.setattr(proving, "_run_engine", look_below)
     verdict = prove(form, distance, list(range(8)), 5.0, "z3")
     assert (verdict.outcome, verdict.order) == ("gave-up", list(range(8)))
     reason = "argument 1: TypeError: wrong type"
