@@ -19,6 +19,7 @@ from plink.autotune.tuner.memory import Failure, Turn
 from plink.autotune.tuner.trial import Trial
 from plink.autotune.tuner.trigger import Baseline
 from plink.autotune.tuner.tuner import Tuner
+from plink.files.limits import Amount
 
 # JSON has no infinity.
 _UNLIMITED = -1.0
@@ -29,7 +30,6 @@ _MOST_DOUBLINGS = 1000
 
 Json = dict[str, Any]
 
-Amount = Annotated[float, Meta(ge=0)]
 PlanNumber = Annotated[int, Meta(ge=0, le=1 << 53)]
 
 
