@@ -102,7 +102,7 @@ def check_text(name: str, value: object, hint: str | None = None) -> None:
 
 
 def check_texts(name: str, value: object) -> list[str]:
-    """Return an argument that is one text or several as a list.
+    """Return an argument as a list of texts, whether it is one text or several.
 
     Raises:
         WrongUseError: it is something else; the message names the argument.

@@ -77,7 +77,7 @@ _EXTRA_ARGUMENTS = re.compile(r"(unexpected extra arguments? )\((.*)\)", re.DOTA
 
 
 class _RunningContext(click.Context):
-    """Click context of a verb that may be interrupted."""
+    """Click context of a running verb, in which interrupts may leave a result to keep."""
 
     def invoke(self, *arguments: Any, **keywords: Any) -> Any:
         """Call the verb's function, from which on interrupts may leave a result to keep."""

@@ -164,7 +164,7 @@ class _Files:
 
 
 def _read_files(files: Sequence[str], before: str | None) -> tuple[_Files, _Files]:
-    """Return the contents of the files, and of the earlier one that they are compared with."""
+    """Return the contents of the files to diagnose, and of the earlier file."""
     now, then = _Files(), _Files()
     for path in files:
         now.take(path)

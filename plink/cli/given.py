@@ -46,7 +46,7 @@ def resuming_words() -> list[str]:
 
 
 def all_words() -> list[str]:
-    """Return every option of the running command's requests."""
+    """Return the options of the running command's requests, as words of a command."""
     return _words(None)
 
 

@@ -81,7 +81,7 @@ class CertificateOptions:
 
 
 def _list_holders(plan: plan_file.Plan, *, for_ranks: bool) -> dict[str, certificates.Holder]:
-    """Return the holder of each folder: hosts or ranks of the plan, the daemon, the hub.
+    """Return who uses each folder of certificates: hosts, ranks, the daemon, the hub.
 
     Raises:
         WrongUseError: a host has one of the last two folders' names.

@@ -90,7 +90,7 @@ def command(
 def _needs_size(
     subject: MeasuredCluster | RankOrder | AggregationPlan, request: PredictionRequest
 ) -> bool:
-    """Return whether nothing but the user can say the size: a plan and a mesh have their own."""
+    """Return whether `--size` must be given, as neither a plan nor a mesh defines the size."""
     has_mesh = isinstance(subject, order_verb.RankOrder) and subject.mesh is not None
     return not isinstance(subject, plan_verb.AggregationPlan) and (
         not has_mesh or bool(request.algorithms)
@@ -100,7 +100,7 @@ def _needs_size(
 def _read(
     file: str | None, cluster_name: str | None, network_name: str | None
 ) -> tuple[MeasuredCluster | RankOrder | AggregationPlan, MeasuredCluster | None]:
-    """Return what to predict, and the cluster that it runs on unless it is that itself."""
+    """Return what to predict for (order, plan or cluster), and the cluster it runs on."""
     if network_name is not None and cluster_name is not None:
         raise WrongUseError("--network and --cluster exclude each other")
     cluster = None

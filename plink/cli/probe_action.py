@@ -69,7 +69,7 @@ class ProbeAction:
     as_json: bool
 
     def measure(self) -> int:
-        """Measure with one tool; return the exit code."""
+        """Measure the hosts with one tool; return the exit code."""
         tool = self.request.tool
         self.request.refuse_unused(tool, f"not {tool}")
         output = self._check_output()

@@ -31,7 +31,7 @@ _S_A_LINE = 8.0
 
 @contextmanager
 def status_line(format_progress: Callable[[Progress], str] = str) -> Iterator[OnProgress | None]:
-    """Show a computation's progress in a line on a terminal.
+    """Show the progress of a computation in one line, on a terminal only.
 
     Yields:
         what to call with each report; None where standard error is no terminal.

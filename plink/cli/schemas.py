@@ -89,12 +89,12 @@ def _document(title: str, what: str, schema: Schema) -> Schema:
 
 
 def _says(member: str, value: str) -> Schema:
-    """Return a schema that is true for objects in which a member equals this text."""
+    """Return a JSON Schema that holds for objects of which a member is this text."""
     return {"required": [member], "properties": {member: {"const": value}}}
 
 
 def _by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema:
-    """Return the schema of the first matching case, so that errors concern that case alone."""
+    """Return a JSON Schema that applies the first matching case of several."""
     for case, schema in reversed(cases):
         otherwise = {"if": case, "then": schema, "else": otherwise}
     return otherwise

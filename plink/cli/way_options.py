@@ -27,7 +27,7 @@ _SSH = "SSH"
 
 @dataclass(frozen=True, kw_only=True)
 class ReachOptions:
-    """Options on how hosts are reached."""
+    """Options of a command on how hosts are reached: SSH or another command."""
 
     via: str | None = option(
         None,
@@ -64,7 +64,7 @@ class ReachOptions:
     )
 
     def validate(self) -> None:
-        """Raise if options of SSH are given beside a command in its place."""
+        """Raise if options of SSH are given beside another command."""
         if self.via not in (None, SSH):
             for name in self._ssh_names():
                 raise WrongUseError(
@@ -72,7 +72,7 @@ class ReachOptions:
                 )
 
     def resolve(self) -> Outgoing:
-        """Return how hosts are reached."""
+        """Return how hosts are reached, as the options say."""
         if self.via not in (None, SSH):
             return ViaOptions(str(self.via), concurrency=self.ssh_concurrency)
         return SshOptions(
@@ -90,7 +90,7 @@ class ReachOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CallOptions(ReachOptions):
-    """Options on how hosts are reached, or on waiting for them to call."""
+    """Options of a command on how hosts are reached, or on waiting for agents to call."""
 
     listen: str | None = option(
         None,
@@ -119,7 +119,7 @@ class CallOptions(ReachOptions):
     )
 
     def validate(self) -> None:
-        """Raise if options of SSH are given where hosts are not reached by it."""
+        """Raise if options of SSH are given where agents call."""
         super().validate()
         if self.listen is not None and self._ssh_names():
             raise WrongUseError(
@@ -127,7 +127,7 @@ class CallOptions(ReachOptions):
             )
 
     def resolve_any(self) -> Outgoing | probe_options.ListenOptions:
-        """Return how hosts are reached, or the address at which they call.
+        """Return how hosts are reached, or the address at which agents call.
 
         Raises:
             WrongUseError: no address, or no secret.

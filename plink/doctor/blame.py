@@ -78,7 +78,7 @@ def causes(evidence: Evidence, deviates: Mask, known: Mask) -> list[Cause]:
 def _candidates(evidence: Evidence) -> Iterator[tuple[list[str], str | None, Mask]]:
     size = len(evidence.names)
     for number, group in enumerate(evidence.cluster.groups):
-        is_in = evidence.group_of == number
+        is_in = evidence.group_by_host == number
         if 1 < is_in.sum() < size:
             yield list(group.hosts), group.name, is_in[:, None] != is_in[None, :]
     for host, name in enumerate(evidence.names):

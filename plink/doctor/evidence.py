@@ -49,7 +49,7 @@ class Evidence:
         return self.cluster.names
 
     @cached_property
-    def group_of(self) -> Indices:
+    def group_by_host(self) -> Indices:
         """Group index of each host, (N,); a host in no group forms its own."""
         place = {
             name: number for number, each in enumerate(self.cluster.groups) for name in each.hosts
@@ -63,7 +63,7 @@ class Evidence:
 
     def members(self, group: int) -> Indices:
         """Return the host indices of a group by its number."""
-        return np.flatnonzero(self.group_of == group)
+        return np.flatnonzero(self.group_by_host == group)
 
     @cached_property
     def conditions(self) -> Mapping[str, HostCondition]:

@@ -40,7 +40,7 @@ def find(evidence: Evidence) -> list[Finding]:
     times = symmetric(evidence.cluster.rtt.readings_us)
     usual_of = {
         int(group): _compute_usual_us(times, evidence.members(int(group)))
-        for group in np.unique(evidence.group_of)
+        for group in np.unique(evidence.group_by_host)
         if len(evidence.members(int(group))) > 1
     }
     excesses = {host: _excess(evidence, times, usual_of, host) for host in range(len(times))}
@@ -76,7 +76,7 @@ def _excess(
     evidence: Evidence, times: Matrix, usual_of: Mapping[int, Floats], host: int
 ) -> tuple[float, float, float, int] | None:
     """Return how much farther a host is than usual: share, µs, usual µs, and number of hosts."""
-    own = int(evidence.group_of[host])
+    own = int(evidence.group_by_host[host])
     best: tuple[float, tuple[float, float, float, int] | None] | None = None
     for group in {own, *_find_nearest_groups(times[host], usual_of)}:
         mates = evidence.members(group)

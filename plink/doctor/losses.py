@@ -105,7 +105,7 @@ def _find_best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, fl
         how = f"{ends[0]} and {ends[1]} exchange"
         return _Way(ends, how, None, mask), float(of_pairs[place]) - choice
     number = int(np.argmax(of_groups))
-    group, is_in = evidence.cluster.groups[number], evidence.group_of == number
+    group, is_in = evidence.cluster.groups[number], evidence.group_by_host == number
     how = f"{group.name} exchanges with other groups"
     way = _Way(tuple(group.hosts), how, group.name, is_in[:, None] != is_in[None, :])
     return way, float(of_groups[number]) - choice
@@ -119,14 +119,14 @@ def _sum_by_host(matrix: Matrix) -> Floats:
 
 def _sum_by_group(evidence: Evidence, matrix: Matrix) -> Floats:
     """Return the sum over each group's pairs with outside hosts, (G,); 0 for a single host."""
-    size = int(evidence.group_of.max()) + 1
+    size = int(evidence.group_by_host.max()) + 1
     between = np.zeros((size, size))
-    ends = np.broadcast_arrays(evidence.group_of[:, None], evidence.group_of[None, :])
+    ends = np.broadcast_arrays(evidence.group_by_host[:, None], evidence.group_by_host[None, :])
     np.add.at(between, tuple(ends), matrix)
     np.fill_diagonal(between, 0.0)
     total: Floats = between.sum(axis=0) + between.sum(axis=1)
     groups = len(evidence.cluster.groups)
-    sizes = np.bincount(evidence.group_of, minlength=size)
+    sizes = np.bincount(evidence.group_by_host, minlength=size)
     return np.where(sizes >= _LEAST_PAIRS, total, 0.0)[:groups]
 
 

@@ -67,7 +67,7 @@ def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
     """Yield sets of hosts, at most half of all, that may be behind one congested uplink."""
     size = len(waiting)
     for number in range(len(evidence.cluster.groups)):
-        yield _choose_smaller(evidence.group_of == number)
+        yield _choose_smaller(evidence.group_by_host == number)
     if size <= _MOST_HOSTS:
         # Where queues are full, groups that were found by round trips may be wrong.
         for start in np.argsort(-waiting.sum(axis=1))[:_STARTS]:
@@ -109,7 +109,7 @@ def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
     if rtt is None or _USUAL_PERCENTILE not in rtt.rtt_us or rtt.reading >= _USUAL_PERCENTILE:
         return None
     readings, usual = symmetric(rtt.readings_us), symmetric(rtt.rtt_us[_USUAL_PERCENTILE])
-    _, group_of = np.unique(evidence.group_of, return_inverse=True)
+    _, group_of = np.unique(evidence.group_by_host, return_inverse=True)
     ends = np.broadcast_arrays(group_of[:, None], group_of[None, :])
     least = np.full((group_of.max() + 1,) * 2, np.inf)
     np.minimum.at(least, tuple(ends), np.nan_to_num(readings, nan=np.inf))

@@ -50,7 +50,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 def _predict_log_rates(evidence: Evidence, logs: Matrix) -> Matrix:
     """Return the log rate of each pair that its hosts' other pairs predict, (N, N)."""
-    same = evidence.group_of[:, None] == evidence.group_of[None, :]
+    same = evidence.group_by_host[:, None] == evidence.group_by_host[None, :]
     usual = np.full(logs.shape, np.nan)
     for inside in (True, False):
         side = np.where(same == inside, logs, np.nan)

@@ -106,7 +106,7 @@ def is_word(value: str) -> bool:
 
 
 def is_namespace(name: str) -> bool:
-    """Return whether a service may have this name."""
+    """Return whether a text may be the name of a service of `plink hub`."""
     return re.search(_NAMESPACE, name) is not None
 
 

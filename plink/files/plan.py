@@ -168,13 +168,13 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         return sum(rank.role != SERVER for rank in self.ranks)
 
     @property
-    def host_of(self) -> list[int]:
+    def host_by_rank(self) -> list[int]:
         """Host index of each rank; hosts are numbered by first appearance."""
         places: dict[str, int] = {}
         return [places.setdefault(rank.host, len(places)) for rank in self.ranks]
 
     @property
-    def group_of(self) -> list[int]:
+    def group_by_rank(self) -> list[int]:
         """Group index of each rank; a host without a group forms its own."""
         places = {host: index for index, group in enumerate(self.groups) for host in group.hosts}
         for rank in self.ranks:

@@ -113,7 +113,7 @@ def check_members(struct: Struct, place: str = "") -> None:
 
 
 def _explain(error: msgspec.ValidationError, data: Any) -> tuple[str, str]:
-    """Return the path of the wrong value, and what is wrong with it."""
+    """Split msgspec's error into the path of the wrong value, and what is wrong with it."""
     text = str(error)
     found = _PLACE.search(text)
     place = "" if found is None else found["place"].removeprefix(".")

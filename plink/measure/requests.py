@@ -113,14 +113,14 @@ _NICS: Any = option(
 
 
 class _PairsRequest:
-    """Settings of a measurement of pairs: what follows from the options of a request."""
+    """Base class of requests that measure pairs of hosts."""
 
     network: str | None
     nics: str | Sequence[Nic] | None
 
     @property
     def ip_network(self) -> IPNetwork | None:
-        """Network whose addresses of the hosts are used.
+        """Network in which hosts' traffic addresses are chosen; None for any.
 
         Raises:
             WrongUseError: `network` is not a network.
@@ -136,7 +136,7 @@ class _PairsRequest:
             ) from None
 
     def tool_options(self, tool: str) -> dict[str, Any]:
-        """Return the given options of a tool, without the groups of uplinks.
+        """Return the options of a tool that were given, except the groups for uplinks.
 
         Raises:
             WrongUseError: the file with NICs cannot be read.
@@ -169,7 +169,7 @@ class _PairsRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementRequest(_PairsRequest):
-    """Tool that measures pairs of hosts, its options, and which pairs it measures.
+    """Request to measure pairs of hosts: the tool, its options, and which pairs.
 
     Attributes:
         ssh: how hosts are reached; None for the user's own SSH configuration.
@@ -304,7 +304,7 @@ class MeasurementRequest(_PairsRequest):
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
-        """Raise if the rounds, the network or the congestion control are not such."""
+        """Raise if rounds, network or congestion control are not valid."""
         _ = self.round_count, self.ip_network
         if self.congestion is not None and not _CONGESTION.fullmatch(self.congestion):
             raise WrongUseError(
@@ -325,7 +325,7 @@ class MeasurementRequest(_PairsRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(_PairsRequest):
-    """Pairs of a cluster that are measured again, and how.
+    """Request to measure some pairs of a cluster again: how many, and how.
 
     Attributes:
         ssh: how hosts are reached; None for the user's own SSH configuration.
@@ -398,12 +398,12 @@ class CheckRequest(_PairsRequest):
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
-        """Raise if the partners or the network are not such."""
+        """Raise if the number of partners or the network is not valid."""
         _ = self.partner_count, self.ip_network
 
     @property
     def partner_count(self) -> int:
-        """Number of partners of every host.
+        """Number of partners with which every host is measured again.
 
         Raises:
             WrongUseError: `partners` is not a number, nor `all`.
@@ -413,7 +413,7 @@ class CheckRequest(_PairsRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnosisRequest:
-    """What a diagnosis is compared with, and whether the hosts are asked.
+    """Request for a diagnosis: an earlier file to compare with, and whether to ask hosts.
 
     Attributes:
         before: the same hosts, or the same comparison, when all was well; None without one.
@@ -470,7 +470,7 @@ def _parse_rounds(name: str, value: int | str | None) -> int | None:
 
 
 def read_nics(path: str) -> tuple[Nic, ...]:
-    """Return the NICs in a file for DPDK.
+    """Return the NICs that a file lists for DPDK.
 
     Raises:
         WrongUseError: the file cannot be read, or is not text.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionRequest:
-    """Algorithms or collectives to predict, and the buffer that they are predicted for.
+    """Request for predicted times: algorithms or collectives, and the buffer's size.
 
     Attributes:
         cluster: cluster that the order or the plan was made from; None for an order that has it.
@@ -57,12 +57,12 @@ class PredictionRequest:
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
-        """Raise if a collective is not known."""
+        """Raise if a collective is unknown."""
         _ = self.collectives
 
     @property
     def size_bytes(self) -> int | None:
-        """Size of the buffer in bytes; None where the order or the plan decides.
+        """Size of the buffer in bytes; None where the order or the plan defines it.
 
         Raises:
             WrongUseError: `size` is not a size.

@@ -36,7 +36,7 @@ def encode_forest(forest: Forest) -> str:
 
 
 def decode_forest(text: str, ranks: int, max_parents: int = MAX_PARENTS) -> Forest:
-    """Return the forest that `encode_forest` encoded, checked.
+    """Return the checked forest that `encode_forest` has encoded.
 
     Args:
         text: untrusted text.

@@ -102,7 +102,7 @@ def ask_hosts(
     source: str,
     progress: ProgressListener,
 ) -> tuple[MeasuredCluster, list[str], datetime]:
-    """Ask a cluster's hosts for their state, and measure them.
+    """Ask a cluster's hosts for their network condition, and measure them again.
 
     Args:
         cluster: hosts, and what was measured between them before.

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Keywords = ParamSpec("Keywords")
 
     class _Predict(Protocol[Keywords]):
-        """Type of `plink.predict`, whose result depends on what it predicts for."""
+        """Type of the function `plink.predict`, whose result type depends on its first argument."""
 
         @overload
         def __call__(
@@ -68,7 +68,7 @@ class _Rows(Mapping[str, T]):
 
     @abstractmethod
     def print_on(self, console: Console) -> None:
-        """Print the table of `plink predict`."""
+        """Print the table of the prediction on a console."""
 
     def __str__(self) -> str:
         """Return the text that `plink predict` prints."""
@@ -121,7 +121,7 @@ class Prediction(_Rows[PredictionRow]):
         return f"<plink.Prediction: {what} on {format_count(known.ranks, 'rank')}>"
 
     def print_on(self, console: Console) -> None:
-        """Print the table of `plink predict`."""
+        """Print the table of predicted costs of algorithms on a console."""
         predictions.print_forecast(console, self.forecast, self.objective)
 
 
@@ -151,7 +151,7 @@ class PlanPrediction(_Rows[CollectiveRow]):
         )
 
     def print_on(self, console: Console) -> None:
-        """Print the table of `plink predict`."""
+        """Print the table of predicted times along a plan on a console."""
         predictions.print_plan_forecast(console, self.forecast)
 
 

@@ -43,7 +43,7 @@ def build_probe_request(
     listed_in: str,
     tool: str | None = None,
 ) -> ProbeRequest:
-    """Return the request to measure the hosts of a list, or what an earlier cluster lacks.
+    """Return the request to measure a list's hosts, or what an earlier cluster lacks.
 
     Args:
         request: what is asked for.

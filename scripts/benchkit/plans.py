@@ -124,7 +124,7 @@ def usual_plan(
 
 def other_plans(plan: Plan, concerned: Sequence[int]) -> Iterator[tuple[float, Plan]]:
     """With less and less on the hosts concerned: on their group, where there are groups."""
-    layout = layout_of(plan.forest, plan.host_of, plan.group_of)
+    layout = layout_of(plan.forest, plan.host_by_rank, plan.group_by_rank)
     masters = masters_of(plan.forest, layout)
     for part in PARTS:
         of_groups, of_hosts = masters.of_groups.copy(), masters.of_hosts.copy()

@@ -159,7 +159,7 @@ def _write_log(path: str) -> None:
     ranks = [PlanRank(f"n{rank}", f"10.0.0.{rank + 1}") for rank in range(8)]
     job, tuned = Job(noise=Noise()), TunerOptions()
     plan = Plan("flat", ranks, forest, round(job.size_bytes))
-    tuner = Tuner(forest, plan.host_of, plan.group_of, plan.size_bytes, tuned)
+    tuner = Tuner(forest, plan.host_by_rank, plan.group_by_rank, plan.size_bytes, tuned)
     log = LogWriter(path, Start(plan, tuned))
     at = while_changed(FLAT, FLAT.with_host(0, 0.4), LIFTED)
     for number in range(WINDOWS):

@@ -69,7 +69,7 @@ class RankLayout:
         return int(np.searchsorted(reached, self.ranks)) + 1
 
     @cached_property
-    def position_of(self) -> Ranks:
+    def position_by_rank(self) -> Ranks:
         """Position in the order of each rank's host, (R,), if all hosts take as many ranks."""
         if not self.is_even:
             raise ValueError("hosts take different numbers of ranks")

@@ -49,7 +49,7 @@ def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Price
     """Return an evaluator of orders' costs, over hosts where all take equally many ranks."""
     if isinstance(form, RoundsForm) and layout.is_even:
         places = -(-layout.ranks // layout.slots[0])
-        between = condense_form(form, layout.position_of, places)
+        between = condense_form(form, layout.position_by_rank, places)
         return Prices(between, distance, ranks=places)
     return Prices(form, distance, layout.slots, layout.ranks)
 
@@ -125,7 +125,7 @@ def idle_form(form: Form, layout: RankLayout) -> Form | None:
     if not layout.is_even:
         return None
     if isinstance(form, RoundsForm):
-        return condense_form(form, layout.position_of, layout.hosts)
+        return condense_form(form, layout.position_by_rank, layout.hosts)
     return pad_form(form, layout.hosts) if layout.slots[0] == 1 else None
 
 

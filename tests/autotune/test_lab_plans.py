@@ -20,7 +20,7 @@ def test_of_a_flat_plan_the_hosts_concerned_get_less_and_less() -> None:
     forest = make_forest(*routes)
     plan = Plan("flat", RANKS, forest, 1000)
     for (part, other), expected in zip(other_plans(plan, [2, 5]), PARTS, strict=True):
-        layout = layout_of(other.forest, other.host_of, other.group_of)
+        layout = layout_of(other.forest, other.host_by_rank, other.group_by_rank)
         shares = masters_of(other.forest, layout).of_hosts
         assert part == expected
         assert shares[2] == shares[5] == pytest.approx(part * shares[0], abs=1e-6)
@@ -33,7 +33,7 @@ def test_of_two_levels_their_group_has_fewer_global_masters() -> None:
     groups = [Group(f"r{g}", [RANKS[2 * g].host, RANKS[2 * g + 1].host]) for g in range(4)]
     plan = Plan("2lha", RANKS, forest, 1000, groups)
     for part, other in other_plans(plan, [0, 1]):
-        layout = layout_of(other.forest, other.host_of, other.group_of)
+        layout = layout_of(other.forest, other.host_by_rank, other.group_by_rank)
         shares = masters_of(other.forest, layout).of_groups
         assert shares[0] == pytest.approx(part * shares[1], abs=1e-6)
         assert shares.sum() == pytest.approx(1.0)

@@ -118,7 +118,7 @@ def test_a_host_that_moved_makes_a_new_plan(factor: float) -> None:
     assert done.plan is not None
     assert done.plan.kind == "2lha"
     assert done.plan.ranks == plan.ranks
-    layout = layout_of(done.plan.forest, done.plan.host_of, done.plan.group_of)
+    layout = layout_of(done.plan.forest, done.plan.host_by_rank, done.plan.group_by_rank)
     assert sorted(layout.sizes.tolist()) == [2, 4]
     assert "h2 moved" in done.reason
 
@@ -136,7 +136,7 @@ def test_a_host_that_leaves_all_racks_is_a_group_by_itself() -> None:
     found = again(before, [2], (0, 0, 2, 1, 1, 1), 1.0)
     done = replan(planned(before), before, found.cluster, found.moved)
     assert done.plan is not None
-    layout = layout_of(done.plan.forest, done.plan.host_of, done.plan.group_of)
+    layout = layout_of(done.plan.forest, done.plan.host_by_rank, done.plan.group_by_rank)
     assert sorted(layout.sizes.tolist()) == [1, 2, 3]
 
 

@@ -60,10 +60,10 @@ def test_bytes_are_summed_up_for_hosts_and_groups_with_two_ranks_a_host() -> Non
         5,
         planned(plan.forest, 8_000_000),
         names=cluster.names,
-        host_of=plan.host_of,
+        host_of=plan.host_by_rank,
         groups=cluster.groups,
     )
-    whole = measure(plan.forest, 8_000_000, group_of=plan.group_of, host_of=plan.host_of)
+    whole = measure(plan.forest, 8_000_000, group_of=plan.group_by_rank, host_of=plan.host_by_rank)
     assert [link.name for link in links.hosts] == cluster.names
     assert sum(link.plan_sent_bytes for link in links.hosts) == pytest.approx(whole.wire_bytes)
     assert sum(link.plan_sent_bytes for link in links.groups) == pytest.approx(

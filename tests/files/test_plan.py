@@ -103,8 +103,8 @@ def test_any_plan_comes_back(forest, slots, size_bytes) -> None:
         document.parse(document.dump(encode(plan)), "plan.json"), "plan.json"
     )
     assert same(again, plan)
-    assert again.host_of == [rank // slots for rank in range(forest.ranks)]
-    assert again.group_of == again.host_of
+    assert again.host_by_rank == [rank // slots for rank in range(forest.ranks)]
+    assert again.group_by_rank == again.host_by_rank
 
 
 def test_groups_of_ranks_are_those_of_their_hosts() -> None:
@@ -112,8 +112,8 @@ def test_groups_of_ranks_are_those_of_their_hosts() -> None:
     star = [[-1, 0, 0, 0, 0]]
     groups = [Group("r1", ["a", "b"]), Group("r2", ["d"])]
     plan = Plan("flat", ranks, make_forest([1.0], star, star), 1000, groups)
-    assert plan.host_of == [0, 1, 1, 2, 3]
-    places = plan.group_of
+    assert plan.host_by_rank == [0, 1, 1, 2, 3]
+    places = plan.group_by_rank
     assert places[1:] == [0, 0, 0, 1]
     assert places[0] not in (0, 1)
 

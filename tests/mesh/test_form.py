@@ -103,7 +103,7 @@ def test_nor_where_hosts_have_slots_or_are_left_out(dims, slots, spare, seed):
         latency_cost(form, distance, layout.placement(order).tolist())
         for order in itertools.islice(itertools.permutations(range(hosts)), 5040)
     )
-    over_hosts = condense_form(form, layout.position_of, hosts)
+    over_hosts = condense_form(form, layout.position_by_rank, hosts)
     assert lower_bound(over_hosts, distance, 5.0).value <= cheapest * (1.0 + 1e-9) + 1e-9
     assert found.lower_bound <= found.cost * (1.0 + 1e-9)
 

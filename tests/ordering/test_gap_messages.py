@@ -82,7 +82,7 @@ def test_a_range_and_a_bound_are_told_with_their_limits(capsys):
     assert max(high, *(bar.share for bar in bars.values())) == 1.0
     assert all(bar.reach is None for label, bar in bars.items() if label != "plink's order")
     assert "the score is 19.0 to 37.0 µs" in dict(essentials(about))["order"][0]
-    ranks = [about.place_of[name] for name in found.names]
+    ranks = [about.index_by_host[name] for name in found.names]
     assert "1 hop was not measured" in hop_bars(about, found, ranks, "hops").caption
 
 

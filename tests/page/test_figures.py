@@ -168,7 +168,7 @@ def test_a_host_that_is_left_out_is_drawn_pale_and_says_so():
 
 def test_hops_that_leave_a_group_are_told_apart():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
-    ranks = [about.place_of[name] for name in about.orders[0].order.names]
+    ranks = [about.index_by_host[name] for name in about.orders[0].order.names]
     assert find_crossings(about, ranks).sum() == 3
     figure = rings(about, [("given", list(range(12))), ("plink's", ranks)], "ring")
     drawn = {
@@ -188,7 +188,7 @@ def test_a_host_without_a_group_is_always_left():
     lone = cluster.groups[0].hosts[0]
     rest = replace(cluster.groups[0], hosts=cluster.groups[0].hosts[1:])
     about = subject(replace(cluster, groups=[rest, cluster.groups[1]]))
-    ranks = sorted(range(8), key=lambda host: (about.group_of[host], host))
+    ranks = sorted(range(8), key=lambda host: (about.group_by_host[host], host))
     assert about.names[about.sequence[-1]] == lone
     assert find_crossings(about, ranks).sum() == 3
 

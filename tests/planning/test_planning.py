@@ -110,7 +110,7 @@ def test_several_ranks_on_a_host_put_no_more_on_the_wire(kind):
     several = plan(rack_cluster([3, 2], slots=4), kind)
     given = plan(rack_cluster([3, 2]), kind, ranks_per_host=4)
     assert len(several.plan.ranks) == len(given.plan.ranks) == 20
-    assert several.plan.host_of == np.repeat(range(5), 4).tolist()
+    assert several.plan.host_by_rank == np.repeat(range(5), 4).tolist()
     assert [rank.host for rank in several.plan.ranks][3:5] == ["n00", "n01"]
     for found in (several, given):
         assert found.chosen.measures.wire_bytes == pytest.approx(single.chosen.measures.wire_bytes)
@@ -143,7 +143,7 @@ def test_the_same_seed_gives_the_same_plan():
 
 def test_a_ring_leaves_each_group_once():
     found = plan(rack_cluster([4, 4, 4, 4], seed=3), "ring")
-    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_of).cross_group_bytes
+    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_by_rank).cross_group_bytes
     assert crossing == pytest.approx(2 * 4 * (1 - 1 / 16))
 
 
@@ -153,13 +153,13 @@ def test_a_ring_leaves_each_group_once_whatever_the_latencies():
     rtt_us = np.random.default_rng(1).uniform(10.0, 100.0, (9, 9))
     np.fill_diagonal(rtt_us, np.nan)
     found = plan(replace(cluster, rtt=replace(cluster.rtt, rtt_us={10.0: rtt_us})), "ring")
-    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_of).cross_group_bytes
+    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_by_rank).cross_group_bytes
     assert crossing == pytest.approx(2 * 3 * (1 - 1 / 9))
 
 
 def test_a_tree_begins_where_a_group_does():
     found = plan(rack_cluster([4, 4, 4, 4], seed=3), "tree")
-    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_of).cross_group_bytes
+    crossing = measure(found.plan.forest, 1.0, group_of=found.plan.group_by_rank).cross_group_bytes
     # NCCL's two trees over four groups of four in a row.
     in_a_row = double_tree(range(16))
     least = measure(
@@ -174,7 +174,7 @@ def test_measures_count_hosts_without_a_group_as_groups():
     cluster = rack_cluster([3, 2])
     fewer = replace(cluster, groups=cluster.groups[:1], uplinks=None)
     found = plan(fewer, "2lha")
-    assert len(set(found.plan.group_of)) == 3
+    assert len(set(found.plan.group_by_rank)) == 3
     assert found.chosen.measures.cross_group_bytes == pytest.approx(2 * 2 * S)
 
 

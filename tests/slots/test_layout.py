@@ -22,7 +22,7 @@ def test_ranks_fill_the_order_from_the_front(data):
     if layout.takes_all_hosts:
         assert used == len(slots)
     if layout.is_even:
-        assert [order[place] for place in layout.position_of] == placement
+        assert [order[place] for place in layout.position_by_rank] == placement
         assert used == layout.fewest_hosts
 
 

@@ -105,7 +105,7 @@ class Job:
         self.status = JobStatus(
             name, hosts, self.ranks, decisions={action.value: 0 for action in Action}
         )
-        self._host_of = plan.host_of
+        self._host_of = plan.host_by_rank
         self._make_decider = make_decider
         self._journal = journal
         self._resume_state = resume

@@ -150,7 +150,7 @@ def history_of(
             shown = [row.plan for row in rows] + [change.plan for change in changes]
             first_plan = 1 + max(shown)
         believed = _Believed(start) if with_replay else None
-        unknown = np.full(max(start.plan.host_of) + 1, np.nan)
+        unknown = np.full(max(start.plan.host_by_rank) + 1, np.nan)
         for entry in entries:
             if not len(entry.window.iteration_s) or not entry.window.median_s > 0.0:
                 continue
@@ -164,7 +164,7 @@ def history_of(
             is_replayed = is_replayed and believed.is_same
     if not starts:
         raise ValueError("no logs")
-    hosts = max(starts[0].plan.host_of) + 1
+    hosts = max(starts[0].plan.host_by_rank) + 1
     return History(
         starts[0].plan,
         starts[0].options,

@@ -247,7 +247,7 @@ def parse(content: bytes, source: str) -> tuple[Start, Iterator[Entry]]:
     """
     lines = content.split(b"\n")
     start = _parse_start(_first_line(content, lines[0], source), source)
-    hosts = max(start.plan.host_of) + 1
+    hosts = max(start.plan.host_by_rank) + 1
     return start, _entries(lines[1:], hosts, source)
 
 

@@ -85,13 +85,18 @@ def tuner_of(plan: Plan, options: TunerOptions) -> Tuner:
         NoMastersError: the plan is neither flat nor of two levels.
     """
     return Tuner(
-        plan.forest, plan.host_of, plan.group_of, plan.size_bytes, options, names=_names_of(plan)
+        plan.forest,
+        plan.host_by_rank,
+        plan.group_by_rank,
+        plan.size_bytes,
+        options,
+        names=_names_of(plan),
     )
 
 
 def _names_of(plan: Plan) -> Names:
     """Return the plan's names of hosts and groups, in the order of a tuner's layout."""
-    host_of_group = dict(zip(plan.group_of, (rank.host for rank in plan.ranks), strict=True))
+    host_of_group = dict(zip(plan.group_by_rank, (rank.host for rank in plan.ranks), strict=True))
     return Names(
         list(dict.fromkeys(rank.host for rank in plan.ranks)),
         [

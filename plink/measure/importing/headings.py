@@ -122,7 +122,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
                 shown = format_names([headings[column] for column in several], 3)
                 raise WrongUseError(
                     f"{source}: several columns may name a host of the pair: {shown}",
-                    "keep one column for each end",
+                    "keep one column for the source and one for the destination",
                 )
         if one and other:
             return (one[0], other[0]), is_both_ways
@@ -310,7 +310,7 @@ def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str
         raise WrongUseError(
             f"{source}: several columns may hold the values: "
             f"{format_names([headings[c] for c in left], 3)}",
-            "keep the one that counts",
+            "keep only the column to import",
         )
     return left
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportRequest:
-    """What the numbers of other programs' measurements are."""
+    """Request to import other programs' measurements: unit, percentile and message size."""
 
     unit: str | None = option(
         None,

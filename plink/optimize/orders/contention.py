@@ -196,7 +196,7 @@ class ContentionObjective:
         A ring's messages between hosts are the same however many ranks each has.
         """
         if self.layout.is_even:
-            return self.layout.position_of
+            return self.layout.position_by_rank
         if isinstance(self.by_latency.form, RingForm) and self.layout.takes_all_hosts:
             return np.repeat(np.arange(self.layout.hosts), self.layout.slots)[: self.layout.ranks]
         return None

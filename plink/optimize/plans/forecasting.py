@@ -185,7 +185,7 @@ def forecast_plan(
     for name in collectives or COLLECTIVES:
         demand = Demand(name, size)
         traffic = build_traffic(demand, plan.forest)
-        measures = measure_traffic(traffic, plan.group_of, hosts)
+        measures = measure_traffic(traffic, plan.group_by_rank, hosts)
         rows.append(
             CollectiveRow(
                 name,

@@ -68,7 +68,7 @@ class PlanRequest:
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
-        """Raise if a collective is not known, or servers are missing."""
+        """Raise if a collective is unknown, or servers are missing."""
         _ = self.collectives
         if self.kind in ("ps", "hub") and not self.servers:
             raise WrongUseError(
@@ -88,7 +88,7 @@ class PlanRequest:
 
     @cached_property
     def collectives(self) -> tuple[str, ...]:
-        """Names of the collectives, each as often as it is called.
+        """Names of the plan's collectives, each as often as it is called.
 
         Raises:
             WrongUseError: one of them is not known.

@@ -190,7 +190,7 @@ def group_markers(
 
     Args:
         title: name of the group.
-        shade: number of its colour and symbol (`Subject.shade_of`).
+        shade: number of its colour and symbol (`Subject.shade_by_group`).
         names: names of its hosts.
         points: (M, 2) positions of its hosts.
         has_names: whether the names stand beside the markers.

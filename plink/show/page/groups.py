@@ -159,7 +159,7 @@ def _branch_traces(
     height = np.zeros(2 * size - 1)
     hosts = np.ones(2 * size - 1, dtype=np.intp)
     group = np.full(2 * size - 1, _MIXED)
-    group[:size] = np.where(subject.group_of == NO_GROUP, _MIXED, subject.group_of)
+    group[:size] = np.where(subject.group_by_host == NO_GROUP, _MIXED, subject.group_by_host)
     floor = float(joints[:, 2][joints[:, 2] > 0.0].min(initial=1.0)) * 0.5
     branches: dict[int, Segments] = {}
     for number, (first, second, length, count) in enumerate(joints):
@@ -187,5 +187,5 @@ def _branch_style(subject: Subject, group: int) -> tuple[str, dict[str, Any]]:
     """Return the title and line style of a group's branches in the dendrogram."""
     if group == _MIXED:
         return "between groups", {"color": MUTED, "width": 1.5}
-    colour = group_colour(subject.shade_of[group])
+    colour = group_colour(subject.shade_by_group[group])
     return subject.groups[group].name, {"color": colour, "width": 1.5}

@@ -222,7 +222,7 @@ def _cells(values: Matrix, sequence: npt.NDArray[np.intp], per_cell: int) -> Mat
 
 def _frames(subject: Subject, per_cell: int) -> list[tuple[str, int, int]]:
     """Return each group's name with its first and last cell of a heat map."""
-    groups = subject.group_of[list(subject.sequence)]
+    groups = subject.group_by_host[list(subject.sequence)]
     cuts = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
     return [
         (subject.groups[groups[first]].name, first // per_cell, (last - 1) // per_cell)
@@ -281,7 +281,7 @@ def matrix_table(subject: Subject, values: Matrix, what: str, text: Text) -> Fol
 
 
 def _group_table(subject: Subject, values: Matrix, what: str, text: Text) -> Table:
-    places = [[subject.place_of[host] for host in group.hosts] for group in subject.groups]
+    places = [[subject.index_by_host[host] for host in group.hosts] for group in subject.groups]
     names = [group.name for group in subject.groups]
     rows = [
         (name, *(_median_text(values[np.ix_(source, target)], text) for target in places))

@@ -138,7 +138,7 @@ def ring_section(subject: Subject) -> Section | None:
         sentence = f"No order was given to this report. {_given_crossings(subject, given)}"
         parts += [Paragraph(sentence), rings(subject, [("given order", given)], "ring")]
     for number, named in enumerate(subject.orders):
-        ranks = [subject.place_of[name] for name in named.order.names]
+        ranks = [subject.index_by_host[name] for name in named.order.names]
         # Where hosts are left out, the given order is that of the first.
         pair = [("given order", list(range(len(ranks)))), ("plink's order", ranks)]
         parts += [
@@ -162,7 +162,7 @@ def _crossings(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str
     crossing, given = (
         int(find_crossings(subject, hosts).sum()) for hosts in (ranks, range(len(ranks)))
     )
-    of_hosts = subject.group_of[list(ranks)]
+    of_hosts = subject.group_by_host[list(ranks)]
     alone = int((of_hosts == NO_GROUP).sum())
     groups = len(set(of_hosts.tolist()) - {NO_GROUP})
     least = groups + alone if groups + alone > 1 else 0
@@ -179,7 +179,7 @@ def find_crossings(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.boo
 
     A hop from or to a host without a group does.
     """
-    groups = subject.group_of[list(ranks)]
+    groups = subject.group_by_host[list(ranks)]
     if not subject.groups:
         return np.zeros(len(ranks), dtype=bool)
     crosses: npt.NDArray[np.bool_] = (groups != np.roll(groups, -1)) | (groups == NO_GROUP)
@@ -343,7 +343,7 @@ def _circle_axes(
 def _circle(subject: Subject) -> Floats:
     """Return the hosts' positions on the unit circle, (N, 2), clockwise from the top by group."""
     sequence = np.array(subject.sequence)
-    groups = subject.group_of[sequence]
+    groups = subject.group_by_host[sequence]
     is_new = groups != np.roll(groups, 1)
     offset = np.arange(len(sequence)) + _GAP * np.cumsum(is_new)
     total = len(sequence) + _GAP * max(1, int(is_new.sum()))
@@ -368,10 +368,10 @@ def _ring_traces(subject: Subject, ranks: Sequence[int], points: Floats) -> list
     rank_of = {host: rank for rank, host in enumerate(ranks)}
     has_names = len(points) <= _MAX_NAMES
     for group in subject.shown_groups:
-        hosts = np.flatnonzero(subject.group_of == group).tolist()
+        hosts = np.flatnonzero(subject.group_by_host == group).tolist()
         markers = group_markers(
             subject.group_name(group),
-            subject.shade_of[group],
+            subject.shade_by_group[group],
             [subject.labels[host] for host in hosts],
             points[hosts],
             has_names=has_names,

@@ -67,7 +67,7 @@ def point_map(subject: Subject, hosts: list[int], points: Floats) -> Figure:
         points: (M, 2) their positions in µs.
     """
     centred = points - points.mean(axis=0)
-    groups = subject.group_of[hosts]
+    groups = subject.group_by_host[hosts]
     traces = [
         _group_trace(subject, group, [hosts[row] for row in rows], centred[rows])
         for group in subject.shown_groups
@@ -93,7 +93,7 @@ def _group_trace(subject: Subject, group: int, hosts: list[int], points: Floats)
     has_names = len(subject.names) <= _MAX_NAMES
     return group_markers(
         subject.group_name(group),
-        subject.shade_of[group],
+        subject.shade_by_group[group],
         [subject.labels[host] for host in hosts],
         points,
         has_names=has_names,

@@ -62,7 +62,7 @@ class Subject:
         return list(self.orders[0].order.listed)
 
     @cached_property
-    def place_of(self) -> Mapping[str, int]:
+    def index_by_host(self) -> Mapping[str, int]:
         """Index of each host in the report's order of hosts, by name."""
         return {name: place for place, name in enumerate(self.names)}
 
@@ -83,11 +83,11 @@ class Subject:
         return "no group" if group == NO_GROUP else self.groups[group].name
 
     @cached_property
-    def group_of(self) -> npt.NDArray[np.intp]:
+    def group_by_host(self) -> npt.NDArray[np.intp]:
         """Group number of each host, (N,); `NO_GROUP` for none."""
         numbers = np.full(len(self.names), NO_GROUP, dtype=np.intp)
         for number, group in enumerate(self.groups):
-            numbers[[self.place_of[host] for host in group.hosts]] = number
+            numbers[[self.index_by_host[host] for host in group.hosts]] = number
         return numbers
 
     @cached_property
@@ -112,29 +112,29 @@ class Subject:
             near = seriate(self.distances.matrix_us)
         elif self.orders:
             order = self.orders[0].order
-            near = [self.place_of[host.name] for host in (*order.hosts, *order.unused)]
+            near = [self.index_by_host[host.name] for host in (*order.hosts, *order.unused)]
         else:
             near = list(range(len(self.names)))
         place = np.empty(len(near))
         place[near] = np.arange(len(near))
         middle = {
-            group: float(np.median(place[self.group_of == group]))
-            for group in np.unique(self.group_of)
+            group: float(np.median(place[self.group_by_host == group]))
+            for group in np.unique(self.group_by_host)
         }
         middle[NO_GROUP] = np.inf
-        return sorted(near, key=lambda host: (middle[self.group_of[host]], place[host]))
+        return sorted(near, key=lambda host: (middle[self.group_by_host[host]], place[host]))
 
     @cached_property
-    def shade_of(self) -> Mapping[int, int]:
+    def shade_by_group(self) -> Mapping[int, int]:
         """Colour number of each group, chosen so that adjacent groups differ."""
-        in_turn = dict.fromkeys(int(self.group_of[host]) for host in self.sequence)
+        in_turn = dict.fromkeys(int(self.group_by_host[host]) for host in self.sequence)
         in_turn.pop(NO_GROUP, None)
         return {NO_GROUP: NO_GROUP, **{group: shade for shade, group in enumerate(in_turn)}}
 
     @cached_property
     def shown_groups(self) -> Sequence[int]:
         """Group numbers to show; `NO_GROUP` is last if a host has no group."""
-        known = [int(group) for group in np.unique(self.group_of)]
+        known = [int(group) for group in np.unique(self.group_by_host)]
         return sorted(known, key=lambda group: (group == NO_GROUP, group))
 
 

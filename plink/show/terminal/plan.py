@@ -207,7 +207,7 @@ def _figures(plan: Plan) -> dict[str, Any]:
         "size_bytes": plan.size_bytes,
         "collectives": plan.collectives,
         "ranks": len(plan.ranks),
-        "hosts": max(plan.host_of) + 1,
+        "hosts": max(plan.host_by_rank) + 1,
         "groups": len(plan.groups),
         "routes": plan.forest.routes,
         "bound_s": plan.bound_s,
@@ -224,7 +224,7 @@ def _purpose(plan: Plan) -> str:
 
 
 def _hosts_text(plan: Plan) -> str:
-    hosts = max(plan.host_of) + 1
+    hosts = max(plan.host_by_rank) + 1
     text = format_count(hosts, "host")
     if plan.groups:
         text += f" in {format_count(len(plan.groups), 'group')}"
@@ -271,9 +271,11 @@ def _measure_plan(plan: Plan) -> Measures:
 def _measure_collective(plan: Plan, collective: str) -> Measures:
     if collective == ALL_REDUCE:
         # By all routes, though a small buffer does not use them all.
-        return measure(plan.forest, plan.size_bytes, group_of=plan.group_of, host_of=plan.host_of)
+        return measure(
+            plan.forest, plan.size_bytes, group_of=plan.group_by_rank, host_of=plan.host_by_rank
+        )
     traffic = build_traffic(Demand(collective, plan.size_bytes), plan.forest)
-    return measure_traffic(traffic, plan.group_of, plan.host_of)
+    return measure_traffic(traffic, plan.group_by_rank, plan.host_by_rank)
 
 
 def _ports(plan: Plan) -> list[PortUse]:
