@@ -254,12 +254,13 @@ def test_probes_and_solvers_import_nothing_else_of_plink(package: str) -> None:
     assert imports_from_outside(package, installed_sources()) == []
 
 
-def test_the_tuner_knows_no_files_and_no_daemon() -> None:
+def test_the_tuner_knows_no_daemon_and_of_files_only_the_limits_of_values() -> None:
     sources = installed_sources()
     tuner = [name for name in sources if name.startswith("plink.autotune.tuner.")]
     known = {name for name in reached_from(tuner, sources) if name.startswith("plink.")}
     assert tuner
     assert {name for name in known if name.startswith(("plink.files", "plink.autotune"))} == {
+        *("plink.files", "plink.files.limits"),
         *("plink.autotune", "plink.autotune.tuner"),
         *tuner,
     }
