@@ -81,7 +81,8 @@ def lazy_imports() -> Iterator[None]:
 
     `plink COMMAND --help` starts without numpy this way, with all imports at the top of the file.
     Import modules, not what is in them: `from package import module`, never `from module import
-    name`. Imports of other threads are not deferred.
+    name`; and not a package's own modules in its `__init__`, which would lose their names again.
+    Imports of other threads are not deferred.
     """
     finder = _DeferringFinder()
     # Another list each time: other threads may be going through the one that is there.

@@ -21,7 +21,6 @@ from plink.base.errors import (
     WrongUseError,
 )
 from plink.base.interrupts import end_when_interrupted, end_with, raise_when_interrupted
-from plink.base.lazy import lazy_imports
 from plink.base.output import (
     OUTPUT_ERRORS,
     fill_closed_descriptors,
@@ -34,9 +33,6 @@ from plink.cli.flags import build_measure_hint, command_speller, complete_resume
 from plink.cli.stderr import print_error
 from plink.measure.errors import to_plink_error
 from plink.probes.errors import ProbesError
-
-with lazy_imports():
-    from plink.cli import completion
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -108,6 +104,8 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
         _use_running_context(command)
         if ctx.resilient_parsing:  # to complete a command line
+            from plink.cli import completion  # noqa: PLC0415  few command lines are completed
+
             completion.add_completion(command)
         return command
 
@@ -124,6 +122,8 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name from the table, or an option of any command."""
+        from plink.cli import completion  # noqa: PLC0415  few command lines are completed
+
         named = [(name, text) for name, (_, text) in COMMANDS.items()]
         options = click.Command.shell_complete(self, ctx, incomplete)
         return completion.items(named, incomplete) + options

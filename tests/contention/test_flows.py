@@ -168,7 +168,7 @@ def test_sockets_send_for_a_while_without_their_ranks() -> None:
 def test_what_does_not_fit_is_refused() -> None:
     network = two_hosts()
     links = shared_links(network)
-    with pytest.raises(ValueError, match="3 hosts for 2 ranks"):
+    with pytest.raises(ValueError, match=r"3 hosts.* 2 ranks"):
         clock_of(exchange(1.0), network, links, [0, 1, 0])
     with pytest.raises(ValueError, match="pipelined"):
         clock_of(find("gloo-ring").table(2, 8), network, links)

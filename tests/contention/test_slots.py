@@ -64,5 +64,5 @@ def test_a_ring_of_some_hosts_takes_whole_racks(per_host):
 def test_more_positions_than_hosts_are_refused():
     network = racks_network(1, 2)
     for ask in (search_by_contention, lower_bound_s):
-        with pytest.raises(ValueError, match="3 blocks of ranks on 2 hosts"):
+        with pytest.raises(ValueError, match=r"3 blocks .* 2 hosts"):
             ask(ring_table(6, 6.0), network, position_of=positions(6, 2))

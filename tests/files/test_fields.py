@@ -15,7 +15,6 @@ READERS: dict[str, tuple[Callable[[Fields], object], list[Any]]] = {
     "integer": (lambda fields: fields.integer("x", 0, 9), [0, 9]),
     "number": (lambda fields: fields.number("x", 0, 9), [0, 9, 0.5]),
     "object": (lambda fields: fields.object("x"), [{}, {"a": 1}]),
-    "settings": (lambda fields: fields.settings("x"), [{}, {"a": 1}]),
     "objects": (lambda fields: fields.objects("x"), [[], [{"a": 1}]]),
     "texts": (lambda fields: fields.texts("x"), [[], ["a"]]),
     "numbers": (lambda fields: fields.numbers("x", 1, 9), [[0], [9.0]]),

@@ -163,11 +163,11 @@ def test_a_matrix_whose_hosts_are_called_like_columns_is_a_matrix(names: tuple[s
     [
         ("source,destination,BANDWIDTH_GBPS\na,b,9\n", None, "may be Gbit/s or GB/s"),
         ("source,destination,bandwidth\na,b,9\n", None, "names a unit"),
-        ("source,destination,rtt_min_ms,rtt_max_ms\na,b,1,9\n", None, "several columns may be"),
+        ("source,destination,rtt_min_ms,rtt_max_ms\na,b,1,9\n", None, "rtt_min_ms, rtt_max_ms"),
         ("source,destination,tcp_gbps,udp_gbps\na,b,1,9\n", None, "tcp_gbps, udp_gbps"),
         ("source,destination,loss,retransmits\na,b,1,9\n", None, "no column is a time"),
         ("source,destination\na,b\n", None, "no column is a time"),
-        ("src_region,src_az,dst_region,dst_az,rtt_ms\na,a,b,b,1\n", None, "name an end"),
+        ("src_region,src_az,dst_region,dst_az,rtt_ms\na,a,b,b,1\n", None, "src_region, src_az"),
         ("source,destination,rtt_ms\na,b,1\n", "us", "says ms, but the unit us"),
         ("source,destination,rtt_ms\na,b,1\n", "Gbit/s", "no column is a bandwidth"),
         ("source,destination,gbit_s\na,b,1\n", "ms", "no column is a time"),
