@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -58,6 +58,16 @@ def check_number(name: str, value: object, low: float, high: float = math.inf) -
         raise WrongUseError(f"{name} is {brief(value)}, expected a number {limits}")
 
 
+def check_given(name: str, value: object, expected: str) -> None:
+    """Raise if an argument is None.
+
+    Raises:
+        WrongUseError: naming the argument and what was expected, as in "a whole number".
+    """
+    if value is None:
+        raise WrongUseError(f"{name} is None, expected {expected}")
+
+
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> None:
     """Raise if an argument is not an integer of at least `low`, or greater than `high`.
 
@@ -108,7 +118,7 @@ def check_texts(name: str, value: object) -> list[str]:
         WrongUseError: it is something else; the message names the argument.
     """
     found = [value] if isinstance(value, str) else value
-    if not isinstance(found, Iterable) or not all(isinstance(each, str) for each in found):
+    if not isinstance(found, Sequence) or not all(isinstance(each, str) for each in found):
         raise WrongUseError(f"{name} is {brief(value)}, expected a list of texts")
     return list(found)
 

@@ -20,6 +20,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from plink.base.arguments import (
     check_choice,
     check_flag,
+    check_given,
+    check_instance,
     check_number,
     check_texts,
     check_whole,
@@ -40,7 +42,7 @@ Subject = TypeVar("Subject")
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
-Kind = Literal["flag", "choice", "whole", "number", "text", "texts", "size"]
+Kind = Literal["flag", "choice", "whole", "number", "text", "texts", "size", "parsed"]
 
 # Heading of options in the help that belong to no other section.
 GENERAL = "Options"
@@ -51,6 +53,8 @@ _WIDTH = 100
 _REQUEST = re.compile(r"        request: .*\n(        .*\n)*")
 # Members of a request that are not options, in its docstring.
 _ATTRIBUTES = re.compile(r"(?<=    Attributes:\n)(?:        .*\n)+")
+# A request's constructor in the message of a TypeError.
+_CONSTRUCTOR = re.compile(r"^\S*__init__\(\)")
 _KEY = "plink.option"
 _KINDS: Mapping[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
 
@@ -65,7 +69,8 @@ class Option:
         help: help text of the command line and of the library, with marks for other options
             (`plink.base.errors.spell_arguments`).
         kind: kind of its values; `size` is a size in bytes such as `25MB`, `texts` one text or
-            several, for which the command line repeats the option.
+            several, for which the command line repeats the option, `parsed` a text on the command
+            line and whatever the request's own checks allow in the library.
         default: value where the user gives none.
         choices: allowed values of a `choice`.
         low, high: limits of a `whole` or a `number`, both allowed.
@@ -98,24 +103,28 @@ class Option:
     needs: tuple[str | tuple[str, ...], str] | None = None
 
     def check(self, value: object) -> None:
-        """Raise if a value is not allowed for this option; None passes where it is the default.
+        """Raise if a value is not allowed for this option; None is only as its default.
 
         Raises:
             WrongUseError: naming the option and what it may be.
         """
-        if value is None and (self.default is None or self.kind not in ("choice", "size")):
+        if value is None and self.default is None:
             return
         if self.kind == "flag":
             check_flag(self.name, value)
         elif self.kind == "choice":
             check_choice(self.name, value, self.choices)
         elif self.kind == "whole":
+            check_given(self.name, value, "a whole number")
             check_whole(self.name, value, int(self.low or 0), int(self.high or 0))
         elif self.kind == "number":
+            check_given(self.name, value, "a number")
             low = 1e-3 if self.is_above_low else self.low or 0.0
             check_number(self.name, value, low, self.high or 0.0)
         elif self.kind == "size":
             parse_size_argument(value)
+        elif self.kind == "text":
+            check_instance(self.name, value, str, "a text")
         elif self.kind == "texts":
             check_texts(self.name, value)
 
@@ -251,7 +260,10 @@ def keyword_function(
     def function(
         subject: Subject, /, *arguments: Keywords.args, **keywords: Keywords.kwargs
     ) -> Result:
-        chosen = request(*arguments, **keywords)
+        try:
+            chosen = request(*arguments, **keywords)
+        except TypeError as error:
+            raise TypeError(_CONSTRUCTOR.sub(f"{name}()", str(error))) from None
         check_request(chosen)
         with within():
             result = run(subject, chosen)

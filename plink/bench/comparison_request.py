@@ -46,7 +46,7 @@ class ComparisonRequest:
     )
     collective: str | Sequence[str] = option(
         ALL_REDUCE,
-        kind="text",
+        kind="parsed",
         metavar="NAMES",
         help=f"Collectives that the engine and Gloo run, each by itself: {', '.join(COLLECTIVES)}.",
     )

@@ -49,6 +49,9 @@ _LIVE = "Asking hosts"
 
 _LEAST_ROUNDS = 2
 _MAX_DIGITS = 9
+# Words in place of a number of rounds, and of partners.
+_ROUNDS = {"auto": FOLLOWED_ROUNDS, "all": ALL_ROUNDS}
+_PARTNERS = {"all": ALL_ROUNDS}
 _CONGESTION = re.compile(r"[a-z0-9]{1,15}")
 
 
@@ -104,7 +107,7 @@ _REMOTE_CACHE: Any = option(
 )
 _NICS: Any = option(
     None,
-    kind="text",
+    kind="parsed",
     metavar="FILE",
     section=_DPDK,
     help="File with the NICs that hosts dedicate to DPDK, a line each: HOST PCI-ADDRESS "
@@ -144,8 +147,8 @@ class _PairsRequest:
         """
         names = {each.name for each in fields(TOOLS[tool].options)} - {"groups"}
         values = {name: getattr(self, name, None) for name in names}
-        if isinstance(self.nics, str) and "nics" in names:
-            values["nics"] = read_nics(self.nics)
+        if self.nics is not None and "nics" in names:
+            values["nics"] = _resolve_nics(self.nics)
         return {name: value for name, value in values.items() if value is not None}
 
     def refuse_unused(self, tool: str, reason: str) -> None:
@@ -226,7 +229,7 @@ class MeasurementRequest(_PairsRequest):
     timeout_s: float = _TIMEOUT_S
     rounds: int | str | None = option(
         None,
-        kind="text",
+        kind="parsed",
         metavar="K|auto|all",
         section=_PAIRS,
         help="Number of rounds of disjoint pairs, which is each host's number of partners; "
@@ -294,7 +297,7 @@ class MeasurementRequest(_PairsRequest):
     )
     groups: str | Mapping[str, Sequence[str]] | Sequence[Group] | None = option(
         None,
-        kind="text",
+        kind="parsed",
         metavar="FILE",
         section=_TRANSFERS,
         help="File with groups of hosts, a line `NAME: HOSTS` each, or a cluster file with groups.",
@@ -320,7 +323,7 @@ class MeasurementRequest(_PairsRequest):
         Raises:
             WrongUseError: `rounds` is none of these.
         """
-        return _parse_rounds("rounds", self.rounds)
+        return _parse_rounds("rounds", self.rounds, _ROUNDS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,7 +365,7 @@ class CheckRequest(_PairsRequest):
     timeout_s: float = _TIMEOUT_S
     partners: int | str | None = option(
         None,
-        kind="text",
+        kind="parsed",
         metavar="K|all",
         section=_PAIRS,
         help="Partners of every host to measure again, half of them its nearest.  "
@@ -408,7 +411,7 @@ class CheckRequest(_PairsRequest):
         Raises:
             WrongUseError: `partners` is not a number, nor `all`.
         """
-        return _parse_rounds("partners", self.partners) or CHECK_PARTNERS
+        return _parse_rounds("partners", self.partners, _PARTNERS) or CHECK_PARTNERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,18 +458,31 @@ class DiagnosisRequest:
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
 
-def _parse_rounds(name: str, value: int | str | None) -> int | None:
+def _parse_rounds(name: str, value: int | str | None, words: Mapping[str, int]) -> int | None:
     if value is None:
         return None
-    if value in ("auto", "all"):
-        return FOLLOWED_ROUNDS if value == "auto" else ALL_ROUNDS
     text = str(value)
-    if not text.isdecimal() or len(text) > _MAX_DIGITS or int(text) < _LEAST_ROUNDS:
+    if text in words:
+        return words[text]
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+    if not is_number or int(text) < _LEAST_ROUNDS:
         raise WrongUseError(
-            f"{{{name}}} is {brief(value)}, expected a whole number from {_LEAST_ROUNDS}, or all",
+            f"{{{name}}} is {brief(value)}, expected "
+            f"{join_texts([f'a whole number from {_LEAST_ROUNDS}', *words], 'or')}",
             arguments={name: value},
         )
     return int(text)
+
+
+def _resolve_nics(nics: str | Sequence[Nic]) -> Sequence[Nic]:
+    if isinstance(nics, str):
+        return read_nics(nics)
+    if not isinstance(nics, Sequence) or not all(isinstance(nic, Nic) for nic in nics):
+        raise WrongUseError(
+            f"{{nics}} is {brief(nics)}, expected a file or a list of NICs",
+            arguments={"nics": None},
+        )
+    return nics
 
 
 def read_nics(path: str) -> tuple[Nic, ...]:

@@ -42,7 +42,7 @@ class PredictionRequest:
     )
     collective: str | Sequence[str] | None = option(
         None,
-        kind="text",
+        kind="parsed",
         metavar="NAMES",
         excludes={"algorithms": None},
         help="Collectives to predict: along a plan, these (default: all); in an order, all "

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 
 ALL_REDUCE = "all-reduce"
 REDUCE_SCATTER = "reduce-scatter"
@@ -31,6 +32,8 @@ COLLECTIVES = (
     SEND_RECEIVE,
 )
 
+_HINT = f"the collectives are {', '.join(COLLECTIVES)}"
+
 # These go directly from rank to rank, along no tree.
 DIRECT = (GATHER, SCATTER, ALL_TO_ALL, SEND_RECEIVE)
 
@@ -49,13 +52,15 @@ def check_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
     """
     if isinstance(names, str):
         names = [name.strip() for name in names.split(",")]
+    if not isinstance(names, Sequence):
+        raise WrongUseError(f"{brief(names)} is not a list of collectives", _HINT)
     for name in names:
         if name not in COLLECTIVES:
             near = difflib.get_close_matches(str(name), COLLECTIVES, n=1)
             meant = f"; did you mean {near[0]}?" if near else ""
             raise WrongUseError(
                 f"there is no collective {str(name)!r}{meant}",
-                f"the collectives are {', '.join(COLLECTIVES)}",
+                _HINT,
             )
     if not 0 < len(names) <= MOST_CALLS:
         raise WrongUseError(f"{len(names)} collectives are given, expected 1 to {MOST_CALLS}")

@@ -119,7 +119,7 @@ class SimulationRequest:
     )
     collective: str | Sequence[str] | None = option(
         None,
-        kind="text",
+        kind="parsed",
         metavar="NAMES",
         help="Collectives to simulate along a plan (default: all-reduce).",
     )

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.arguments import check_whole
+from plink.base.arguments import check_instance, check_whole
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
@@ -48,7 +48,9 @@ def import_cluster(path: PathName | Sequence[PathName], request: ImportRequest) 
     Raises:
         WrongUseError: it is not one of these, or an argument is not allowed.
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    paths = [path] if isinstance(path, (str, os.PathLike)) else path
+    for each in paths if isinstance(paths, Sequence) else [paths]:
+        check_instance("path", each, (str, os.PathLike), "a path or a list of paths")
     if not paths:
         raise WrongUseError("from_measurements() takes at least one path")
     found = importing_source.import_files([os.fspath(each) for each in paths], request)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from plink.base.arguments import check_instance
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.request import keyword_function
 from plink.base.text import brief, format_count
@@ -158,7 +159,7 @@ def _resolve_hosts(hosts: Sequence[str] | PathName | MeasuredCluster) -> HostLis
         return HostList(list_again(hosts, _SOURCE), hosts.made_from)
     if isinstance(hosts, str | os.PathLike):
         return read_hosts(os.fspath(hosts))
-    lines = list(hosts)
+    lines = list(hosts) if isinstance(hosts, Iterable) else [hosts]
     if not all(isinstance(line, str) for line in lines):
         raise WrongUseError(
             "hosts is not a list of host names", "give names, a host list's path, or a cluster"
@@ -179,13 +180,19 @@ def _choose_groups(
         found = read_groups(groups, names, listed_in)
     elif isinstance(groups, Mapping):
         for name, hosts in groups.items():
-            if isinstance(hosts, str):
+            if isinstance(hosts, str) or not isinstance(hosts, Sequence):
                 raise WrongUseError(
                     f"groups: {brief(name)} is {brief(hosts)}, expected a list of host names"
                 )
         found = [Group(name, list(hosts)) for name, hosts in groups.items()]
-    else:
+    elif isinstance(groups, Sequence) and all(isinstance(each, Group) for each in groups):
         found = list(groups)
+    else:
+        raise WrongUseError(
+            f"{{groups}} is {brief(groups)}, expected a file, groups, or a mapping of names to "
+            "hosts",
+            arguments={"groups": None},
+        )
     if not found:
         raise WrongUseError(
             "measuring uplinks needs groups of hosts",
@@ -211,9 +218,11 @@ def build_way(request: MeasurementRequest | CheckRequest | DiagnosisRequest) -> 
     """Return how to reach hosts: over SSH, or by the command of a template.
 
     Raises:
-        WrongUseError: both are given.
+        WrongUseError: both are given, or one is of another type.
     """
     ssh, via = request.ssh, request.via
+    check_instance("ssh", ssh, (SshOptions, type(None)), "SshOptions")
+    check_instance("via", via, (str, type(None)), "a text")
     if via is None or (via == SSH and ssh is None):
         return ssh or SshOptions()
     if ssh is not None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import plink
@@ -107,3 +108,79 @@ def test_a_sum_of_latencies_is_shown_as_a_score() -> None:
     assert order.is_score
     assert "score" in repr(order)
     assert "below random" not in repr(order)
+
+
+WRONG_TYPES: list[tuple[Callable[..., object], str, object]] = [
+    (plink.order, "algorithm", 5),
+    (plink.order, "mesh", 5),
+    (plink.order, "executor", 5),
+    (plink.order, "seed", None),
+    (plink.order, "time_limit_s", None),
+    (plink.order, "interleave", None),
+    (plink.plan, "collective", 5),
+    (plink.plan, "collective", None),
+    (plink.plan, "servers", None),
+    (plink.plan, "servers", iter(["box:2"])),
+    (plink.predict, "algorithms", np.array(["ring", "tree"])),
+    (plink.predict, "collective", 5),
+    (plink.diagnose, "live", None),
+]
+
+
+@pytest.mark.parametrize(("function", "name", "value"), WRONG_TYPES)
+def test_a_value_of_a_wrong_type_is_refused(
+    function: Callable[..., object], name: str, value: object
+) -> None:
+    with pytest.raises(plink.WrongUseError):
+        function(rack_cluster(), **{name: value})
+
+
+def test_traffic_of_a_wrong_type_is_refused() -> None:
+    with pytest.raises(plink.WrongUseError):
+        plink.order(rack_cluster(), mesh="dp=16", traffic=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("tool", "name", "value"),
+    [
+        ("echo", "timeout_s", None),
+        ("echo", "interface", 5),
+        ("echo", "remote_cache", 5),
+        ("echo", "via", 5),
+        ("echo", "ssh", "x"),
+        ("iperf3", "congestion", 5),
+        ("uplinks", "groups", 5),
+        ("uplinks", "groups", {"a": 5}),
+        ("uplinks", "groups", ["a", "b"]),
+        ("dpdk", "nics", 5),
+        ("dpdk", "nics", [5]),
+    ],
+)
+def test_a_probe_refuses_a_value_of_a_wrong_type(tool: str, name: str, value: object) -> None:
+    with pytest.raises(plink.WrongUseError):
+        plink.probe(["n01", "n02"], **{"tool": tool, name: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("hosts", [5, None])
+def test_a_probe_needs_a_list_of_hosts(hosts: object) -> None:
+    with pytest.raises(plink.WrongUseError):
+        plink.probe(hosts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("path", "options"), [(5, {}), (["x.csv", 5], {}), ("x.csv", {"unit": 5, "percentile": None})]
+)
+def test_an_import_refuses_values_of_a_wrong_type(path: object, options: dict[str, object]) -> None:
+    with pytest.raises(plink.WrongUseError):
+        plink.MeasuredCluster.from_measurements(path, **options)
+
+
+def test_a_check_has_no_word_for_few_partners() -> None:
+    with pytest.raises(plink.WrongUseError, match="partners"):
+        plink.check(rack_cluster(), partners="auto")
+
+
+@pytest.mark.parametrize("function", [plink.order, plink.plan, plink.predict])
+def test_an_unknown_keyword_names_the_function(function: Callable[..., object]) -> None:
+    with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) got .*'nope'"):
+        function(rack_cluster(), nope=1)

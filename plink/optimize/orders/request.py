@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from plink.base.arguments import MAX_SEED, parse_size_argument
+from plink.base.arguments import MAX_SEED, check_instance, parse_size_argument
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.size import DEFAULT_SIZE
@@ -68,7 +68,7 @@ class OrderRequest:
     )
     mesh: str | Mapping[str, int] | mesh_file.Mesh | None = option(
         None,
-        kind="text",
+        kind="parsed",
         metavar="SIZES",
         excludes={"algorithm": "name the algorithm of a dimension in {traffic=tp=ring:2GB}"},
         help="Order ranks for the dimensions of a mesh instead of {algorithm}, each of whose "
@@ -78,7 +78,7 @@ class OrderRequest:
     )
     traffic: str | Mapping[str, str | int] | None = option(
         None,
-        kind="text",
+        kind="parsed",
         metavar="BYTES",
         needs=("mesh", "dp=4,tp=2"),
         excludes={"size": "leave one of them out"},
@@ -189,8 +189,11 @@ class OrderRequest:
         Raises:
             WrongUseError: `mesh` or `traffic` does not describe one.
         """
-        if self.mesh is None or not isinstance(self.mesh, str | Mapping):
+        if self.traffic is not None:
+            check_instance("traffic", self.traffic, (str, Mapping), "a text or a mapping")
+        if self.mesh is None or isinstance(self.mesh, mesh_file.Mesh):
             return self.mesh
+        check_instance("mesh", self.mesh, (str, Mapping), "a text, a mapping or a Mesh")
         traffic = None if self.traffic is None else _pairs_text(self.traffic)
         return mesh_file.parse_mesh(_pairs_text(self.mesh), traffic, self.size_bytes)
 

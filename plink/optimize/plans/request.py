@@ -43,7 +43,7 @@ class PlanRequest:
     )
     collective: str | Sequence[str] = option(
         ALL_REDUCE,
-        kind="text",
+        kind="parsed",
         metavar="NAMES",
         help="Collectives to optimise the plan for, each of that size, repeated as often as it is "
         f"called: {', '.join(COLLECTIVES)}.",
