@@ -14,7 +14,7 @@ import typing
 from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from plink.base.arguments import (
@@ -272,6 +272,7 @@ def keyword_function(
 
     function.__name__ = function.__qualname__ = name
     first = next(iter(signature(run).parameters.values()))
+    first = first.replace(kind=Parameter.POSITIONAL_ONLY)
     function.__signature__ = Signature(  # type: ignore[attr-defined]
         [first, *signature(request).parameters.values()]
     )

@@ -6,15 +6,14 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.probes.errors import HostError, ProbesError
 
 
-def to_plink_error(error: ProbesError, otherwise: str | None = None) -> PlinkError:
+def to_plink_error(error: ProbesError) -> PlinkError:
     """Convert an error of `probes`: bad lists and options are wrong use, failed hosts are not.
 
     Args:
         error: error of `probes`.
-        otherwise: hint for an error that has none.
     """
     options = dict.fromkeys(error.options)
-    hint = error.marked_hint or otherwise
+    hint = error.marked_hint
     if isinstance(error, HostError):
         return PlinkError(f"{error.host}: {error}", hint, arguments=options)
     return WrongUseError(str(error), hint, arguments=options)

@@ -474,15 +474,14 @@ def _parse_rounds(name: str, value: int | str | None, words: Mapping[str, int]) 
     return int(text)
 
 
-def _resolve_nics(nics: str | Sequence[Nic]) -> Sequence[Nic]:
+def _resolve_nics(nics: object) -> Sequence[Nic]:
     if isinstance(nics, str):
         return read_nics(nics)
-    if not isinstance(nics, Sequence) or not all(isinstance(nic, Nic) for nic in nics):
-        raise WrongUseError(
-            f"{{nics}} is {brief(nics)}, expected a file or a list of NICs",
-            arguments={"nics": None},
-        )
-    return nics
+    if isinstance(nics, Sequence) and all(isinstance(nic, Nic) for nic in nics):
+        return nics
+    raise WrongUseError(
+        f"{{nics}} is {brief(nics)}, expected a file or a list of NICs", arguments={"nics": None}
+    )
 
 
 def read_nics(path: str) -> tuple[Nic, ...]:

@@ -203,7 +203,7 @@ def complete_request(asked: Asked, request: SimulationRequest) -> SimulationRequ
         )
     if request.servers and (asked.order is not None or asked.trace is not None):
         raise WrongUseError(
-            "{servers} needs a cluster, a plan or racks",
+            "{servers} needs a cluster, a plan or {racks}",
             "give a cluster file, a plan or {racks}",
             arguments={**vars(request), "racks": None},
         )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from plink.base.arguments import MAX_SEED, check_texts, parse_size_argument
 from plink.base.request import option
 from plink.base.size import DEFAULT_SIZE
 from plink.plans.names import check_collectives
-
-if TYPE_CHECKING:
-    from plink.base.progress import OnProgress
 
 _MAX_PARTS = 65_536
 _SHAPES = ("racks", "fat_tree", "dragonfly")
@@ -100,11 +97,7 @@ class DataCentreRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulationRequest:
-    """Workloads to simulate, and the orders in which ranks run them.
-
-    Attributes:
-        progress: called at the beginning of each simulation; None for no reports.
-    """
+    """Workloads to simulate, and the orders in which ranks run them."""
 
     algorithms: str | Sequence[str] = option(
         (),
@@ -178,7 +171,6 @@ class SimulationRequest:
         "instead of chunks that wait for each other.",
     )
     seed: int = option(0, low=0, high=MAX_SEED, help="Seed of the random choices.")
-    progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
         """Raise if a collective is not known."""

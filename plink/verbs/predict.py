@@ -160,6 +160,8 @@ def predict_times(
 ) -> Prediction | PlanPrediction:
     """Predict what algorithms take in an order, the given one and random ones, or along a plan.
 
+    Without `size`, that of the plan or of the order's mesh counts, and else 100 MB.
+
     Args:
         subject: the order, or a cluster to predict for the order that it has, or a plan to predict
             what plink's engine takes along it.

@@ -185,14 +185,8 @@ def _choose_groups(
                     f"groups: {brief(name)} is {brief(hosts)}, expected a list of host names"
                 )
         found = [Group(name, list(hosts)) for name, hosts in groups.items()]
-    elif isinstance(groups, Sequence) and all(isinstance(each, Group) for each in groups):
-        found = list(groups)
     else:
-        raise WrongUseError(
-            f"{{groups}} is {brief(groups)}, expected a file, groups, or a mapping of names to "
-            "hosts",
-            arguments={"groups": None},
-        )
+        found = _check_groups(groups)
     if not found:
         raise WrongUseError(
             "measuring uplinks needs groups of hosts",
@@ -201,6 +195,15 @@ def _choose_groups(
             arguments={"groups": groups},
         )
     return found
+
+
+def _check_groups(groups: object) -> list[Group]:
+    if isinstance(groups, Sequence) and all(isinstance(each, Group) for each in groups):
+        return list(groups)
+    raise WrongUseError(
+        f"{{groups}} is {brief(groups)}, expected a file, groups, or a mapping of names to hosts",
+        arguments={"groups": None},
+    )
 
 
 def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[str]:

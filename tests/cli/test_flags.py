@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 
@@ -75,3 +77,22 @@ def test_an_error_names_the_option_of_its_command() -> None:
 )
 def test_what_is_missing_is_measured_into_the_same_file(error: NotMeasuredError, hint: str) -> None:
     assert (complete_resume_hint(error) or "").startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (["import", "rtt.csv", "--unit", "x"], "--unit"),
+        (["import", "rtt.csv", "--size", "4"], "--size"),
+        (["probe", "hosts", "-o", "c.json", "--via", "false {host}", "--strict"], "--strict"),
+    ],
+)
+def test_errors_of_files_and_hosts_name_the_option(
+    words: list[str], flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rtt.csv").write_text("source,destination,rtt_ms\na,b,0.1\nb,a,0.1\n")
+    (tmp_path / "hosts").write_text("a\nb\n")
+    monkeypatch.chdir(tmp_path)
+    done = plink_here(*words)
+    assert done.code != 0
+    assert flag in done.stderr

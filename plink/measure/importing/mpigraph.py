@@ -38,7 +38,9 @@ def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Read
     if size_bytes is not None:
         hint = "mpiGraph measures one message size, which is set when it runs"
         raise WrongUseError(
-            f"{source}: has results of one message size only, so size cannot be chosen", hint
+            f"{source}: has results of one message size only, so {{size}} cannot be chosen",
+            hint,
+            arguments={"size": size_bytes},
         )
     lines = text.split("\n")
     # What the destination received counts; the sender may only have filled buffers.

@@ -203,7 +203,9 @@ def read_pair_list(
     columns = find_columns(next(rows)[1], source, unit)
     if size_bytes is not None and columns.size is None:
         raise WrongUseError(
-            f"{source}: has no column of message sizes, so size cannot be chosen", _HINT
+            f"{source}: has no column of message sizes, so {{size}} cannot be chosen",
+            _HINT,
+            arguments={"size": size_bytes},
         )
     readings = Readings(TOOL, rtt_notes=columns.notes, are_samples=True)
     messages: dict[tuple[str, str], list[Message]] = {}

@@ -60,5 +60,7 @@ class ImportRequest:
         rate_unit = units.find_rate_unit(self.unit)
         if rate_unit is None:
             known = join_texts([*sorted(units.TIMES), "Gbit/s", "GB/s"], "or")
-            raise WrongUseError(f"unit is {self.unit!r}, expected {known}")
+            raise WrongUseError(
+                f"{{unit}} is {self.unit!r}, expected {known}", arguments={"unit": self.unit}
+            )
         return rate_unit

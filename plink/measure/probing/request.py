@@ -12,7 +12,6 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
 from plink.files.cluster import Cluster
 from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, find_sample
-from plink.measure.errors import to_plink_error
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS, build_option_changed_error
 from plink.probes.errors import HostError
@@ -252,8 +251,10 @@ def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator
     ) as reached:
         if reached.failures and request.strict:
             first = reached.failures[0]
-            raise to_plink_error(
-                first, "without the strict option the run continues with the other hosts"
+            raise PlinkError(
+                f"{first.host}: {first}",
+                first.marked_hint or "without {strict} the run continues with the other hosts",
+                arguments=dict.fromkeys([*first.options, "strict"]),
             )
         if len(reached.hosts) < 2:
             raise TooFewReachedError(reached.failures)
