@@ -196,6 +196,10 @@ def test_time_of_waiting_and_of_reducing_is_told(tmp_path: Path) -> None:
         (lambda text: text.replace('"ts":', '"ts":"x","t":'), "line 7: ts is"),
         (lambda text: text.replace('"pid":1', '"pid":5'), "no event of rank 1"),
         (lambda text: text.replace('"bytes":', '"bytes":-'), "args.bytes is -"),
+        (
+            lambda text: text.replace('"buffer":', f'"collectives":{10**20},"buffer":'),
+            "collectives",
+        ),
         (lambda text: text.replace("plink.timeline", "plink.other"), "is no timeline"),
         (lambda _: "{}", "is no timeline"),
         (lambda text: text.replace("\n{", "\n{{", 9), "not valid JSON"),

@@ -74,6 +74,7 @@ class WindowRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_default
             ValueError: it is not a window of that many hosts.
         """
         flows = (hosts, hosts)
+        _array(list(self.bytes_of.values()), len(self.bytes_of))
         return Window(
             self.plan,
             _array(self.iteration_s, len(self.iteration_s)),

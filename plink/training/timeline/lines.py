@@ -117,7 +117,7 @@ class EventArgs(Struct, frozen=True, forbid_unknown_fields=True):
 
     bytes: Number = 0
     buffer: Number = NO_BUFFER
-    collectives: Positive = 1
+    collectives: Annotated[int, Meta(ge=1, le=(1 << 53) - 1)] = 1
     tensors: Positive = 1
     kind: Text = ""
     failed: bool = False
