@@ -42,6 +42,10 @@ class Output(Struct, frozen=True):
     """
 
 
+class Complete(Struct, frozen=True, forbid_unknown_fields=True):
+    """Base class of structs that a document holds in full: defaults are only for callers."""
+
+
 class FormatError(WrongUseError):
     """Error that a file does not have the content its format requires.
 
@@ -84,13 +88,35 @@ def convert(data: Any, kind: type[_Format], source: str) -> _Format:
         if isinstance(data, dict) and name in data:
             raise FormatError(source, "", f"object contains unknown field `{name}`")
     try:
-        return msgspec.convert(data, kind, str_keys=True, dec_hook=decode_array)
+        converted = msgspec.convert(data, kind, str_keys=True, dec_hook=decode_array)
     except msgspec.ValidationError as error:
         place, reason = _explain(error, data)
         hint = getattr(error.__cause__, "hint", None)
         raise FormatError(source, place, reason, hint) from None
     except UnicodeEncodeError:
         raise FormatError(source, "", "holds half of a surrogate pair") from None
+    if _has_complete(kind):  # type: ignore[arg-type]  # types of a variable have a hash, too
+        _check_complete(converted, data, source)
+    return converted
+
+
+@functools.cache
+def _has_complete(kind: Any) -> bool:
+    return any(issubclass(struct, Complete) for struct in find_structs(kind))
+
+
+def _check_complete(value: Any, data: Any, source: str, place: str = "") -> None:
+    """Raise if a member of a `Complete` struct is not in the document."""
+    if isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            if name in data:
+                inside = f"{place}.{name}" if place else name
+                _check_complete(getattr(value, name), data[name], source, inside)
+            elif isinstance(value, Complete):
+                raise FormatError(source, place, f"object missing required field `{name}`")
+    elif isinstance(value, list | tuple) and value and isinstance(value[0], Struct | tuple):
+        for index, (item, part) in enumerate(zip(value, data, strict=True)):
+            _check_complete(item, part, source, f"{place}[{index}]")
 
 
 def check_members(struct: Struct, place: str = "") -> None:
@@ -103,13 +129,20 @@ def check_members(struct: Struct, place: str = "") -> None:
     Raises:
         WrongUseError: naming the member and what it may be.
     """
-    for member in fields(struct):
-        value = getattr(struct, member.name)
-        try:
-            msgspec.convert(value, member.type, dec_hook=decode_array)
-        except msgspec.ValidationError as error:
-            inside, reason = _explain(error, value)
-            raise WrongUseError(f"{place}{member.name}{inside} {printable(reason)}") from None
+    values = {name: getattr(struct, name) for name in struct.__struct_fields__}
+    try:
+        msgspec.convert(values, _copy_members(type(struct)), dec_hook=decode_array)
+    except msgspec.ValidationError as error:
+        inside, reason = _explain(error, values)
+        raise WrongUseError(f"{place}{inside} {printable(reason)}") from None
+    except UnicodeEncodeError:
+        raise WrongUseError(f"{place}a text holds half of a surrogate pair") from None
+
+
+@functools.cache
+def _copy_members(kind: type[Struct]) -> type[Struct]:
+    """Return a struct with the members of another, but without its `__post_init__`."""
+    return msgspec.defstruct(kind.__name__, [(each.name, each.type) for each in fields(kind)])
 
 
 def _explain(error: msgspec.ValidationError, data: Any) -> tuple[str, str]:
@@ -223,6 +256,8 @@ def _describe_members(schema: dict[str, Any], struct: type[Struct]) -> None:
             ]
         always += [name for name in members if name not in optional]
         schema["additionalProperties"] = False
+    if issubclass(struct, Complete):
+        always += list(members)
     for name in getattr(struct, "COMPUTED", ()):
         members[name] = describe_property(struct, name)
         always.append(name)
@@ -269,11 +304,9 @@ def _defaults(struct: type[Struct]) -> dict[str, Any]:
 def _show_value(data: Any, place: str) -> str:
     """Return the beginning of the JSON value at a path, for an error message."""
     value = data
-    if not place:
-        return "" if isinstance(value, (dict, list, Struct)) else f"is {brief(value)}, "
     for member, index in _STEP.findall(place if place.startswith("[") else f".{place}"):
         try:
             value = value[member] if member else value[int(index)]
         except (LookupError, TypeError):
             return ""
-    return "" if isinstance(value, (dict, list)) else f"is {brief(value)}, "
+    return "" if isinstance(value, (dict, list, Struct)) else f"is {brief(value)}, "

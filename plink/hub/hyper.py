@@ -10,11 +10,11 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import asdict
 
 from plink.base.errors import WrongUseError
-from plink.files.structs import check_members
+from plink.files.structs import Complete, check_members
 
 NESTEROV = 1
 MAXIMIZE = 2
@@ -47,7 +47,7 @@ Number = Annotated[float, Meta(ge=0, le=_LARGEST)]
 Decay = Annotated[float, Meta(ge=0, lt=1)]
 
 
-class Hyper(Struct, frozen=True, forbid_unknown_fields=True):
+class Hyper(Complete, frozen=True, forbid_unknown_fields=True):
     """Hyperparameters of one group, named as in `torch.optim`; optimisers read those they know.
 
     Attributes:

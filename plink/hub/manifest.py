@@ -18,12 +18,12 @@ from typing import Annotated
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.files.limits import constrain_to_words
-from plink.files.structs import check_members
+from plink.files.structs import Complete, check_members
 
 ITEM_BYTES = 4
 CHUNK_BYTES = 32 << 10
@@ -40,7 +40,7 @@ TYPES = ("float32", "float64", "float16", "bfloat16")
 Integers = npt.NDArray[np.int64]
 
 
-class Key(Struct, frozen=True, forbid_unknown_fields=True):
+class Key(Complete, frozen=True, forbid_unknown_fields=True):
     """Key: one parameter.
 
     Attributes:
@@ -100,7 +100,7 @@ class Chunks:
         return len(self.items)
 
 
-class Manifest(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+class Manifest(Complete, frozen=True, forbid_unknown_fields=True, dict=True):
     """The keys of a service, in the order in which they lie in the flat array.
 
     Attributes:

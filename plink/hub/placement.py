@@ -20,10 +20,10 @@ from typing import Annotated
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from plink.base.errors import WrongUseError
-from plink.files.structs import check_members
+from plink.files.structs import Complete, check_members
 from plink.hub.manifest import Chunks, Integers
 from plink.hub.service import INTERFACES
 
@@ -33,7 +33,7 @@ MOST_CORES = 1024
 MOST_WEIGHT = 1e6
 
 
-class Port(Struct, frozen=True, forbid_unknown_fields=True):
+class Port(Complete, frozen=True, forbid_unknown_fields=True):
     """Interface of a server.
 
     Attributes:
@@ -51,7 +51,7 @@ class Port(Struct, frozen=True, forbid_unknown_fields=True):
         check_members(self)
 
 
-class Sites(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
+class Sites(Complete, frozen=True, forbid_unknown_fields=True, dict=True):
     """Servers and ports that can hold chunks.
 
     Attributes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 
 from plink.base.errors import WrongUseError
 from plink.files.limits import Namespace, constrain_to_words
-from plink.files.structs import check_members
+from plink.files.structs import Complete, check_members
 from plink.hub.hyper import OPTIMIZERS
 from plink.hub.manifest import CHUNK_BYTES
 
@@ -31,7 +31,7 @@ MOST_CONNECTIONS = 1 << 20
 _LARGEST = 1.7e308
 
 
-class Quotas(Struct, frozen=True, forbid_unknown_fields=True):
+class Quotas(Complete, frozen=True, forbid_unknown_fields=True):
     """Limits of a service on a server; checked before anything is allocated.
 
     Attributes:
@@ -51,7 +51,7 @@ class Quotas(Struct, frozen=True, forbid_unknown_fields=True):
         check_members(self)
 
 
-class ServiceOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class ServiceOptions(Complete, frozen=True, forbid_unknown_fields=True):
     """Options of a service, which are the same for all its workers and servers.
 
     Attributes:

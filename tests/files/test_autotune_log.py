@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from autotune.logs import damage, write_log
 from plink.autotune.log import records
 from plink.autotune.log.replay import replay, tuner_of
-from plink.autotune.tuner.snapshot import to_json
+from plink.autotune.tuner.snapshot import WindowRecord, to_json
 from plink.base.errors import EXIT_CHANGED, EXIT_WRONG_USE, WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
@@ -79,6 +80,7 @@ def test_a_last_line_that_was_cut_is_left_out(log: Path) -> None:
         (0, lambda data: data.update(format="plink.plan"), "expected a plink.autotune file"),
         (0, lambda data: data["plan"].update(ranks=[]), "plan.ranks: "),
         (0, lambda data: data["options"].update(alike="much"), "alike is 'much'"),
+        (0, lambda data: data["options"].pop("alike"), "missing required field `alike`"),
         (0, lambda data: data.update(state={"plan": 1}), "not the state of a tuner"),
         (3, lambda data: data["window"].update(rtt_s=[1.0]), "line 4: window is "),
         (3, lambda data: data["window"].update(busy_s=[-1.0] * 16), "window.busy_s[0] is "),
@@ -94,6 +96,12 @@ def test_a_damaged_log_is_refused(
     damage(log, line, change)
     assert run(["autotune", "replay", str(log)]) == EXIT_WRONG_USE
     assert said in capsys.readouterr().err
+
+
+def test_an_infinite_number_of_bytes_is_refused() -> None:
+    record = WindowRecord(0, [1.0], [0.0], [0.0], [0.0], [0.0], {"all-reduce": math.inf})
+    with pytest.raises(ValueError, match="finite"):
+        record.to_window(1)
 
 
 def at(*path: str | int, value: Any) -> Callable[[dict[str, Any]], None]:

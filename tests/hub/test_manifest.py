@@ -124,3 +124,10 @@ def test_what_cannot_be_is_refused(make: object, message: str) -> None:
 def test_a_wrong_message_is_refused(values: dict[str, object]) -> None:
     with pytest.raises(WrongUseError):
         convert(values, Manifest, "message")
+
+
+def test_a_text_that_cannot_be_encoded_is_refused() -> None:
+    with pytest.raises(WrongUseError):
+        Key("\ud800", (1,))
+    with pytest.raises(WrongUseError):
+        Key("w", (1,), type="\ud800")

@@ -166,6 +166,25 @@ def test_a_header_that_cannot_be_is_refused(
     assert sentence in refused(remade(content, change), tmp_path / "wrong")
 
 
+@pytest.mark.parametrize(
+    "place",
+    [("service",), ("service", "quotas"), ("groups", 0), ("manifest",), ("manifest", "keys", 0)],
+)
+def test_no_member_of_a_header_may_be_missing(
+    place: tuple[Any, ...], content: bytes, tmp_path: Path
+) -> None:
+    def members(header: Any) -> Any:
+        for step in place:
+            header = header[step]
+        return header
+
+    names: list[str] = []
+    remade(content, lambda header: names.extend(members(header)))
+    for name in names:
+        changed = remade(content, lambda header, name=name: members(header).pop(name))
+        refused(changed, tmp_path / "short")
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_refused(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

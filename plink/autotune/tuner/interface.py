@@ -9,10 +9,11 @@ from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from plink.autotune.tuner.masters import Masters
 from plink.base.replacing import replace
+from plink.files.structs import Complete
 from plink.plans.forest import Forest
 
 Ratio = Annotated[float, Meta(ge=0, le=1e9)]
@@ -20,7 +21,7 @@ OptionSeconds = Annotated[float, Meta(ge=0, le=1e9)]
 OptionCount = Annotated[int, Meta(ge=1, le=1000)]
 
 
-class TunerOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class TunerOptions(Complete, frozen=True, forbid_unknown_fields=True):
     """Thresholds that decide how soon, how far and how often a plan is changed.
 
     Attributes:
