@@ -51,7 +51,10 @@ def decode_forest(text: str, ranks: int, max_parents: int = MAX_PARENTS) -> Fore
         raise ValueError("an encoded forest is cut short")
     routes, found, is_alike = _HEAD.unpack_from(content)
     if found != ranks or not 0 < routes * ranks <= max_parents:
-        raise ValueError(f"an encoded forest has {routes} routes of {found} ranks, not {ranks}")
+        raise ValueError(
+            f"an encoded forest has {routes} routes of {found} ranks, expected 1 to "
+            f"{max_parents // ranks} routes of {ranks} ranks"
+        )
     size_bytes = 8 * routes + (4 if is_alike else 8) * routes * ranks
     plain = expand(content[_HEAD.size :], size_bytes)
     if len(plain) != size_bytes:

@@ -21,7 +21,7 @@ def test_a_forest_comes_back_as_it_was(forest: Forest) -> None:
     again = decode_forest(encode_forest(forest), forest.ranks)
     for name in ("weights", "reduce_parents", "broadcast_parents"):
         assert np.array_equal(getattr(again, name), getattr(forest, name))
-    with pytest.raises(ValueError, match="not"):
+    with pytest.raises(ValueError, match="ranks"):
         decode_forest(encode_forest(forest), forest.ranks + 1)
 
 
@@ -57,6 +57,14 @@ def encoded(routes: int, ranks: int, is_alike: bool, content: bytes) -> str:
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  of any kind
         decode_forest(text, 2)
+
+
+def test_too_many_routes_are_refused_with_their_limit() -> None:
+    forest = Forest(
+        np.ones(3), np.array([[-1, 0]] * 3, np.int32), np.array([[-1, 0]] * 3, np.int32)
+    )
+    with pytest.raises(ValueError, match="3 routes of 2 ranks, expected 1 to 2 routes"):
+        decode_forest(encode_forest(forest), 2, max_parents=4)
 
 
 @given(st.binary(max_size=200))
