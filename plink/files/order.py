@@ -184,7 +184,7 @@ class BandwidthCost(
 
     @property
     def size_bytes(self) -> None:
-        """Buffer size in bytes; bandwidths hold for any size."""
+        """Always None: a bandwidth cost, unlike a time, holds for buffers of any size."""
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""Common base of the library's objects: provenance and printing."""
+"""Helpers of the library's result classes: conversion from file structs, printing as text."""
 
 from __future__ import annotations
 

@@ -237,7 +237,7 @@ _HINT_IPV6 = "write an IPv6 address with a port as [2001:db8::1]:22"
 
 @dataclass(frozen=True)
 class _Item:
-    """Host of a line of a host list, with the text that names it.
+    """Host of a host list's line, and whether a number after its colon is a port or ranks.
 
     Args:
         host: the host.

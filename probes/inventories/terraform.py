@@ -103,7 +103,7 @@ def parse_hosts(value: Any) -> list[tuple[str, str | None]]:
 
 
 def _values(data: Any) -> dict[str, Any]:
-    """Return the values of all Terraform outputs by name; empty for a value without a name."""
+    """Return the values of Terraform outputs by name; one bare value has the empty name."""
     is_outputs = isinstance(data, dict) and all(
         isinstance(output, dict)
         and "value" in output

@@ -219,7 +219,7 @@ class _TriedLimits:
 
 
 def _values_per_cell(group: Sequence[int]) -> int:
-    """Return the number of table values per cell: each group's size, summed over its hosts."""
+    """Return the table values per cell of path length: ordered pairs of hosts in one group."""
     return int((np.bincount(group) ** 2).sum())
 
 

@@ -63,7 +63,7 @@ class WholeTerms:
         )
 
     def least(self, bound: float) -> int:
-        """Return the least cost in integer units that a lower bound implies."""
+        """Return a lower bound on costs in integer units, rounded down so that it stays proven."""
         return max(0, math.floor((bound - self.tolerance) / self.unit) - 1)
 
 

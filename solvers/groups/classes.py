@@ -78,7 +78,7 @@ def _log_sum_of_weights(units: int, weight: float) -> float:
 
 
 class Classes:
-    """The bins of readings, and the densities of classes of them.
+    """Histogram of log readings, which scores how well classes of host pairs explain them.
 
     Args:
         values: (P,) logarithms of the readings.
@@ -127,7 +127,7 @@ class Classes:
         return costs
 
     def cost_splits(self, within: Floats) -> Floats:
-        """Return (M,) the cost in nats of M splits of the readings in two classes.
+        """Return (M,) the cost in nats of M ways to divide readings: within and between groups.
 
         Args:
             within: (M, B) readings within groups by bin.
@@ -143,8 +143,8 @@ class Classes:
             within: (B,) readings within groups by bin.
 
         Returns:
-            the cost, infinite where the classes are no groups; (B,) the log odds of pairs that
-            are within a group, and of those that are not.
+            the cost, infinite unless readings within groups are clearly smaller; (B,) the log odds
+            of pairs that are within a group, and of those that are not.
         """
         inside, between = within[None], (self.all - within)[None]
         if not self.are_nearer(inside)[0]:

@@ -46,7 +46,7 @@ def cost_with_slots(
 
 
 def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Prices:
-    """Return an evaluator of orders' costs, over hosts where all take equally many ranks."""
+    """Return an evaluator of orders' costs, by host if slots are equal and else by rank."""
     if isinstance(form, RoundsForm) and layout.is_even:
         places = -(-layout.ranks // layout.slots[0])
         between = condense_form(form, layout.position_by_rank, places)
