@@ -156,7 +156,7 @@ def run(options: ServeOptions) -> int:
                 stack.enter_context(only_writer(_log_path(options.log, name, len(paths))))
         watched = statuses if options.is_watching else None
         run_until_interrupted(_serve(server, begin, print_environments, watched, reprobing))
-    note("training continues with the present plans")
+    note("stopped serving; jobs that are training keep their current plans")
     return 0
 
 

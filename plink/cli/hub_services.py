@@ -172,7 +172,7 @@ def create(
     racks = planned.racks if planned else ()
     if racks and workers is not None:
         raise WrongUseError(
-            "--workers excludes a plan with a server in each rack",
+            "--workers cannot override the number of workers in a plan with a server in each rack",
             "leave out --workers: the plan defines it",
         )
     workers = workers or (planned.workers if planned else None)

@@ -201,8 +201,8 @@ def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, 
     """Return the start and end offsets of an archive member's bytes."""
     is_encrypted = entry.flag_bits & 1
     if entry.compress_type != zipfile.ZIP_STORED or is_encrypted:
-        what = "encrypted" if is_encrypted else "packed"
-        raise WrongUseError(f"{source}: its members are {what}", _hint())
+        what = "encrypted" if is_encrypted else "compressed"
+        raise WrongUseError(f"{source}: the files in the archive are {what}", _hint())
     before = bytes(content[entry.header_offset : entry.header_offset + _LOCAL.size])
     if entry.header_offset >= 0 and len(before) == _LOCAL.size:
         magic, name_length, extra_length = _LOCAL.unpack(before)

@@ -58,7 +58,7 @@ def _lines(rows: Iterator[str], margin: str, end: str) -> Iterator[str]:
 
 def _row(row: Array) -> str:
     if np.isinf(row).any():
-        raise ValueError("a matrix holds a number that is not finite")
+        raise ValueError("a matrix contains an infinite number, which JSON cannot represent")
     is_whole = row.dtype.kind == "i"
     if is_whole and (row < 0).any():
         return json.dumps([None if value < 0 else value for value in row.tolist()])

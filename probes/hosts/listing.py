@@ -117,7 +117,7 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
         name, address = name_and_address
         where = f"{source}: {place}"
         if not isinstance(name, str):
-            raise HostListError(f"{where} has no name", _HINT)
+            raise HostListError(f"{where}: the listed machine has no name", _HINT)
         if ":" in name:
             raise HostListError(f"{where}: {name[:40]!r} is not a host name")
         check_name(name, where)

@@ -90,7 +90,7 @@ def route_by_racks(
     if between not in BETWEEN:
         raise ValueError(f"between is {between!r}, expected chain, star or ring")
     if not groups or len(np.unique(ports)) < groups or ports.shape != rates.shape:
-        raise ValueError("every group must have a server port, and there must be a group")
+        raise ValueError("every group of workers needs the port of a parameter server")
     uplinks = np.asarray(uplink_bytes_s, dtype=np.float64)
     carried = np.minimum(np.bincount(ports, np.minimum(rates, 1e30)), uplinks)
     weights, trees = [], []

@@ -201,7 +201,7 @@ def test_a_matrix_that_claims_to_be_huge_takes_no_memory() -> None:
 
 
 def test_packed_members_are_refused() -> None:
-    with pytest.raises(WrongUseError, match=r"c.npz: its members are packed"):
+    with pytest.raises(WrongUseError, match=r"c.npz: .* compressed"):
         cluster.parse_cluster(archive_of(members(binary(WHOLE)), zipfile.ZIP_DEFLATED), "c.npz")
 
 

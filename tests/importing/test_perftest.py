@@ -87,7 +87,7 @@ def test_times_and_bandwidths_of_one_log_are_one_cluster(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (READ_LAT, "not named"),
+        (READ_LAT, "no line names the two hosts"),
         (f"# pair: a a\n{READ_LAT}", "both hosts are a"),
         ("# pair: a b\n RDMA_Read Latency Test\n #bytes #iterations\n", "has no result"),
         (f"# pair: a b\n{GBITS}".replace("Gb/sec", "furlongs"), "bandwidths are in furlongs"),

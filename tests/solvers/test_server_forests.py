@@ -163,7 +163,10 @@ def test_any_racks_aggregate_and_send_little_across(
         (lambda: stars(2, []), "at least one port"),
         (lambda: stars(2, [0.0]), "must be above 0"),
         (lambda: central(2, 2), "at is 2"),
-        (lambda: route_by_racks([0, 1], [0], [1.0], [1.0, 1.0]), "must have a server port"),
+        (
+            lambda: route_by_racks([0, 1], [0], [1.0], [1.0, 1.0]),
+            "needs the port of a parameter server",
+        ),
         (lambda: route_by_racks([], [], [], []), "at least one port"),
         (lambda: route_by_racks([0], [0], [1.0], [1.0], "bus"), "between is 'bus'"),
     ],

@@ -108,7 +108,7 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_OsuR
                 left_out.append(SkippedPart(place, reason, pair or (), _HINT_KNOWN))
                 continue
             if pair is None:
-                raise WrongUseError(f"{place}: the hosts of this run are not named", HINT)
+                raise WrongUseError(f"{place}: no line names the two hosts of this OSU run", HINT)
             runs.append(_OsuRun(kind, *pair, place))
             is_open = True
         elif is_open and line[:1].isdigit():

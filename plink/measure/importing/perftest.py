@@ -103,7 +103,9 @@ def _runs(text: str, source: str, left_out: list[SkippedPart]) -> Sequence[_Test
             is_open = False
             if match := _TITLE.fullmatch(title):
                 if pair is None:
-                    raise WrongUseError(f"{place}: the hosts of this run are not named", HINT)
+                    raise WrongUseError(
+                        f"{place}: no line names the two hosts of this perftest run", HINT
+                    )
                 runs.append(_TestRun(match[1], match[3] == "Latency", bool(match[2]), *pair, place))
                 is_open = True
             elif title.endswith(("BW Test", "Latency Test")) and not title.startswith("#"):
