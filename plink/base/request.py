@@ -28,6 +28,7 @@ from plink.base.arguments import (
     parse_size_argument,
 )
 from plink.base.errors import WrongUseError, spell_arguments, spell_keyword
+from plink.base.replacing import replace
 from plink.base.text import join_texts
 
 TYPE_CHECKING = False
@@ -255,16 +256,20 @@ def keyword_function(
         within: makes the context in which the verb runs, for translating its errors.
     """
     options = list_options(request)
+    whole_names = [name for name, option in options.items() if option.kind == "whole"]
 
     @functools.wraps(run)
     def function(
         subject: Subject, /, *arguments: Keywords.args, **keywords: Keywords.kwargs
     ) -> Result:
         try:
-            chosen = request(*arguments, **keywords)
+            chosen: Any = request(*arguments, **keywords)
         except TypeError as error:
             raise TypeError(_CONSTRUCTOR.sub(f"{name}()", str(error))) from None
         check_request(chosen)
+        # Algorithms take neither 2.0 nor NumPy's integers for a number of things.
+        given = {name: getattr(chosen, name) for name in whole_names}
+        chosen = replace(chosen, **{k: int(v) for k, v in given.items() if v is not None})
         with within():
             result = run(subject, chosen)
         finish(result)

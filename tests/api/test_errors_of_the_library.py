@@ -184,3 +184,10 @@ def test_a_check_has_no_word_for_few_partners() -> None:
 def test_an_unknown_keyword_names_the_function(function: Callable[..., object]) -> None:
     with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) got .*'nope'"):
         function(rack_cluster(), nope=1)
+
+
+@pytest.mark.parametrize(
+    "options", [{"threads": 2.0}, {"ranks": 4.0}, {"seed": np.int64(3)}, {"slots": np.float64(1.0)}]
+)
+def test_whole_numbers_of_other_types_are_taken(options: dict[str, object]) -> None:
+    assert plink.order(rack_cluster(1), **options).ranks == 4  # type: ignore[arg-type]
