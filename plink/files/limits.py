@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from plink.plans.names import COLLECTIVES
 
@@ -41,6 +41,10 @@ WORD_EXPECTED = "a word: at most 255 printable characters, no space, no minus in
 
 # What a pattern expects, in words.
 EXPECTED: dict[str, str] = {}
+
+
+class Complete(Struct, frozen=True, forbid_unknown_fields=True):
+    """Base class of structs that a document holds in full: defaults are only for callers."""
 
 
 def constrain_to_pattern(pattern: str, expected: str, **limits: Any) -> Meta:

@@ -22,7 +22,7 @@ from msgspec.structs import fields
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief, printable
-from plink.files.limits import EXPECTED
+from plink.files.limits import EXPECTED, Complete
 from plink.files.matrices import decode_array, describe_array
 
 _Format = TypeVar("_Format")
@@ -40,10 +40,6 @@ class Output(Struct, frozen=True):
     `OPTIONAL` names members that are left out while they are None. `COMPUTED` names properties
     that are printed, too; their types and docstrings are part of the schema.
     """
-
-
-class Complete(Struct, frozen=True, forbid_unknown_fields=True):
-    """Base class of structs that a document holds in full: defaults are only for callers."""
 
 
 class FormatError(WrongUseError):
