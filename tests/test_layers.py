@@ -21,7 +21,7 @@ FOLDERS = (
     "solvers",
     "base",
     "plans",
-    "files",
+    "formats",
     "measure",
     "model",
     "optimize",
@@ -53,7 +53,7 @@ TRAINING = (
     "plink.transport",
     "plink.engine",
     "plink.plans",
-    "plink.files.plan",
+    "plink.formats.plan",
 )
 # What only a job imports that asks for new ranks, when it asks; and of this, what every rank does.
 ON_DEMAND = "plink.renumber"
@@ -259,8 +259,8 @@ def test_the_tuner_knows_no_daemon_and_of_files_only_the_limits_of_values() -> N
     tuner = [name for name in sources if name.startswith("plink.autotune.tuner.")]
     known = {name for name in reached_from(tuner, sources) if name.startswith("plink.")}
     assert tuner
-    assert {name for name in known if name.startswith(("plink.files", "plink.autotune"))} == {
-        *("plink.files", "plink.files.limits"),
+    assert {name for name in known if name.startswith(("plink.formats", "plink.autotune"))} == {
+        *("plink.formats", "plink.formats.limits"),
         *("plink.autotune", "plink.autotune.tuner"),
         *tuner,
     }
@@ -322,7 +322,7 @@ def test_only_a_job_that_asks_for_new_ranks_imports_what_measures() -> None:
     assert [item for item in at_once if is_in(item, ON_DEMAND)] == []
     every_rank = reached_from(IN_EVERY_RANK, sources, imported_when_run)
     assert top_level(every_rank) & NOT_IN_TRAINING == set()
-    heavy = ("plink.solvers", "plink.measure", "plink.optimize", "plink.files.order")
+    heavy = ("plink.solvers", "plink.measure", "plink.optimize", "plink.formats.order")
     assert [name for name in every_rank for package in heavy if is_in(name, package)] == []
 
 
@@ -363,7 +363,7 @@ MADE_UP: Sources = {
     "plink.cli.right": ("def late():\n    from plink.cli.left import b", False),
     "plink.probes": ("import json", True),
     "plink.probes.echo": ("from ..ssh import session\nimport plink.solvers.ring as ring", True),
-    "plink.probes.ssh": ("if TYPE_CHECKING:\n    from plink.files import cluster", True),
+    "plink.probes.ssh": ("if TYPE_CHECKING:\n    from plink.formats import cluster", True),
     "plink.solvers": ("", True),
 }
 
@@ -377,13 +377,13 @@ def test_checker_resolves_absolute_and_relative_imports() -> None:
 def test_checker_tells_imports_at_once_from_later_ones() -> None:
     assert imported_at_once("plink.wire.frame", MADE_UP) == set()
     assert imported_at_once("plink.cli", MADE_UP) == {"plink.cli.left", "click"}
-    assert imported_at_once("plink.probes.ssh", MADE_UP) == {"plink.files"}
+    assert imported_at_once("plink.probes.ssh", MADE_UP) == {"plink.formats"}
 
 
 def test_checker_finds_forbidden_imports_in_functions_and_type_checking_blocks() -> None:
     assert imports_from_outside("plink.probes", MADE_UP) == [
         "plink.probes.echo imports plink.solvers.ring",
-        "plink.probes.ssh imports plink.files",
+        "plink.probes.ssh imports plink.formats",
     ]
     assert imports_from_outside("plink.solvers", MADE_UP) == []
 

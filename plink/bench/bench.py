@@ -25,8 +25,8 @@ from plink.bench.rounds import Rounds, run_rounds
 from plink.bench.rows import make_rows
 from plink.bench.served import settings_of
 from plink.deploy.remote.hosts import RemoteHost, describe, seats
-from plink.files.cluster import Cluster
-from plink.files.comparison import BenchSetting, ClientRecord, Comparison
+from plink.formats.cluster import Cluster
+from plink.formats.comparison import BenchSetting, ClientRecord, Comparison
 from plink.measure.listed import to_listed_host
 from plink.model.distance import Distances
 from plink.optimize.prediction import known_distances

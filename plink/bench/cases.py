@@ -15,9 +15,9 @@ from plink.bench.plans import plan_from_file, plans_of_kinds
 from plink.bench.request import ENGINE, HUB, Case, full_name
 from plink.bench.served import ServedPlan
 from plink.bench.spread import spread_orders
-from plink.files import document
-from plink.files import order as order_file
-from plink.files.cluster import Cluster
+from plink.formats import document
+from plink.formats import order as order_file
+from plink.formats.cluster import Cluster
 from plink.model.network import KnownNetwork, build_network
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest

@@ -21,9 +21,9 @@ from plink.bench.clients.mpi_flavours import FLAVOURS
 from plink.bench.plans import plans_of_kinds
 from plink.bench.request import ENGINE
 from plink.deploy.remote.hosts import RemoteHost, describe
-from plink.files.clients import ClientFit, FitSample
-from plink.files.cluster import Cluster
-from plink.files.comparison import ClientRecord
+from plink.formats.clients import ClientFit, FitSample
+from plink.formats.cluster import Cluster
+from plink.formats.comparison import ClientRecord
 from plink.model.network import build_network, build_no_rates_error
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.optimize.plans.traffic import Demand
@@ -66,7 +66,7 @@ class FitRequest:
     Args:
         cluster: the hosts, and what is known of their network: rates at least.
         source: what messages call it.
-        client: of `plink.files.clients.FITTED`.
+        client: of `plink.formats.clients.FITTED`.
         hosts: how many to use at most.
         workloads: one for each size, which differ in nothing else.
         way: how hosts are reached.

@@ -12,15 +12,15 @@ from msgspec import Meta
 from plink.base.text import format_count, format_names
 from plink.bench.request import Case
 from plink.bench.statistics import made_alike, spearman, spearman_interval
-from plink.files.comparison import (
+from plink.formats.comparison import (
     Comparison,
     MeanBytes,
     PositiveSeconds,
     Times,
     TimesAtLeastOnce,
 )
-from plink.files.limits import Amount, Count, Positive, Text, Whole
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Count, Positive, Text, Whole
+from plink.formats.structs import Output
 from plink.model.distance import Distances
 
 Coefficient = Annotated[float, Meta(ge=-1, le=1)]

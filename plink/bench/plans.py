@@ -9,10 +9,10 @@ from pathlib import PurePath
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_count
-from plink.files import plan as plan_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
-from plink.files.plan import Plan
+from plink.formats import plan as plan_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
+from plink.formats.plan import Plan
 from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, Candidate, choose_best, choose_requested
 from plink.optimize.plans.planning import find_plan

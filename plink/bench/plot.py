@@ -10,7 +10,7 @@ from plink.base.size import format_size
 from plink.base.text import printable, rtt_text
 from plink.bench.order_report import Correlation, OrderReport
 from plink.bench.table import collectives_of, label_of
-from plink.files.comparison import Comparison, ComparisonRow
+from plink.formats.comparison import Comparison, ComparisonRow
 
 _XMLNS = "http://www.w3.org/2000/svg"
 

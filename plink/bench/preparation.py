@@ -21,8 +21,8 @@ from plink.bench.request import (
     ways_of,
 )
 from plink.bench.served import ServedPlan, read_plans, split
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
 from plink.measure.listed import apply_recorded_way
 from plink.model.network import build_network
 from plink.optimize.orders.slots import build_layout, with_slots

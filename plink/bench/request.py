@@ -12,8 +12,8 @@ from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder
 from plink.bench.plans import PLAN_KINDS, EnginePlan
 from plink.bench.served import ServedPlan
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group, Host
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group, Host
 from plink.probes.options import SshOptions
 from plink.probes.reach import Outgoing
 from plink.solvers.contention.network import Network

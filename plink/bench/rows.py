@@ -14,8 +14,8 @@ from plink.bench.clients.client import Traffic as SeenTraffic
 from plink.bench.request import BenchRequest, Case
 from plink.bench.rounds import Rounds
 from plink.bench.statistics import spread
-from plink.files.comparison import BytesByLink, ComparisonRow, LinkBytes
-from plink.files.hosts import Group
+from plink.formats.comparison import BytesByLink, ComparisonRow, LinkBytes
+from plink.formats.hosts import Group
 from plink.optimize.plans.traffic import (
     Demand,
     Traffic,

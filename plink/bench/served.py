@@ -8,10 +8,10 @@ from pathlib import PurePath
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files import plan as plan_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group, Host
-from plink.files.plan import SERVER
+from plink.formats import plan as plan_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group, Host
+from plink.formats.plan import SERVER
 from plink.hub.planned import PlannedService, planned_service
 from plink.measure.probing.resume import carry_over
 from plink.optimize.plans.ports import judge_ports

@@ -12,7 +12,7 @@ from rich.text import Text
 from plink.base.size import format_size
 from plink.base.text import bytes_text, format_count, printable, rtt_text
 from plink.bench.order_report import Correlation, OrderFigures, OrderReport
-from plink.files.comparison import Comparison, ComparisonRow, LinkBytes
+from plink.formats.comparison import Comparison, ComparisonRow, LinkBytes
 from plink.plans.names import ALL_REDUCE, BARRIER
 
 # For less data, CPU seconds for a gigabyte say nothing.

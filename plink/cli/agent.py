@@ -13,7 +13,7 @@ from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.stderr import note, read_kept_secret
 
 with lazy_imports():
-    from plink.files import outputs
+    from plink.formats import outputs
     from plink.probes.calls import agent
     from plink.probes.hosts import hostlist
     from plink.transport import addresses

@@ -30,7 +30,7 @@ with lazy_imports():
     from plink.autotune.ranks import settings
     from plink.autotune.tuner import interface as tuner_interface
     from plink.cli import autotune_serve
-    from plink.files import document
+    from plink.formats import document
     from plink.transport import addresses, proofs
     from plink.transport import tls as transport_tls
 

@@ -40,13 +40,13 @@ from plink.base.lazy import lazy_imports
 from plink.base.text import printable
 from plink.cli.json_output import print_json_line
 from plink.cli.stderr import note, note_if_others_read, warn
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files import plan as plan_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.outputs import JobEnvironment
-from plink.files.plan import Plan
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats import plan as plan_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.outputs import JobEnvironment
+from plink.formats.plan import Plan
 from plink.measure.listed import HostList, apply_recorded_way, read_hosts
 from plink.measure.probing.request import resume_options
 from plink.measure.probing.tools import TOOLS

@@ -19,8 +19,8 @@ with lazy_imports():
     from plink.bench import bench as client_bench
     from plink.bench import order_report, preparation, table
     from plink.bench import plot as bench_plot
-    from plink.files import cluster as cluster_file
-    from plink.files import document, structs
+    from plink.formats import cluster as cluster_file
+    from plink.formats import document, structs
     from plink.show.terminal import paper as paper_page
 
 if TYPE_CHECKING:

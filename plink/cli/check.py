@@ -20,8 +20,8 @@ from plink.measure.requests import CheckRequest
 with lazy_imports():
     from rich import text as rich_text
 
-    from plink.files import cluster as cluster_file
-    from plink.files import document, outputs
+    from plink.formats import cluster as cluster_file
+    from plink.formats import document, outputs
     from plink.measure.drift import judge
     from plink.measure.drift import rates as drift_rates
     from plink.measure.probing import check_transfers

@@ -12,7 +12,7 @@ from plink.cli.json_output import print_json_line
 with lazy_imports():
     from click import shell_completion as click_completes
 
-    from plink.files import outputs
+    from plink.formats import outputs
 
 
 # `plink order --algo`, `plink predict --algo`

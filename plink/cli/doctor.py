@@ -28,9 +28,9 @@ with lazy_imports():
     from plink.doctor import coverage, diagnosis
     from plink.doctor import evidence as doctor_evidence
     from plink.doctor import finding as doctor_finding
-    from plink.files import cluster as cluster_file
-    from plink.files import comparison as comparison_file
-    from plink.files import document
+    from plink.formats import cluster as cluster_file
+    from plink.formats import comparison as comparison_file
+    from plink.formats import document
     from plink.measure.importing import source as importing_source
     from plink.show.terminal import paper as paper_page
     from plink.verbs import doctor as doctor_verb

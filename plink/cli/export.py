@@ -10,8 +10,8 @@ from plink.cli.options import FiniteRange, given_options
 
 with lazy_imports():
     from plink.deploy import topologies
-    from plink.files import cluster, document, matrix_csv, measurements, outputs
-    from plink.files import hosts as file_hosts
+    from plink.formats import cluster, document, matrix_csv, measurements, outputs
+    from plink.formats import hosts as file_hosts
 
 
 @click.command(

@@ -16,7 +16,7 @@ with lazy_imports():
     from plink.bench import fit
     from plink.bench.clients import client as clients_client
     from plink.bench.clients import mpi
-    from plink.files import cluster, document, outputs
+    from plink.formats import cluster, document, outputs
     from plink.measure import listed
     from plink.show.terminal import paper, predictions
 

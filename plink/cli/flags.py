@@ -13,7 +13,7 @@ from plink.cli.given import reaching_words
 from plink.probes.errors import HostListError
 
 with lazy_imports():
-    from plink.files import document
+    from plink.formats import document
     from plink.probes.inventories import kinds
 
 Speller = Callable[[str, "str | None"], str]

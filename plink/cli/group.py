@@ -17,13 +17,13 @@ from plink.cli.options import given_options
 from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note, warn
-from plink.files import document
+from plink.formats import document
 from plink.optimize.groups.request import GroupRequest
 
 with lazy_imports():
     from rich import console as rich_console
 
-    from plink.files import cluster as cluster_file
+    from plink.formats import cluster as cluster_file
     from plink.measure.probing import group_list
     from plink.model import network
     from plink.optimize.groups import finding
@@ -32,7 +32,7 @@ with lazy_imports():
     from plink.verbs import progress as verb_progress
 
 if TYPE_CHECKING:
-    from plink.files.cluster import Cluster
+    from plink.formats.cluster import Cluster
     from plink.optimize.groups.finding import FoundGroups
     from plink.optimize.groups.truth import Judgement
 

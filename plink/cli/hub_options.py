@@ -11,15 +11,15 @@ from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.cli.json_output import print_json_line
 from plink.cli.stderr import note_if_others_read
-from plink.files import document
+from plink.formats import document
 
 with lazy_imports():
-    from plink.files import plan as plan_file
+    from plink.formats import plan as plan_file
     from plink.hub import planned
     from plink.transport import tls as transport_tls
 
 if TYPE_CHECKING:
-    from plink.files.structs import Output
+    from plink.formats.structs import Output
     from plink.hub.planned import PlannedService
 
 secret_file = click.option(

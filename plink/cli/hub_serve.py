@@ -15,7 +15,7 @@ from plink.cli.hub_options import as_json, print_done, read_service
 from plink.cli.stderr import note, note_if_others_read
 
 with lazy_imports():
-    from plink.files import outputs
+    from plink.formats import outputs
     from plink.hub import serving
     from plink.transport import addresses as transport_addresses
     from plink.transport import proofs

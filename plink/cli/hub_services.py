@@ -25,7 +25,7 @@ from plink.cli.options import FiniteRange, SectionedCommand, SizeType, make_sect
 from plink.cli.stderr import note, read_kept_secret
 
 with lazy_imports():
-    from plink.files import outputs, structs
+    from plink.formats import outputs, structs
     from plink.hub import admin, service
     from plink.transport import proofs
 

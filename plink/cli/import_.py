@@ -15,7 +15,7 @@ from plink.cli.request_options import with_request
 from plink.measure.importing.request import ImportRequest
 
 with lazy_imports():
-    from plink.files import cluster, document
+    from plink.formats import cluster, document
     from plink.measure.importing import source as importing_source
 
 

@@ -9,7 +9,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.text import json_text
 
 with lazy_imports():
-    from plink.files import document, structs
+    from plink.formats import document, structs
 
 
 def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
@@ -25,7 +25,7 @@ def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
 
 
 def print_json(output: Any) -> None:
-    """Print an output (`plink.files.structs.Output`, or a list of them) as JSON, on many lines."""
+    """Print an output (`plink.formats.structs.Output`) or a list of them as JSON, on many lines."""
     content = document.dump(structs.encode(output, with_arrays=True))
     document.write_bytes(document.STANDARD_STREAM, content)
 

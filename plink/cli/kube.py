@@ -23,12 +23,12 @@ with lazy_imports():
     from plink.deploy.kubernetes import access as kubernetes_access
     from plink.deploy.kubernetes import api_server, folder, tiers, writing
     from plink.deploy.kubernetes import metrics as kubernetes_metrics
-    from plink.files import cluster as cluster_file
-    from plink.files import document, outputs
+    from plink.formats import cluster as cluster_file
+    from plink.formats import document, outputs
     from plink.transport import proofs
 
 if TYPE_CHECKING:
-    from plink.files.cluster import Cluster
+    from plink.formats.cluster import Cluster
 
 
 _reaching = make_section_option("Reaching the API server")

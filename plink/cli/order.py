@@ -20,9 +20,9 @@ from plink.optimize.orders.request import OrderRequest
 
 with lazy_imports():
     from plink.deploy import launchers
-    from plink.files import cluster as cluster_file
-    from plink.files import document
-    from plink.files import order as order_file
+    from plink.formats import cluster as cluster_file
+    from plink.formats import document
+    from plink.formats import order as order_file
     from plink.optimize.orders import slots
     from plink.show import advice
     from plink.show.terminal import order as order_page

@@ -19,8 +19,8 @@ from plink.cli.stderr import console, note, warn
 from plink.optimize.plans.request import PlanRequest
 
 with lazy_imports():
-    from plink.files import document
-    from plink.files import plan as plan_file
+    from plink.formats import document
+    from plink.formats import plan as plan_file
     from plink.show.terminal import paper
     from plink.show.terminal import plan as plan_page
     from plink.transport import certificates

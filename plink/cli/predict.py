@@ -16,8 +16,8 @@ from plink.cli.stderr import note
 from plink.optimize.prediction_request import PredictionRequest
 
 with lazy_imports():
-    from plink.files import comparison as comparison_file
-    from plink.files import document
+    from plink.formats import comparison as comparison_file
+    from plink.formats import document
     from plink.measure.importing import described
     from plink.show.terminal import paper
     from plink.verbs import cluster as cluster_verb

@@ -23,9 +23,9 @@ from plink.cli.probe_report import (
 from plink.cli.progress import StageProgress
 from plink.cli.stderr import note, print_unreached, warn
 from plink.cli.way_options import CallOptions
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files.cluster import Cluster
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats.cluster import Cluster
 from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import refuse_to_drop

@@ -11,10 +11,10 @@ from plink.base.next_command import next_command
 from plink.cli.given import all_words, resuming_words
 from plink.cli.json_output import print_json
 from plink.cli.stderr import name_some, warn
-from plink.files import document
-from plink.files.cluster import Cluster
-from plink.files.measurements import Measurement
-from plink.files.outputs import ProbeOutput, ProbeStage, UnreachedHost
+from plink.formats import document
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import Measurement
+from plink.formats.outputs import ProbeOutput, ProbeStage, UnreachedHost
 from plink.measure.probing.run import ProbeResult
 from plink.measure.probing.tools import DEFAULT_TOOL, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult

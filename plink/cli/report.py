@@ -10,7 +10,7 @@ from plink.cli.json_output import print_json, refuse_json_beside
 from plink.cli.stderr import console
 
 with lazy_imports():
-    from plink.files import document
+    from plink.formats import document
     from plink.show.page import html, outline, report
     from plink.show.page import subject as page_subject
 

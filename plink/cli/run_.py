@@ -23,16 +23,16 @@ with lazy_imports():
     from plink.deploy import run as deploy_run
     from plink.deploy.launchers import format as launcher_format
     from plink.deploy.remote import hosts as remote_hosts
-    from plink.files import document, outputs
-    from plink.files import order as order_file
+    from plink.formats import document, outputs
+    from plink.formats import order as order_file
     from plink.measure import listed as measure_listed
     from plink.optimize.orders import slots as orders_slots
     from plink.probes import reach
 
 if TYPE_CHECKING:
     from plink.deploy.run import EndedRank
-    from plink.files.hosts import Host
-    from plink.files.order import Order
+    from plink.formats.hosts import Host
+    from plink.formats.order import Order
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

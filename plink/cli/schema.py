@@ -11,7 +11,7 @@ from plink.base.text import json_text
 
 with lazy_imports():
     from plink.cli import schemas
-    from plink.files import document
+    from plink.formats import document
 
 
 @click.command(epilog="Example: plink schema cluster > cluster.schema.json")

@@ -16,12 +16,12 @@ from plink.deploy.kubernetes.writing import NodeLabels
 from plink.deploy.nccl_order import NcclVerdict
 from plink.deploy.verify import LaunchVerdict
 from plink.doctor.finding import DoctorOutput
-from plink.files import outputs
-from plink.files.cluster import Cluster
-from plink.files.comparison import Comparison
-from plink.files.order import NOT_SHOWN, Order, OrderHosts
-from plink.files.plan import Plan
-from plink.files.structs import describe_struct
+from plink.formats import outputs
+from plink.formats.cluster import Cluster
+from plink.formats.comparison import Comparison
+from plink.formats.order import NOT_SHOWN, Order, OrderHosts
+from plink.formats.plan import Plan
+from plink.formats.structs import describe_struct
 from plink.hub.cost import Costs
 from plink.hub.snapshot_file import SnapshotHeader
 from plink.optimize.leaving_out import Limiting

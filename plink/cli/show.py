@@ -17,8 +17,8 @@ from plink.cli.stderr import note
 with lazy_imports():
     from plink.autotune.log import history, records
     from plink.bench import table
-    from plink.files import cluster, comparison, document, measurements, plan, structs
-    from plink.files import order as order_file
+    from plink.formats import cluster, comparison, document, measurements, plan, structs
+    from plink.formats import order as order_file
     from plink.optimize.orders import quality
     from plink.show import summary as show_summary
     from plink.show import timelines, tuned

@@ -15,7 +15,7 @@ from plink.cli.stderr import console, note
 from plink.simulate.request import DataCentreRequest, SimulationRequest
 
 with lazy_imports():
-    from plink.files import document
+    from plink.formats import document
     from plink.show.terminal import paper, simulation
     from plink.simulate import asked as simulate_asked
     from plink.simulate.traces import files

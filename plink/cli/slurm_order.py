@@ -22,7 +22,7 @@ from plink.cli.options import FiniteRange
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note, print_unreached, warn
-from plink.files import document
+from plink.formats import document
 from plink.optimize.orders.request import OrderRequest
 from plink.probes.errors import ProbesError
 
@@ -31,8 +31,8 @@ with lazy_imports():
     from plink.deploy.slurm import hostfile as slurm_hostfile
     from plink.deploy.slurm import kept as kept_readings
     from plink.deploy.slurm import ordering
-    from plink.files import cluster as cluster_file
-    from plink.files import outputs
+    from plink.formats import cluster as cluster_file
+    from plink.formats import outputs
     from plink.optimize.orders import quality
 
 # Above, a step for each node costs more than agents that one step starts (docs/slurm.md).

@@ -25,7 +25,7 @@ with lazy_imports():
     from plink.transport import proofs
 
 if TYPE_CHECKING:
-    from plink.files.measurements import Failure
+    from plink.formats.measurements import Failure
 
 _MAX_NAMED = 3
 

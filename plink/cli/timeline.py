@@ -8,7 +8,7 @@ from plink.base.lazy import lazy_imports
 from plink.cli.json_output import print_json, refuse_json_beside
 
 with lazy_imports():
-    from plink.files import document
+    from plink.formats import document
     from plink.show import timelines
     from plink.show.terminal import paper, runs
     from plink.training.timeline import merging, one_trace, reading

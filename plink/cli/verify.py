@@ -26,8 +26,8 @@ with lazy_imports():
     from plink.deploy import nccl_order as deploy_nccl_order
     from plink.deploy import verify
     from plink.deploy.remote import remote_shell
-    from plink.files import document
-    from plink.files import order as order_file
+    from plink.formats import document
+    from plink.formats import order as order_file
     from plink.measure import listed
     from plink.show.terminal import paper
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from plink.deploy.verify import PlacedRank
-    from plink.files.hosts import Host
+    from plink.formats.hosts import Host
 
 
 # More ranks that moved are only counted.

@@ -12,9 +12,9 @@ from plink.base.text import format_names
 from plink.deploy.launchers.format import places
 from plink.deploy.nccl_log import NcclJob, parse_nccl_log
 from plink.deploy.verify import PlacedRank
-from plink.files.hosts import Host
-from plink.files.limits import Text, Whole
-from plink.files.structs import Output
+from plink.formats.hosts import Host
+from plink.formats.limits import Text, Whole
+from plink.formats.structs import Output
 from plink.solvers.collectives.nccl import double_tree
 
 _WANTED = "set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH, and keep what every rank prints"

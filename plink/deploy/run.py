@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from plink.base.interrupts import ignore_interrupts
 from plink.deploy.launchers.environment import torch_environments
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from plink.probes.errors import HostError
 from plink.probes.remote.session import RemoteProcess, Session, posix_command
 

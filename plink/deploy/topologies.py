@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from plink.base.errors import WrongUseError
 from plink.deploy.kubernetes.tiers import Tier, find_tiers
 from plink.deploy.launchers import slurm
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
 
 # What people call the tiers of a network, the nearest first; those above have numbers.
 _STEMS = ("leaf", "spine", "core")

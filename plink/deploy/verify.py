@@ -20,9 +20,9 @@ from plink.base.text import format_names
 from plink.deploy.launchers import FORMATS, render
 from plink.deploy.launchers.format import fill_usage, places
 from plink.deploy.remote.launcher import LauncherExit, run_launcher
-from plink.files.hosts import Host
-from plink.files.limits import Text, Whole
-from plink.files.structs import Output
+from plink.formats.hosts import Host
+from plink.formats.limits import Text, Whole
+from plink.formats.structs import Output
 from plink.probes.hosts.address import is_address
 
 # The environment variable in which each launcher tells a rank its number.

@@ -11,9 +11,9 @@ from plink.doctor.blame import Cause, causes
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence, list_links, round_trips
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.cluster import Cluster
-from plink.files.groups import HostLink, Uplink
-from plink.files.matrices import Matrix, move_hosts
+from plink.formats.cluster import Cluster
+from plink.formats.groups import HostLink, Uplink
+from plink.formats.matrices import Matrix, move_hosts
 
 # Beyond what is common to all: of the log of a round trip, and of a rate.
 _LONGER = 0.25

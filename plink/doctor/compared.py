@@ -12,7 +12,7 @@ from plink.base.text import rtt_text
 from plink.doctor.certainty import probability, spread
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.comparison import ComparisonRow
+from plink.formats.comparison import ComparisonRow
 
 _SLOWER = 1.15
 _LEAST_SPREAD = 0.04

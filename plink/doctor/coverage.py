@@ -10,8 +10,8 @@ import numpy as np
 
 from plink.base.text import format_count
 from plink.doctor.evidence import Evidence
-from plink.files.cluster import Cluster
-from plink.files.measurements import Measurement
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import Measurement
 
 
 @dataclass(frozen=True)

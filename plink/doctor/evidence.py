@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.autotune.log.history import History
-from plink.files.cluster import Cluster
-from plink.files.comparison import Comparison
-from plink.files.groups import HostLink
-from plink.files.matrices import Matrix
+from plink.formats.cluster import Cluster
+from plink.formats.comparison import Comparison
+from plink.formats.groups import HostLink
+from plink.formats.matrices import Matrix
 from plink.model.estimating import estimate_round_trips
 from plink.probes.condition import HostCondition
 

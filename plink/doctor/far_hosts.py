@@ -16,7 +16,7 @@ from plink.base.text import rtt_text
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence, Indices, symmetric
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.matrices import Matrix
+from plink.formats.matrices import Matrix
 
 # A host is farther by at least this share of its neighbours' round trips.
 _LEAST_SHARE = 0.15

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from plink.files.limits import Share, Text
-from plink.files.structs import Output
+from plink.formats.limits import Share, Text
+from plink.formats.structs import Output
 
 # From these probabilities on a finding is called so. Below the last it is not told.
 _WORDS = ((0.99, "certain"), (0.9, "very likely"), (0.7, "likely"))

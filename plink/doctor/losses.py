@@ -17,7 +17,7 @@ import numpy.typing as npt
 from plink.doctor.certainty import Floats
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.matrices import Matrix
+from plink.formats.matrices import Matrix
 
 Mask = npt.NDArray[np.bool_]
 

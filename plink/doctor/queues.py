@@ -17,7 +17,7 @@ from plink.base.text import format_names, rtt_text
 from plink.doctor.certainty import Floats
 from plink.doctor.evidence import Evidence, symmetric
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.matrices import Matrix
+from plink.formats.matrices import Matrix
 
 _USUAL_PERCENTILE = 50.0
 # A pair waits if its usual round trip takes so many µs, and by this share, more than the quickest.

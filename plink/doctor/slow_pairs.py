@@ -10,7 +10,7 @@ from plink.base.text import bandwidth_text
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.matrices import Matrix
+from plink.formats.matrices import Matrix
 
 _SLOW = 0.6
 _LEAST_SPREAD = 0.08

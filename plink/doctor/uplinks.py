@@ -12,7 +12,7 @@ from plink.base.text import bandwidth_text
 from plink.doctor.certainty import probability
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.groups import Uplink
+from plink.formats.groups import Uplink
 
 _ONE_WAY = 0.75
 # Of the sum of what is sent and what is received, each alone.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.measurements import WRONG_RESULTS
+from plink.formats.measurements import WRONG_RESULTS
 
 # There is no speed at which wrong results are worth having.
 _COST = 1e6

@@ -11,8 +11,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from plink.files.limits import Amount, Positive, constrain_to_words
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Positive, constrain_to_words
+from plink.formats.structs import Output
 
 
 class Training(Output, frozen=True):

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from plink.files.limits import Amount, Positive, constrain_to_words
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Positive, constrain_to_words
+from plink.formats.structs import Output
 
 # Of the table: throughput per $1000 with today's cheap GPUs and with dear ones; the same
 # throughput at two prices, whose difference gives away what costs must have been.

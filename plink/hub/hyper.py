@@ -14,8 +14,8 @@ from msgspec import Meta
 from msgspec.structs import asdict
 
 from plink.base.errors import WrongUseError
-from plink.files.limits import Complete
-from plink.files.structs import check_members
+from plink.formats.limits import Complete
+from plink.formats.structs import check_members
 
 NESTEROV = 1
 MAXIMIZE = 2

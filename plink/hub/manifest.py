@@ -22,8 +22,8 @@ from msgspec import Meta
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
-from plink.files.limits import Complete, constrain_to_words
-from plink.files.structs import check_members
+from plink.formats.limits import Complete, constrain_to_words
+from plink.formats.structs import check_members
 
 ITEM_BYTES = 4
 CHUNK_BYTES = 32 << 10

@@ -23,8 +23,8 @@ import numpy.typing as npt
 from msgspec import Meta
 
 from plink.base.errors import WrongUseError
-from plink.files.limits import Complete
-from plink.files.structs import check_members
+from plink.formats.limits import Complete
+from plink.formats.structs import check_members
 from plink.hub.manifest import Chunks, Integers
 from plink.hub.service import INTERFACES
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.base.text import format_names
-from plink.files.plan import Plan
+from plink.formats.plan import Plan
 from plink.plans.forest import ABSENT, NO_PARENT
 from plink.transport.addresses import format_address
 

@@ -11,8 +11,8 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from plink.files.limits import Amount, Positive
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Positive
+from plink.formats.structs import Output
 
 
 class Racks(Output, frozen=True):

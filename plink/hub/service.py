@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from plink.base.errors import WrongUseError
-from plink.files.limits import Complete, Namespace, constrain_to_words
-from plink.files.structs import check_members
+from plink.formats.limits import Complete, Namespace, constrain_to_words
+from plink.formats.structs import check_members
 from plink.hub.hyper import OPTIMIZERS
 from plink.hub.manifest import CHUNK_BYTES
 

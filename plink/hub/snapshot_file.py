@@ -27,12 +27,12 @@ from msgspec import Meta, Struct
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.opening import open_input
-from plink.files.atomic_write import write_atomically
-from plink.files.document import check_format
-from plink.files.document import parse as parse_object
-from plink.files.limits import constrain_to_words
-from plink.files.outputs import Sha256
-from plink.files.structs import convert
+from plink.formats.atomic_write import write_atomically
+from plink.formats.document import check_format
+from plink.formats.document import parse as parse_object
+from plink.formats.limits import constrain_to_words
+from plink.formats.outputs import Sha256
+from plink.formats.structs import convert
 from plink.hub.hyper import STATES, Hyper
 from plink.hub.manifest import ITEM_BYTES, MOST_ITEMS, Manifest
 from plink.hub.placement import MOST_SERVERS

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 from plink.base.errors import WrongUseError
 from plink.base.given_way import GivenWay
 from plink.base.replacing import replace
-from plink.files import document
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.hosts import Host
+from plink.formats import document
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.hosts import Host
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.hosts.slurm import parse_allocation

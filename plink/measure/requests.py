@@ -29,13 +29,13 @@ from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS
 from plink.probes.nics import Nic, parse_nics
 
 with lazy_imports():
-    from plink.files import document
+    from plink.formats import document
 
 if TYPE_CHECKING:
     from plink.base.progress import OnProgress
-    from plink.files.cluster import Cluster
-    from plink.files.comparison import Comparison
-    from plink.files.hosts import Group
+    from plink.formats.cluster import Cluster
+    from plink.formats.comparison import Comparison
+    from plink.formats.hosts import Group
     from plink.probes.hosts.address import IPNetwork
     from plink.probes.options import SshOptions
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.matrices import Matrix
+from plink.formats.cluster import Cluster
+from plink.formats.matrices import Matrix
 from plink.model.distance import (
     bandwidth_distances,
     has_only_bandwidth,

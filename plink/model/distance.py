@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
-from plink.files.limits import LEAST_MEASURED_GBIT_S
-from plink.files.matrices import Matrix
+from plink.formats.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
+from plink.formats.limits import LEAST_MEASURED_GBIT_S
+from plink.formats.matrices import Matrix
 from plink.model.estimating import estimate_round_trips
 from plink.solvers.distances import fill_gaps
 from plink.solvers.limits.deadline import Deadline

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from plink.base.lazy import lazy_imports
-from plink.files.cluster import Cluster
-from plink.files.matrices import Matrix
+from plink.formats.cluster import Cluster
+from plink.formats.matrices import Matrix
 from plink.solvers.groups.grouping import Labels, separate_alone
 from plink.solvers.shrinkage import EstimatedDistances, estimate_distances, lowest_readings
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
-from plink.files.limits import Amount
+from plink.formats.limits import Amount
 from plink.model.distance import DistanceLimits
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RingForm

@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.text import bandwidth_text, format_count, format_names
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink
-from plink.files.hosts import Group
-from plink.files.limits import Amount, Text
-from plink.files.matrices import Matrix
-from plink.files.structs import Output
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink
+from plink.formats.hosts import Group
+from plink.formats.limits import Amount, Text
+from plink.formats.matrices import Matrix
+from plink.formats.structs import Output
 from plink.model.distance import Distances, distances
 from plink.solvers.contention.network import Network, make_network
 

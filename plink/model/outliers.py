@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import bandwidth_text, format_names, rtt_text
-from plink.files.cluster import Cluster
-from plink.files.limits import Amount, Text
-from plink.files.matrices import Matrix
-from plink.files.structs import Output
+from plink.formats.cluster import Cluster
+from plink.formats.limits import Amount, Text
+from plink.formats.matrices import Matrix
+from plink.formats.structs import Output
 from plink.model.distance import combine_directions
 
 Vector = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
-from plink.files.matrices import Matrix
+from plink.formats.matrices import Matrix
 from plink.model.distance import DistanceLimits
 from plink.model.gaps import Hosts, Range
 from plink.solvers.collectives.steps import PeerTable

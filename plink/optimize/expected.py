@@ -16,10 +16,10 @@ import numpy as np
 
 from plink.base.replacing import replace
 from plink.base.text import format_count
-from plink.files.clients import ClientFit
-from plink.files.cluster import Cluster
-from plink.files.limits import Amount, Text
-from plink.files.structs import Output
+from plink.formats.clients import ClientFit
+from plink.formats.cluster import Cluster
+from plink.formats.limits import Amount, Text
+from plink.formats.structs import Output
 from plink.model.network import build_network
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.steps import PeerTable

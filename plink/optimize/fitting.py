@@ -15,7 +15,7 @@ import numpy.typing as npt
 from plink.base.errors import PlinkError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
-from plink.files.clients import (
+from plink.formats.clients import (
     SPINNING,
     ClientFit,
     Estimate,
@@ -25,7 +25,7 @@ from plink.files.clients import (
     build_free_client,
     with_estimates,
 )
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.optimize.expected import ExpectedTimes
 from plink.optimize.plans.forecasting import predict_plan_s
 from plink.optimize.plans.traffic import Demand, Traffic, build_traffic
@@ -158,7 +158,7 @@ def fit_client(
 
     Args:
         cluster: cluster of the readings' hosts.
-        client: one of `plink.files.clients.FITTED`.
+        client: one of `plink.formats.clients.FITTED`.
         readings: readings of some sizes and numbers of hosts.
         costs: measured beside them.
         shared_cores: shared cores of the one machine that all hosts are on, or None.

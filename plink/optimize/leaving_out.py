@@ -13,10 +13,10 @@ from msgspec import Meta
 
 from plink.base.lazy import lazy_imports
 from plink.base.size import DEFAULT_SIZE_BYTES
-from plink.files.cluster import Cluster
-from plink.files.limits import Amount, Positive
-from plink.files.order import Order
-from plink.files.structs import Output
+from plink.formats.cluster import Cluster
+from plink.formats.limits import Amount, Positive
+from plink.formats.order import Order
+from plink.formats.structs import Output
 from plink.model.outliers import Outlier, group_by_host, outliers
 from plink.optimize.orders.slots import index_placement, recover_slots
 from plink.solvers.collectives.algorithm import Algorithm

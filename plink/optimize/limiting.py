@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
-from plink.files.order import Order
+from plink.formats.cluster import Cluster
+from plink.formats.order import Order
 from plink.model.network import KnownNetwork
 from plink.optimize.orders.slots import (
     build_layout,

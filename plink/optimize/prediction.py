@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.limits import Amount, Positive, Text, Whole, Word
-from plink.files.order import Order
-from plink.files.structs import Output
+from plink.formats.cluster import Cluster
+from plink.formats.limits import Amount, Positive, Text, Whole, Word
+from plink.formats.order import Order
+from plink.formats.structs import Output
 from plink.model.distance import Distances, distances
 from plink.model.gaps import Range, latency_range_us
 from plink.model.network import KnownNetwork, build_network

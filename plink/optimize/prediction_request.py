@@ -13,7 +13,7 @@ from plink.plans.names import check_collectives
 
 if TYPE_CHECKING:
     from plink.base.progress import OnProgress
-    from plink.files.cluster import Cluster
+    from plink.formats.cluster import Cluster
 
 
 @dataclass(frozen=True, kw_only=True)

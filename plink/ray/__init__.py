@@ -25,8 +25,8 @@ from plink.renumber.standalone import renumber_process
 if TYPE_CHECKING:
     from ray.util.placement_group import PlacementGroup
 
-    from plink.files.cluster import Cluster
-    from plink.files.order import Order
+    from plink.formats.cluster import Cluster
+    from plink.formats.order import Order
     from plink.renumber.source import OnFailure
 
 # A worker process of Ray takes seconds to start on a busy node.

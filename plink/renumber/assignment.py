@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.hosts import places_by_domain
+from plink.formats.hosts import places_by_domain
 
 Matrix = npt.NDArray[np.float64]
 

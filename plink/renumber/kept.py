@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from plink.base.errors import PlinkError
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
 from plink.renumber.members import Member
 
 FOLDER_VARIABLE = "PLINK_CACHE"

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
-from plink.files.limits import Positive, Text, Whole
-from plink.files.structs import Output
+from plink.formats.limits import Positive, Text, Whole
+from plink.formats.structs import Output
 
 MASTER_ADDRESS, MASTER_PORT = "MASTER_ADDR", "MASTER_PORT"
 # The new rank, whatever the launcher: what `plink.mpi_key` and `plink_mpi.h` read.

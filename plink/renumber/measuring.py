@@ -20,7 +20,7 @@ import numpy as np
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.drift.judge import expect
 from plink.measure.probing.check import build_check_request, check_reached, select_comparable_rtt
 from plink.measure.probing.request import ProbeRequest, resume_options

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import Struct
 
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 
 class Member(Struct, frozen=True, forbid_unknown_fields=True):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, cast
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_names
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group, Host, with_domains
-from plink.files.mesh import Mesh
-from plink.files.order import Order
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group, Host, with_domains
+from plink.formats.mesh import Mesh
+from plink.formats.order import Order
 from plink.renumber.assignment import (
     Run,
     assign_ranks,

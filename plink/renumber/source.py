@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import os
     from typing import TypeAlias
 
-    from plink.files.cluster import Cluster
-    from plink.files.order import Order
+    from plink.formats.cluster import Cluster
+    from plink.formats.order import Order
     from plink.renumber.numbering import Basis
 
     OrderLike: TypeAlias = str | os.PathLike[str] | Order | Cluster
@@ -89,7 +89,7 @@ class OrderSource:
             WrongUseError: nothing was, or the file cannot be read.
         """
         if request.loaded is not None:
-            from plink.files import cluster, order, structs  # noqa: PLC0415  as `msgspec`, only here
+            from plink.formats import cluster, order, structs  # noqa: PLC0415  as `msgspec`, only here
 
             loaded = request.loaded
             data = (
@@ -97,7 +97,7 @@ class OrderSource:
                 if isinstance(loaded, order.Order)
                 else cluster.encode_cluster(loaded)
             )
-            from plink.files import document  # noqa: PLC0415
+            from plink.formats import document  # noqa: PLC0415
 
             return cls("a loaded order", document.digest(document.dump(data)))
         path = request.order or environment.get(CLUSTER_VARIABLE)
@@ -120,8 +120,8 @@ class OrderSource:
         """
         # Only the process that decides needs the file formats.
         from plink.base.size import DEFAULT_SIZE_BYTES  # noqa: PLC0415
-        from plink.files import cluster, document, order  # noqa: PLC0415
-        from plink.files.mesh import parse_mesh  # noqa: PLC0415
+        from plink.formats import cluster, document, order  # noqa: PLC0415
+        from plink.formats.mesh import parse_mesh  # noqa: PLC0415
         from plink.renumber.numbering import Basis  # noqa: PLC0415
         from plink.solvers.collectives.registry import ALGORITHMS  # noqa: PLC0415
 

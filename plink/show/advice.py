@@ -12,10 +12,10 @@ from plink.base.lazy import lazy_imports
 from plink.base.next_command import UNNAMED_FILE, next_command
 from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import format_count, format_names, rtt_text
-from plink.files import document
-from plink.files.cluster import Cluster
-from plink.files.measurements import find_sample
-from plink.files.order import Order
+from plink.formats import document
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import find_sample
+from plink.formats.order import Order
 from plink.model.outliers import sentences
 from plink.optimize.leaving_out import LeavingOutCosts, Limiting
 from plink.optimize.orders.quality import doubt

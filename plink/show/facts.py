@@ -15,9 +15,9 @@ from plink.base.text import (
     share_text,
     time_text,
 )
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink
-from plink.files.measurements import BandwidthMeasurement, Failure, Measurement
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink
+from plink.formats.measurements import BandwidthMeasurement, Failure, Measurement
 from plink.show.summary import Pair, Summary, oversubscription, summarise_routes
 from plink.show.tables import UNKNOWN, Column, Fact, align_columns, cells, headings
 

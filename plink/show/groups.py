@@ -17,12 +17,12 @@ from plink.base.text import (
     rtt_text,
     share_text,
 )
-from plink.files import document
-from plink.files.cluster import Cluster
-from plink.files.groups import Grouping, GroupQuality
-from plink.files.hosts import Group
-from plink.files.limits import Amount, Text
-from plink.files.structs import Output
+from plink.formats import document
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Grouping, GroupQuality
+from plink.formats.hosts import Group
+from plink.formats.limits import Amount, Text
+from plink.formats.structs import Output
 from plink.model.network import Capacity, UplinkCapacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement

@@ -10,8 +10,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.limits import Amount, Share
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Share
+from plink.formats.structs import Output
 
 Vector = npt.NDArray[np.float64]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from plink.base.size import format_size
 from plink.base.text import format_count, range_text, rtt_text, share_text
-from plink.files.hosts import Host
-from plink.files.order import BandwidthCost, Order
+from plink.formats.hosts import Host
+from plink.formats.order import BandwidthCost, Order
 from plink.optimize.orders.quality import confirmation
 from plink.show.tables import Fact
 from plink.solvers.search import RANDOM_ORDERS

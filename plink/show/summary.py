@@ -10,11 +10,11 @@ import numpy.typing as npt
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.groups import Uplink
-from plink.files.limits import Amount, Positive, Share, Text, Whole
-from plink.files.matrices import Matrix
-from plink.files.measurements import (
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.groups import Uplink
+from plink.formats.limits import Amount, Positive, Share, Text, Whole
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import (
     BandwidthMeasurement,
     Failure,
     Route,
@@ -23,7 +23,7 @@ from plink.files.measurements import (
     find_sample,
     percentile_name,
 )
-from plink.files.structs import Output, encode
+from plink.formats.structs import Output, encode
 from plink.model.outliers import Outlier, outliers
 from plink.show.modes import Mode, find_modes
 

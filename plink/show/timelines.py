@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
-from plink.files.limits import Amount, Positive, Text, Whole
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Positive, Text, Whole
+from plink.formats.structs import Output
 from plink.show.tables import UNKNOWN, Column, Fact
 from plink.training.control.ranks import Ranks
 from plink.training.timeline.lines import FORMAT

@@ -12,8 +12,8 @@ from msgspec.structs import asdict
 from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.base.text import bytes_text, format_count, rtt_text, share_text
-from plink.files.limits import Amount, Positive, Text, Whole, constrain_to_words
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Positive, Text, Whole, constrain_to_words
+from plink.formats.structs import Output
 from plink.show.tables import Column, Fact
 
 # Clocks of simulated runs begin at 0.

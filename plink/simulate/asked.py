@@ -10,13 +10,13 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.size import DEFAULT_SIZE_BYTES
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files import order as order_file
-from plink.files import plan as plan_file
-from plink.files.cluster import Cluster
-from plink.files.order import Order
-from plink.files.plan import Plan
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats import order as order_file
+from plink.formats import plan as plan_file
+from plink.formats.cluster import Cluster
+from plink.formats.order import Order
+from plink.formats.plan import Plan
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import (

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
-from plink.files.groups import HostLink, Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import RttMeasurement
 from plink.simulate.simgrid.platforms import Dragonfly, FatTree, Platform, Zones
 
 # With more hosts there is no matrix of all pairs, and so no order of plink's.

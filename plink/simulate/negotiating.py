@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.simulate.control.costs import Costs
 from plink.simulate.control.negotiation import MODES, Negotiation, negotiation
 from plink.simulate.simgrid.platforms import Platform, Zones

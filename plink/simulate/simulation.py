@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster
-from plink.files.limits import Amount, Positive, Text, Whole
-from plink.files.order import Order
-from plink.files.plan import Plan
-from plink.files.structs import Output
+from plink.formats.cluster import Cluster
+from plink.formats.limits import Amount, Positive, Text, Whole
+from plink.formats.order import Order
+from plink.formats.plan import Plan
+from plink.formats.structs import Output
 from plink.model.network import KnownNetwork, build_network, build_no_rates_error
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest

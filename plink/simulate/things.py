@@ -8,8 +8,8 @@ from typing import cast
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.plan import Plan
+from plink.formats.cluster import Cluster
+from plink.formats.plan import Plan
 from plink.optimize.orders.slots import build_peer_layout, refuse_too_many
 from plink.optimize.plans.candidates import KINDS
 from plink.optimize.plans.forecasting import forecast_plan, locate_ranks

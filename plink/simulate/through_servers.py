@@ -9,8 +9,8 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.plan import SERVER, Plan, PlanRank
+from plink.formats.cluster import Cluster
+from plink.formats.plan import SERVER, Plan, PlanRank
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.plans.forecasting import locate_ranks, regroup_cluster
 from plink.optimize.plans.servers import ServerHost, members_network, parse_servers, port_rates

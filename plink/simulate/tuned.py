@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from plink.files.limits import Amount, Text, Whole
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Text, Whole
+from plink.formats.structs import Output
 from plink.simulate.jobs import CHANGE, Carry, Turn, first_forest, run
 from plink.simulate.network import State
 

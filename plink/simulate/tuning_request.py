@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.model.network import build_network
 from plink.simulate.jobs import CHANGE
 from plink.simulate.network import State

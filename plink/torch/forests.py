@@ -19,8 +19,8 @@ from plink.base.replacing import replace
 from plink.engine import EngineError, Prepared
 from plink.engine.forest import prepare_forest
 from plink.engine.interfaces import host_addresses
-from plink.files import plan as plan_file
-from plink.files.plan import Plan
+from plink.formats import plan as plan_file
+from plink.formats.plan import Plan
 from plink.plans.forest import Forest
 from plink.plans.regroup import flat, regroup_forest
 from plink.plans.wire import decode_forest, encode_forest

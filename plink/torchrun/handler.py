@@ -30,8 +30,8 @@ from plink.base.replacing import replace
 from plink.base.text import format_names
 from plink.engine.interfaces import group_addresses
 from plink.engine.store import C10dStore
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
 from plink.renumber.echo_agent import take_part
 from plink.renumber.host_identity import own_addresses, own_facts, own_names
 from plink.renumber.meeting import Decision, MeetAgainError, Meeting

@@ -7,10 +7,10 @@ import zlib
 from plink.base.errors import WrongUseError
 from plink.base.expanding import expand
 from plink.engine.store import Store, get_all, peek
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files.cluster import Cluster
-from plink.files.unpacking import MOST_BYTES
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats.cluster import Cluster
+from plink.formats.unpacking import MOST_BYTES
 
 # PyTorch's store takes no more than 8 MiB at once.
 _PART_BYTES = 4 << 20

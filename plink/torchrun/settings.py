@@ -11,10 +11,10 @@ from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.files import cluster as cluster_file
-from plink.files import order as order_file
-from plink.files.cluster import Cluster
-from plink.files.order import Order
+from plink.formats import cluster as cluster_file
+from plink.formats import order as order_file
+from plink.formats.cluster import Cluster
+from plink.formats.order import Order
 from plink.renumber.host_identity import named_host
 from plink.renumber.numbering import Basis
 from plink.solvers.collectives.registry import ALGORITHMS

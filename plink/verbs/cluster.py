@@ -15,11 +15,11 @@ from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.request import keyword_function
 from plink.base.text import brief, format_count, format_names
-from plink.files import cluster as cluster_file
-from plink.files.hosts import Group, Host
-from plink.files.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
-from plink.files.matrices import Matrix
-from plink.files.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.hosts import Group, Host
+from plink.formats.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
 from plink.measure.importing.request import ImportRequest
 from plink.model.outliers import Outlier, outliers
 from plink.verbs.objects import PathName, copy_as, page
@@ -63,7 +63,7 @@ _import_measurements = keyword_function("from_measurements", import_cluster, Imp
 class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
     """Cluster that the library returns: hosts, measurements between them, and methods.
 
-    The members of `plink.files.cluster.Cluster`, of which most are used: `hosts`, `names`,
+    The members of `plink.formats.cluster.Cluster`, of which most are used: `hosts`, `names`,
     `groups`, `rtt`, `bandwidth`, `uplinks`, `unreachable`.
     """
 

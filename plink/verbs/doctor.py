@@ -16,8 +16,8 @@ from plink.doctor import diagnosis
 from plink.doctor.coverage import list_coverage
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
-from plink.files.cluster import Cluster as FileCluster
-from plink.files.comparison import Comparison
+from plink.formats.cluster import Cluster as FileCluster
+from plink.formats.comparison import Comparison
 from plink.measure.requests import DiagnosisRequest
 from plink.verbs import errors as errors_verb
 from plink.verbs.cluster import MeasuredCluster, checked_cluster

@@ -10,8 +10,8 @@ from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.request import keyword_function
 from plink.base.text import format_count, format_names, probability_text
-from plink.files.groups import Grouping
-from plink.files.hosts import Group
+from plink.formats.groups import Grouping
+from plink.formats.hosts import Group
 from plink.optimize.groups.finding import (
     FoundGroups,
     find_groups,

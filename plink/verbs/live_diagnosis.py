@@ -10,8 +10,8 @@ from plink.base.errors import PlinkError
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.base.text import format_count
-from plink.files.cluster import Cluster
-from plink.files.measurements import Failure
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import Failure
 from plink.measure.listed import list_again
 from plink.measure.probing.conditions import ask_conditions
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options

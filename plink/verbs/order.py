@@ -12,9 +12,9 @@ from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import keyword_function
 from plink.base.text import format_count, format_names, rtt_text
-from plink.files import document
-from plink.files import order as order_file
-from plink.files.structs import encode
+from plink.formats import document
+from plink.formats import order as order_file
+from plink.formats.structs import encode
 from plink.optimize.leaving_out import Limiting, find_limiting
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import against_random, notes_on
@@ -43,7 +43,7 @@ class MissingPart(NamedTuple):
 class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
     """Rank order that the library returns: hosts by rank, with cost, bound and quality.
 
-    The members of `plink.files.order.Order`, of which most are used: `hosts` and `names` in rank
+    The members of `plink.formats.order.Order`, of which most are used: `hosts` and `names` in rank
     order, `ranks`, `cost`, `gap`, `gain`, `unused`.
 
     Attributes:

@@ -10,7 +10,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.request import keyword_function
 from plink.base.text import format_count, rtt_text
-from plink.files import plan as plan_file
+from plink.formats import plan as plan_file
 from plink.optimize.plans.planning import Planned, find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.serving import find_plan_with_servers
@@ -26,7 +26,7 @@ with lazy_imports():
 class AggregationPlan(plan_file.Plan, frozen=True):
     """Plan that the library returns: a weighted forest that plink's engine runs.
 
-    The members of `plink.files.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
+    The members of `plink.formats.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
     `collectives`, `groups`, `predicted`, `bound_s`, `assumptions`.
 
     Attributes:

@@ -13,10 +13,10 @@ from plink.base.replacing import replace
 from plink.base.request import keyword_function
 from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import format_count
-from plink.files.cluster import Cluster, build_no_bandwidth_error
-from plink.files.order import Order
-from plink.files.order_basis import is_made_from
-from plink.files.plan import Plan
+from plink.formats.cluster import Cluster, build_no_bandwidth_error
+from plink.formats.order import Order
+from plink.formats.order_basis import is_made_from
+from plink.formats.plan import Plan
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, forecast_plan
 from plink.optimize.prediction import Forecast, PredictionRow, forecast_costs
 from plink.optimize.prediction_request import PredictionRequest

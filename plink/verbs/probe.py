@@ -9,9 +9,9 @@ from plink.base.arguments import check_instance
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.request import keyword_function
 from plink.base.text import brief, format_count
-from plink.files import cluster as cluster_file
-from plink.files.hosts import Group
-from plink.files.measurements import Failure
+from plink.formats import cluster as cluster_file
+from plink.formats.hosts import Group
+from plink.formats.measurements import Failure
 from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
 from plink.measure.probing import run
 from plink.measure.probing.group_list import read_groups

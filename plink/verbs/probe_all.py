@@ -10,7 +10,7 @@ import numpy as np
 from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.probing.request import ProbeRequest, connect_hosts
 from plink.measure.probing.run import ProbeResult, measure_pairs
 from plink.measure.probing.tools import UplinkOptions

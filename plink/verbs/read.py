@@ -7,12 +7,12 @@ from typing import Any, TypeVar, overload
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
-from plink.files import cluster as cluster_file
-from plink.files import comparison as comparison_file
-from plink.files import document
-from plink.files import order as order_file
-from plink.files import plan as plan_file
-from plink.files.comparison import Comparison
+from plink.formats import cluster as cluster_file
+from plink.formats import comparison as comparison_file
+from plink.formats import document
+from plink.formats import order as order_file
+from plink.formats import plan as plan_file
+from plink.formats.comparison import Comparison
 from plink.verbs.cluster import MeasuredCluster
 from plink.verbs.objects import PathName, copy_as
 from plink.verbs.order import RankOrder

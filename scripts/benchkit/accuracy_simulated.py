@@ -15,7 +15,7 @@ import numpy as np
 from benchkit.accuracy_labs import draw
 from labkit.shape_file import read_shape
 from labkit.topology import place
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.model.network import build_network
 from plink.simulate.making import schedule_of_table

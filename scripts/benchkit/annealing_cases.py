@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchkit import datacenters, ring_instances
-from plink.files.document import read_bytes
+from plink.formats.document import read_bytes
 from plink.measure.importing.source import import_matrix
 from plink.model.distance import distances
 from plink.solvers.collectives.form import RoundsForm, TreesForm

@@ -15,10 +15,10 @@ from labkit.bound import BOUND
 from labkit.faults import Fault, to_json
 from labkit.process_faults import programs_on
 from labkit.registry import ROOT_REGISTRY, Registry
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.matrices import Matrix
-from plink.files.measurements import Measurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import Measurement
 
 # Kinds that a run may well survive unharmed. Those that meet a program between two pairs, in a tool
 # that starts one for every pair, count among them.

@@ -10,9 +10,9 @@ import numpy as np
 
 from benchkit.readings import cluster_of
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.document import read_bytes
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster
+from plink.formats.document import read_bytes
+from plink.formats.hosts import Host
 from plink.measure.importing.source import import_matrix
 from plink.model.denoising import denoise, find_measured_hosts
 from plink.solvers.groups.agreement import adjusted_mutual_information

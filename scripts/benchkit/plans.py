@@ -11,9 +11,9 @@ import numpy as np
 from benchkit.labs import BenchLab, Hosts, rack_numbers
 from plink.autotune.tuner.masters import Masters, forest_of, layout_of, masters_of, normalise_shares
 from plink.base.replacing import replace
-from plink.files import plan as plan_file
-from plink.files.hosts import Group
-from plink.files.plan import Plan, PlanRank
+from plink.formats import plan as plan_file
+from plink.formats.hosts import Group
+from plink.formats.plan import Plan, PlanRank
 from plink.optimize.plans.candidates import (
     KINDS,
     build,

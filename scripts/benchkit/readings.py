@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 from plink.probes.samples import HostLoss, PairLoss, Rounds, RttReading, Wanted
 
 Matrix = npt.NDArray[np.float64]

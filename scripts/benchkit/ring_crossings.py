@@ -16,9 +16,9 @@ from benchkit.drawn_networks import GROUPED, UNGROUPED, Matrix, draw
 from benchkit.readings import cluster_of
 from benchkit.report import Report
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
-from plink.files.measurements import Halves
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
+from plink.formats.measurements import Halves
 from plink.model.denoising import denoise
 from plink.model.distance import distances
 from plink.solvers.ring.ring_search import search_ring

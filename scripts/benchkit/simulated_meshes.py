@@ -8,7 +8,7 @@ import numpy as np
 
 from benchkit.datacenters import FAMILIES
 from plink.base.replacing import replace
-from plink.files.mesh import Mesh, parse_mesh
+from plink.formats.mesh import Mesh, parse_mesh
 from plink.optimize.orders.mesh import mesh_algorithm
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find

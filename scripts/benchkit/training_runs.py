@@ -15,8 +15,8 @@ from benchkit.processes import Process, answer, rank_tasks, ranks_started, tell
 from benchkit.training_rounds import GIVEN, ORDERED, Trained
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
-from plink.files import order as order_file
-from plink.files import plan as plan_file
+from plink.formats import order as order_file
+from plink.formats import plan as plan_file
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from benchkit.labs import BenchLab
 from benchkit.plans import TCP_SHARE
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
 
 Matrix = npt.NDArray[np.float64]
 Order = tuple[int, ...]

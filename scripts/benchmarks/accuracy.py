@@ -31,9 +31,9 @@ from benchkit.arguments import add_keep, words
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.report import Report
 from plink.bench.plans import plans_of_kinds
-from plink.files import cluster as cluster_file
-from plink.files.clients import ClientFit, Estimate
-from plink.files.cluster import Cluster
+from plink.formats import cluster as cluster_file
+from plink.formats.clients import ClientFit, Estimate
+from plink.formats.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.fitting import Costs, Reading, fit_client

@@ -24,7 +24,7 @@ from plink.autotune.tuner.interface import TunerOptions, Window
 from plink.autotune.tuner.masters import Masters, forest_of
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.replacing import replace
-from plink.files.plan import Plan, PlanRank
+from plink.formats.plan import Plan, PlanRank
 from plink.plans.measures import bytes_between
 from plink.simulate.jobs import CHANGE, WINDOW_S, Job, Noise, TunedRun, first_forest, while_changed
 from plink.simulate.jobs import run as simulate

@@ -26,7 +26,7 @@ from benchkit.processes import Process, next_line, own_daemon
 from benchkit.report import Report
 from benchkit.reporting_ranks import ReportingRank, all_of, payloads, window_of
 from plink.autotune.protocol.identity import identity
-from plink.files.plan import Plan, PlanRank
+from plink.formats.plan import Plan, PlanRank
 from plink.plans.forest import Forest
 from plink.plans.measures import bytes_between
 from plink.plans.regroup import flat

@@ -24,9 +24,9 @@ from benchkit.plans import TCP_SHARE, lab_network, limit_s
 from benchkit.report import Report
 from plink.base.errors import EXIT_PARTIAL
 from plink.base.size import parse_size
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink
 
 EXAMPLE = "--seed 11 --keep chain"
 QUICK = "--size 2MB --rounds 1 --repetitions 1"

@@ -20,7 +20,7 @@ from benchkit.digits import Learned
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.processes import outputs, start_processes
 from benchkit.report import Report
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 
 EXAMPLE = "--epochs 3"
 QUICK = "--epochs 1"

@@ -31,9 +31,9 @@ from benchkit.drawn_labs import (
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.peers import textbook_groups
 from benchkit.report import Report
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, require_rtt
-from plink.files.measurements import RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster, require_rtt
+from plink.formats.measurements import RttMeasurement
 from plink.model.denoising import min_over_directions
 from plink.solvers.groups.agreement import affinity
 

@@ -30,7 +30,7 @@ from labkit.registry import ROOT_REGISTRY, Registry
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 
 EXAMPLE = "--faults 13 --healthy 4 --first-seed 7000"
 QUICK = "--faults 1 --healthy 1"

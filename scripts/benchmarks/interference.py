@@ -15,7 +15,7 @@ from benchkit.labs import BenchLab, bench_lab
 from benchkit.other_work import KINDS, QUIET, other_work
 from benchkit.readings import between, triplets_in_order
 from benchkit.report import Report
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from plink.probes.echo.readings import DISTURBED
 
 EXAMPLE = "--quiet-runs 3"

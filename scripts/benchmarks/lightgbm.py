@@ -22,9 +22,9 @@ from benchkit.programs.lightgbm_worker import UNTIMED_TREES
 from benchkit.report import Report, spread
 from plink.deploy.launchers import FORMATS
 from plink.deploy.launchers.address_lists import FIRST_PORT
-from plink.files import cluster as cluster_file
-from plink.files import order as order_file
-from plink.files.hosts import Host
+from plink.formats import cluster as cluster_file
+from plink.formats import order as order_file
+from plink.formats.hosts import Host
 
 EXAMPLE = "--seeds 1 --rounds 1 --trees 1"
 QUICK = EXAMPLE

@@ -18,9 +18,9 @@ from benchkit.arguments import add_lab, add_seeds, lab_options
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.processes import answers_of_ranks
 from benchkit.report import Report, spread
-from plink.files import order as order_file
-from plink.files.mesh import Mesh, parse_mesh
-from plink.files.structs import encode
+from plink.formats import order as order_file
+from plink.formats.mesh import Mesh, parse_mesh
+from plink.formats.structs import encode
 
 EXAMPLE = "--seeds 21 --mesh dp=2,pp=2,tp=4"
 QUICK = "--racks 2 --hosts 2 --seeds 1 --mesh dp=2,tp=2 --traffic tp=400KB,dp=100KB --rounds 1"

@@ -18,8 +18,8 @@ from benchkit.arguments import add_lab, add_seeds, lab_options, words
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.readings import TimedSink, between, both_directions, triplets_in_order
 from benchkit.report import Report, spread
-from plink.files import cluster as cluster_file
-from plink.files.matrices import Matrix
+from plink.formats import cluster as cluster_file
+from plink.formats.matrices import Matrix
 from plink.probes.echo import coordinator
 from plink.probes.options import EchoOptions
 from plink.probes.reach import ReachedHost

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from benchkit import ring_instances
 from benchkit.arguments import add_seed
 from benchkit.report import Report
-from plink.files.cluster import Cluster
-from plink.files.document import read_bytes
+from plink.formats.cluster import Cluster
+from plink.formats.document import read_bytes
 from plink.measure.importing.source import import_matrix
 from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order

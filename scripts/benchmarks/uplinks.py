@@ -12,8 +12,8 @@ from benchkit.arguments import words
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.plans import TCP_SHARE
 from benchkit.report import Report
-from plink.files import cluster as cluster_file
-from plink.files.groups import Uplink
+from plink.formats import cluster as cluster_file
+from plink.formats.groups import Uplink
 
 EXAMPLE = "--shapes even,mixed"
 QUICK = "--shapes two --duration 1"

@@ -17,7 +17,7 @@ import numpy as np
 
 import plink.probes.echo
 from plink.engine import DirectoryStore, Engine, Options, Tls, _native
-from plink.files import plan
+from plink.formats import plan
 from plink.transport.certificates import Holder, write_certificates
 
 RANKS = 3

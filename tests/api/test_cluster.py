@@ -12,9 +12,9 @@ from msgspec.structs import asdict
 
 import plink
 from api.clusters import rack_cluster, rack_matrix, rack_names
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files.order_basis import is_made_from
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats.order_basis import is_made_from
 from support.plink_command import plink_here
 
 

@@ -13,10 +13,10 @@ import plink
 from api.clusters import rack_cluster, rack_names
 from plink.base.progress import ProgressListener as Steps
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.hosts import Group
-from plink.files.measurements import Failure
-from plink.files.order_basis import is_made_from
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.hosts import Group
+from plink.formats.measurements import Failure
+from plink.formats.order_basis import is_made_from
 from plink.measure.drift.judge import DistanceChange, DriftJudgement
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult

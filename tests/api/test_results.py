@@ -15,7 +15,7 @@ import pytest
 import plink
 from api.clusters import rack_cluster, rack_matrix, rack_names
 from plink.base.replacing import replace
-from plink.files.cluster import Unreachable
+from plink.formats.cluster import Unreachable
 from plink.plans.names import COLLECTIVES
 from plink.solvers.collectives.registry import OTHERS
 from support.plink_command import plink_here

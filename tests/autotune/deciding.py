@@ -7,7 +7,7 @@ import numpy as np
 from engine.forests import binary_tree, chains, random_forest, stars
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.autotune.tuner.masters import Masters
-from plink.files.plan import Plan
+from plink.formats.plan import Plan
 from plink.plans.forest import Forest
 
 # What an iteration of a real training in the tests takes at least.

@@ -11,7 +11,7 @@ from plink.autotune.log.records import LogWriter, Start
 from plink.autotune.log.replay import tuner_of
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.snapshot import to_json
-from plink.files.plan import Plan, PlanRank
+from plink.formats.plan import Plan, PlanRank
 from plink.simulate.jobs import Job, Noise, first_forest
 from plink.simulate.network import even
 

@@ -16,7 +16,7 @@ from autotune.deciding import Switching
 from engine.forests import stars
 from plink.autotune.daemon.job import Job
 from plink.autotune.daemon.server import Served, Server
-from plink.files.plan import Plan, PlanRank
+from plink.formats.plan import Plan, PlanRank
 from plink.transport.encryption import context_of
 from plink.transport.tls import Tls
 

@@ -30,8 +30,8 @@ from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.cli import autotune, run
 from plink.cli.autotune import with_verb
-from plink.files import plan as plan_file
-from plink.files.plan import PlanRank
+from plink.formats import plan as plan_file
+from plink.formats.plan import PlanRank
 from plink.transport.addresses import format_address, is_wildcard
 from plink.transport.frames import ProtocolError, payload_of
 

@@ -19,7 +19,7 @@ from plink.autotune.daemon.server import Served
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import plan as plan_file
+from plink.formats import plan as plan_file
 from plink.transport.encryption import context_of
 from plink.transport.tls import Tls
 

@@ -25,7 +25,7 @@ from plink.autotune.tuner.interface import Decision, Window
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.files.plan import Plan
+from plink.formats.plan import Plan
 
 RANKS = 3
 

@@ -7,8 +7,8 @@ import pytest
 
 from benchkit.plans import PARTS, other_plans
 from plink.autotune.tuner.masters import layout_of, masters_of
-from plink.files.hosts import Group
-from plink.files.plan import Plan, PlanRank
+from plink.formats.hosts import Group
+from plink.formats.plan import Plan, PlanRank
 from plink.plans.forest import make_forest
 from plink.solvers.forests.kinds import flat, two_level
 

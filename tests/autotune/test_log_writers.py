@@ -15,7 +15,7 @@ from plink.autotune.log.journal import LogJournal, only_writer
 from plink.autotune.log.replay import read_resume_state, tuner_of
 from plink.autotune.tuner.interface import TunerOptions
 from plink.base.errors import WrongUseError
-from plink.files import plan as plan_file
+from plink.formats import plan as plan_file
 from plink.simulate.jobs import Job, Noise, first_forest
 from support.plink_command import plink_argv
 

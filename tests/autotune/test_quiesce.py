@@ -16,8 +16,8 @@ from plink.autotune.protocol.messages import MOST_PAUSE_S, NewPlan, Paused, Rele
 from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed
 from plink.autotune.reprobing.replanning import Replanned
-from plink.files.cluster import Cluster
-from plink.files.plan import Plan
+from plink.formats.cluster import Cluster
+from plink.formats.plan import Plan
 from support.running import wait_for
 
 SLOW_S = 0.3

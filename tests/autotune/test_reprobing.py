@@ -26,9 +26,9 @@ from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.cli.autotune_serve import build_prober
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.plan import Plan
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.plan import Plan
 from plink.probes.options import SshOptions
 from support.running import wait_for
 

@@ -21,8 +21,8 @@ from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Regrouped, Replanned
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.plan import Plan
+from plink.formats.cluster import Cluster
+from plink.formats.plan import Plan
 from plink.probes.options import SshOptions
 
 

@@ -16,8 +16,8 @@ from plink.autotune.reprobing import measuring
 from plink.autotune.reprobing.measuring import Measured, SecondsLeft, measure_again
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.measurements import Failure
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import Failure
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.errors import ProbesError
 from plink.probes.iperf3.transfers import OUT_OF_TIME

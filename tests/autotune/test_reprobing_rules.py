@@ -23,12 +23,12 @@ from plink.autotune.reprobing.replanning import (
 from plink.autotune.tuner.masters import layout_of
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.matrices import Matrix
-from plink.files.measurements import BandwidthMeasurement, RttMeasurement
-from plink.files.plan import Plan, PlanRank
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats.plan import Plan, PlanRank
 from plink.optimize.groups.finding import find_groups, with_groups
 from plink.optimize.groups.request import GroupRequest
 from plink.optimize.plans.planning import find_plan

@@ -10,7 +10,7 @@ import pytest
 
 from autotune import training_checks as checks
 from autotune.serving import HOST, SECRET, DaemonProcess, plan_of
-from plink.files import plan as plan_file
+from plink.formats import plan as plan_file
 from pytorch.processes import running
 
 RANKS = 3

@@ -14,10 +14,10 @@ import numpy as np
 
 from labkit.namespaces import inside, processes_in
 from labkit.wiring import namespace
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 from support.lab import Lab
 
 SAME_RACK_US = 22.0

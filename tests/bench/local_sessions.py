@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from plink.deploy.remote.hosts import RemoteHost
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from plink.probes.remote.session import Completed
 from support.local_hosts import LocalProcess
 

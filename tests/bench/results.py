@@ -12,8 +12,8 @@ from plink.bench.clients.client import Measured, Workload
 from plink.bench.orders import NamedOrder
 from plink.bench.request import BenchRequest, Case
 from plink.bench.rounds import Rounds
-from plink.files.cluster import Cluster
-from plink.files.comparison import (
+from plink.formats.cluster import Cluster
+from plink.formats.comparison import (
     BenchSetting,
     BytesByLink,
     ClientRecord,
@@ -21,7 +21,7 @@ from plink.files.comparison import (
     ComparisonRow,
     LinkBytes,
 )
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from plink.model.distance import Distances
 from plink.model.network import build_network
 

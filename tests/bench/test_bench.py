@@ -19,11 +19,11 @@ from plink.bench.order_report import describe_orders
 from plink.bench.orders import NamedOrder
 from plink.bench.plans import EnginePlan
 from plink.bench.request import BenchRequest, Case
-from plink.files.cluster import Cluster
-from plink.files.comparison import ClientRecord
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
-from plink.files.structs import encode
+from plink.formats.cluster import Cluster
+from plink.formats.comparison import ClientRecord
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
+from plink.formats.structs import encode
 from plink.model.network import build_network
 from plink.plans.forest import make_forest
 from plink.probes.errors import HostError, HostListError

@@ -21,7 +21,7 @@ from bench.lab_hosts import (
     wait_until_nothing_runs,
     write_cluster,
 )
-from plink.files.comparison import decode_comparison
+from plink.formats.comparison import decode_comparison
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink, plink_argv, plink_here, ssh_options
 from support.require import require_client

@@ -16,8 +16,8 @@ from plink.bench.clients.client import Workload
 from plink.bench.plans import plan_from_file, plans_of_kinds
 from plink.bench.request import Case, ways_of
 from plink.cli import cli
-from plink.files import cluster as cluster_file
-from plink.files import plan as plan_file
+from plink.formats import cluster as cluster_file
+from plink.formats import plan as plan_file
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand

@@ -6,8 +6,8 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.bench.fit import chosen_hosts, crowd_runs, runs_of
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group, Host
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group, Host
 
 CLUSTER = Cluster([Host(f"n{number}", f"n{number}") for number in range(10)])
 

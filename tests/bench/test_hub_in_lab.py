@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.lab_hosts import wait_until_nothing_runs, write_cluster
-from plink.files.comparison import decode_comparison
+from plink.formats.comparison import decode_comparison
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink, plink_here, ssh_options
 

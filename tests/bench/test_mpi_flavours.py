@@ -23,7 +23,7 @@ from plink.bench.clients.mpi_flavours import (
     openmpi_version,
 )
 from plink.bench.request import ALGORITHMS_OF, full_name
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from plink.solvers.collectives.registry import find
 
 NETWORK = TrafficNetwork(["10.0.0.1", "10.0.0.6"], ["eth0"], "192.168.7.1", shares_machines=False)

@@ -16,7 +16,7 @@ from plink.bench.bench import BenchOutcome
 from plink.bench.order_report import OrderFigures, OrderReport, describe_orders
 from plink.bench.plot import plot
 from plink.bench.table import render
-from plink.files.structs import encode
+from plink.formats.structs import encode
 
 
 def report(found: BenchOutcome) -> OrderReport:

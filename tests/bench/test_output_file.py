@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from bench.results import order_bench
 from plink.bench import bench as bench_module
 from plink.cli import cli
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from plink.base.replacing import replace
 from plink.bench.cases import outlook, read_orders
 from plink.bench.clients.client import Workload
 from plink.bench.request import check_workload
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 from verify.orders import write_order
 
 

@@ -11,7 +11,7 @@ from planning.clusters import rack_cluster
 from plans.strategies import forests
 from plink.bench.clients.client import Traffic
 from plink.bench.rows import limit_of, links_of
-from plink.files.hosts import Group
+from plink.formats.hosts import Group
 from plink.model.network import build_network
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest

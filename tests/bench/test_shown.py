@@ -14,9 +14,9 @@ from plink.base.replacing import replace
 from plink.bench.plot import plot
 from plink.bench.table import render
 from plink.cli import cli
-from plink.files import document
-from plink.files.comparison import Comparison
-from plink.files.structs import encode
+from plink.formats import document
+from plink.formats.comparison import Comparison
+from plink.formats.structs import encode
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from plink.cli import run
-from plink.files import cluster as cluster_file
-from plink.files import order as order_file
-from plink.files import plan as plan_file
+from plink.formats import cluster as cluster_file
+from plink.formats import order as order_file
+from plink.formats import plan as plan_file
 
 HOSTS = [f"gpu{number:02}" for number in range(8)]
 HEAD = """\

@@ -9,8 +9,8 @@ import pytest
 
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.cli.flags import command_speller, complete_resume_hint
-from plink.files.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
+from plink.formats.hosts import Host
 from support.plink_command import plink_here
 
 HOSTS = Cluster([Host("a", "10.0.0.1"), Host("b", "10.0.0.2")])

@@ -13,7 +13,7 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster
+from plink.formats import cluster
 from show.racks import racks
 
 PROGRAM = Path(__file__).with_name("full_disk_program.py")

@@ -16,7 +16,7 @@ import pytest
 import plink
 from plink.base.interrupts import limit_interrupts_to_waits
 from plink.base.replacing import replace
-from plink.files import cluster
+from plink.formats import cluster
 from show.racks import racks
 from support.seeds import with_seeds
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from benchkit import datacenters
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 
 HOSTS, FEW = 1536, 16
 

@@ -16,11 +16,11 @@ from plink.base.next_command import REACHING, next_command
 from plink.base.replacing import replace
 from plink.base.request import command_words
 from plink.cli import COMMANDS, cli
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files import order as order_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats import order as order_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
 from plink.measure.importing.source import import_matrix
 from plink.measure.requests import MeasurementRequest
 from plink.show.advice import next_steps

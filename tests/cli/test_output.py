@@ -11,7 +11,7 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster
+from plink.formats import cluster
 from show.racks import racks
 
 PLINK = [sys.executable, "-m", "plink"]

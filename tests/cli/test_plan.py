@@ -11,10 +11,10 @@ from cryptography import x509
 
 from planning.clusters import rack_cluster
 from plink.cli import run
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files import plan as plan_file
-from plink.files.cluster import Unreachable
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats import plan as plan_file
+from plink.formats.cluster import Unreachable
 from support.plink_command import plink, plink_here
 
 

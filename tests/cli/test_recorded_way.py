@@ -9,9 +9,9 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.base.given_way import GivenWay
-from plink.files import order as order_file
-from plink.files.hosts import Host
-from plink.files.order import Order, Solver, TimeCost
+from plink.formats import order as order_file
+from plink.formats.hosts import Host
+from plink.formats.order import Order, Solver, TimeCost
 from plink.measure.listed import apply_recorded_way
 from plink.probes.options import SshOptions, ViaOptions
 

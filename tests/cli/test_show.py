@@ -18,9 +18,9 @@ import pytest
 from plink.base.replacing import replace
 from plink.base.text import rtt_text
 from plink.cli import run
-from plink.files import cluster, document
-from plink.files import order as order_file
-from plink.files.structs import encode
+from plink.formats import cluster, document
+from plink.formats import order as order_file
+from plink.formats.structs import encode
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from show.racks import racks

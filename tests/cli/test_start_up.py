@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from benchkit.limited_orders import cluster_of
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 
 RUN = """
 import sys

@@ -13,7 +13,7 @@ import pytest
 from autotune.logs import write_log
 from plink.base.replacing import replace
 from plink.cli import COMMANDS
-from plink.files import cluster
+from plink.formats import cluster
 from show.racks import racks
 from timeline.files import write_timelines
 

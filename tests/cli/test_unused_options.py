@@ -9,10 +9,10 @@ import pytest
 
 from plink.cli import run
 from plink.cli.probe import command
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 from plink.measure.probing.tools import TAKEN_BY, TOOLS
 
 VALUES = {

@@ -17,7 +17,7 @@ from labkit.wiring import namespace
 from plink.bench.clients.mpi_flavours import Flavour, LauncherJob, TrafficNetwork
 from plink.deploy.remote.launcher import run_launcher
 from plink.deploy.remote.remote_shell import write_remote_shell
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from plink.probes.options import SshOptions
 from plink.solvers.collectives.registry import find
 from support.lab import Lab

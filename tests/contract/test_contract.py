@@ -16,7 +16,7 @@ from hostile.valid import path_of, write_all
 from launchers.texts import HOSTS
 from plink.cli import schemas as catalogue
 from plink.deploy.launchers import FORMATS, TOPOLOGIES
-from plink.files.hosts import Group
+from plink.formats.hosts import Group
 from schemas.test_outputs import LINES, Kinds
 from support.plink_command import plink_here
 

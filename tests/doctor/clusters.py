@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.conditions import ConditionMeasurement, NamedCondition
-from plink.files.groups import HostLink, Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.conditions import ConditionMeasurement, NamedCondition
+from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
 from plink.probes.condition import HostCondition
 
 GBIT_S = 0.94

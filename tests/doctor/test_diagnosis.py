@@ -12,7 +12,7 @@ from plink.base.replacing import replace
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 
 SEEDS = range(10)
 HEALTHY = range(500, 560)

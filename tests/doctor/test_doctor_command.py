@@ -15,10 +15,10 @@ from plink.autotune.log.records import Start, parse
 from plink.base.replacing import replace
 from plink.doctor.diagnosis import diagnose
 from plink.doctor.evidence import Evidence
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files.cluster import Cluster
-from plink.files.structs import encode
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats.cluster import Cluster
+from plink.formats.structs import encode
 from support.plink_command import plink_here
 
 NCCL = """\

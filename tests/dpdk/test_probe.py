@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from support.lab import Lab, lab_cluster
 from support.pairs import measured, pairs_among
 from support.plink_command import (

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.matrices import Matrix
-from plink.files.measurements import RttMeasurement
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import RttMeasurement
 from plink.measure.drift.judge import DriftJudgement, Mask, Pair, expect, measure_and_judge
 from plink.measure.probing.limits import CHECK_PARTNERS
 

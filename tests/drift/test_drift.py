@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from drift.networks import as_matrix, check_again, named, racks_of, read, truth_us, uplink_slower
-from plink.files.matrices import Matrix
+from plink.formats.matrices import Matrix
 from plink.measure.drift.judge import Pair, expect, measure_and_judge, noise_ceilings
 
 SHAPES = [(4, 4), (8, 8), (12, 16)]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from plink.files.groups import HostLink, Uplink, UplinkMeasurement
-from plink.files.hosts import Group
-from plink.files.matrices import Matrix
+from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
+from plink.formats.hosts import Group
+from plink.formats.matrices import Matrix
 from plink.measure.drift.judge import keep_nearer
 from plink.measure.drift.rates import (
     LinkJudgement,

@@ -21,7 +21,7 @@ from mesh.test_command import with_uplinks
 from ordering.clusters import cluster_of
 from plink.base.errors import PlinkError
 from plink.cli import run
-from plink.files import cluster
+from plink.formats import cluster
 from plink.optimize.executors.executor import executor_at
 from plink.optimize.orders import contention
 from plink.solvers.contention.contention_search import search_by_contention

@@ -35,7 +35,7 @@ with atheris.instrument_imports(include=["plink"]):
         to_json,
     )
     from plink.autotune.tuner.interface import TunerOptions
-    from plink.files.plan import Plan, PlanRank
+    from plink.formats.plan import Plan, PlanRank
     from plink.plans.check import check
     from plink.plans.forest import Forest
     from plink.transport.frames import ProtocolError

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 
 
 def passed(

@@ -12,10 +12,10 @@ from benchkit.datacenters import uniform
 from ordering.clusters import cluster_of
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster, document
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group
-from plink.files.measurements import BandwidthMeasurement
+from plink.formats import cluster, document
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group
+from plink.formats.measurements import BandwidthMeasurement
 from plink.optimize.groups import finding
 
 CENTRE = uniform(64, 1)

@@ -8,7 +8,7 @@ import pytest
 import plink.optimize.groups.certainty
 from grouping.passes import passed
 from plink.base.replacing import replace
-from plink.files.groups import DoubtfulHost
+from plink.formats.groups import DoubtfulHost
 from plink.optimize.groups.certainty import more_passes, stop_when_groups_are_certain
 from plink.optimize.groups.finding import find_groups, with_groups
 from plink.optimize.groups.request import GroupRequest

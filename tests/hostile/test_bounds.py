@@ -15,7 +15,7 @@ import pytest
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.expanding import expand
 from plink.cli import run as plink
-from plink.files import atomic_write, document
+from plink.formats import atomic_write, document
 from plink.probes.errors import HostListError
 from plink.probes.hosts.listing import parse_listing
 from plink.probes.hosts.slurm import is_topology_conf

@@ -14,12 +14,12 @@ from bench.results import comparison
 from plink.base.errors import EXIT_PARTIAL
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster, document
-from plink.files.clients import FitSample, SizeSpread, build_exact_estimate, build_free_client
-from plink.files.groups import GroupRow, LinkFacts, Uplink, UplinkMeasurement
-from plink.files.hosts import Group
-from plink.files.measurements import NO_ROUTE, BandwidthMeasurement, Failure, RouteMeasurement
-from plink.files.structs import encode
+from plink.formats import cluster, document
+from plink.formats.clients import FitSample, SizeSpread, build_exact_estimate, build_free_client
+from plink.formats.groups import GroupRow, LinkFacts, Uplink, UplinkMeasurement
+from plink.formats.hosts import Group
+from plink.formats.measurements import NO_ROUTE, BandwidthMeasurement, Failure, RouteMeasurement
+from plink.formats.structs import encode
 from show.racks import racks
 from timeline.files import write_timelines
 

@@ -10,9 +10,9 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.cli import run
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.hosts import Host
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.hosts import Host
 from plink.measure.listed import list_again, to_listed_host
 from plink.probes.errors import HostListError
 from plink.probes.hosts.address import is_address

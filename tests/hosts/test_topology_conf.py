@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.deploy.launchers import TOPOLOGIES
-from plink.files.hosts import Group
+from plink.formats.hosts import Group
 from plink.probes.errors import HostListError
 from plink.probes.hosts.slurm import parse_topology_conf
 from plink.probes.inventories.kinds import parse_hosts

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from plink.base.errors import WrongUseError
-from plink.files.structs import convert
+from plink.formats.structs import convert
 from plink.hub.manifest import TYPES, Key, Manifest
 
 

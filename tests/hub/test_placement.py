@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from benchkit.networks import NETWORKS
 from plink.base.errors import WrongUseError
-from plink.files.structs import convert
+from plink.formats.structs import convert
 from plink.hub.manifest import Key, Manifest
 from plink.hub.placement import Placement, Port, Sites, lpt, place
 

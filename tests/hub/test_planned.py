@@ -14,10 +14,10 @@ import pytest
 from hub.runs import MANIFEST, Threads
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files import cluster as cluster_file
-from plink.files import plan as plan_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group, Host
+from plink.formats import cluster as cluster_file
+from plink.formats import plan as plan_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group, Host
 from plink.hub.hyper import Hyper
 from plink.hub.planned import planned_service
 from plink.hub.worker import Worker

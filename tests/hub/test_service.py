@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.structs import convert
+from plink.formats.structs import convert
 from plink.hub.hyper import OPTIMIZERS
 from plink.hub.service import (
     COMMITS,

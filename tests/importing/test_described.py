@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hostile.texts import NETWORKS
 from plink.base.errors import WrongUseError
 from plink.cli import run
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from plink.measure.importing.described import import_network
 from plink.model.network import build_network
 

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files.cluster import Cluster
-from plink.files.measurements import WRONG_RESULTS, BandwidthMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import WRONG_RESULTS, BandwidthMeasurement
 from plink.measure.importing.source import import_measurement
 from support.plink_command import plink_here
 

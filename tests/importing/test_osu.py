@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
-from plink.files.measurements import WRONG_RESULTS
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import WRONG_RESULTS
 from plink.measure.importing.source import import_measurement
 
 LOG = """\

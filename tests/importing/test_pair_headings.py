@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.importing.source import import_measurement
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.importing.source import import_measurement
 
 NCCL = """\

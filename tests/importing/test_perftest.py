@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
 from plink.measure.importing.source import import_measurement
 from support.plink_command import plink_here
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plink import MeasuredCluster
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from support.plink_command import plink_here
 
 OSU = "# pair: {0} {1}\n# OSU MPI Latency Test v7\n1  {2}\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.importing.source import import_measurement
 
 MARKDOWN = """\

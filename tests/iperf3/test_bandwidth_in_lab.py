@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import BandwidthMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import BandwidthMeasurement
 from support.lab import Lab
 from support.pairs import all_pairs, measured, pairs_among
 from support.plink_command import plink_here, ssh_options

@@ -10,11 +10,11 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.base.text import bandwidth_text
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import BandwidthMeasurement, Failure
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import BandwidthMeasurement, Failure
 from plink.show.facts import uplink_lines
 from plink.show.summary import oversubscription
 from support.plink_command import plink_here

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group, Host
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group, Host
 from plink.measure.probing.group_list import parse_groups, read_groups
 from support.plink_command import plink_here
 

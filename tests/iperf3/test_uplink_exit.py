@@ -8,10 +8,10 @@ import pytest
 
 from plink.base.errors import EXIT_PARTIAL
 from plink.cli.probe_report import report_uplinks
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import Failure
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import Failure
 from plink.measure.probing.uplinks import UplinkResult
 
 WHOLE = [Uplink("r1", 0.1, 0.1, 0.4), Uplink("r2", 0.1, 0.1, 0.4)]

@@ -15,7 +15,7 @@ import pytest
 from engine import certificates
 from kube.pods import Place, Spec, image_of_this_machine, podman, removed, words
 from labkit.wiring import namespace
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from support.kubernetes_nodes import TOKEN, NodeServer, node_server
 from support.lab import Lab, lab_cluster
 from support.needs import declared

@@ -17,10 +17,10 @@ from plink.base.replacing import replace
 from plink.deploy.kubernetes.access import reach
 from plink.deploy.kubernetes.api_server import Access, ApiServer
 from plink.deploy.kubernetes.labelling import ANNOTATION
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.groups import Grouping, Partition
-from plink.files.hosts import Group, Host
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.groups import Grouping, Partition
+from plink.formats.hosts import Group, Host
 from support.kubernetes import require_kubectl, write_config
 from support.kubernetes_nodes import TOKEN, NodeServer, node_server
 from support.plink_command import Done, plink_here

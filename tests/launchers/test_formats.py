@@ -13,7 +13,7 @@ from launchers.texts import HOSTS, TEXTS
 from plink.base.errors import WrongUseError
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 # Their texts are in test_kubernetes.py.
 KUBERNETES = ["pytorchjob", "trainjob", "mpijob", "leaderworkerset", "jobset"]

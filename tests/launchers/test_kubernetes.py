@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from plink.deploy.launchers import FORMATS
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 HOSTS = [Host("node-c", "10.0.0.3"), Host("node-a", "10.0.0.1"), Host("node-b", "10.0.0.2")]
 

@@ -14,7 +14,7 @@ import pytest
 
 from plink.deploy.launchers import FORMATS
 from plink.deploy.launchers.address_lists import FIRST_PORT
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from support.lab import Lab, lab_cluster
 
 pytestmark = [

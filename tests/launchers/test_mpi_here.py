@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from plink.deploy.launchers import FORMATS
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from support.launchers import PROGRAMS, expected_placement, mpi_command, placement
 from support.require import require_launcher
 

@@ -6,7 +6,7 @@ import pytest
 
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS, TOPOLOGIES
-from plink.files.hosts import Group, Host
+from plink.formats.hosts import Group, Host
 from plink.probes.inventories.kinds import parse_hosts
 
 HOSTS = [

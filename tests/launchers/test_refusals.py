@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
 from plink.deploy.launchers import FORMATS
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 LAUNCHERS = {
     "hosts": "a list of names",

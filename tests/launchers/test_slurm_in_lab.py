@@ -19,10 +19,10 @@ import pytest
 from plink.base.replacing import replace
 from plink.cli import run
 from plink.deploy.launchers import TOPOLOGIES
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.groups import Grouping, Partition
-from plink.files.hosts import Group, Host
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Grouping, Partition
+from plink.formats.hosts import Group, Host
 from plink.probes.hosts.slurm import expand_names
 from support.lab import Lab, lab_cluster
 from support.slurm import Slurm, require_slurm, slurm_version, start_controller, start_slurm

@@ -8,7 +8,7 @@ import yaml
 from plink.base.errors import WrongUseError
 from plink.deploy import launchers
 from plink.deploy.launchers import TOPOLOGIES
-from plink.files.hosts import Group, Host
+from plink.formats.hosts import Group, Host
 
 HOSTS = [Host(name, "10.0.0.1") for name in ("c", "a", "d", "b", "e")]
 GROUPS = [Group("rack1", ["a", "b", "c"]), Group("rack2", ["e", "d"])]

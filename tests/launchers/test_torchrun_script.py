@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plink.deploy.launchers import FORMATS
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 HOSTS = [Host("b", "10.0.0.2"), Host("a", "10.0.0.1", slots=2)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 HOSTS = [
     Host("gpu3", "10.0.0.3"),

@@ -15,11 +15,11 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
 from plink.deploy.launchers import FORMATS
-from plink.files import cluster, document
-from plink.files import order as order_file
-from plink.files.cluster import Cluster, require_rtt
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group
+from plink.formats import cluster, document
+from plink.formats import order as order_file
+from plink.formats.cluster import Cluster, require_rtt
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group
 
 MESH = ["--mesh", "dp=2,pp=4,tp=2", "--traffic", "tp=20GB,dp=halving-doubling:2GB,pp=1GB"]
 QUICKLY = ["--time-limit", "0.3"]

@@ -14,8 +14,8 @@ from benchkit.processes import answers_of_ranks
 from labkit.namespaces import inside
 from labkit.wiring import UP_PORT, namespace
 from mesh.meshes import racks
-from plink.files.mesh import parse_mesh
-from plink.files.structs import encode
+from plink.formats.mesh import parse_mesh
+from plink.formats.structs import encode
 from plink.solvers.collectives.mesh import Dimension, mesh_form
 from plink.solvers.collectives.registry import find
 from plink.solvers.orders.latency_search import search_by_latency

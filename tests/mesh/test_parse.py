@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.mesh import Mesh, MeshDimension, parse_mesh
-from plink.files.structs import convert, encode
+from plink.formats.mesh import Mesh, MeshDimension, parse_mesh
+from plink.formats.structs import convert, encode
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,5}", fullmatch=True)
 ALGORITHMS = st.sampled_from(["ring", "chain", "bcube:2", "openmpi-rabenseifner"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import BandwidthMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import BandwidthMeasurement
 
 
 def bandwidths(gbit_s: npt.ArrayLike) -> Cluster:

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from benchkit import ring_instances
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 
 Matrix = npt.NDArray[np.float64]
 

@@ -12,11 +12,11 @@ from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster
-from plink.files import order as order_file
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group
+from plink.formats import cluster
+from plink.formats import order as order_file
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import find_algorithm

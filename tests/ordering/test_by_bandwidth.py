@@ -12,12 +12,12 @@ from ordering.bandwidths import bandwidths, racks_by_bandwidth
 from ordering.clusters import racks
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files import document
-from plink.files import order as order_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.order import Order
-from plink.files.structs import FormatError, encode
+from plink.formats import document
+from plink.formats import order as order_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.order import Order
+from plink.formats.structs import FormatError, encode
 from plink.model.distance import bandwidth_distances, filled_bandwidth_distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import doubt

@@ -21,10 +21,10 @@ from plink.base.replacing import replace
 from plink.cli import run
 from plink.deploy import launchers
 from plink.deploy.launchers import FORMATS
-from plink.files import cluster, document
-from plink.files import order as order_file
-from plink.files.hosts import Group
-from plink.files.order_basis import order_basis
+from plink.formats import cluster, document
+from plink.formats import order as order_file
+from plink.formats.hosts import Group
+from plink.formats.order_basis import order_basis
 
 PLINK = [sys.executable, "-m", "plink"]
 

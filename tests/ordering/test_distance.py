@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from ordering.clusters import cluster_of
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
 from plink.model.distance import distances, split_directions
 
 NAN = float("nan")

@@ -16,7 +16,7 @@ import plink
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files.hosts import places_by_domain
+from plink.formats.hosts import places_by_domain
 from plink.measure.probing.resume import carry_over
 
 Domain = str | None

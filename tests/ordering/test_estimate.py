@@ -12,11 +12,11 @@ from ordering.clusters import cluster_of
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.groups import Grouping, Partition
-from plink.files.hosts import Group
-from plink.files.measurements import Halves
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Grouping, Partition
+from plink.formats.hosts import Group
+from plink.formats.measurements import Halves
 from plink.model.distance import distances
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest

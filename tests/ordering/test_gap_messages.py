@@ -12,8 +12,8 @@ from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
 from ordering.gaps import hidden
 from plink.cli import run
-from plink.files import cluster
-from plink.files import order as order_file
+from plink.formats import cluster
+from plink.formats import order as order_file
 from plink.show.page.orders import cost_bars, costs_section, hop_bars
 from plink.show.page.parts import Paragraph
 from plink.show.page.report import essentials

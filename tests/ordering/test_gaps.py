@@ -16,7 +16,7 @@ from benchkit.datacenters import FAMILIES
 from ordering.clusters import cluster_of
 from ordering.gaps import SHARES, hidden, least_cost_us, lognormal, metric
 from plink.base.replacing import replace
-from plink.files.order import CostRange, Order
+from plink.formats.order import CostRange, Order
 from plink.model.distance import distances
 from plink.model.network import build_network
 from plink.optimize.orders.latency import LatencyObjective

@@ -10,11 +10,11 @@ import pytest
 from ordering.clusters import cluster_of, racks
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster
-from plink.files import order as order_file
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.hosts import Host
-from plink.files.measurements import Failure
+from plink.formats import cluster
+from plink.formats import order as order_file
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.hosts import Host
+from plink.formats.measurements import Failure
 from plink.optimize.orders.quality import confirmation, doubt
 
 SPLIT = 16

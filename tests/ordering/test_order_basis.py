@@ -9,11 +9,11 @@ import pytest
 
 from doctor.clusters import drawn
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.groups import UplinkMeasurement
-from plink.files.hosts import Group
-from plink.files.order import OBJECTIVES, Order
-from plink.files.order_basis import is_made_from, order_basis
+from plink.formats.cluster import Cluster
+from plink.formats.groups import UplinkMeasurement
+from plink.formats.hosts import Group
+from plink.formats.order import OBJECTIVES, Order
+from plink.formats.order_basis import is_made_from, order_basis
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from files.refusals import is_one_sentence, refusal
+from formats.refusals import is_one_sentence, refusal
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files import document
-from plink.files import order as order_file
-from plink.files.hosts import Host
-from plink.files.order import CostRange, Order, Proof, Solver, TimeCost
-from plink.files.structs import encode
+from plink.formats import document
+from plink.formats import order as order_file
+from plink.formats.hosts import Host
+from plink.formats.order import CostRange, Order, Proof, Solver, TimeCost
+from plink.formats.structs import encode
 
 SOURCE = "order.json"
 

@@ -11,8 +11,8 @@ from benchkit import ring_instances
 from ordering.clusters import cluster_of, racks
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.quality import doubt
 from plink.optimize.orders.request import OrderRequest

@@ -13,10 +13,10 @@ from ordering.test_algorithms import crossings, racks_of_four, with_uplinks
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster, document
-from plink.files import order as order_file
-from plink.files.cluster import Cluster
-from plink.files.structs import encode
+from plink.formats import cluster, document
+from plink.formats import order as order_file
+from plink.formats.cluster import Cluster
+from plink.formats.structs import encode
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import recover_slots

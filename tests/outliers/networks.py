@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.files.cluster import Cluster
-from plink.files.groups import HostLink, Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.matrices import Matrix
-from plink.files.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
 
 
 @dataclass(frozen=True)

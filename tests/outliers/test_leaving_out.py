@@ -13,9 +13,9 @@ import plink
 from outliers.networks import Drawn, draw
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
 from plink.model.outliers import outliers
 from plink.optimize.leaving_out import find_limiting
 from plink.optimize.orders.ordering import find_order

@@ -7,9 +7,9 @@ import pytest
 
 from outliers.networks import draw, with_links_alone
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import BandwidthMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import BandwidthMeasurement
 from plink.model.outliers import outliers, sentences, summary
 
 # Limits were chosen on seeds from 0, of at most 6 racks of at most 6 hosts.

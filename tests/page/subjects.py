@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import BandwidthMeasurement, RttMeasurement
-from plink.files.order import Order
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats.order import Order
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.show.page.subject import NamedOrder, Subject

@@ -7,8 +7,8 @@ import pytest
 
 from page.subjects import LINK_GBIT_S, SLOW_GBIT_S, ordered, racks, subject, with_rates, without
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.groups import Grouping, HostLink
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Grouping, HostLink
 from plink.show.page.bandwidth import bandwidth_section
 from plink.show.page.charts import BETWEEN, WITHIN
 from plink.show.page.groups import groups_section

@@ -14,10 +14,10 @@ import pytest
 from page.subjects import racks, with_rates, without
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import cluster, document, host_names
-from plink.files import order as order_file
-from plink.files.groups import Grouping
-from plink.files.order_basis import order_basis
+from plink.formats import cluster, document, host_names
+from plink.formats import order as order_file
+from plink.formats.groups import Grouping
+from plink.formats.order_basis import order_basis
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from support.require import require_browser

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import RttMeasurement
 
 
 def rack_cluster(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.files.plan import Plan
+from plink.formats.plan import Plan
 from plink.optimize.plans.forecasting import forecast_plan, regroup_cluster
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest

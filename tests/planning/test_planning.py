@@ -8,9 +8,9 @@ import pytest
 from planning.clusters import rack_cluster
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.groups import Grouping, Partition
-from plink.files.hosts import Group, Host
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Grouping, Partition
+from plink.formats.hosts import Group, Host
 from plink.model.network import build_network
 from plink.optimize.plans.candidates import KINDS, build, build_candidate
 from plink.optimize.plans.planning import Planned, find_plan, regroup_network

@@ -10,10 +10,10 @@ import pytest
 from planning.clusters import rack_cluster
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files import plan as plan_file
-from plink.files.cluster import Cluster
-from plink.files.plan import SERVER, Port
-from plink.files.structs import encode
+from plink.formats import plan as plan_file
+from plink.formats.cluster import Cluster
+from plink.formats.plan import SERVER, Port
+from plink.formats.structs import encode
 from plink.optimize.plans.planning import Planned
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.servers import parse_servers

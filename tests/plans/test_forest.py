@@ -44,7 +44,7 @@ def test_what_is_no_forest_is_refused(weights, up, down, said):
 def test_a_process_that_trains_imports_little_for_it():
     program = (
         "import sys, numpy; before = set(sys.modules)\n"
-        "import plink.plans.check, plink.plans.forest, plink.plans.measures, plink.files.plan\n"
+        "import plink.plans.check, plink.plans.forest, plink.plans.measures, plink.formats.plan\n"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
     done = subprocess.run(

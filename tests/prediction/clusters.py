@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import RttMeasurement
 
 
 def rack_cluster(racks: int, hosts: int, *, slots: int = 1, has_uplinks: bool = True) -> Cluster:

@@ -9,7 +9,7 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.plans.names import COLLECTIVES
 from plink.solvers.collectives.registry import ALGORITHMS
 from prediction.clusters import rack_cluster, write

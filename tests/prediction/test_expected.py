@@ -11,7 +11,7 @@ import pytest
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files.clients import (
+from plink.formats.clients import (
     Estimate,
     FitSample,
     SizeSpread,
@@ -19,7 +19,7 @@ from plink.files.clients import (
     build_free_client,
     with_estimates,
 )
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.optimize.expected import ExpectedTimes, beyond_spread, spread_at
 from plink.optimize.fitting import Costs, Reading, fit_client

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from files.refusals import is_one_sentence, refusal
+from formats.refusals import is_one_sentence, refusal
 from plink.base.errors import WrongUseError
-from plink.files import cluster, document
+from plink.formats import cluster, document
 from plink.probes.json_parsing import parse_json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -111,7 +111,7 @@ def test_too_little_memory_is_a_sentence() -> None:
         "import re, resource\n"
         "from pathlib import Path\n"
         "from plink.cli import main\n"
-        "import plink.cli.show, plink.files.comparison, plink.autotune.log.records\n"
+        "import plink.cli.show, plink.formats.comparison, plink.autotune.log.records\n"
         "status = Path('/proc/self/status').read_text()\n"
         "most = (int(re.search(r'VmSize:\\s+(\\d+)', status)[1]) << 10) + (200 << 20)\n"
         "resource.setrlimit(resource.RLIMIT_AS, (most, most))\n"

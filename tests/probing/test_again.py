@@ -13,8 +13,8 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.cli import run as run_plink
-from plink.files import cluster as cluster_file
-from plink.files import document
+from plink.formats import cluster as cluster_file
+from plink.formats import document
 from plink.measure.importing.source import import_matrix
 from plink.measure.probing import request, run
 from plink.probes.options import SshOptions

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from plink.base.replacing import replace
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
 from plink.measure.probing import request
 from plink.measure.probing import uplinks as uplinks_run
 from plink.measure.probing.tools import TOOLS

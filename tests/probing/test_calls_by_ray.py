@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink_here
 from support.ray_nodes import HEAD_OPTIONS, ray_node

@@ -20,12 +20,12 @@ from labkit.registry import ROOT_REGISTRY, Registry
 from plink.autotune.log import records
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files import plan as plan_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
-from plink.files.plan import Plan
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats import plan as plan_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
+from plink.formats.plan import Plan
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest
 from support.lab import Lab, lab_cluster

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import FollowedSample, RoundSample, find_sample
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import FollowedSample, RoundSample, find_sample
 from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.passes import (

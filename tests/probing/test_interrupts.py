@@ -13,7 +13,7 @@ import pytest
 from plink.base.interrupts import defer_interrupts
 from plink.base.replacing import replace
 from plink.cli import run as run_plink
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from plink.measure.probing import request, run
 from plink.probes.options import SshOptions
 from plink.probes.reach import Reached

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from benchkit.other_work import BUSY, other_work
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from plink.probes.echo.readings import DISTURBED
 from support.lab import Lab
 from support.pairs import measured, pairs_among

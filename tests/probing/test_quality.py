@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
 from plink.measure.probing.collectors import RttCollector, RunRecord, describe_disturbed_hosts
 from plink.probes.echo.readings import DISTURBED
 from plink.probes.samples import PairLoss, RttReading

@@ -9,11 +9,11 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.groups import Uplink, UplinkMeasurement
-from plink.files.hosts import Group, Host
-from plink.files.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.groups import Uplink, UplinkMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
 from plink.measure.listed import list_again
 from plink.measure.probing.collectors import (
     BandwidthCollector,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.files.measurements import Measurement, RoundSample, find_sample
+from plink.formats.measurements import Measurement, RoundSample, find_sample
 from plink.measure.probing.limits import ALL_ROUNDS
 from plink.measure.probing.passes import advise_sampling, choose_sample, list_rounds
 from plink.measure.probing.request import keep_sample

@@ -13,7 +13,7 @@ import pytest
 from benchkit.simulated import Behaviour, SimulatedProcess, simulated_reach
 from plink.cli import probe_action
 from plink.cli import run as plink
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from plink.measure.probing import request
 from plink.measure.probing.passes import NO_POLICY, StoppingPolicy
 from plink.probes.reach import Reached

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from labkit.wiring import namespace
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from support.lab import Lab
 from support.needs import declared
 from support.pairs import measured, pairs_among

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from support.kubernetes import api_server, pod, require_kubectl
 from support.lab import Lab
 from support.plink_command import plink_here, read_json, wait_until_no_agents

@@ -19,7 +19,7 @@ from torchft.coordination import LighthouseServer
 from torchft.manager import Manager
 
 from plink.autotune.ranks.placing import Place, match_some
-from plink.files.plan import PlanRank
+from plink.formats.plan import PlanRank
 from plink.plans.regroup import flat, regroup_forest
 from plink.torch.fault_tolerance import ProcessGroupPlink
 from support.running import wait_for

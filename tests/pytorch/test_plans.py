@@ -16,8 +16,8 @@ from plink.autotune.ranks.placing import Place, match, rename_ranks
 from plink.base.errors import WrongUseError
 from plink.engine import EngineError
 from plink.engine.forest import native
-from plink.files import plan as plan_file
-from plink.files.plan import Plan, PlanRank
+from plink.formats import plan as plan_file
+from plink.formats.plan import Plan, PlanRank
 from plink.plans.forest import Forest, make_forest
 from plink.torch.forests import PlanChoice, flat
 from pytorch import work_checks as checks

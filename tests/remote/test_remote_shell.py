@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from plink.deploy.remote.remote_shell import write_remote_shell
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from plink.probes.options import SshOptions, ViaOptions
 
 

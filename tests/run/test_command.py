@@ -17,8 +17,8 @@ from plink.base.errors import WrongUseError
 from plink.cli import run_
 from plink.cli.run_ import _variables
 from plink.deploy.run import EndedRank, rank_command, rank_environments, rank_settings
-from plink.files.hosts import Host
-from plink.files.structs import encode
+from plink.formats.hosts import Host
+from plink.formats.structs import encode
 
 SHELLS = [shell for shell in (["dash"], ["bash"], ["busybox", "sh"]) if shutil.which(shell[0])]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from plink.cli import run
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from support.lab import Lab, lab_cluster
 from verify.orders import write_order
 

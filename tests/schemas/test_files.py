@@ -14,7 +14,7 @@ from hostile.texts import NAMES
 from hostile.valid import write_all
 from hub.snapshots import parts_of, state_of
 from plink.base.errors import WrongUseError
-from plink.files import document
+from plink.formats import document
 from plink.hub.service import ServiceOptions
 from plink.hub.snapshot_file import header_of
 from support.schemas import READERS, fault, is_refused

@@ -21,7 +21,7 @@ from plink.bench import order_report
 from plink.cli import probe_report, run_
 from plink.cli import schemas as catalogue
 from plink.deploy.run import EndedRank
-from plink.files.structs import encode
+from plink.formats.structs import encode
 from support.plink_command import plink_here
 from support.schemas import check, fault
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.hosts import Host
-from plink.files.matrices import Matrix
-from plink.files.measurements import Failure, RttMeasurement
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.hosts import Host
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import Failure, RttMeasurement
 
 NEAR_US, FAR_US = 22.0, 50.0
 

@@ -8,7 +8,7 @@ import pytest
 
 from page.subjects import racks
 from plink.cli import run
-from plink.files import cluster
+from plink.formats import cluster
 from plink.show.groups import wrap_line
 
 NAMES = [f"gpu-worker-eu-west-1a-{host:04d}" for host in range(16)]

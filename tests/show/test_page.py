@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.hosts import Host
 from plink.show.scale import SHADES
 from plink.show.summary import summarise
 from plink.show.terminal.cluster import print_cluster

@@ -10,9 +10,9 @@ import pytest
 from plans.strategies import two_by_two
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import plan as plan_file
-from plink.files.hosts import Group
-from plink.files.plan import Plan, PlanRank, Predicted
+from plink.formats import plan as plan_file
+from plink.formats.hosts import Group
+from plink.formats.plan import Plan, PlanRank, Predicted
 from plink.plans.forest import make_forest
 
 PLAN = Plan(

@@ -5,8 +5,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from plink.base.replacing import replace
-from plink.files.hosts import Host
-from plink.files.order import Order, TimeCost
+from plink.formats.hosts import Host
+from plink.formats.order import Order, TimeCost
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.show.orders import rank_labels

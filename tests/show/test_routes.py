@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from plink.base.replacing import replace
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import NO_ROUTE, Failure, RouteMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import NO_ROUTE, Failure, RouteMeasurement
 from plink.show.facts import route_facts
 from plink.show.summary import cluster_to_json, summarise_routes
 from support.plink_command import plink_here

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
 from plink.show.summary import cluster_to_json, summarise
 from show.racks import racks
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.model.network import build_network
 from plink.optimize.orders.slots import build_layout, build_peer_layout

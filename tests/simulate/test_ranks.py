@@ -9,8 +9,8 @@ import pytest
 
 from plink.base.errors import PlinkError
 from plink.cli import run
-from plink.files import cluster as cluster_file
-from plink.files import order as order_file
+from plink.formats import cluster as cluster_file
+from plink.formats import order as order_file
 from plink.simulate.datacentres import racks
 from plink.simulate.simgrid import program
 from plink.simulate.traces import files

@@ -11,8 +11,8 @@ import pytest
 
 from plink.base.errors import PlinkError
 from plink.cli import run
-from plink.files import cluster as cluster_file
-from plink.files import plan as plan_file
+from plink.formats import cluster as cluster_file
+from plink.formats import plan as plan_file
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.serving import find_plan_with_servers
 from plink.simulate.datacentres import DataCentre, fat_tree, racks

@@ -12,7 +12,7 @@ from plink.base.errors import PlinkError
 from plink.cli import run
 from plink.deploy.slurm.hostfile import shell_lines, write_hostfile
 from plink.deploy.slurm.kept import Kept
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from slurm.test_allocation import JOB
 from slurm.test_kept import cluster
 from support.schemas import check

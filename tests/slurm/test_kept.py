@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from plink.deploy.slurm.kept import Kept, default_folder, select_new_readings
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import RttMeasurement
 from plink.probes.options import EchoOptions
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.deploy.slurm.switches import count_partners, fill_by_switch, parse_switches
-from plink.files.measurements import RttMeasurement
+from plink.formats.measurements import RttMeasurement
 
 TREE = """\
 SwitchName=s0 Level=0 LinkSpeed=1 Nodes=node[01-02]

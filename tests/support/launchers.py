@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from plink.deploy.launchers import FORMATS
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 # The Debian names, which are there also where another MPI owns `mpirun` and `mpiexec`.
 PROGRAMS = {"mpirun": "mpirun.openmpi", "mpiexec": "mpiexec.hydra"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from plink.probes.samples import Wanted
 
 NamedPairs = set[tuple[str, str]]

@@ -20,8 +20,8 @@ import pytest
 from plink.autotune.log import records
 from plink.base.errors import WrongUseError
 from plink.cli import schemas as catalogue
-from plink.files import cluster, comparison, document, host_names, json_text, plan
-from plink.files import order as order_file
+from plink.formats import cluster, comparison, document, host_names, json_text, plan
+from plink.formats import order as order_file
 from plink.hub import snapshot_file
 from plink.probes.hosts.hostlist import find_name_fault
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from plink.files import cluster as cluster_file
-from plink.files.measurements import RouteMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.measurements import RouteMeasurement
 from support.lab import Lab
 from support.plink_command import Done, plink_here, ssh_options
 

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import asdict
 
 import plink
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from plink.renumber.members import Member
 
 # Two racks: a0, a1, a2 and b0, b1, b2.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from plink.files import cluster as cluster_file
+from plink.formats import cluster as cluster_file
 from support.fake_python import fake_python
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink_here, read_json, ssh_options

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from plink.files import order as order_file
-from plink.files.hosts import Host
-from plink.files.order import Order, Solver, TimeCost
+from plink.formats import order as order_file
+from plink.formats.hosts import Host
+from plink.formats.order import Order, Solver, TimeCost
 
 
 def write_order(

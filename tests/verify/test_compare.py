@@ -27,7 +27,7 @@ from plink.deploy.verify import (
     program_words,
     run_trial,
 )
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 HOSTS = [Host("c", "10.0.0.3"), Host("a", "10.0.0.1", slots=2), Host("b", "b.example.org")]
 

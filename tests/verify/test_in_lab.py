@@ -14,8 +14,8 @@ import pytest
 
 from plink.base.replacing import replace
 from plink.cli import run
-from plink.files import order as order_file
-from plink.files.hosts import Host
+from plink.formats import order as order_file
+from plink.formats.hosts import Host
 from support.lab import Lab, lab_cluster
 from support.require import require_launcher
 from verify.orders import write_order

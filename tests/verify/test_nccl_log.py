@@ -12,7 +12,7 @@ import pytest
 from plink.base.errors import PlinkError, WrongUseError
 from plink.deploy.nccl_log import parse_nccl_log
 from plink.deploy.nccl_order import NcclOrder, compare_nccl_order
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from support.cpu_time import least_cpu_s
 from support.plink_command import Done, plink_here
 from verify.nccl_logs import job

@@ -35,7 +35,7 @@ from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.base.text import format_count
-from plink.files.plan import Plan
+from plink.formats.plan import Plan
 from plink.plans.forest import Forest
 
 Outgoing = list[tuple[int | None, Message]]

@@ -19,8 +19,8 @@ from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed
 from plink.base.errors import PlinkError
 from plink.base.text import format_names
-from plink.files.cluster import Cluster
-from plink.files.plan import Plan
+from plink.formats.cluster import Cluster
+from plink.formats.plan import Plan
 from plink.probes.errors import ProbesError
 
 _T = TypeVar("_T")

@@ -13,7 +13,7 @@ from plink.autotune.log.replay import tuner_after, tuner_of
 from plink.autotune.tuner.bandwidth import hosts_bytes_s
 from plink.autotune.tuner.interface import Action, TunerOptions
 from plink.autotune.tuner.snapshot import restore
-from plink.files.plan import Plan
+from plink.formats.plan import Plan
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

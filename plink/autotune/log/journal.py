@@ -13,7 +13,7 @@ from plink.autotune.tuner.interface import Decision, Window
 from plink.autotune.tuner.snapshot import to_json
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import PlinkError, WrongUseError
-from plink.files.plan import Plan
+from plink.formats.plan import Plan
 
 # After so many windows the log has the tuner's state again.
 _WINDOWS_A_STATE = 256

@@ -19,11 +19,11 @@ from msgspec import Meta, Struct
 from plink.autotune.tuner.interface import Action, Decision, TunerOptions, Window
 from plink.autotune.tuner.snapshot import PlanNumber, WindowRecord, masters_to_json
 from plink.base.errors import PlinkError, WrongUseError
-from plink.files import document
-from plink.files import plan as plan_file
-from plink.files.limits import Amount, Text, Whole
-from plink.files.plan import Plan
-from plink.files.structs import FormatError, convert, encode
+from plink.formats import document
+from plink.formats import plan as plan_file
+from plink.formats.limits import Amount, Text, Whole
+from plink.formats.plan import Plan
+from plink.formats.structs import FormatError, convert, encode
 
 FORMAT: Final = "plink.autotune"
 VERSION: Final = 1

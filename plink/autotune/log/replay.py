@@ -16,10 +16,10 @@ from plink.autotune.tuner.snapshot import restore
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.errors import WrongUseError
 from plink.base.text import bytes_text, format_count
-from plink.files import document
-from plink.files.limits import Amount, Text, Whole
-from plink.files.plan import Plan
-from plink.files.structs import Output
+from plink.formats import document
+from plink.formats.limits import Amount, Text, Whole
+from plink.formats.plan import Plan
+from plink.formats.structs import Output
 from plink.plans.forest import Forest
 
 # A job whose iterations reduce so much more or less is another one.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections import Counter
 
-from plink.files.plan import Plan
+from plink.formats.plan import Plan
 from plink.transport.addresses import is_wildcard
 
 

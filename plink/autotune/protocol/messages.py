@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
 from plink.base.errors import WrongUseError
-from plink.files.fields import Fields
-from plink.files.plan import MAX_RANKS, MAX_ROUTES
+from plink.formats.fields import Fields
+from plink.formats.plan import MAX_RANKS, MAX_ROUTES
 from plink.plans.forest import Forest
 from plink.plans.names import COLLECTIVES
 from plink.plans.wire import decode_forest, encode_forest

@@ -16,9 +16,9 @@ from msgspec import Meta
 
 from plink.autotune.protocol.identity import LARGEST_NUMBER
 from plink.base.errors import WrongUseError
-from plink.files.limits import Amount, Text
-from plink.files.plan import MAX_RANKS
-from plink.files.structs import Output, convert, encode
+from plink.formats.limits import Amount, Text
+from plink.formats.plan import MAX_RANKS
+from plink.formats.structs import Output, convert, encode
 from plink.transport.frames import ProtocolError
 
 Floats = npt.NDArray[np.float64]

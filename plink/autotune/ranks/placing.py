@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
-from plink.files.plan import PlanRank
+from plink.formats.plan import PlanRank
 from plink.plans.forest import OTHER_NUMBER, Forest
 
 

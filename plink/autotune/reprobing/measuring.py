@@ -14,9 +14,9 @@ from plink.autotune.reprobing import merging
 from plink.autotune.reprobing.replanning import Regrouped, regroup_cluster
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.groups import UplinkMeasurement
-from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.groups import UplinkMeasurement
+from plink.formats.measurements import BandwidthMeasurement, Failure, RttMeasurement
 from plink.measure.listed import to_listed_host
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.run import ProbeResult, measure_pairs

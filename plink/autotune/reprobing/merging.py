@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.matrices import Counts, Matrix
-from plink.files.measurements import BandwidthMeasurement, Halves, RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.matrices import Counts, Matrix
+from plink.formats.measurements import BandwidthMeasurement, Halves, RttMeasurement
 from plink.measure.drift.judge import (
     Mask,
     Pair,

@@ -14,9 +14,9 @@ from plink.autotune.reprobing.replanning import Replanned, cluster_of, replan
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.base.text import format_count
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.plan import Plan
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.plan import Plan
 from plink.probes.reach import Way
 
 _MOST_NAMED = 3

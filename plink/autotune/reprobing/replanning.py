@@ -16,10 +16,10 @@ from plink.autotune.protocol.identity import identity
 from plink.base.errors import NotMeasuredError, PlinkError
 from plink.base.replacing import replace
 from plink.base.text import format_names
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
-from plink.files.matrices import Matrix
-from plink.files.plan import Plan
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
+from plink.formats.matrices import Matrix
+from plink.formats.plan import Plan
 from plink.measure.drift.judge import average_both_ways_us, judge, noise_ceilings
 from plink.measure.probing.resume import carry_over
 from plink.model.network import capacity

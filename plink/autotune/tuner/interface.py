@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from plink.autotune.tuner.masters import Masters
 from plink.base.replacing import replace
-from plink.files.limits import Complete
+from plink.formats.limits import Complete
 from plink.plans.forest import Forest
 
 Ratio = Annotated[float, Meta(ge=0, le=1e9)]

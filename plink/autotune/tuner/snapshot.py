@@ -19,7 +19,7 @@ from plink.autotune.tuner.memory import Failure, Turn
 from plink.autotune.tuner.trial import Trial
 from plink.autotune.tuner.trigger import Baseline
 from plink.autotune.tuner.tuner import Tuner
-from plink.files.limits import Amount
+from plink.formats.limits import Amount
 
 # JSON has no infinity.
 _UNLIMITED = -1.0

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from plink.files.comparison import ClientRecord
+from plink.formats.comparison import ClientRecord
 from plink.hub.planned import PlannedService
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE

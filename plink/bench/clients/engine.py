@@ -9,7 +9,7 @@ from plink.base.replacing import replace
 from plink.bench.clients.client import Launch, Measured, Traffic
 from plink.bench.clients.workers import Message, Relay, Workers, interpreter_command
 from plink.deploy.remote.hosts import RemoteHost
-from plink.files.comparison import ClientRecord
+from plink.formats.comparison import ClientRecord
 from plink.plans.wire import encode_forest
 from plink.probes.errors import HostError
 

@@ -9,7 +9,7 @@ from plink.bench.clients.client import Launch, Measured
 from plink.bench.clients.engine import explain, versions_of
 from plink.bench.clients.workers import Message, Relay, Workers, interpreter_command
 from plink.deploy.remote.hosts import RemoteHost
-from plink.files.comparison import ClientRecord
+from plink.formats.comparison import ClientRecord
 from plink.hub.planned import PlannedService
 from plink.probes.errors import HostError
 

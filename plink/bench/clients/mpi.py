@@ -25,7 +25,7 @@ from plink.bench.clients.mpi_program import (
 from plink.deploy.remote.hosts import RemoteHost, for_each
 from plink.deploy.remote.launcher import LauncherExit, run_launcher, version_text
 from plink.deploy.remote.remote_shell import write_remote_shell
-from plink.files.comparison import ClientRecord
+from plink.formats.comparison import ClientRecord
 from plink.probes.errors import HostError
 from plink.probes.reach import Outgoing
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from plink.base.errors import PlinkError
 from plink.deploy.launchers import FORMATS
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 # A shorter prefix takes in loopback, or much else that is not the traffic network.
 _LEAST_PREFIX = 8

@@ -11,7 +11,7 @@ from plink.base.errors import PlinkError
 from plink.bench.clients.client import Launch, Measured
 from plink.bench.clients.workers import Message, Workers, interpreter_command
 from plink.deploy.remote.hosts import RemoteHost
-from plink.files.comparison import ClientRecord
+from plink.formats.comparison import ClientRecord
 
 
 class PyTorchClient(ABC):

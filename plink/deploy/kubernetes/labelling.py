@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
 
 ANNOTATION = "plink/labels"
 

@@ -8,7 +8,7 @@ from datetime import datetime
 import numpy as np
 
 from plink.deploy.kubernetes.tiers import find_tiers
-from plink.files.cluster import Cluster, require_rtt
+from plink.formats.cluster import Cluster, require_rtt
 
 _S_PER_US = 1e-6
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 
 with lazy_imports():
     from scipy import optimize

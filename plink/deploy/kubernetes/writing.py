@@ -17,9 +17,9 @@ from plink.deploy.kubernetes.labelling import (
     match_nodes,
 )
 from plink.deploy.kubernetes.tiers import assign_keys, assign_values, find_tiers
-from plink.files.cluster import Cluster
-from plink.files.limits import Text, Whole
-from plink.files.structs import Output
+from plink.formats.cluster import Cluster
+from plink.formats.limits import Text, Whole
+from plink.formats.structs import Output
 
 # A node changes when its kubelet says something new, about once in five minutes.
 _TRIES = 8

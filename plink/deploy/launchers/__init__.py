@@ -14,7 +14,7 @@ from plink.deploy.launchers import (
     torchrun,
 )
 from plink.deploy.launchers.format import Format, TopologyFormat, check_adjacent, sort_by_rank
-from plink.files.hosts import Group, Host
+from plink.formats.hosts import Group, Host
 
 # Files that fix the rank of every host.
 FORMATS: dict[str, Format] = {

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from plink.deploy.launchers.format import Format, places, ranks_by_host
 from plink.deploy.launchers.names import check_names, refusal
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 # LightGBM's default of local_listen_port; local rank i of a host listens i further on.
 FIRST_PORT = 12400

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from plink.deploy.launchers.format import Format, Place, places, ranks_by_host
 from plink.deploy.launchers.names import MASTER_PORT, check_names, is_address, master_address
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 _USAGE = 'while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE; wait'
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
-from plink.files.hosts import Group, Host
+from plink.formats.hosts import Group, Host
 
 
 @dataclass(frozen=True)

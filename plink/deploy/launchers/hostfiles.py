@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from plink.deploy.launchers.format import Format
 from plink.deploy.launchers.names import check_names
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 
 def render_names(hosts: Sequence[Host]) -> str:

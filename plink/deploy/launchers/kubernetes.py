@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 
 from plink.deploy.launchers.format import Format
 from plink.deploy.launchers.names import check_names, refusal
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 GATE = "plink-order"
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from plink.base.errors import WrongUseError
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 # Where rank 0 listens, as torchrun has it.
 MASTER_PORT = 29500

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from plink.deploy.launchers.format import Format, places
 from plink.deploy.launchers.names import check_names, is_address, refusal
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 _LAUNCHER = "Open MPI"
 

@@ -17,7 +17,7 @@ from plink.base.errors import WrongUseError
 from plink.base.text import brief
 from plink.deploy.launchers import names
 from plink.deploy.launchers.format import Format, TopologyFormat, places
-from plink.files.hosts import Group, Host
+from plink.formats.hosts import Group, Host
 
 ROOT = "plink-root"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from plink.deploy.launchers.environment import gloo_interface
 from plink.deploy.launchers.format import Format
 from plink.deploy.launchers.names import MASTER_PORT, check_names, master_address
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 
 _HEAD = """\
 #!/bin/sh

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from plink.base.replacing import replace
-from plink.files.hosts import Host
+from plink.formats.hosts import Host
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import is_address
 from plink.probes.reach import Reached, ReachedHost

@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from plink.files.hosts import Host
-from plink.files.limits import is_word
+from plink.formats.hosts import Host
+from plink.formats.limits import is_word
 from plink.probes.errors import OptionError
 from plink.probes.options import SshOptions
 from plink.probes.reach import Outgoing

@@ -16,8 +16,8 @@ from pathlib import Path
 from plink.base.errors import PlinkError
 from plink.base.text import brief
 from plink.deploy.launchers.slurm import render_hostfile
-from plink.files import document
-from plink.files.hosts import Host
+from plink.formats import document
+from plink.formats.hosts import Host
 
 _PLAIN = re.compile(r"/[A-Za-z0-9_./+@:,=-]+")
 _SUFFIX = ".hosts"

@@ -17,10 +17,10 @@ import numpy as np
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
-from plink.files import cluster as cluster_file
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.measurements import Halves, RttMeasurement
+from plink.formats import cluster as cluster_file
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import Halves, RttMeasurement
 from plink.probes.options import EchoOptions
 
 _SUFFIX = ".npz"

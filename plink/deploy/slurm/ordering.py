@@ -17,9 +17,9 @@ from plink.deploy.slurm.allocation import Allocation, step_template
 from plink.deploy.slurm.calling import run_agents
 from plink.deploy.slurm.kept import Kept
 from plink.deploy.slurm.switches import count_partners, fill_by_switch, parse_switches
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.order import Order
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.order import Order
 from plink.measure.drift.judge import expect
 from plink.measure.probing.check import build_check_request, check, select_comparable_rtt
 from plink.measure.probing.request import ProbeRequest

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from plink.base.replacing import replace
-from plink.files.matrices import Matrix
-from plink.files.measurements import RttMeasurement
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import RttMeasurement
 from plink.probes.errors import HostListError
 from plink.probes.hosts.slurm import parse_topology_conf
 

@@ -11,9 +11,9 @@ import msgspec
 
 from plink.base.errors import WrongUseError
 from plink.base.text import printable
-from plink.files.fields import Fields
-from plink.files.limits import is_namespace
-from plink.files.structs import convert
+from plink.formats.fields import Fields
+from plink.formats.limits import is_namespace
+from plink.formats.structs import convert
 from plink.hub.manifest import MOST_ITEMS, Manifest
 from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites
 from plink.hub.service import MOST_WORKERS, ServiceOptions

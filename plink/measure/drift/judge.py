@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
-from plink.files.matrices import Matrix
-from plink.files.measurements import RttMeasurement
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import RttMeasurement
 from plink.solvers.shrinkage import EstimatedDistances
 
 Pair = tuple[int, int]

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from plink.files.groups import HostLink, Uplink, UplinkMeasurement
-from plink.files.hosts import Group
-from plink.files.matrices import Matrix
+from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
+from plink.formats.hosts import Group
+from plink.formats.matrices import Matrix
 from plink.measure.drift.judge import LEAST_CEILING, MAX_COMMON_FACTOR, Mask, Pair, fit_common_shift
 
 # A host's link shows where it does at least this share of its best.

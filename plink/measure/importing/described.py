@@ -35,8 +35,8 @@ import numpy.typing as npt
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import brief
-from plink.files import document
-from plink.files.clients import (
+from plink.formats import document
+from plink.formats.clients import (
     FITTED,
     ClientFit,
     SizeSpread,
@@ -44,9 +44,9 @@ from plink.files.clients import (
     build_free_client,
     with_estimates,
 )
-from plink.files.cluster import Cluster
-from plink.files.fields import Fields
-from plink.files.groups import (
+from plink.formats.cluster import Cluster
+from plink.formats.fields import Fields
+from plink.formats.groups import (
     LEAST_GBIT_S,
     MAX_BURST_BYTES,
     GroupRow,
@@ -55,9 +55,9 @@ from plink.files.groups import (
     Uplink,
     UplinkMeasurement,
 )
-from plink.files.hosts import Group, Host
-from plink.files.limits import MAX_GBIT_S, MAX_RTT_US
-from plink.files.measurements import RttMeasurement
+from plink.formats.hosts import Group, Host
+from plink.formats.limits import MAX_GBIT_S, MAX_RTT_US
+from plink.formats.measurements import RttMeasurement
 from plink.measure.importing.pairs import MAX_HOSTS
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import ListedHost, parse_host_list

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
 from plink.base.text import format_names
-from plink.files.units import RateUnit, TimeUnit, find_rate_unit, find_time_unit
+from plink.formats.units import RateUnit, TimeUnit, find_rate_unit, find_time_unit
 
 _SOURCE = {"source", "src", "from", "origin", "sender", "client"}
 _DESTINATION = {"destination", "dest", "dst", "to", "target", "receiver", "server"}

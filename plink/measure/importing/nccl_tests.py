@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from plink.base.size import format_size
 from plink.base.text import format_count
-from plink.files.measurements import WRONG_RESULTS
+from plink.formats.measurements import WRONG_RESULTS
 from plink.measure.importing.pairs import (
     Message,
     PairReading,

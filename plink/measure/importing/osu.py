@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
-from plink.files.measurements import WRONG_RESULTS
+from plink.formats.measurements import WRONG_RESULTS
 from plink.measure.importing.pairs import (
     Message,
     PairReading,

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
 from plink.base.text import brief, format_count
-from plink.files.units import RateUnit, TimeUnit, find_rate_unit, find_time_unit, split_quantity
+from plink.formats.units import RateUnit, TimeUnit, find_rate_unit, find_time_unit, split_quantity
 from plink.measure.importing.headings import Columns, Values, find_columns, find_ends
 from plink.measure.importing.pairs import (
     MOST_ROUND_TRIP_BYTES,

@@ -13,11 +13,11 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.size import format_size
 from plink.base.text import brief
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.limits import MAX_GBIT_S, MAX_RTT_US
-from plink.files.matrices import Counts, Matrix
-from plink.files.measurements import BandwidthMeasurement, Failure, RttMeasurement
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.limits import MAX_GBIT_S, MAX_RTT_US
+from plink.formats.matrices import Counts, Matrix
+from plink.formats.measurements import BandwidthMeasurement, Failure, RttMeasurement
 from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 
 # The time of a larger message is mostly that of its bytes: these take 3.3 µs at 10 Gbit/s, about

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
-from plink.files.units import find_rate_unit
+from plink.formats.units import find_rate_unit
 from plink.measure.importing.pairs import (
     Message,
     PairReading,

@@ -12,10 +12,10 @@ from plink.base.request import option
 from plink.base.text import join_texts
 
 with lazy_imports():
-    from plink.files import units
+    from plink.formats import units
 
 if TYPE_CHECKING:
-    from plink.files.units import RateUnit, TimeUnit
+    from plink.formats.units import RateUnit, TimeUnit
 
 
 @dataclass(frozen=True, kw_only=True)

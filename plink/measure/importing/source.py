@@ -16,13 +16,13 @@ from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
-from plink.files import document, matrix_csv
-from plink.files.binary_form import Content
-from plink.files.cluster import Cluster, is_cluster, parse_cluster
-from plink.files.hosts import Host
-from plink.files.measurements import Measurement, RttMeasurement
-from plink.files.outputs import ImportedQuantity, ImportOutput
-from plink.files.units import RateUnit
+from plink.formats import document, matrix_csv
+from plink.formats.binary_form import Content
+from plink.formats.cluster import Cluster, is_cluster, parse_cluster
+from plink.formats.hosts import Host
+from plink.formats.measurements import Measurement, RttMeasurement
+from plink.formats.outputs import ImportedQuantity, ImportOutput
+from plink.formats.units import RateUnit
 from plink.measure.importing import mpigraph, nccl_tests, osu, perftest
 from plink.measure.importing.described import import_network, is_described
 from plink.measure.importing.pair_lists import (

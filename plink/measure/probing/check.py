@@ -13,9 +13,9 @@ import numpy as np
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, require_rtt
-from plink.files.matrices import Matrix
-from plink.files.measurements import Failure, RttMeasurement
+from plink.formats.cluster import Cluster, require_rtt
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import Failure, RttMeasurement
 from plink.measure.drift.judge import Baseline, DriftJudgement, Mask, Pair, measure_and_judge
 from plink.measure.listed import list_again
 from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates

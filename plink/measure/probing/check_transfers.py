@@ -10,10 +10,10 @@ import numpy as np
 
 from plink.base.progress import ProgressListener
 from plink.base.text import format_count, format_names
-from plink.files.cluster import Cluster
-from plink.files.groups import UplinkMeasurement
-from plink.files.matrices import Matrix
-from plink.files.measurements import Failure
+from plink.formats.cluster import Cluster
+from plink.formats.groups import UplinkMeasurement
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import Failure
 from plink.measure.drift.judge import Pair, keep_nearer
 from plink.measure.drift.rates import (
     LinkJudgement,

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, Quantity
-from plink.files.matrices import Counts, Matrix
-from plink.files.measurements import (
+from plink.formats.cluster import Cluster, Quantity
+from plink.formats.matrices import Counts, Matrix
+from plink.formats.measurements import (
     NO_ROUTE,
     BandwidthMeasurement,
     Failure,

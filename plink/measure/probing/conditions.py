@@ -9,8 +9,8 @@ from statistics import median
 
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
-from plink.files.conditions import ConditionMeasurement, NamedCondition
-from plink.files.measurements import Failure
+from plink.formats.conditions import ConditionMeasurement, NamedCondition
+from plink.formats.measurements import Failure
 from plink.probes import condition
 from plink.probes.condition import HostCondition, ProcessorTurns
 from plink.probes.errors import HostError

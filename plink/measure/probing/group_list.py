@@ -12,10 +12,10 @@ from collections.abc import Collection, Mapping
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import brief
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files.hosts import Group
-from plink.files.limits import WORD_EXPECTED, is_word
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats.hosts import Group
+from plink.formats.limits import WORD_EXPECTED, is_word
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import RangeError, parse_line
 from plink.probes.inventories.topologies import Topology, parse_topology

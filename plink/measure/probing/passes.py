@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.lazy import lazy_imports
-from plink.files.cluster import Cluster
-from plink.files.matrices import Counts, Matrix
-from plink.files.measurements import (
+from plink.formats.cluster import Cluster
+from plink.formats.matrices import Counts, Matrix
+from plink.formats.measurements import (
     FollowedSample,
     RoundSample,
     Sample,

@@ -10,8 +10,8 @@ from typing import Any
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
-from plink.files.cluster import Cluster
-from plink.files.measurements import FollowedSample, Measurement, RttMeasurement, find_sample
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import FollowedSample, Measurement, RttMeasurement, find_sample
 from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.tools import TOOLS, build_option_changed_error
 from plink.probes.errors import HostError

@@ -11,10 +11,10 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.given_way import GivenWay
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, Unreachable
-from plink.files.groups import UplinkMeasurement
-from plink.files.hosts import Host, is_recordable
-from plink.files.measurements import SAMPLE_OPTIONS, Failure, Measurement, Sample
+from plink.formats.cluster import Cluster, Unreachable
+from plink.formats.groups import UplinkMeasurement
+from plink.formats.hosts import Host, is_recordable
+from plink.formats.measurements import SAMPLE_OPTIONS, Failure, Measurement, Sample
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.hosts.address import is_address

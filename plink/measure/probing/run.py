@@ -11,8 +11,8 @@ from typing import Any
 from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.measurements import FollowedSample, Measurement, Sample
+from plink.formats.cluster import Cluster
+from plink.formats.measurements import FollowedSample, Measurement, Sample
 from plink.measure.probing.collectors import (
     BandwidthCollector,
     Collector,

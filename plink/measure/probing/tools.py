@@ -34,7 +34,7 @@ from plink.probes.options import (
 from plink.probes.samples import MeasuringJob
 
 if TYPE_CHECKING:
-    from plink.files.hosts import Group
+    from plink.formats.hosts import Group
     from plink.probes.hosts.hostlist import ListedHost
 
 # Measures a job into a sink (`plink.probes.samples.Sink`).

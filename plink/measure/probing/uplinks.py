@@ -13,11 +13,11 @@ from plink.base.errors import PlinkError
 from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.groups import HostLink, Uplink, UplinkMeasurement
-from plink.files.hosts import Group
-from plink.files.matrices import Matrix
-from plink.files.measurements import BandwidthMeasurement, Failure
+from plink.formats.cluster import Cluster
+from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
+from plink.formats.hosts import Group
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import BandwidthMeasurement, Failure
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.resume import build_resume_state, repeat_run_record

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.errors import NotMeasuredError
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.measure.probing.passes import Pair, StoppingPolicy
 from plink.optimize.groups.finding import FoundGroups, UngroupableError, find_groups
 from plink.optimize.groups.request import GroupRequest

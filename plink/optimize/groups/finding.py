@@ -10,9 +10,9 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, require_rtt
-from plink.files.groups import Grouping, Partition
-from plink.files.hosts import Group, with_domains
+from plink.formats.cluster import Cluster, require_rtt
+from plink.formats.groups import Grouping, Partition
+from plink.formats.hosts import Group, with_domains
 from plink.model.denoising import Denoised, denoise, find_measured_hosts, split_halves
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.optimize.groups.request import GroupRequest

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.files.groups import DoubtfulHost, GroupQuality, NearestGroups
-from plink.files.hosts import Group
+from plink.formats.groups import DoubtfulHost, GroupQuality, NearestGroups
+from plink.formats.hosts import Group
 from plink.model.denoising import Denoised
 from plink.solvers.groups.grouping import ALONE, Labels, separate_alone
 from plink.solvers.groups.levels import Level

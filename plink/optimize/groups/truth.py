@@ -9,10 +9,10 @@ import numpy as np
 from msgspec import Meta
 
 from plink.base.lazy import lazy_imports
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
-from plink.files.limits import Positive, Share, Text, Whole
-from plink.files.structs import Output
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
+from plink.formats.limits import Positive, Share, Text, Whole
+from plink.formats.structs import Output
 from plink.model.denoising import select_readings
 from plink.optimize.groups.finding import FoundGroups
 

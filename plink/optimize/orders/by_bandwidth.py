@@ -10,11 +10,11 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.limits import MAX_GBIT_S
-from plink.files.matrices import Matrix
-from plink.files.order import BandwidthCost, Order, Solver
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.limits import MAX_GBIT_S
+from plink.formats.matrices import Matrix
+from plink.formats.order import BandwidthCost, Order, Solver
 from plink.model.distance import filled_bandwidth_distances
 from plink.optimize.orders.domains import Domains, join_domains
 from plink.optimize.orders.mesh import choose_algorithm

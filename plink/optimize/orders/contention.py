@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
-from plink.files.matrices import Matrix
+from plink.formats.matrices import Matrix
 from plink.model.distance import DistanceLimits
 from plink.model.gaps import Range, drop_bounds
 from plink.model.time_gaps import time_bound_us, time_range_s, with_latency

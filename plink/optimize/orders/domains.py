@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.hosts import Host, places_by_domain
+from plink.formats.hosts import Host, places_by_domain
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
 from plink.solvers.collectives.form import RingForm

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
-from plink.files.matrices import Matrix
-from plink.files.order import Proof
+from plink.formats.matrices import Matrix
+from plink.formats.order import Proof
 from plink.model.distance import DistanceLimits
 from plink.model.gaps import Range, drop_bounds, latency_range_us, measured_latency_us
 from plink.solvers.collectives.cost import Prices

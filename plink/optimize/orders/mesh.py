@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_count
-from plink.files.mesh import MESH, Mesh, MeshDimension
+from plink.formats.mesh import MESH, Mesh, MeshDimension
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import find_algorithm
 from plink.solvers.collectives.algorithm import Algorithm

@@ -12,11 +12,11 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster, build_no_rtt_error, require_rtt
-from plink.files.hosts import Host
-from plink.files.measurements import percentile_name, readings_at
-from plink.files.order import CostRange, Order, Proof, Solver, TimeCost
-from plink.files.order_basis import order_basis
+from plink.formats.cluster import Cluster, build_no_rtt_error, require_rtt
+from plink.formats.hosts import Host
+from plink.formats.measurements import percentile_name, readings_at
+from plink.formats.order import CostRange, Order, Proof, Solver, TimeCost
+from plink.formats.order_basis import order_basis
 from plink.model.distance import Distances, distances, has_only_bandwidth, split_directions
 from plink.model.estimating import MOST_UNGROUPED
 from plink.optimize.orders.domains import Domains, join_domains

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from plink.base.text import format_count, share_text
-from plink.files.order import Order
+from plink.formats.order import Order
 from plink.optimize.orders.mesh import inner_advice
 
 # An order found on one direction's readings must save on the other's at least this share of what

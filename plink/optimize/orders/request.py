@@ -13,7 +13,7 @@ from plink.base.request import option
 from plink.base.size import DEFAULT_SIZE
 
 with lazy_imports():
-    from plink.files import mesh as mesh_file
+    from plink.formats import mesh as mesh_file
     from plink.solvers.limits import deadline as deadlines
 
 if TYPE_CHECKING:

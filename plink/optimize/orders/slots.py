@@ -11,10 +11,10 @@ from typing import Any, Protocol
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
-from plink.files.cluster import Cluster
-from plink.files.hosts import Host
-from plink.files.order import Order
-from plink.files.order_basis import order_basis
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Host
+from plink.formats.order import Order
+from plink.formats.order_basis import order_basis
 from plink.optimize.orders.request import OrderRequest
 from plink.solvers.collectives.algorithm import MOST_MESSAGES, Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS, find

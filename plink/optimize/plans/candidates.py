@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from plink.base.text import join_texts, rtt_text
-from plink.files.limits import Amount, Text, Whole, Word
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Text, Whole, Word
+from plink.formats.structs import Output
 from plink.optimize.plans.traffic import Demand, build_traffic, measure_traffic, traffic_time_s
 from plink.plans.check_servers import Ports
 from plink.plans.forest import Forest, make_forest

@@ -9,10 +9,10 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.limits import Amount, Collective, Positive, Text, Whole, Word
-from plink.files.plan import Plan, refuse_servers
-from plink.files.structs import Output
+from plink.formats.cluster import Cluster
+from plink.formats.limits import Amount, Collective, Positive, Text, Whole, Word
+from plink.formats.plan import Plan, refuse_servers
+from plink.formats.structs import Output
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.expected import Expected, ExpectedTimes
 from plink.optimize.plans.servers import members_network

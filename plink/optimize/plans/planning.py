@@ -9,10 +9,10 @@ import numpy as np
 
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
-from plink.files.matrices import Matrix
-from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
+from plink.formats.matrices import Matrix
+from plink.formats.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.groups.finding import UngroupableError, find_groups, with_groups

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from typing import ClassVar
 
-from plink.files.limits import Amount, Positive, Text
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Positive, Text
+from plink.formats.structs import Output
 
 # Rates are compared with this much room for rounding.
 _EVEN = 1e-9

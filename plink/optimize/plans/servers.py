@@ -10,9 +10,9 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.size import parse_rate
 from plink.base.text import brief, format_count, format_names
-from plink.files.cluster import Cluster
-from plink.files.limits import is_word
-from plink.files.plan import MAX_PORTS, SERVER, PlanRank, Port
+from plink.formats.cluster import Cluster
+from plink.formats.limits import is_word
+from plink.formats.plan import MAX_PORTS, SERVER, PlanRank, Port
 from plink.solvers.contention.network import Floats, Indices, Network
 
 _HINT = "write HOST, HOST:PORTS or HOST=ADDRESS+ADDRESS, with @RATE at the end, as in box:4@25gbit"

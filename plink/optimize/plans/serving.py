@@ -9,9 +9,9 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
-from plink.files.plan import MAX_RANKS, Plan, PlanRank, Predicted
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
+from plink.formats.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
 from plink.optimize.plans.candidates import (
     KINDS,

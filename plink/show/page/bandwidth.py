@@ -9,10 +9,10 @@ import numpy as np
 from plink.base.next_command import UNNAMED_FILE, next_command
 from plink.base.size import format_size
 from plink.base.text import bandwidth_text, format_count, join_texts, rtt_text, share_text
-from plink.files import document
-from plink.files.cluster import Cluster
-from plink.files.groups import Uplink
-from plink.files.matrices import Matrix
+from plink.formats import document
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Uplink
+from plink.formats.matrices import Matrix
 from plink.model.network import Capacity, KnownNetwork, build_network, capacity
 from plink.optimize.limiting import Limited, find_limits
 from plink.show.advice import Advice

@@ -11,9 +11,9 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from plink.base.text import rtt_text
-from plink.files.cluster import Cluster
-from plink.files.groups import Grouping
-from plink.files.matrices import Matrix
+from plink.formats.cluster import Cluster
+from plink.formats.groups import Grouping
+from plink.formats.matrices import Matrix
 from plink.model.network import capacity
 from plink.show.groups import SHOWN, group_columns, grouping_lines, method_lines
 from plink.show.page.charts import (

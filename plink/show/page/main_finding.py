@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from plink.base.text import bandwidth_text, format_count, format_names, rtt_text, share_text
-from plink.files.cluster import Cluster
+from plink.formats.cluster import Cluster
 from plink.model.outliers import Outlier, group_by_host
 from plink.optimize.leaving_out import find_limiting
 from plink.optimize.orders.quality import doubt

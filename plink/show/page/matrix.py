@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import rtt_text
-from plink.files.matrices import Matrix
-from plink.files.measurements import percentile_name
+from plink.formats.matrices import Matrix
+from plink.formats.measurements import percentile_name
 from plink.show.facts import directions_text, known_values, spread_text
 from plink.show.page.charts import (
     INK,

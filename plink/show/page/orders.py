@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from plink.base.size import format_size
 from plink.base.text import format_count, range_text, rtt_text, share_text
-from plink.files.order import Order
+from plink.formats.order import Order
 from plink.optimize.orders.quality import confirmation, doubt
 from plink.show.orders import (
     OURS,

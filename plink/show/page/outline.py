@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.files.limits import Positive, Text
-from plink.files.structs import Output
+from plink.formats.limits import Positive, Text
+from plink.formats.structs import Output
 from plink.show.page.parts import AdviceList, Bars, Names, Paragraph, Section, Table, unfold_parts
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import share_text
-from plink.files.measurements import RttMeasurement, percentile_name
+from plink.formats.measurements import RttMeasurement, percentile_name
 from plink.probes.echo.readings import DISTURBED
 from plink.show.facts import failure_facts, note_facts, rtt_facts
 from plink.show.page.charts import (

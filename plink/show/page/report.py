@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from plink import __version__
 from plink.autotune.log.history import History
 from plink.base.text import bandwidth_text, format_count, range_text, rtt_text, share_text
-from plink.files.groups import Uplink
-from plink.files.measurements import Measurement, percentile_name
+from plink.formats.groups import Uplink
+from plink.formats.measurements import Measurement, percentile_name
 from plink.show.advice import next_steps
 from plink.show.facts import describe_measurement, directions_text, known_values
 from plink.show.orders import has_bound, purpose_text

@@ -16,14 +16,14 @@ from plink.base.errors import WrongUseError
 from plink.base.next_command import next_command
 from plink.base.replacing import replace
 from plink.base.text import brief
-from plink.files import cluster as cluster_file
-from plink.files import document
-from plink.files import order as order_file
-from plink.files.binary_form import Content
-from plink.files.cluster import Cluster
-from plink.files.hosts import Group
-from plink.files.order import Order
-from plink.files.order_basis import is_made_from
+from plink.formats import cluster as cluster_file
+from plink.formats import document
+from plink.formats import order as order_file
+from plink.formats.binary_form import Content
+from plink.formats.cluster import Cluster
+from plink.formats.hosts import Group
+from plink.formats.order import Order
+from plink.formats.order_basis import is_made_from
 from plink.model.distance import Distances, distances
 from plink.model.outliers import Outlier, outliers
 from plink.show.page.charts import NO_GROUP, short_names

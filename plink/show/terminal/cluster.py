@@ -11,8 +11,8 @@ from rich.text import Text
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_count, printable, rtt_text
-from plink.files.cluster import Cluster
-from plink.files.matrices import Matrix
+from plink.formats.cluster import Cluster
+from plink.formats.matrices import Matrix
 from plink.model.distance import distances
 from plink.model.network import capacity
 from plink.model.outliers import outliers, sentences

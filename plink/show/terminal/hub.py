@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from rich.console import Console
 
 from plink.base.text import bandwidth_text, bytes_text, rtt_text
-from plink.files.limits import Amount
+from plink.formats.limits import Amount
 from plink.hub.bounds import Bound, Training, bounds
 from plink.hub.cost import CostRow, Costs
 from plink.hub.networks import PRINTED_WORKERS, TrainedNetwork

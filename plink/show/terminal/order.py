@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from plink.base.text import bandwidth_text, rtt_text, share_text
-from plink.files.order import BandwidthCost, Order
+from plink.formats.order import BandwidthCost, Order
 from plink.show.orders import (
     BOUND,
     GIVEN,

@@ -11,10 +11,10 @@ from rich.console import Console
 
 from plink.base.size import format_size
 from plink.base.text import bytes_text, format_count, rtt_text, share_text
-from plink.files.limits import Amount, Collective, Positive, Whole, Word
-from plink.files.limits import Text as NonEmptyText
-from plink.files.plan import SERVER, Plan, Predicted
-from plink.files.structs import Output
+from plink.formats.limits import Amount, Collective, Positive, Whole, Word
+from plink.formats.limits import Text as NonEmptyText
+from plink.formats.plan import SERVER, Plan, Predicted
+from plink.formats.structs import Output
 from plink.optimize.plans.candidates import PortUse, Refused
 from plink.optimize.plans.planning import Planned
 from plink.optimize.plans.ports import PortsVerdict

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from plink.base.size import format_size
 from plink.base.text import bytes_text, format_count, range_text, rtt_text, share_text
-from plink.files.clients import ClientFit, Estimate
+from plink.formats.clients import ClientFit, Estimate
 from plink.model.gaps import Range
 from plink.optimize.expected import Expected
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast

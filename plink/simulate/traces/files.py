@@ -8,7 +8,7 @@ from pathlib import Path
 
 from plink.base.errors import WrongUseError
 from plink.base.text import format_count
-from plink.files import document
+from plink.formats import document
 from plink.simulate.schedule import BrokenScheduleError, Schedule, check
 from plink.simulate.traces import chakra, goal
 from plink.simulate.traces.groups import GROUPS_FILE, Members, parse_groups

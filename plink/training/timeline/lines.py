@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from plink.files.limits import Positive, Text, Whole, constrain_to_words
+from plink.formats.limits import Positive, Text, Whole, constrain_to_words
 
 # Of the event that says what a file is.
 FORMAT: Final = "plink.timeline"

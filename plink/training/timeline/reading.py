@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from plink.base.errors import WrongUseError
-from plink.files import document
-from plink.files.structs import convert
+from plink.formats import document
+from plink.formats.structs import convert
 from plink.training.timeline.lines import (
     FORMAT,
     QUEUE,

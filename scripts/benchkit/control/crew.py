@@ -18,7 +18,7 @@ from labkit.wiring import namespace
 
 ANSWER_S = 600.0
 # What takes long to import, and is installed: the server does not find what is only beside scripts.
-PRELOADED = ["plink.torch", "plink.files.plan", "plink.bench.workers.torch_collectives"]
+PRELOADED = ["plink.torch", "plink.formats.plan", "plink.bench.workers.torch_collectives"]
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

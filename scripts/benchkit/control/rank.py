@@ -15,7 +15,7 @@ import torch.distributed as dist
 from benchkit.programs.meeting import Meeting
 from labkit.namespaces import inside
 from plink.bench.workers.torch_collectives import interface_of
-from plink.files import plan as plan_file
+from plink.formats import plan as plan_file
 from plink.plans.forest import Forest
 from plink.torch import Control, Options
 

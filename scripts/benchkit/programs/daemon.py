@@ -25,8 +25,8 @@ from plink.autotune.log.replay import tuner_of
 from plink.autotune.protocol.messages import Join, Report
 from plink.autotune.tuner.interface import Action, Decision, TunerOptions, Window
 from plink.autotune.tuner.masters import Masters
-from plink.files import plan as plan_file
-from plink.files.plan import Plan
+from plink.formats import plan as plan_file
+from plink.formats.plan import Plan
 from plink.plans.forest import Forest, make_forest
 
 _NO_MASTERS = Masters(np.ones(1), np.ones(1))

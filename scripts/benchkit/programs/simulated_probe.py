@@ -54,7 +54,7 @@ def probe_simulated(hosts: int, rounds: str, *, is_granted: bool) -> dict[str, A
 
 def facts(out: Path, seconds: float, used: resource.struct_rusage) -> dict[str, Any]:
     """What a run took that wrote this file, and what reading it takes."""
-    from plink.files import cluster as cluster_file  # noqa: PLC0415
+    from plink.formats import cluster as cluster_file  # noqa: PLC0415
 
     began = time.monotonic()
     cluster = cluster_file.read_cluster(str(out))

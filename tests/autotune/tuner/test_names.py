@@ -8,8 +8,8 @@ from plink.autotune.log.replay import tuner_of
 from plink.autotune.tuner.bandwidth import SlowFlow, describe_slow, first_belief
 from plink.autotune.tuner.interface import TunerOptions
 from plink.base.replacing import replace
-from plink.files.hosts import Group
-from plink.files.plan import Plan, PlanRank
+from plink.formats.hosts import Group
+from plink.formats.plan import Plan, PlanRank
 from plink.simulate.jobs import Job, Noise, first_forest
 from plink.simulate.network import even
 

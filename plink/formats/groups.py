@@ -1,0 +1,244 @@
+"""Groups of a cluster's hosts: how they were computed, and the rates of their uplinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from plink.base.text import brief
+from plink.formats.hosts import Group
+from plink.formats.limits import (
+    LEAST_MEASURED_GBIT_S,
+    MAX_GBIT_S,
+    Count,
+    GbitPerSecond,
+    Share,
+    Text,
+    Word,
+    check_settings,
+    find_repeated,
+)
+from plink.formats.measurements import Measurement
+from plink.formats.structs import FormatError
+
+MAX_BURST_BYTES = 1 << 40
+LEAST_GBIT_S = 1e-6
+
+Distance = Annotated[float, Meta(ge=0, le=1e12)]
+LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
+
+
+class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
+    """Rates between all hosts of a group, sending at once, and the hosts of other groups.
+
+    Attributes:
+        group: name of the group
+        send_gbit_s, receive_gbit_s: rate that was measured, in Gbit/s; absent if not measured
+        hosts_gbit_s: sum of what the group's hosts can do by themselves, in Gbit/s
+        send_is_lower_bound, receive_is_lower_bound: whether something else may have been the limit
+        both_gbit_s: rate of both directions together, both at once, in Gbit/s
+    """
+
+    group: Word
+    send_gbit_s: GbitPerSecond | None = None
+    receive_gbit_s: GbitPerSecond | None = None
+    hosts_gbit_s: GbitPerSecond | None = None
+    send_is_lower_bound: bool = False
+    receive_is_lower_bound: bool = False
+    both_gbit_s: GbitPerSecond | None = None
+
+    def __post_init__(self) -> None:
+        rates = ("send_gbit_s", "receive_gbit_s", "hosts_gbit_s", "both_gbit_s")
+        _refuse_less_than_a_bit(self, rates)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both directions of the uplink were measured."""
+        return self.send_gbit_s is not None and self.receive_gbit_s is not None
+
+
+class HostLink(Struct, frozen=True, forbid_unknown_fields=True):
+    """Best rates at which a host sends and receives while no other host transfers.
+
+    Attributes:
+        host: name of the host
+        send_gbit_s, receive_gbit_s: rate that was measured, in Gbit/s; absent if not measured
+    """
+
+    host: Text
+    send_gbit_s: GbitPerSecond | None = None
+    receive_gbit_s: GbitPerSecond | None = None
+
+    def __post_init__(self) -> None:
+        _refuse_less_than_a_bit(self, ("send_gbit_s", "receive_gbit_s"))
+
+
+class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
+    """Measurement of the rates of groups' uplinks, and of hosts' links beside them.
+
+    Attributes:
+        uplinks: uplink of each group that was measured
+        links: links of the hosts, measured beside them
+    """
+
+    uplinks: Sequence[Uplink]
+    links: Sequence[HostLink] = []
+
+
+class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """Row of groups that share one link towards all groups outside the row.
+
+    Attributes:
+        name: name of the row, such as a row of racks
+        groups: names of its groups; no group is in two rows
+        send_gbit_s, receive_gbit_s: rate of the link, in Gbit/s; absent if unlimited
+    """
+
+    name: Word
+    groups: Annotated[Sequence[str], Meta(min_length=1)]
+    send_gbit_s: LimitedRate | None = None
+    receive_gbit_s: LimitedRate | None = None
+
+
+class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
+    """Facts about links that their user has described: burst size and rows of groups.
+
+    Attributes:
+        burst_bytes: what every limited link lets pass at once after a pause, in bytes
+        rows: rows of groups
+    """
+
+    burst_bytes: Annotated[int, Meta(ge=0, le=MAX_BURST_BYTES)] = 0
+    rows: Sequence[GroupRow] = []
+
+
+class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
+    """Separation of a group from the other groups, with its probability.
+
+    Attributes:
+        group: name of the group
+        within_us: median distance between two of its hosts, in µs; absent for one host
+        between_us: median distance to the hosts of the nearest other group, in µs
+        within_gbit_s, between_gbit_s: the same if hosts were grouped by bandwidth, in Gbit/s
+        probability: that its least sure host belongs to it
+    """
+
+    group: Word
+    within_us: Distance | None = None
+    between_us: Distance | None = None
+    within_gbit_s: Distance | None = None
+    between_gbit_s: Distance | None = None
+    probability: Share | None = None
+
+
+class DoubtfulHost(Struct, frozen=True, forbid_unknown_fields=True):
+    """Host that may belong to another group, with the probability that its group is right.
+
+    Attributes:
+        host: name of the host
+        probability: that it belongs where it is
+    """
+
+    host: Word
+    probability: Share
+
+
+class NearestGroups(Struct, frozen=True, forbid_unknown_fields=True):
+    """Best and second-best group of a host whose group is doubtful, or that is in none.
+
+    Attributes:
+        host: name of the host
+        groups: names of at most two groups, the best first
+    """
+
+    host: Word
+    groups: Sequence[str]
+
+
+class Partition(Struct, frozen=True, forbid_unknown_fields=True):
+    """Partition of the hosts into groups at one level of the network.
+
+    Attributes:
+        groups: names of the hosts of each group
+    """
+
+    groups: Sequence[Sequence[str]]
+
+    def __iter__(self) -> Iterator[Sequence[str]]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+
+class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
+    """Record of how groups were computed, and how certain they are.
+
+    Attributes:
+        method: `levels`, `linkage` or `kmeans`
+        matrix: `raw` or `embedding`: the distances that were grouped
+        options: options that the method ran with
+        seed: seed of the random choices
+        probability: that all groups are exactly right; without groups, that there are any
+        rival: best explanation of the distances without groups, in words
+        confirmed: adjusted mutual information of the groups found on one half of the readings and
+            on the other; absent if it could not be checked
+        quality: quality of each group
+        doubtful: hosts that may belong elsewhere, the least sure first
+        alone: names of hosts that fit nowhere
+        nearest: groups that hosts that are doubtful or alone suit best
+        unmeasured: names of hosts with too few measurements to be placed
+        levels: partitions that the distances show, the fewest groups first
+        notes: what to know before trusting the groups
+    """
+
+    method: Word
+    matrix: Word
+    options: Mapping[str, Any] = {}
+    seed: Count = 0
+    probability: Share | None = None
+    rival: Text | None = None
+    confirmed: Annotated[float, Meta(ge=-1, le=1)] | None = None
+    quality: Sequence[GroupQuality] = []
+    doubtful: Sequence[DoubtfulHost] = []
+    alone: Sequence[str] = []
+    nearest: Sequence[NearestGroups] = []
+    unmeasured: Sequence[str] = []
+    levels: Sequence[Partition] = []
+    notes: Sequence[str] = []
+
+    def __post_init__(self) -> None:
+        check_settings(self.options, "options")
+
+    @property
+    def hosts(self) -> set[str]:
+        """Names of all hosts that the record mentions."""
+        placed = {host for level in self.levels for group in level for host in group}
+        return placed | {*self.alone, *self.unmeasured, *(each.host for each in self.doubtful)}
+
+
+def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -> None:
+    """Raise if rows of groups in a file repeat, overlap or name unknown groups.
+
+    Raises:
+        FormatError: a row is listed twice, or a group is unknown or in two rows.
+    """
+    rows = list(rows)
+    twice = find_repeated(row.name for row in rows)
+    if twice is not None:
+        raise FormatError(source, "links.rows", f"row {brief(twice)} is listed twice")
+    known = {group.name for group in groups}
+    for index, row in enumerate(rows):
+        for group in row.groups:
+            if group not in known:
+                reason = f"{brief(group)} is not a group of the file, or is in two rows"
+                raise FormatError(source, f"links.rows[{index}].groups", reason)
+            known.remove(group)
+
+
+def _refuse_less_than_a_bit(rates: Struct, names: Iterable[str]) -> None:
+    for name in names:
+        if 0.0 < (getattr(rates, name) or 0.0) < LEAST_MEASURED_GBIT_S:
+            raise ValueError(f"{name} is less than 1 bit/s but not 0")

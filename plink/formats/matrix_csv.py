@@ -1,0 +1,290 @@
+"""Matrices as CSV, for other tools: host names in the first row and column, the unit in the corner.
+
+The first cell is the unit, the first row and the first column name the same hosts in the same
+order. Row is source, column is destination, an empty cell was not measured (`docs/files.md`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from plink.base.errors import WrongUseError
+from plink.base.lazy import lazy_imports
+from plink.base.text import brief
+from plink.formats.limits import MAX_HOSTS, MAX_RTT_US
+from plink.formats.matrices import Matrix
+from plink.formats.units import TIMES, find_rate_unit, find_time_unit, find_time_unit_by_name
+from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
+
+with lazy_imports():
+    import orjson
+
+# Unit: what power of ten of it a microsecond is.
+UNITS = {name: -exponent for name, exponent in TIMES.items()}
+
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4}))?")
+# Of these alone JSON has what `_NUMBER` takes, or nothing.
+_DIGITS = b"0123456789+-."
+_BANDWIDTH_UNIT = "Gbit/s"
+_UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give the unit us"
+
+
+@dataclass(frozen=True)
+class NamedMatrix:
+    """Matrix with host names and a unit, as a CSV file holds it.
+
+    Args:
+        names: N host names, in file order.
+        rtt_us: (N, N), [source][destination], in µs; NaN where not measured, and on the diagonal.
+        unit: the unit that the file's numbers were in.
+        notes: what was left out of the matrix, as sentences for the user.
+    """
+
+    names: Sequence[str]
+    rtt_us: Matrix
+    unit: str
+    notes: Sequence[str] = ()
+
+
+def find_unit_by_name(text: str) -> str | None:
+    """Return the unit (`UNITS`) whose name is `text`, or None."""
+    return find_time_unit_by_name(text)
+
+
+def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
+    """Parse a matrix between hosts from CSV text.
+
+    Args:
+        content: the text, UTF-8, with or without a byte order mark.
+        source: what errors call it.
+        unit: the unit of the numbers (`UNITS`), where the first cell names none.
+
+    Raises:
+        WrongUseError: naming file, row and column, both counted from 1 with the headings.
+    """
+    rows = _rows(content, source)
+    _, heading = next(rows, (1, []))
+    if not heading:
+        raise WrongUseError(f"{source}: is empty", "the first row is the unit and the host names")
+    names = _names(heading, source)
+    unit = _unit(heading[0], unit, source)
+    # Every row has a comma for every host: a shorter text lacks some, which shows below, and no
+    # heading alone asks for memory.
+    is_whole = len(content) >= len(names) * (len(names) - 1)
+    matrix = np.empty((len(names) if is_whole else 0, len(names)))
+    count = 0
+    for number, row in rows:
+        if count < len(names):
+            _check_row(row, number, names, names[count], source)
+            values_us = _values_us(row[1:], unit, f"{source}: row {number}", count, names)
+            if is_whole:
+                matrix[count] = values_us
+        count += 1
+    if count != len(names):
+        raise WrongUseError(
+            f"{source}: expected {len(names)} rows below row 1, one per host, found {count}"
+        )
+    unused_diagonal = int((matrix.diagonal() > 0.0).sum())
+    np.fill_diagonal(matrix, np.nan)
+    return NamedMatrix(names, matrix, unit, _notes(unused_diagonal))
+
+
+def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
+    """Return a matrix as CSV text that parses back to exactly the same numbers.
+
+    Args:
+        names: N host names.
+        rtt_us: (N, N) in µs; NaN where not measured.
+        unit: the unit to write in (`UNITS`).
+    """
+    return _render(names, rtt_us, unit, UNITS[unit])
+
+
+def render_bandwidth(names: Sequence[str], gbit_s: Matrix) -> bytes:
+    """Return a bandwidth matrix in Gbit/s as CSV text; NaN marks unmeasured pairs."""
+    return _render(names, gbit_s, _BANDWIDTH_UNIT, 0)
+
+
+def _render(names: Sequence[str], matrix: Matrix, unit: str, exponent: int) -> bytes:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([unit, *names])
+    for i, name in enumerate(names):
+        row = [_cell(value, exponent) for value in matrix[i].tolist()]
+        row[i] = "0"
+        writer.writerow([name, *row])
+    return stream.getvalue().encode()
+
+
+def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
+    has_quotes = b'"' in content
+    newline = "" if has_quotes else None
+    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=newline)
+    lines = _lines(text, source)
+    reader = csv.reader(lines, strict=True)
+    # Without quotes a comma always separates: that is three times as fast.
+    rows = reader if has_quotes else map(_cells, lines)
+    number = 0
+    try:
+        for count, row in enumerate(rows, 1):
+            number = reader.line_num if has_quotes else count
+            cells = list(map(str.strip, row))
+            if any(cells):
+                yield number, cells
+    except UnicodeDecodeError:
+        raise WrongUseError(f"{source}: is not text in UTF-8") from None
+    except csv.Error as error:
+        raise WrongUseError(f"{source}: row {number + 1}: not CSV ({error})") from None
+
+
+def _lines(text: Iterable[str], source: str) -> Iterator[str]:
+    """Yield the lines of a CSV text; raise for a line that is too long or unterminated."""
+    for number, line in enumerate(text, 1):
+        if line.count(",") > MAX_HOSTS:
+            raise WrongUseError(f"{source}: row {number} has more than {MAX_HOSTS:,} values")
+        if line.count('"') % 2:
+            raise WrongUseError(f"{source}: row {number}: not CSV (a quotation mark is not closed)")
+        yield line
+
+
+def _cells(line: str) -> list[str]:
+    """Split a CSV line without quotes into cells, under the same limits as other lines."""
+    cells, limit = line.split(","), csv.field_size_limit()
+    if len(line) > limit and max(map(len, cells)) > limit:
+        raise csv.Error(f"field larger than field limit ({limit})")
+    return cells
+
+
+def _names(heading: Sequence[str], source: str) -> list[str]:
+    names = list(heading[1:])
+    if not names:
+        hint = "the first row is the unit and the host names, separated by commas"
+        if len(heading[0].split()) > 1:
+            hint = "cells are separated by commas, not by blanks: tr -s ' ' , turns these into them"
+        raise WrongUseError(f"{source}: row 1 names no hosts", hint)
+    seen: dict[str, int] = {}
+    for column, name in enumerate(names, start=2):
+        fault = find_name_fault(name)
+        if fault is not None:
+            raise WrongUseError(
+                f"{source}: row 1, column {column}: {brief(name)} {fault}",
+                f"names have no blanks: write {'-'.join(name.split())}"
+                if " " in name
+                else HINT_NAME,
+            )
+        if name in seen:
+            raise WrongUseError(
+                f"{source}: row 1, column {column}: host {brief(name)} is also in column "
+                f"{seen[name]}"
+            )
+        seen[name] = column
+    return names
+
+
+def _unit(corner: str, given: str | None, source: str) -> str:
+    try:
+        rate, time = find_rate_unit(corner), find_time_unit(corner)
+    except WrongUseError as error:
+        raise WrongUseError(f"{source}: row 1, column 1: {error}", error.hint) from None
+    if rate is not None:
+        raise WrongUseError(
+            f"{source}: holds bandwidths in {rate.name}",
+            "a matrix has round-trip times; bandwidths have a row for each pair: "
+            "source,destination,gbit_s",
+        )
+    if time is not None:
+        named = time.name
+        if given not in (None, named):
+            raise WrongUseError(
+                f"{source}: row 1, column 1 says {named}, but the unit {given} was given",
+                "leave the unit out, or correct the file",
+            )
+        return named
+    if given is None:
+        found = f"names no unit of time: {brief(corner)}" if corner else "is empty"
+        raise WrongUseError(f"{source}: row 1, column 1 {found}", _UNIT_HINT)
+    return given
+
+
+def _check_row(
+    row: Sequence[str], number: int, names: Sequence[str], expected: str, source: str
+) -> None:
+    if row[0] != expected:
+        raise WrongUseError(
+            f"{source}: row {number}, column 1 is {brief(row[0])}, expected {brief(expected)}",
+            "rows and columns name the same hosts in the same order",
+        )
+    if len(row) != len(names) + 1:
+        raise WrongUseError(
+            f"{source}: row {number} ({brief(expected)}) has {len(row) - 1} values, "
+            f"expected {len(names)}"
+        )
+
+
+def _values_us(
+    cells: Sequence[str], unit: str, place: str, own: int, names: Sequence[str]
+) -> Matrix:
+    """Return a row's numbers in µs, shape (N,); NaN for an empty cell.
+
+    Raises:
+        WrongUseError: one of them is no number, negative or too large.
+    """
+    if not "".join(cells).encode().translate(None, _DIGITS):
+        # Shifting the exponent in the text converts once and exactly; a product would round twice.
+        shift = f"e{-UNITS[unit]}" if UNITS[unit] else ""
+        is_json = not shift and all(cells)
+        plain = cells if is_json else [cell + shift if cell else "null" for cell in cells]
+        try:
+            values = np.array(orjson.loads(f"[{','.join(plain)}]"), dtype=np.float64)
+        except ValueError:
+            pass
+        else:
+            if len(values) == len(cells) and not ((values < 0.0) | (values > MAX_RTT_US)).any():
+                return values + 0.0  # which makes 0 of -0
+    # A cell is written in another way, or wrong: which, and why?
+    found = np.empty(len(cells))
+    for column, cell in enumerate(cells):
+        try:
+            found[column] = _value_us(cell, unit)
+        except WrongUseError as error:
+            row_place = f"{place} ({brief(names[own])})"
+            column_place = f"column {column + 2} ({brief(names[column])})"
+            raise WrongUseError(f"{row_place}, {column_place}: {error}", error.hint) from None
+    return found
+
+
+def _value_us(cell: str, unit: str) -> float:
+    if not cell:
+        return math.nan
+    match = _NUMBER.fullmatch(cell)
+    if match is None:
+        hint = "leave the cell empty where a pair was not measured"
+        raise WrongUseError(f"{brief(cell)} is not a number", hint)
+    value_us = float(f"{match[1]}e{int(match[2] or 0) - UNITS[unit]}")
+    if value_us < 0.0:
+        raise WrongUseError(f"{brief(cell)} is negative")
+    if value_us > MAX_RTT_US:
+        bound = f"{MAX_RTT_US / 1e6:g} s"
+        raise WrongUseError(f"{brief(cell)} {unit} is more than {bound}", "is the unit right?")
+    return abs(value_us)
+
+
+def _cell(value: float, exponent: int) -> str:
+    if math.isnan(value):
+        return ""
+    return format(Decimal(repr(value)).scaleb(exponent).normalize(), "f")
+
+
+def _notes(unused_diagonal: int) -> list[str]:
+    if not unused_diagonal:
+        return []
+    values = "1 value" if unused_diagonal == 1 else f"{unused_diagonal} values"
+    return [f"{values} on the diagonal left out: a host has no distance to itself"]
