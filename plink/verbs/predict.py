@@ -169,12 +169,18 @@ def predict_times(
         source: what messages call the subject; None for its kind.
 
     Raises:
-        WrongUseError: an argument is not allowed, the order or the plan is of other hosts, or none
-            of the algorithms takes so many ranks.
+        WrongUseError: an argument is not allowed, the order or the plan is of other hosts, there
+            are two clusters, or none of the algorithms takes so many ranks.
     """
     if isinstance(subject, Plan):
         return _predict_plan(subject, request, source)
     order = subject if isinstance(subject, Order) else None
+    if order is None and request.cluster is not None:
+        raise WrongUseError(
+            "there are two clusters to predict for",
+            "give {cluster} with an order or a plan only",
+            arguments={"cluster": None},
+        )
     cluster = subject if order is None else _choose_cluster(order, request, source)
     known = replace(
         checked_cluster(cluster, "predict"), uses_readings=request.distances == "readings"

@@ -208,6 +208,9 @@ def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> N
         plink.predict(order, cluster=changed, algorithms=["ring"])
     with pytest.raises(plink.WrongUseError, match="is not a host of the cluster"):
         plink.predict(order, cluster=rack_cluster(2, 2))
+    with pytest.raises(plink.WrongUseError) as refused:
+        plink.predict(cluster, cluster=cluster)
+    assert set(refused.value.arguments) == {"cluster"}
 
 
 def test_a_cluster_is_predicted_for_in_its_own_order() -> None:
