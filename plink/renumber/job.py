@@ -13,6 +13,7 @@ import secrets
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 _MEASURING_S = 90.0
 # Seconds in which a process that measured says that it is back, after the measurement is over.
 _BACK_S = 5.0
+# Seconds for ranks to come of which rank 0 does not know.
+_UNCOUNTED_S = 10.0
 
 
 def renumber(
@@ -187,8 +190,11 @@ class _LostError(PlinkError):
 
 def _refuse_disagreement(meeting: Meeting, members: Sequence[Member]) -> None:
     """Refuse ranks that were told other things than rank 0."""
-    sizes = {member.ranks for member in members}
-    if sizes != {len(members)}:
+    sizes = Counter(member.ranks for member in members)
+    if set(sizes) != {len(members)}:
+        # Who comes after the refusal finds no meeting place, and would not know why.
+        likely_size = max(sizes, key=lambda size: (sizes[size], size))
+        meeting.wait_for(range(len(members), likely_size), _UNCOUNTED_S)
         others = [
             f"rank {rank} has {member.ranks}"
             for rank, member in enumerate(members)

@@ -175,6 +175,13 @@ class Meeting:
                 ) from None
         return members
 
+    def wait_for(self, numbers: Sequence[int], wait_s: float) -> None:
+        """For number 0: wait for processes that it did not count on, as long as they come."""
+        deadline = time.monotonic() + wait_s
+        with suppress(TimeoutError):
+            for number in numbers:
+                self._store.get(f"member/{number}", max(0.0, deadline - time.monotonic()))
+
     def ask(self, port: MeasuringPort, numbers: Sequence[int]) -> None:
         """For number 0: ask processes to measure their hosts.
 

@@ -34,8 +34,10 @@ _GREETING_S = 5.0
 _LONGEST_WAIT_MS = 1 << 31
 _RETRY_S = 0.1
 _ANSWER_S = 10.0
-# Seconds that rank 0 serves the others after it has decided.
+# Seconds that rank 0 serves the others after it has decided, and ranks that it has not seen yet
+# after it has refused: they are told why.
 _LINGER_S = 10.0
+_LATE_S = 3.0
 
 
 class TcpStore:
@@ -137,7 +139,7 @@ def answers(host: str, port: int) -> bool:
 
 @contextmanager
 def serve(port: int, ranks: int) -> Iterator[None]:
-    """Serve the store of a job on all addresses of this host, until all others have hung up.
+    """Serve the store of a job on all addresses of this host, until all have come and hung up.
 
     Args:
         port: TCP port.
@@ -146,7 +148,7 @@ def serve(port: int, ranks: int) -> Iterator[None]:
     Raises:
         PlinkError: the port is taken.
     """
-    server = _Server(ranks + _MOST_STRANGERS)
+    server = _Server(ranks)
     listener = _listen(port)
     thread = threading.Thread(target=server.run, args=(listener,), daemon=True)
     thread.start()
@@ -175,11 +177,12 @@ class _Server:
     """The store, in a thread of its own.
 
     Args:
-        most_connections: number of connections beyond which callers are hung up on.
+        ranks: number of ranks that will connect. Many more callers are hung up on.
     """
 
-    def __init__(self, most_connections: int) -> None:
-        self._most_connections = most_connections
+    def __init__(self, ranks: int) -> None:
+        self._ranks = ranks
+        self._greeted = 0
         self._values: dict[str, bytes] = {}
         self._bytes = 0
         self._is_set: dict[str, asyncio.Event] = {}
@@ -198,18 +201,21 @@ class _Server:
         server = await asyncio.start_server(self._serve, sock=listener)
         while not self._is_ending.is_set():
             await asyncio.sleep(0.01)
-        deadline = time.monotonic() + _LINGER_S
-        while self._connections and time.monotonic() < deadline:
+        began_s = time.monotonic()
+        while time.monotonic() - began_s < (
+            _LINGER_S if self._connections else _LATE_S if self._greeted < self._ranks else 0.0
+        ):
             await asyncio.sleep(0.01)
         server.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._connections >= self._most_connections:
+        if self._connections >= self._ranks + _MOST_STRANGERS:
             writer.close()
             return
         self._connections += 1
         try:
             greeting = await asyncio.wait_for(reader.readexactly(len(MAGIC)), _GREETING_S)
+            self._greeted += greeting == MAGIC
             while greeting == MAGIC:
                 found = await self._answer(reader)
                 content = b"" if found is None else found

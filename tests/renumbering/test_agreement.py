@@ -140,6 +140,19 @@ def test_what_is_wrong_is_told_to_every_process(case: str, port: int, order: str
     assert message.startswith(said)
 
 
+@pytest.mark.parametrize("case", ["a size that most have", "no host name"])
+def test_a_rank_that_comes_after_a_refusal_is_told_why(case: str, port: int, order: str) -> None:
+    others, said = WRONG[case]
+    jobs = [others.get(rank, job) for rank, job in enumerate(job_of(HOSTS))]
+    request = RenumberRequest(order, timeout_s=10.0)
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        early = threads.submit(run, port, request, jobs[:2])
+        time.sleep(1.0)
+        late = run(port, request, jobs[2:])
+        (message,) = refusals([*early.result(), *late])
+    assert message.startswith(said)
+
+
 def test_a_key_is_the_new_rank_agreed_upon_here_or_by_plink_renumber(
     order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
