@@ -149,6 +149,8 @@ def test_frames_that_are_not_as_they_should_be_get_no_answer(
     ):
         peer.exchange(echo_packet.PROBE, echo_packet.ECHO, 2)
         good = _frame_to_agent(pair, peer, inner)
+        # The agent answers in turn: what it says to the good frame is here, too, after this.
+        peer.exchange(echo_packet.PROBE, echo_packet.ECHO, 4)
         captured(sniffer)
         choose = random.Random(1)
         for _ in range(500):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -93,8 +95,8 @@ def test_a_cycle_is_named(forest: Forest, field: str, data: st.DataObject) -> No
     assert said.startswith(f"route {route}: the {arrives}")
     assert said.endswith("wait for each other")
     named = said[said.index(": ranks ") :]
-    assert str(rank) in named
-    assert str(lower) in named
+    # Of many ranks three are named.
+    assert " more " in named or {str(rank), str(lower)} <= set(re.findall(r"\d+", named))
 
 
 @given(forests(), st.data())
