@@ -68,7 +68,52 @@ def _defaults(name: str, *tools: str) -> str:
     return ", ".join(f"{value} for {' and '.join(names)}" for value, names in named.items())
 
 
-# Options of both `plink probe` and `plink check`.
+# Options of both `plink probe` and `plink check`, whose defaults may differ.
+def _count_option(default: str) -> Any:
+    return option(
+        None,
+        low=1,
+        high=MAX_COUNT,
+        section=_WHAT,
+        help=f"Probes per direction of a pair, each time it meets.  [default: {default}]",
+    )
+
+
+def _passes_option(default: str, more: str = "") -> Any:
+    return option(
+        None,
+        low=1,
+        high=MAX_PASSES,
+        section=_WHAT,
+        help=f"How often a pair meets at most: the least reading counts.{more}  "
+        f"[default: {default}]",
+    )
+
+
+def _precision_option(default: str) -> Any:
+    return option(
+        None,
+        "--precision",
+        low=0,
+        high=100,
+        metavar="PERCENT",
+        section=_WHAT,
+        help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
+        f"[default: {default}]",
+    )
+
+
+def _seed_option(decided: str, default: str) -> Any:
+    return option(
+        None,
+        low=0,
+        high=MAX_SEED,
+        metavar="NUMBER",
+        section=_PAIRS,
+        help=f"Seed that decides {decided}.  [default: {default}]",
+    )
+
+
 _TIMEOUT_S: Any = option(
     2.0,
     "--timeout",
@@ -191,32 +236,13 @@ class MeasurementRequest(_PairsRequest):
         "iperf3, if they have it; uplinks, between groups of hosts. Routes: trace, as "
         "root, if Python there has scapy.",
     )
-    count: int | None = option(
-        None,
-        low=1,
-        high=MAX_COUNT,
-        section=_WHAT,
-        help="Probes per direction of a pair, each time it meets.  "
-        f"[default: {_defaults('count', 'echo', 'dpdk', 'fping', 'trace')}]",
+    count: int | None = _count_option(_defaults("count", "echo", "dpdk", "fping", "trace"))
+    passes: int | None = _passes_option(
+        _defaults("passes", "echo", "dpdk", "fping"),
+        " If a file is continued, more than it has are so many more for every pair.",
     )
-    passes: int | None = option(
-        None,
-        low=1,
-        high=MAX_PASSES,
-        section=_WHAT,
-        help="How often a pair meets at most: the least reading counts. If a file is continued, "
-        "more than it has are so many more for every pair.  "
-        f"[default: {_defaults('passes', 'echo', 'dpdk', 'fping')}]",
-    )
-    precision_percent: float | None = option(
-        None,
-        "--precision",
-        low=0,
-        high=100,
-        metavar="PERCENT",
-        section=_WHAT,
-        help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
-        f"[default: {_default('echo', 'precision_percent'):g}]",
+    precision_percent: float | None = _precision_option(
+        f"{_default('echo', 'precision_percent'):g}"
     )
     percentile: float | None = option(
         None,
@@ -236,14 +262,8 @@ class MeasurementRequest(_PairsRequest):
         "auto for few pairs of a large cluster that suffice to find its groups.  [default: "
         "all]",
     )
-    seed: int | None = option(
-        None,
-        low=0,
-        high=MAX_SEED,
-        metavar="NUMBER",
-        section=_PAIRS,
-        help="Seed that decides which rounds are measured, if not all, and in which order "
-        "pairs meet again.  [default: 0]",
+    seed: int | None = _seed_option(
+        "which rounds are measured, if not all, and in which order pairs meet again", "0"
     )
     concurrency: int | None = _CONCURRENCY
     strict: bool = option(False, section=_HOSTS, help="Stop if any host cannot be reached.")
@@ -337,31 +357,9 @@ class CheckRequest(_PairsRequest):
         progress: called at every step, by any thread; None for no reports.
     """
 
-    count: int | None = option(
-        None,
-        low=1,
-        high=MAX_COUNT,
-        section=_WHAT,
-        help="Probes per direction of a pair, each time it meets.  [default: as the file has]",
-    )
-    passes: int | None = option(
-        None,
-        low=1,
-        high=MAX_PASSES,
-        section=_WHAT,
-        help="How often a pair meets at most: the least reading counts.  "
-        f"[default: {CHECK_PASSES}]",
-    )
-    precision_percent: float | None = option(
-        None,
-        "--precision",
-        low=0,
-        high=100,
-        metavar="PERCENT",
-        section=_WHAT,
-        help="Pairs whose passes disagree by no more meet twice; 0 for all passes of all.  "
-        "[default: as the file has]",
-    )
+    count: int | None = _count_option("as the file has")
+    passes: int | None = _passes_option(str(CHECK_PASSES))
+    precision_percent: float | None = _precision_option("as the file has")
     timeout_s: float = _TIMEOUT_S
     partners: int | str | None = option(
         None,
@@ -371,14 +369,7 @@ class CheckRequest(_PairsRequest):
         help="Partners of every host to measure again, half of them its nearest.  "
         f"[default: {CHECK_PARTNERS}]",
     )
-    seed: int | None = option(
-        None,
-        low=0,
-        high=MAX_SEED,
-        metavar="NUMBER",
-        section=_PAIRS,
-        help="Seed that decides which pairs are measured again.  [default: a new one each time]",
-    )
+    seed: int | None = _seed_option("which pairs are measured again", "a new one each time")
     concurrency: int | None = _CONCURRENCY
     transfers_s: float = option(
         CHECK_TRANSFERS_S,
