@@ -201,12 +201,17 @@ class _Server:
         server = await asyncio.start_server(self._serve, sock=listener)
         while not self._is_ending.is_set():
             await asyncio.sleep(0.01)
-        began_s = time.monotonic()
-        while time.monotonic() - began_s < (
-            _LINGER_S if self._connections else _LATE_S if self._greeted < self._ranks else 0.0
-        ):
+        ended_s = time.monotonic()
+        while time.monotonic() - ended_s < self._lingers_s:
             await asyncio.sleep(0.01)
         server.close()
+
+    @property
+    def _lingers_s(self) -> float:
+        """Seconds after the end for which the store is still served."""
+        if self._connections:
+            return _LINGER_S
+        return _LATE_S if self._greeted < self._ranks else 0.0
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._connections >= self._ranks + _MOST_STRANGERS:
