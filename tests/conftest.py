@@ -7,7 +7,6 @@ import signal
 from pathlib import Path
 
 import hypothesis.core
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -121,24 +120,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return name in SLOW or _LEFT_OUT.search(text) is not None or None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let every test try twice until all are green every time.
-
-    The summary names which did, and says why.
-    """
+def pytest_collection_modifyitems() -> None:
+    """Refuse a list of slow files that names one which is gone."""
     assert not (absent := [name for name in SLOW if not (FOLDER / name).exists()]), absent
-    for item in items:
-        item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what lasts as long as the run: imported modules and all tests."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show what went wrong the first time, which a test that then passes would hide."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"first try of {report.nodeid}")
-        terminalreporter.line(report.longreprtext)
