@@ -137,6 +137,38 @@ def move_hosts(
     return moved
 
 
+def median_rows(values: Matrix, least: int = 1) -> Matrix:
+    """Return the median of the known values along the last axis; NaN where fewer than `least`."""
+    known = np.isfinite(values).sum(axis=-1, keepdims=True)
+    # Unknown values are sorted to the end.
+    ranked = np.sort(np.where(np.isfinite(values), values, np.nan), axis=-1)
+    low = np.take_along_axis(ranked, np.maximum(known - 1, 0) // 2, axis=-1)
+    high = np.take_along_axis(ranked, known // 2, axis=-1)
+    medians: Matrix = np.where(known >= least, (low + high) / 2.0, np.nan)[..., 0]
+    return medians
+
+
+def median_blocks(values: Matrix, order: Sequence[int], size: int) -> Matrix:
+    """Return the medians of the known values in blocks of a reordered matrix.
+
+    Args:
+        values: (N, N), NaN where unknown.
+        order: rows and columns in the order in which they are taken.
+        size: rows and columns of a block; the last blocks may be smaller.
+    """
+    if size == 1:
+        return values[np.ix_(order, order)]
+    count = -(-len(order) // size)
+    medians = np.empty((count, count))
+    for number in range(count):
+        rows = values[list(order[number * size :][:size])][:, list(order)]
+        padded = np.full((len(rows), count * size), np.nan)
+        padded[:, : rows.shape[1]] = rows
+        blocks = padded.reshape(len(rows), count, size).swapaxes(0, 1).reshape(count, -1)
+        medians[number] = median_rows(blocks)
+    return medians
+
+
 def format_bound(value: float) -> str:
     """Return a limit as text, without an exponent where the number is short enough."""
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e13 else f"{value:g}"

@@ -33,20 +33,20 @@ _MIN_RATIO = 1.25
 
 @dataclass(frozen=True)
 class Scale:
-    """Logarithmic colour scale of distances, from `low_us` to `high_us`."""
+    """Logarithmic colour scale from `low` to `high`, both above 0."""
 
-    low_us: float
-    high_us: float
+    low: float
+    high: float
 
-    def positions(self, values_us: Values) -> Values:
-        """Return the positions of values on the scale, from 0 (near) to 1 (far); NaN stays NaN."""
-        span = np.log(self.high_us / self.low_us)
-        clipped = np.clip(values_us, self.low_us, self.high_us)
-        return np.asarray(np.log(clipped / self.low_us) / span, dtype=np.float64)
+    def positions(self, values: Values) -> Values:
+        """Return the positions of values on the scale, from 0 (low) to 1 (high); NaN stays NaN."""
+        span = np.log(self.high / self.low)
+        clipped = np.clip(values, self.low, self.high)
+        return np.asarray(np.log(clipped / self.low) / span, dtype=np.float64)
 
     def at(self, position: float) -> float:
-        """Return the distance in µs at a position of the scale."""
-        return float(self.low_us * (self.high_us / self.low_us) ** position)
+        """Return the value at a position of the scale."""
+        return float(self.low * (self.high / self.low) ** position)
 
 
 def scale_for(values_us: Values) -> Scale:

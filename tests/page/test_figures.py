@@ -15,7 +15,7 @@ from plink.show.page import matrix as heat
 from plink.show.page.groups import MAX_JOINTS, dendrogram
 from plink.show.page.html import figures_json
 from plink.show.page.matrix import heat_map
-from plink.show.page.orders import cost_bars, find_crossings, rings
+from plink.show.page.orders import cost_bars, draw_ring, find_crossings
 from plink.show.page.parts import Figure, list_figures
 from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
@@ -152,7 +152,7 @@ def test_a_bound_that_is_not_known_is_not_drawn():
 
 def test_a_host_that_is_left_out_is_drawn_pale_and_says_so():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
-    figure = rings(about, [("plink's", list(range(11)))], "ring")
+    figure = draw_ring(about, "plink's", list(range(11)), "ring")
     said = {
         name: (place, opacity)
         for trace in figure.traces
@@ -170,17 +170,15 @@ def test_hops_that_leave_a_group_are_told_apart():
     about = subject(racks(SIZES), ordered(racks(SIZES)))
     ranks = [about.index_by_host[name] for name in about.orders[0].order.names]
     assert find_crossings(about, ranks).sum() == 3
-    figure = rings(about, [("given", list(range(12))), ("plink's", ranks)], "ring")
-    drawn = {
-        (trace["name"], trace["xaxis"]): trace["x"].count(None)
-        for trace in figure.traces
-        if trace["mode"] == "lines"
-    }
-    assert drawn["leaves the group", "x2"] == 3
-    assert drawn["stays in the group", "x2"] == 9
     given = find_crossings(about, range(12)).sum()
-    assert drawn["leaves the group", "x"] == given
-    assert sum(drawn.values()) == 24
+    for order, leaving in ((ranks, 3), (list(range(12)), given)):
+        drawn = {
+            trace["name"]: trace["x"].count(None)
+            for trace in draw_ring(about, "order", order, "ring").traces
+            if trace["mode"] == "lines"
+        }
+        assert drawn["leaves the group"] == leaving
+        assert drawn["stays in the group"] == 12 - leaving
 
 
 def test_a_host_without_a_group_is_always_left():
@@ -225,7 +223,7 @@ def test_plotly_knows_every_property_of_every_figure():
     figures = [
         figure for section in build_sections(about) for figure in list_figures(section.parts)
     ]
-    assert len(figures) == len({figure.name for figure in figures}) == 10
+    assert len(figures) == len({figure.name for figure in figures}) == 12
     for figure in figures:
         themed = json.loads(
             json.dumps({"data": figure.traces, "layout": figure.layout | figure.narrow})

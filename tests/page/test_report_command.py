@@ -94,11 +94,11 @@ def test_a_browser_draws_all_figures_and_has_nothing_to_complain_of(
     assert console == []
     assert 'data-drawn="yes"' in drawn[: drawn.index("<head")]
     body = drawn[drawn.index("<body") : drawn.index('<script type="application/json"')]
-    assert figures == 7
+    assert figures == 8
     # The map, which three groups do not fit into, is folded: there is no room to draw in.
-    assert body.count('class="modebar-container"') == 6
+    assert body.count('class="modebar-container"') == 7
     # The library has a button that sends what is drawn to its maker.
-    assert body.count('data-title="Zoom in"') == 6
+    assert body.count('data-title="Zoom in"') == 7
     assert body.count("Share") == 0
     assert len(re.findall("<(script|img|b)\\b", body)) == 0
     shown = visible(body)
@@ -136,7 +136,7 @@ def test_nothing_sticks_out_of_a_narrow_page_and_what_is_folded_can_be_drawn(fol
     [root] = re.findall("<html [^>]*>", drawn)
     assert 'data-seen="500"' in root
     assert 'data-out=""' in root
-    assert drawn.count('class="modebar-container"') == page.count('id="figure-') == 8
+    assert drawn.count('class="modebar-container"') == page.count('id="figure-') == 9
 
 
 def test_the_page_loads_nothing_and_runs_only_its_own_scripts() -> None:

@@ -124,7 +124,7 @@ def test_a_scale_orders_colours_as_values(a: float, b: float) -> None:
     near, far = scale.positions(np.array([min(a, b), max(a, b)]))
     assert 0.0 <= near <= far <= 1.0
     assert SHADES.index(shade(near, SHADES)) <= SHADES.index(shade(far, SHADES))
-    assert scale.high_us / scale.low_us >= 1.2499
+    assert scale.high / scale.low >= 1.2499
 
 
 def test_noise_alone_does_not_look_like_structure() -> None:

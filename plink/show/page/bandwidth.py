@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from plink.base.next_command import UNNAMED_FILE, next_command
@@ -11,25 +9,16 @@ from plink.base.size import format_size
 from plink.base.text import bandwidth_text, format_count, join_texts, rtt_text, share_text
 from plink.formats import document
 from plink.formats.cluster import Cluster
-from plink.formats.groups import Uplink
-from plink.formats.matrices import Matrix
-from plink.model.network import Capacity, KnownNetwork, build_network, capacity
+from plink.model.network import KnownNetwork, build_network, capacity
 from plink.optimize.limiting import Limited, find_limits
 from plink.show.advice import Advice
-from plink.show.facts import directions_text, known_values, rate_text, spread_text
+from plink.show.facts import known_values, rate_text
 from plink.show.page.charts import BETWEEN, NO_GROUP_COLOUR, WITHIN
-from plink.show.page.matrix import (
-    LEGEND_TICKS,
-    log_stops,
-    matrix_figure,
-    matrix_legend,
-    matrix_table,
-)
+from plink.show.page.matrix import Quantity, matrix_parts
 from plink.show.page.parts import (
     AdviceList,
     Bar,
     Bars,
-    Figure,
     Folded,
     Paragraph,
     Part,
@@ -38,7 +27,7 @@ from plink.show.page.parts import (
     table,
 )
 from plink.show.page.subject import Subject
-from plink.show.scale import colour
+from plink.show.scale import Scale, colour
 from plink.show.summary import oversubscription
 from plink.show.tables import Column, capitalise
 from plink.solvers.contention.limiting import HOSTS, LATENCY, Limit
@@ -65,6 +54,17 @@ _MOST_NAMED = 3
 # Shorter waits are not worth a word.
 _LEAST_SHARE = 0.05
 
+_RATES = Quantity(
+    "rate-map",
+    "rates",
+    "Gbit/s",
+    bandwidth_text,
+    lambda position: colour(1.0 - position),
+    "A row is a source, a column a destination, bright is fast. A dark row is a host that sends "
+    "slowly, a dark column one that receives slowly; dark fields between frames are groups whose "
+    "connection is slow.",
+)
+
 
 def bandwidth_section(subject: Subject) -> Section | None:
     """Return the report's section on bandwidths, links, uplinks and what they limit.
@@ -75,10 +75,17 @@ def bandwidth_section(subject: Subject) -> Section | None:
     if cluster is None or len(subject.names) < 2:
         return None
     parts: list[Part] = []
+    if cluster.bandwidth is not None and known_values(cluster.bandwidth.gbit_s).size:
+        gbit_s = cluster.bandwidth.gbit_s
+        positive = gbit_s[np.isfinite(gbit_s) & (gbit_s > 0.0)]
+        high = float(positive.max(initial=0.0)) or _LEAST_RATIO
+        scale = Scale(min(float(positive.min(initial=high)), high / _LEAST_RATIO), high)
+        beginning = "What each host sent to each other one, as measured"
+        parts += matrix_parts(subject, gbit_s, scale, _RATES, beginning)
     if cluster.bandwidth is not None or cluster.uplinks is not None:
-        parts = [*_rates(subject, cluster), *_links(subject, cluster), *_uplinks(subject, cluster)]
+        parts += [*_describe_links(subject, cluster), *_describe_uplinks(subject, cluster)]
     network = build_network(cluster, found=subject.distances)
-    limits = limits_table(subject, network)
+    limits = _tabulate_limits(subject, cluster, network) if network.has_rates else None
     if limits is not None:
         parts.append(limits)
         if network.assumptions:
@@ -92,75 +99,12 @@ def bandwidth_section(subject: Subject) -> Section | None:
     return Section("bandwidth", "Bandwidth", parts)
 
 
-def _rates(subject: Subject, cluster: Cluster) -> list[Part]:
-    if cluster.bandwidth is None or not np.isfinite(cluster.bandwidth.gbit_s).any():
-        return []
-    gbit_s = cluster.bandwidth.gbit_s
-    values, size = known_values(gbit_s), len(gbit_s)
-    missing = size * (size - 1) - values.size
-    spread = spread_text(values, bandwidth_text)
-    sentence = f"What each host sent to each other one, as measured: {spread}."
-    if missing:
-        sentence += f" {directions_text(missing, size)} were not measured."
-    return [
-        Paragraph(sentence),
-        matrix_legend(_ticks(*_ends(gbit_s)), _rate_colour, has_gaps=missing > 0),
-        rate_map(subject, gbit_s),
-        matrix_table(subject, gbit_s, "rates", bandwidth_text),
-    ]
-
-
-def _rate_colour(place: float) -> str:
-    return colour(1.0 - place)
-
-
-def _ticks(low: float, high: float) -> list[str]:
-    """Return the tick values of the colour scale of rates."""
-    steps = [step / (LEGEND_TICKS - 1) for step in range(LEGEND_TICKS)]
-    texts = [bandwidth_text(low * (high / low) ** step).split() for step in steps]
-    following = [*(unit for _, unit in texts[1:]), ""]
-    return [
-        number if unit == next_unit else f"{number} {unit}"
-        for (number, unit), next_unit in zip(texts, following, strict=True)
-    ]
-
-
-def rate_map(subject: Subject, gbit_s: Matrix) -> Figure:
-    """Return the heat map of bandwidths between hosts.
-
-    Args:
-        subject: the report's subject.
-        gbit_s: (N, N), [source][destination], NaN where not measured; one above 0 at least.
-    """
-    low, high = _ends(gbit_s)
-    least = float(np.nanmin(np.where(gbit_s > 0.0, gbit_s, np.nan), initial=low))
-    return matrix_figure(
-        subject,
-        gbit_s,
-        name="rate-map",
-        unit="Gbit/s",
-        high=high,
-        stops=log_stops(least, low, high, _rate_colour),
-        caption="A row is a source, a column a destination, bright is fast. A dark row is a host "
-        "that sends slowly, a dark column one that receives slowly; dark fields between frames "
-        "are groups whose connection is slow.",
-        description=f"heat map of rates between {len(subject.names)} hosts; its numbers are in "
-        "the table that follows",
-    )
-
-
-def _ends(gbit_s: Matrix) -> tuple[float, float]:
-    """Return the slowest and the fastest rate of the colour scale."""
-    known = gbit_s[np.isfinite(gbit_s) & (gbit_s > 0.0)]
-    if not known.size:
-        return 1.0, _LEAST_RATIO
-    high = float(known.max())
-    return min(float(known.min()), high / _LEAST_RATIO), high
-
-
-def _links(subject: Subject, cluster: Cluster) -> list[Part]:
-    bars = host_bars(subject, capacity(cluster, cluster.groups))
-    if not bars:
+def _describe_links(subject: Subject, cluster: Cluster) -> list[Part]:
+    """Return two bars per host, the slowest first and the rest folded; empty without rates."""
+    known = capacity(cluster, cluster.groups)
+    sides = (("send", known.send_gbit_s), ("receive", known.receive_gbit_s))
+    rates = np.fmin(known.send_gbit_s, known.receive_gbit_s)
+    if not np.isfinite(rates).any():
         return []
     if cluster.bandwidth is not None:
         source = "A host's link is taken to carry as much as the fastest of its transfers did."
@@ -174,100 +118,76 @@ def _links(subject: Subject, cluster: Cluster) -> list[Part]:
             "Links of hosts were not measured one by one: these are even shares of what the hosts "
             "of a group carry together."
         )
-    return [Paragraph(source), *bars]
-
-
-def host_bars(subject: Subject, known: Capacity) -> list[Part]:
-    """Return two bars per host, the slowest first and the rest folded; empty without rates."""
-    rates = np.fmin(known.send_gbit_s, known.receive_gbit_s)
-    if not np.isfinite(rates).any():
-        return []
+    most = max(float(np.nanmax(side)) for _, side in sides) or 1.0
+    slow = {(each.host, each.kind) for each in subject.outliers}
+    rows: list[tuple[str, list[Bar | None]]] = []
     # What was not measured is last.
-    ranked = [int(host) for host in np.argsort(rates, kind="stable")]
-    if len(ranked) <= _FEW:
-        return [_host_bars(subject, known, ranked, "What each host's link carries, slowest first")]
+    for host in np.argsort(rates, kind="stable")[:_MOST_ROWS].tolist():
+        bars: list[Bar | None] = []
+        for kind, side in sides:
+            is_slow = (subject.names[host], kind) in slow
+            note = " (slow)" if is_slow else ""
+            bars.append(_bar(side[host], most, BETWEEN if is_slow else WITHIN, note=note))
+        rows.append((subject.names[host], bars))
+    header = ("host", "sends", "receives")
+    if len(rows) <= _FEW:
+        caption = "What each host's link carries, slowest first"
+        return [Paragraph(source), Bars(caption, header, rows)]
+    hosts = len(subject.names)
+    every = f"all {hosts:,}" if len(rows) == hosts else f"the {_MOST_ROWS} slowest"
     some = f"What hosts' links carry, the {_SLOWEST} slowest"
-    shown = ranked[:_MOST_ROWS]
-    every = f"all {len(ranked):,}" if len(shown) == len(ranked) else f"the {_MOST_ROWS} slowest"
-    whole = _host_bars(subject, known, shown, "What hosts' links carry, slowest first")
+    whole = Bars("What hosts' links carry, slowest first", header, rows)
     return [
-        _host_bars(subject, known, ranked[:_SLOWEST], some),
+        Paragraph(source),
+        Bars(some, header, rows[:_SLOWEST]),
         Folded(f"The links of {every} hosts", [whole]),
     ]
 
 
-def _host_bars(subject: Subject, known: Capacity, hosts: Sequence[int], caption: str) -> Bars:
-    sides = (("send", known.send_gbit_s), ("receive", known.receive_gbit_s))
-    most = max(float(np.nanmax(rates)) for _, rates in sides)
-    slow = {(each.host, each.kind) for each in subject.outliers}
-    rows = []
-    for host in hosts:
-        name = subject.names[host]
-        bars = [
-            _bar(float(rates[host]), most, is_slow=(name, kind) in slow) for kind, rates in sides
-        ]
-        rows.append((name, bars))
-    return Bars(caption, ("host", "sends", "receives"), rows)
-
-
-def _bar(gbit_s: float, most: float, *, is_slow: bool) -> Bar | None:
-    if not np.isfinite(gbit_s):
+def _bar(
+    gbit_s: float | None,
+    most: float,
+    shade: str = WITHIN,
+    *,
+    note: str = "",
+    is_lower_bound: bool = False,
+) -> Bar | None:
+    if gbit_s is None or not np.isfinite(gbit_s):
         return None
-    text = bandwidth_text(gbit_s) + (" (slow)" if is_slow else "")
-    return Bar(text, gbit_s / (most or 1.0), BETWEEN if is_slow else WITHIN)
+    return Bar(rate_text(float(gbit_s), is_lower_bound) + note, float(gbit_s) / most, shade)
 
 
-def _uplinks(subject: Subject, cluster: Cluster) -> list[Part]:
+def _describe_uplinks(subject: Subject, cluster: Cluster) -> list[Part]:
+    """Return the bars of each group's uplink rates, beside what its hosts could reach."""
     uplinks = () if cluster.uplinks is None else cluster.uplinks.uplinks
-    bars = uplink_bars(uplinks)
-    if bars is None:
+    rates = [(each.send_gbit_s, each.receive_gbit_s, each.hosts_gbit_s) for each in uplinks]
+    known = [rate for row in rates for rate in row if rate is not None]
+    if not known:
         unknown = (
             "Uplinks were not measured: what groups can exchange with each other is not known."
         )
         return [Paragraph(unknown)] if len(subject.groups) > 1 else []
-    parts: list[Part] = [bars]
+    most = max(known) or 1.0
+    rows = []
+    for uplink, (sends, receives, could) in zip(uplinks, rates, strict=True):
+        ratio = oversubscription(uplink)
+        note = "" if ratio is None else f" ({ratio:.1f}:1)"
+        bars = [
+            _bar(sends, most, is_lower_bound=uplink.send_is_lower_bound),
+            _bar(receives, most, is_lower_bound=uplink.receive_is_lower_bound),
+            _bar(could, most, NO_GROUP_COLOUR, note=note),
+        ]
+        rows.append((uplink.group, bars))
+    caption = "What all hosts of a group together exchange with other groups"
+    parts: list[Part] = [Bars(caption, ("group", "sends", "receives", "its hosts could"), rows)]
     if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in uplinks):
         bound = "≥: at least; something else, as the other groups' links, may have been the limit."
         parts.append(Paragraph(bound))
     return parts
 
 
-def uplink_bars(uplinks: Sequence[Uplink]) -> Bars | None:
-    """Return the bars of each group's uplink rates, beside what its hosts could reach."""
-    known = [
-        rate
-        for uplink in uplinks
-        for rate in (uplink.send_gbit_s, uplink.receive_gbit_s, uplink.hosts_gbit_s)
-        if rate is not None
-    ]
-    if not known:
-        return None
-    most = max(known) or 1.0
-
-    def bar(gbit_s: float | None, text: str, shade: str = WITHIN) -> Bar | None:
-        return None if gbit_s is None else Bar(text, gbit_s / most, shade)
-
-    rows = []
-    for uplink in uplinks:
-        ratio = oversubscription(uplink)
-        could = rate_text(uplink.hosts_gbit_s) + ("" if ratio is None else f" ({ratio:.1f}:1)")
-        sends = rate_text(uplink.send_gbit_s, uplink.send_is_lower_bound)
-        receives = rate_text(uplink.receive_gbit_s, uplink.receive_is_lower_bound)
-        bars = [
-            bar(uplink.send_gbit_s, sends),
-            bar(uplink.receive_gbit_s, receives),
-            bar(uplink.hosts_gbit_s, could, NO_GROUP_COLOUR),
-        ]
-        rows.append((uplink.group, bars))
-    caption = "What all hosts of a group together exchange with other groups"
-    return Bars(caption, ("group", "sends", "receives", "its hosts could"), rows)
-
-
-def limits_table(subject: Subject, network: KnownNetwork) -> Table | None:
-    """Return the table of what each collective waits for; None if no link rate is known."""
-    cluster = subject.cluster
-    if cluster is None or not network.has_rates or len(subject.names) < 2:
-        return None
+def _tabulate_limits(subject: Subject, cluster: Cluster, network: KnownNetwork) -> Table | None:
+    """Return the table of what each collective waits for; None if no algorithm can be predicted."""
     sizes = [named.order.cost.size_bytes for named in subject.orders if named.order.cost.size_bytes]
     size_bytes = sizes[0] if sizes else _SIZE_BYTES
     rows = [
@@ -278,11 +198,20 @@ def limits_table(subject: Subject, network: KnownNetwork) -> Table | None:
             algorithms = [named.order.algorithm]
             limits = find_limits(cluster, network, algorithms, size_bytes, named.order)
             rows += [(limited, named.source) for limited in limits]
+
+    def describe_waits(row: tuple[Limited, str]) -> str:
+        seconds = row[0].seconds
+        return ", ".join(
+            f"{_describe_limit(subject, limit)} ({share_text(limit.seconds / seconds)})"
+            for limit in row[0].limits
+            if limit.seconds >= _LEAST_SHARE * seconds
+        )
+
     columns: list[Column[tuple[Limited, str]]] = [
         Column("collective", lambda row: row[0].algorithm, is_text=True),
         Column("order", lambda row: row[1], is_text=True),
         Column("takes", lambda row: rtt_text(1e6 * row[0].seconds)),
-        Column("waits for", lambda row: _waits_text(subject, row[0]), is_text=True),
+        Column("waits for", describe_waits, is_text=True),
     ]
     caption = (
         f"What limits which collective: the predicted time for {format_size(size_bytes)} on each "
@@ -291,30 +220,19 @@ def limits_table(subject: Subject, network: KnownNetwork) -> Table | None:
     return table(caption, columns, rows) if rows else None
 
 
-def _waits_text(subject: Subject, limited: Limited) -> str:
-    return ", ".join(
-        f"{limit_text(subject, limit)} ({share_text(limit.seconds / limited.seconds)})"
-        for limit in limited.limits
-        if limit.seconds >= _LEAST_SHARE * limited.seconds
-    )
-
-
-def limit_text(subject: Subject, limit: Limit) -> str:
+def _describe_limit(subject: Subject, limit: Limit) -> str:
     """Return what a collective waits for, such as a host's link, as a phrase."""
     if limit.kind == LATENCY:
         return "round trips"
-    is_hosts = limit.kind == HOSTS
-    names = subject.names if is_hosts else [group.name for group in subject.groups]
-    link = "link" if is_hosts else "uplink"
-    both = sorted({*limit.sending, *limit.receiving})
-    if len(both) > _MOST_NAMED:
-        what = "hosts" if is_hosts else "groups"
-        every = f"all {what}" if len(both) == len(names) else format_count(len(both), what[:-1])
+    what, link, names = "group", "uplink", [group.name for group in subject.groups]
+    if limit.kind == HOSTS:
+        what, link, names = "host", "link", list(subject.names)
+    ends = sorted({*limit.sending, *limit.receiving})
+    if len(ends) > _MOST_NAMED:
+        every = f"all {what}s" if len(ends) == len(names) else format_count(len(ends), what)
         return f"the {link}s of {every}, about alike"
-    owners = join_texts([names[place] for place in both], "and")
-    links = f"the {link}{'s' if len(both) > 1 else ''} of {owners}"
+    owners = join_texts([names[place] for place in ends], "and")
+    links = f"the {link}{'s' if len(ends) > 1 else ''} of {owners}"
     if not limit.receiving:
         return f"sending on {links}"
-    if not limit.sending:
-        return f"receiving on {links}"
-    return links
+    return links if limit.sending else f"receiving on {links}"

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.text import printable
-from plink.show.page.parts import Figure
 
 Floats = npt.NDArray[np.float64]
 # A trace, an axis or another member of a figure, as plotly.js takes it.
@@ -57,14 +56,9 @@ def plotly_text(text: str) -> str:
     return escape(printable(text), quote=False)
 
 
-def round_number(value: float, digits: int = 4) -> float | None:
-    """Return a number rounded to significant digits; None if it is not finite."""
-    return float(f"{value:.{digits}g}") if np.isfinite(value) else None
-
-
 def round_numbers(values: Iterable[float], digits: int = 4) -> list[float | None]:
     """Return numbers rounded to significant digits; None for those not finite."""
-    return [round_number(value, digits) for value in values]
+    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values]
 
 
 def group_colour(shade: int) -> str:
@@ -77,6 +71,12 @@ def group_symbol(shade: int) -> str:
     if shade == NO_GROUP:
         return "circle-open"
     return _SYMBOLS[(shade + shade // _CYCLE) % len(_SYMBOLS)]
+
+
+def line_style(number: int, width: float = 2) -> Json:
+    """Return the style of a line: colour and dash are unique up to 30."""
+    dash = DASHES[number % len(DASHES)]
+    return {"color": group_colour(number), "dash": dash, "width": width}
 
 
 def short_names(names: Sequence[str]) -> list[str]:
@@ -102,10 +102,10 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 def shortening_note(names: Sequence[str]) -> str:
     """Return a sentence on what short names omit; empty if they omit nothing."""
-    changed = [pair for pair in zip(short_names(names), names, strict=True) if pair[0] != pair[1]]
-    if not changed:
-        return ""
-    return f"Names in pictures are short: {changed[0][0]} is {changed[0][1]}."
+    pairs = zip(short_names(names), names, strict=True)
+    changed = (f"{short} is {name}" for short, name in pairs if short != name)
+    example = next(changed, None)
+    return "" if example is None else f"Names in pictures are short: {example}."
 
 
 def _shared_prefix_length(names: Sequence[str]) -> int:
@@ -131,13 +131,27 @@ def axis(title: str = "", unit: str = "", **more: Any) -> Json:
     return members | more
 
 
-def ticks(values: Sequence[Any], texts: Sequence[str]) -> Json:
+def ticks(values: Iterable[Any], texts: Iterable[str]) -> Json:
     """Return the members of a plotly axis that shows only these ticks."""
     return {
         "tickmode": "array",
         "tickvals": list(values),
         "ticktext": [plotly_text(text) for text in texts],
     }
+
+
+def layout(x: Json, y: Json, legend: str | None = "above", **more: Any) -> Json:
+    """Return the layout of a plotly figure.
+
+    Args:
+        x, y: the first two axes (`axis`).
+        legend: `above`, `below` or `beside` the picture; None for none.
+        more: further members of the layout, such as more axes.
+    """
+    members = {"xaxis": x, "yaxis": y, "hovermode": "closest", "showlegend": legend is not None}
+    if legend is not None:
+        members["legend"] = _LEGENDS[legend]
+    return members | more
 
 
 def trace(
@@ -176,38 +190,6 @@ def trace(
     return members | {"hovertemplate": f"{text}<extra>{extra}</extra>"}
 
 
-def group_markers(
-    title: str,
-    shade: int,
-    names: Sequence[str],
-    points: Floats,
-    *,
-    has_names: bool,
-    marker: Json,
-    **more: Any,
-) -> Json:
-    """Return the plotly trace of a group's hosts as markers.
-
-    Args:
-        title: name of the group.
-        shade: number of its colour and symbol (`Subject.shade_by_group`).
-        names: names of its hosts.
-        points: (M, 2) positions of its hosts.
-        has_names: whether the names stand beside the markers.
-        marker: further properties of the markers.
-        more: further members of the trace (`trace`).
-    """
-    return trace(
-        title,
-        points[:, 0],
-        points[:, 1],
-        mode="markers+text" if has_names else "markers",
-        text=names,
-        marker={"color": group_colour(shade), "symbol": group_symbol(shade), **marker},
-        **more,
-    )
-
-
 class Segments:
     """Line segments of a figure that become one plotly trace."""
 
@@ -228,49 +210,3 @@ class Segments:
         """Return the plotly trace of all segments in one line style."""
         texts: Json = {} if hover is None or "%{text}" not in hover else {"text": self._text}
         return trace(title, self._x, self._y, hover=hover, mode="lines", line=line, **texts, **more)
-
-
-def figure(
-    name: str,
-    traces: Sequence[Json],
-    x: Json,
-    y: Json,
-    *,
-    caption: str,
-    description: str,
-    height_px: int,
-    legend: str | None = "above",
-    is_square: bool = False,
-    narrow: Json | None = None,
-    narrow_height_px: int | None = None,
-    **more: Any,
-) -> Figure:
-    """Return a figure of the report from its traces and layout.
-
-    Args:
-        name: a word, unique on the page.
-        traces: what is drawn.
-        x, y: the first two axes (`axis`).
-        caption: how to read it.
-        description: what it shows, for those who cannot see it.
-        height_px: height of the picture, in pixels.
-        legend: `above`, `below` or `beside` the picture; None for none.
-        is_square: whether the picture is never much higher than the page is wide.
-        narrow: members of the layout that differ on a narrow page.
-        narrow_height_px: height on a narrow page; None for the same.
-        more: further members of the layout, such as more axes.
-    """
-    layout = {"xaxis": x, "yaxis": y, "hovermode": "closest", "showlegend": legend is not None}
-    if legend is not None:
-        layout["legend"] = _LEGENDS[legend]
-    return Figure(
-        name,
-        traces,
-        layout | more,
-        height_px,
-        caption,
-        description,
-        is_square,
-        narrow or {},
-        narrow_height_px,
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +10,6 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from plink.base.text import rtt_text
-from plink.formats.cluster import Cluster
-from plink.formats.groups import Grouping
 from plink.formats.matrices import Matrix
 from plink.model.network import capacity
 from plink.show.groups import SHOWN, group_columns, grouping_lines, method_lines
@@ -22,8 +19,8 @@ from plink.show.page.charts import (
     Json,
     Segments,
     axis,
-    figure,
     group_colour,
+    layout,
     ticks,
 )
 from plink.show.page.parts import Figure, Folded, Names, Paragraph, Part, Section, Table
@@ -37,56 +34,49 @@ _MAX_NAMES = 48
 _MIXED = -2
 # Share of a joint's height from which lines of many hosts begin.
 _SHORT = 0.93
-_LEAST_TICKS = 3
+_TICKS = 6
 # The height where hosts are no distance apart at all: a logarithm has no place for 0.
 _LEAST_US = 1e-3
 
 
 def groups_section(subject: Subject) -> Section | None:
-    """Return the section with groups, uplinks and the dendrogram of the distances."""
+    """Return the section with groups, their certainty and the dendrogram of the distances."""
     cluster = subject.cluster
     if cluster is None:
         return None
     parts: list[Part] = []
+    grouping = cluster.grouping
     if cluster.groups:
-        parts.append(_group_table(cluster))
-        if cluster.grouping is not None:
-            parts += _grouping_parts(cluster, cluster.grouping)
-    elif cluster.grouping is not None:
+        columns = group_columns(cluster, capacity(cluster, cluster.groups))
+        rows = cells(columns[:-1], cluster.groups)
+        table = Table(
+            "Groups, and how far their hosts are from each other and from the nearest other group",
+            headings(columns),
+            [(*row, Names(group.hosts)) for row, group in zip(rows, cluster.groups, strict=True)],
+            number_columns(columns),
+        )
+        parts.append(table)
+    elif grouping is not None:
         parts.append(Paragraph("plink group found no groups that are apart from each other."))
     else:
         parts.append(Paragraph("No groups are known yet; plink group finds them."))
+    if cluster.groups and grouping is not None:
+        parts += [Paragraph(capitalise(line)) for line in grouping_lines(cluster, grouping)]
+        parts += [Paragraph(capitalise(note), is_note=True) for note in grouping.notes]
+        for title, hosts in (
+            ("Hosts that may belong elsewhere", [each.host for each in grouping.doubtful]),
+            ("Hosts that fit nowhere", grouping.alone),
+            ("Hosts that were not measured enough", grouping.unmeasured),
+        ):
+            # Fewer stand in the sentences above.
+            if len(hosts) > SHOWN:
+                row = (f"{len(hosts):,}", Names(hosts))
+                parts.append(Table(title, ("how many", "which"), [row]))
+        method = [Paragraph(capitalise(line)) for line in method_lines(cluster, grouping)]
+        parts.append(Folded("How the groups were found", method))
     if subject.distances is not None and len(subject.names) >= _LEAST_HOSTS:
         parts.append(dendrogram(subject, subject.distances.matrix_us))
     return Section("groups", "Groups", parts)
-
-
-def _group_table(cluster: Cluster) -> Table:
-    columns = group_columns(cluster, capacity(cluster, cluster.groups))
-    rows = cells(columns[:-1], cluster.groups)
-    return Table(
-        "Groups, and how far their hosts are from each other and from the nearest other group",
-        headings(columns),
-        [(*row, Names(group.hosts)) for row, group in zip(rows, cluster.groups, strict=True)],
-        number_columns(columns),
-    )
-
-
-def _grouping_parts(cluster: Cluster, grouping: Grouping) -> list[Part]:
-    """Return how sure the groups are, which hosts fit badly, and how they were found."""
-    parts: list[Part] = [Paragraph(capitalise(line)) for line in grouping_lines(cluster, grouping)]
-    parts += [Paragraph(capitalise(note), is_note=True) for note in grouping.notes]
-    for title, hosts in (
-        ("Hosts that may belong elsewhere", [each.host for each in grouping.doubtful]),
-        ("Hosts that fit nowhere", grouping.alone),
-        ("Hosts that were not measured enough", grouping.unmeasured),
-    ):
-        # Fewer stand in the sentences above.
-        if len(hosts) > SHOWN:
-            row = (f"{len(hosts):,}", Names(hosts))
-            parts.append(Table(title, ("how many", "which"), [row]))
-    method = [Paragraph(capitalise(line)) for line in method_lines(cluster, grouping)]
-    return [*parts, Folded("How the groups were found", method)]
 
 
 def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
@@ -98,11 +88,11 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
     """
     size = len(matrix_us)
     joints = linkage(squareform(matrix_us, checks=False), "average", optimal_ordering=size <= 600)
-    leaves = [int(leaf) for leaf in leaves_list(joints)]
+    leaves = leaves_list(joints).tolist()
     lengths = joints[:, 2]
     least = max(_LEAST_US, float(lengths[lengths > 0.0].min(initial=lengths[-1])))
     low, high = 0.8 * least, 1.06 * max(least, float(lengths[-1]))
-    heights = _axis_ticks(low, high)
+    heights = [float(f"{height:.2g}") for height in np.geomspace(low, high, _TICKS)]
     named = leaves if size <= _MAX_NAMES else []
     caption = (
         "Hosts are at the bottom; a bar joins two clusters at the height of the mean round trip "
@@ -111,42 +101,30 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
     )
     if size - 1 > MAX_JOINTS:
         caption += f" The {MAX_JOINTS} highest of {size - 1:,} joints are shown."
-    return figure(
+    return Figure(
         "tree",
         _branch_traces(subject, joints, leaves),
-        axis(
-            showgrid=False,
-            showticklabels=bool(named),
-            tickfont={"size": 10},
-            range=[-1, size],
-            **ticks(range(len(named)), [subject.labels[leaf] for leaf in named]),
+        layout(
+            axis(
+                showgrid=False,
+                showticklabels=bool(named),
+                tickfont={"size": 10},
+                range=[-1, size],
+                **ticks(range(len(named)), [subject.labels[leaf] for leaf in named]),
+            ),
+            axis(
+                "mean round trip",
+                type="log",
+                minor={"showgrid": False},
+                range=[float(np.log10(low)), float(np.log10(high))],
+                **ticks(heights, map(rtt_text, heights)),
+            ),
+            legend=None,
         ),
-        axis(
-            "mean round trip",
-            type="log",
-            minor={"showgrid": False},
-            range=[float(np.log10(low)), float(np.log10(high))],
-            **ticks(heights, [rtt_text(height) for height in heights]),
-        ),
-        caption=caption,
-        description=f"dendrogram of {size} hosts",
-        height_px=460,
-        legend=None,
+        460,
+        caption,
+        f"dendrogram of {size} hosts",
     )
-
-
-def _axis_ticks(low: float, high: float) -> list[float]:
-    """Return the ticks of a logarithmic axis: 1, 2 and 5 times powers of ten, or more."""
-    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-
-    def between(steps: Sequence[float]) -> list[float]:
-        values = (float(f"{step * 10.0**power:.4g}") for power in powers for step in steps)
-        return [value for value in values if low <= value <= high]
-
-    few = between((1.0, 2.0, 5.0))
-    if len(few) >= _LEAST_TICKS:
-        return few
-    return between((1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0))
 
 
 def _branch_traces(
@@ -156,16 +134,15 @@ def _branch_traces(
     size = len(leaves)
     place = np.empty(2 * size - 1)
     place[leaves] = np.arange(size)
-    height = np.zeros(2 * size - 1)
-    hosts = np.ones(2 * size - 1, dtype=np.intp)
+    height = np.concatenate([np.zeros(size), joints[:, 2]])
+    hosts = np.concatenate([np.ones(size), joints[:, 3]]).astype(int)
     group = np.full(2 * size - 1, _MIXED)
     group[:size] = np.where(subject.group_by_host == NO_GROUP, _MIXED, subject.group_by_host)
     floor = float(joints[:, 2][joints[:, 2] > 0.0].min(initial=1.0)) * 0.5
     branches: dict[int, Segments] = {}
-    for number, (first, second, length, count) in enumerate(joints):
-        left, right, node = int(first), int(second), size + number
+    for number, (left, right) in enumerate(joints[:, :2].astype(int)):
+        node, length = size + number, height[size + number]
         place[node] = (place[left] + place[right]) / 2.0
-        height[node], hosts[node] = length, int(count)
         group[node] = group[left] if group[left] == group[right] else _MIXED
         if number < size - 1 - MAX_JOINTS:
             continue
@@ -177,15 +154,12 @@ def _branch_traces(
             [height[left] or foot, length, length, height[right] or foot],
             [text] * 4,
         )
-    return [
-        branches[number].trace(*_branch_style(subject, number), hover="%{text}|name")
-        for number in sorted(branches)
-    ]
-
-
-def _branch_style(subject: Subject, group: int) -> tuple[str, dict[str, Any]]:
-    """Return the title and line style of a group's branches in the dendrogram."""
-    if group == _MIXED:
-        return "between groups", {"color": MUTED, "width": 1.5}
-    colour = group_colour(subject.shade_by_group[group])
-    return subject.groups[group].name, {"color": colour, "width": 1.5}
+    traces = []
+    for number in sorted(branches):
+        title, colour = "between groups", MUTED
+        if number != _MIXED:
+            title = subject.group_name(number)
+            colour = group_colour(subject.shade_by_group[number])
+        line = {"color": colour, "width": 1.5}
+        traces.append(branches[number].trace(title, line, hover="%{text}|name"))
+    return traces

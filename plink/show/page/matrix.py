@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.base.text import rtt_text
-from plink.formats.matrices import Matrix
+from plink.formats.matrices import Matrix, median_blocks
 from plink.formats.measurements import percentile_name
 from plink.show.facts import directions_text, known_values, spread_text
 from plink.show.page.charts import (
@@ -20,9 +20,8 @@ from plink.show.page.charts import (
     UNMEASURED,
     Json,
     axis,
-    figure,
+    layout,
     plotly_text,
-    round_number,
     round_numbers,
     shortening_note,
     ticks,
@@ -34,17 +33,48 @@ from plink.show.tables import UNKNOWN
 
 # More cells a side are more than a screen shows, and a page should open quickly.
 MAX_CELLS = 512
-STOPS = 32
-LEGEND_TICKS = 5
+_STEPS = [step / 32 for step in range(33)]
+_TICKS = [0.0, 0.25, 0.5, 0.75, 1.0]
 _MAX_NAMES = 48
 _MAX_FRAMES = 128
 _DIGITS = 3
 
 # A table of more columns is not read by anybody: groups and hosts then have rows of their own.
-MOST_COLUMNS = 24
+_MOST_COLUMNS = 24
 _MOST_ROWS = 512
 
-Text = Callable[[float], str]
+
+@dataclass(frozen=True)
+class Quantity:
+    """Quantity that was measured between hosts, and how the page draws it.
+
+    Args:
+        figure: name of its heat map, unique on the page.
+        plural: name of its values in texts.
+        unit: unit of its values.
+        text: returns a value with its unit.
+        colour: returns the colour at a position of the scale, from 0 (low) to 1 (high).
+        caption: how to read the heat map.
+    """
+
+    figure: str
+    plural: str
+    unit: str
+    text: Callable[[float], str]
+    colour: Callable[[float], str]
+    caption: str
+
+
+ROUND_TRIPS = Quantity(
+    "heat-map",
+    "round-trip times",
+    "µs",
+    rtt_text,
+    colour,
+    "A row is a source, a column a destination, bright is near. Hosts of a group stand together, "
+    "and a frame is drawn around each group. Groups show as bright squares on the diagonal; a dark "
+    "line across is a host that is far from all others, or slow to answer.",
+)
 
 
 def distances_section(subject: Subject) -> Section | None:
@@ -53,75 +83,55 @@ def distances_section(subject: Subject) -> Section | None:
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None
     readings_us = cluster.rtt.readings_us
-    values = known_values(readings_us)
-    scale = scale_for(values)
-    size = len(subject.names)
-    missing = size * (size - 1) - values.size
-    sentence = (
-        f"The {percentile_name(cluster.rtt.reading)} round-trip time of every ordered pair, as "
-        f"measured: {spread_text(values, rtt_text)}."
-    )
-    if missing:
-        sentence += f" {directions_text(missing, size)} were not measured."
-    legend_ticks = [rtt_text(scale.at(step / (LEGEND_TICKS - 1))) for step in range(LEGEND_TICKS)]
-    parts: list[Part] = [
-        Paragraph(sentence),
-        matrix_legend(legend_ticks, colour, has_gaps=missing > 0),
-        heat_map(subject, readings_us, scale),
-        matrix_table(subject, readings_us, "round-trip times", rtt_text),
-    ]
+    beginning = f"The {percentile_name(cluster.rtt.reading)} round-trip time of every ordered pair"
+    scale = scale_for(known_values(readings_us))
+    parts = matrix_parts(subject, readings_us, scale, ROUND_TRIPS, f"{beginning}, as measured")
     return Section("distances", "Distances", parts)
 
 
-def heat_map(subject: Subject, readings_us: Matrix, scale: Scale) -> Figure:
-    """Return the heat map of the distances between hosts.
-
-    Args:
-        subject: the report's subject.
-        readings_us: (N, N), [source][destination], NaN where not measured.
-        scale: scale of colours.
-    """
-    least = float(np.nanmin(np.where(readings_us > 0.0, readings_us, np.nan), initial=scale.low_us))
-    return matrix_figure(
-        subject,
-        readings_us,
-        name="heat-map",
-        unit="µs",
-        high=scale.high_us,
-        stops=log_stops(min(least, scale.low_us), scale.low_us, scale.high_us, colour),
-        caption="A row is a source, a column a destination, bright is near. Hosts of a group stand "
-        "together, and a frame is drawn around each group. Groups show as bright squares on the "
-        "diagonal; a dark line across is a host that is far from all others, or slow to answer.",
-        description=f"heat map of round-trip times between {len(subject.names)} hosts; its numbers "
-        "are in the table that follows",
-    )
-
-
-def matrix_figure(
-    subject: Subject,
-    values: Matrix,
-    *,
-    name: str,
-    unit: str,
-    high: float,
-    stops: list[list[Any]],
-    caption: str,
-    description: str,
-) -> Figure:
-    """Return the heat map of a matrix between hosts, as a figure.
+def matrix_parts(
+    subject: Subject, values: Matrix, scale: Scale, quantity: Quantity, beginning: str
+) -> list[Part]:
+    """Return a matrix between hosts as a sentence, a legend, a heat map and a table.
 
     Args:
         subject: the report's subject.
         values: (N, N), [source][destination], NaN where not measured.
-        name: name of the figure.
-        unit: unit of the values.
-        high: value of the last stop.
-        stops: colours, evenly placed from 0, which is a host itself, to `high`.
-        caption, description: texts of the figure.
+        scale: scale of the colours.
+        quantity: quantity that was measured.
+        beginning: beginning of the sentence, which ends with the spread of the values.
     """
-    sequence = np.array(subject.sequence)
+    known, size = known_values(values), len(values)
+    missing = size * (size - 1) - known.size
+    sentence = f"{beginning}: {spread_text(known, quantity.text)}."
+    if missing:
+        sentence += f" {directions_text(missing, size)} were not measured."
+    marks = [quantity.text(scale.at(tick)).split() for tick in _TICKS]
+    units = [*(unit for _, unit in marks[1:]), ""]
+    legend = Legend(
+        [quantity.colour(step) for step in _STEPS],
+        [
+            number if unit == next_unit else f"{number} {unit}"
+            for (number, unit), next_unit in zip(marks, units, strict=True)
+        ],
+        [
+            (UNMEASURED, "not measured" if missing else "not measured: none"),
+            (SELF, "the host itself"),
+        ],
+    )
+    figure = heat_map(subject, values, scale, quantity)
+    return [Paragraph(sentence), legend, figure, _table_for(subject, values, quantity)]
+
+
+def heat_map(
+    subject: Subject, values: Matrix, scale: Scale, quantity: Quantity = ROUND_TRIPS
+) -> Figure:
+    """Return the heat map of a matrix between hosts (`matrix_parts`)."""
+    sequence = subject.sequence
     per_cell = -(-len(sequence) // MAX_CELLS)
-    cells = _cells(values, sequence, per_cell)
+    cells = median_blocks(values, sequence, per_cell)
+    if per_cell == 1:
+        np.fill_diagonal(cells, 0.0)
     names = [plotly_text(subject.labels[host]) for host in sequence[::per_cell]]
     trace = {
         "type": "heatmap",
@@ -129,184 +139,112 @@ def matrix_figure(
         "y": names,
         "z": [round_numbers(row, _DIGITS) for row in cells],
         "zmin": 0.0,
-        "zmax": round_number(high),
-        "colorscale": stops,
+        "zmax": round_numbers([scale.high])[0],
+        "colorscale": _colour_stops(values, scale, quantity.colour),
         "showscale": False,
-        "meta": {"unit": unit},
+        "meta": {"unit": quantity.unit},
         # The page makes the texts of the numbers; written out they would double its size.
         "hovertemplate": "%{y} → %{x}: %{text}<extra></extra>",
     }
-    frames = _frames(subject, per_cell)
-    if note := shortening_note(subject.names):
-        caption += f" {note}"
-    if per_cell > 1:
-        caption += f" A cell is the median of {per_cell} x {per_cell} hosts, named by the first."
-    shared = {
+    groups = subject.group_by_host[list(sequence)]
+    cuts = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
+    # Number of a group, and its first and last cell.
+    frames = [
+        (groups[first], first // per_cell, (last - 1) // per_cell)
+        for first, last in pairwise(cuts)
+        if groups[first] != NO_GROUP
+    ]
+    shown: Json = {"tickmode": "array", "tickvals": names, "ticktext": names}
+    if len(names) > _MAX_NAMES:
+        few = frames if len(frames) <= _MAX_NAMES else []
+        middles = [names[(first + last) // 2] for _, first, last in few]
+        shown = ticks(middles, [subject.group_name(group)[:20] for group, _, _ in few])
+    shared: Json = {
         "type": "category",
         "showgrid": False,
         "ticks": "",
         "tickfont": {"size": 10},
         "constrain": "domain",
-        **_name_ticks(names, frames),
+        **shown,
     }
-    return figure(
-        name,
+    caption = " ".join(filter(None, [quantity.caption, shortening_note(subject.names)]))
+    if per_cell > 1:
+        caption += f" A cell is the median of {per_cell} x {per_cell} hosts, named by the first."
+    size = f"{len(subject.names)} hosts"
+    return Figure(
+        quantity.figure,
         [trace],
-        axis(side="bottom", **shared),
-        axis(autorange="reversed", scaleanchor="x", **shared),
-        caption=caption,
-        description=description,
-        height_px=720,
-        legend=None,
+        layout(
+            axis(side="bottom", **shared),
+            axis(autorange="reversed", scaleanchor="x", **shared),
+            legend=None,
+            plot_bgcolor=UNMEASURED,
+            shapes=[_frame(first - 0.5, last + 0.5) for _, first, last in frames[:_MAX_FRAMES]],
+        ),
+        720,
+        caption,
+        f"heat map of {quantity.plural} between {size}; its numbers are in the table that follows",
         is_square=True,
-        plot_bgcolor=UNMEASURED,
-        shapes=[_frame(first, last) for _, first, last in frames[:_MAX_FRAMES]],
     )
 
 
-def matrix_legend(
-    tick_texts: Sequence[str], colour_at: Callable[[float], str], *, has_gaps: bool
-) -> Legend:
-    """Return the legend of a heat map: its scale, and marks without a value.
-
-    Args:
-        tick_texts: texts below the scale, evenly placed.
-        colour_at: returns the colour at a place of the scale, from 0 to 1.
-        has_gaps: whether some pairs were not measured.
-    """
-    unmeasured = "not measured" if has_gaps else "not measured: none"
-    marks = [(UNMEASURED, unmeasured), (SELF, "the host itself")]
-    return Legend([colour_at(step / STOPS) for step in range(STOPS + 1)], tick_texts, marks)
-
-
-def log_stops(
-    least: float, low: float, high: float, colour_at: Callable[[float], str]
+def _colour_stops(
+    values: Matrix, scale: Scale, colour_at: Callable[[float], str]
 ) -> list[list[Any]]:
-    """Return logarithmic colour stops for plotly, from 0 (the host itself) to `high`.
-
-    Args:
-        least: the least of all values above 0.
-        low, high: values where the colours begin and end.
-        colour_at: returns the colour at a place from 0 (`low`) to 1 (`high`).
-    """
-    beginning, near = 0.5 * least / high, low / high
+    """Return logarithmic colour stops for plotly, from 0 (the host itself) to the scale's end."""
+    least = float(np.nanmin(np.where(values > 0.0, values, np.nan), initial=scale.low))
+    beginning, near = 0.5 * least / scale.high, scale.low / scale.high
     below = [[0.0, SELF], [beginning, SELF], [beginning, colour_at(0.0)]]
-    steps = [step / STOPS for step in range(STOPS + 1)]
-    return [*below, *([near ** (1.0 - step), colour_at(step)] for step in steps)]
+    return [*below, *([near ** (1.0 - step), colour_at(step)] for step in _STEPS)]
 
 
-def _cells(values: Matrix, sequence: npt.NDArray[np.intp], per_cell: int) -> Matrix:
-    """Return the median of the measured values in each cell of a heat map.
-
-    A host itself is 0 where a cell is a host.
-    """
-    if per_cell == 1:
-        cells = values[np.ix_(sequence, sequence)]
-        np.fill_diagonal(cells, 0.0)
-        return cells
-    count = -(-len(sequence) // per_cell)
-    cells = np.full((count, count), np.nan)
-    for number in range(count):
-        rows = values[sequence[number * per_cell :][:per_cell]][:, sequence]
-        whole = np.full((len(rows), count * per_cell), np.nan)
-        whole[:, : rows.shape[1]] = rows
-        # What was not measured is last.
-        blocks = whole.reshape(len(rows), count, per_cell).swapaxes(0, 1).reshape(count, -1)
-        blocks = np.sort(blocks, axis=1)
-        known = np.isfinite(blocks).sum(axis=1)
-        every = np.arange(count)
-        middle = blocks[every, np.maximum(known - 1, 0) // 2] + blocks[every, known // 2]
-        cells[number] = np.where(known > 0, middle / 2.0, np.nan)
-    return cells
-
-
-def _frames(subject: Subject, per_cell: int) -> list[tuple[str, int, int]]:
-    """Return each group's name with its first and last cell of a heat map."""
-    groups = subject.group_by_host[list(subject.sequence)]
-    cuts = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
-    return [
-        (subject.groups[groups[first]].name, first // per_cell, (last - 1) // per_cell)
-        for first, last in pairwise(cuts)
-        if groups[first] != NO_GROUP
-    ]
-
-
-def _name_ticks(names: list[str], frames: list[tuple[str, int, int]]) -> Json:
-    """Return axis labels of a heat map: host names if there is room, else group names."""
-    if len(names) <= _MAX_NAMES:
-        return {"tickmode": "array", "tickvals": names, "ticktext": names}
-    shown = frames if len(frames) <= _MAX_NAMES else []
-    middles = [names[(first + last) // 2] for _, first, last in shown]
-    return ticks(middles, [name[:20] for name, _, _ in shown])
-
-
-def _frame(first: int, last: int) -> Json:
-    low, high = first - 0.5, last + 0.5
+def _frame(low: float, high: float) -> Json:
     line = {"color": INK, "width": 1}
     return {"type": "rect", "x0": low, "x1": high, "y0": low, "y1": high, "line": line}
 
 
-def matrix_table(subject: Subject, values: Matrix, what: str, text: Text) -> Folded:
-    """Return every pair of few hosts as a table; for many, medians of groups and of each host.
-
-    Args:
-        subject: the report's subject.
-        values: (N, N), [source][destination], NaN where not measured.
-        what: name of the values, in the plural.
-        text: returns the text of a value.
-    """
-    sequence = list(subject.sequence)
+def _table_for(subject: Subject, values: Matrix, quantity: Quantity) -> Folded:
+    """Return every pair of few hosts as a table; for many, medians of groups and of each host."""
+    text, what, names = quantity.text, quantity.plural, subject.names
     tables: list[Part] = []
-    if len(sequence) <= MOST_COLUMNS:
-        names = [subject.names[host] for host in sequence]
+    if len(names) <= _MOST_COLUMNS:
+        header = ["from", *(names[host] for host in subject.sequence)]
         rows = [
-            (
-                names[row],
+            [
+                names[source],
                 *(
-                    "itself"
-                    if row == column
-                    else _median_text(values[[[source]], [[target]]], text)
-                    for column, target in enumerate(sequence)
+                    "itself" if source == target else _spread_texts(values[source, target], text)[1]
+                    for target in subject.sequence
                 ),
-            )
-            for row, source in enumerate(sequence)
+            ]
+            for source in subject.sequence
         ]
         caption = f"{what}, a row for each source and a column for each destination"
-        tables.append(_table(caption, ("from", *names), rows))
-    else:
-        if 1 < len(subject.groups) <= MOST_COLUMNS:
-            tables.append(_group_table(subject, values, what, text))
-        tables.append(_host_table(subject, values, what, text))
-    return Folded(f"The {what} as a table", tables)
-
-
-def _group_table(subject: Subject, values: Matrix, what: str, text: Text) -> Table:
-    places = [[subject.index_by_host[host] for host in group.hosts] for group in subject.groups]
-    names = [group.name for group in subject.groups]
+        tables.append(_table(caption, header, rows))
+        return Folded(f"The {what} as a table", tables)
+    if 1 < len(subject.groups) <= _MOST_COLUMNS:
+        places = {
+            group.name: [subject.index_by_host[host] for host in group.hosts]
+            for group in subject.groups
+        }
+        rows = [
+            [
+                name,
+                *(_spread_texts(values[np.ix_(own, far)], text)[1] for far in places.values()),
+            ]
+            for name, own in places.items()
+        ]
+        caption = f"medians of {what} between groups, a row for each source"
+        tables.append(_table(caption, ["from", *places], rows))
     rows = [
-        (name, *(_median_text(values[np.ix_(source, target)], text) for target in places))
-        for name, source in zip(names, places, strict=True)
-    ]
-    return _table(
-        f"medians of {what} between groups, a row for each source", ("from", *names), rows
-    )
-
-
-def _host_table(subject: Subject, values: Matrix, what: str, text: Text) -> Table:
-    rows = [
-        (
-            subject.names[host],
-            *_spread_texts(values[host], text),
-            *_spread_texts(values[:, host], text),
-        )
+        [names[host], *_spread_texts(values[host], text), *_spread_texts(values[:, host], text)]
         for host in subject.sequence[:_MOST_ROWS]
     ]
     sides = ("to others", "from others")
     header = ["host", *(f"{word} {side}" for side in sides for word in ("least", "median", "most"))]
-    caption = f"{what} of each host"
-    if len(subject.names) > _MOST_ROWS:
-        caption += f", the first {_MOST_ROWS} of {len(subject.names):,}"
-    return _table(caption, header, rows)
+    more = f", the first {_MOST_ROWS} of {len(names):,}" if len(names) > _MOST_ROWS else ""
+    tables.append(_table(f"{what} of each host{more}", header, rows))
+    return Folded(f"The {what} as a table", tables)
 
 
 def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
@@ -314,13 +252,9 @@ def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -
     return Table(caption, header, rows, range(1, len(header)), is_grid=True)
 
 
-def _spread_texts(values: Matrix, text: Text) -> list[str]:
-    known = known_values(values)
+def _spread_texts(values: Any, text: Callable[[float], str]) -> list[str]:
+    """Return the least, median and greatest known value as text."""
+    known = known_values(np.asarray(values))
     if not known.size:
         return [UNKNOWN] * 3
     return [text(float(value)) for value in np.quantile(known, [0.0, 0.5, 1.0])]
-
-
-def _median_text(values: Matrix, text: Text) -> str:
-    known = known_values(values)
-    return text(float(np.median(known))) if known.size else UNKNOWN

@@ -30,12 +30,12 @@ from plink.show.page.charts import (
     Json,
     Segments,
     axis,
-    figure,
-    group_markers,
+    layout,
     plotly_text,
-    round_number,
+    round_numbers,
 )
 from plink.show.page.parts import Bar, Bars, Figure, Paragraph, Part, Section
+from plink.show.page.points import group_markers
 from plink.show.page.subject import NamedOrder, Subject
 from plink.show.tables import capitalise
 
@@ -135,42 +135,39 @@ def ring_section(subject: Subject) -> Section | None:
     parts: list[Part] = []
     if not subject.orders:
         given = list(range(len(subject.names)))
-        sentence = f"No order was given to this report. {_given_crossings(subject, given)}"
-        parts += [Paragraph(sentence), rings(subject, [("given order", given)], "ring")]
+        sentence = f"No order was given to this report. {_count_crossings(subject, given)}"
+        parts += [Paragraph(sentence), draw_ring(subject, "given order", given, "ring")]
     for number, named in enumerate(subject.orders):
         ranks = [subject.index_by_host[name] for name in named.order.names]
         # Where hosts are left out, the given order is that of the first.
-        pair = [("given order", list(range(len(ranks)))), ("plink's order", ranks)]
+        given = list(range(len(ranks)))
         parts += [
-            Paragraph(_crossings(subject, named, ranks)),
-            rings(subject, pair, f"ring-{number}"),
+            Paragraph(f"{named.source}: {_count_crossings(subject, ranks, given)}"),
+            draw_ring(subject, "given order", given, f"ring-{number}-given", is_half=True),
+            draw_ring(subject, "plink's order", ranks, f"ring-{number}", is_half=True),
             hop_bars(subject, named.order, ranks, f"hops-{number}"),
         ]
     return Section("ring", "The ring over the groups", parts)
 
 
-def _given_crossings(subject: Subject, ranks: Sequence[int]) -> str:
+def _count_crossings(
+    subject: Subject, ranks: Sequence[int], given: Sequence[int] | None = None
+) -> str:
+    """Return sentences on the hops between groups of an order, beside the given order's."""
     if not subject.groups:
         return "No groups are known, so hops within and between groups cannot be told apart."
     crossing = int(find_crossings(subject, ranks).sum())
-    return f"As listed, {crossing} of {len(ranks)} hops lead from one group to another."
-
-
-def _crossings(subject: Subject, named: NamedOrder, ranks: Sequence[int]) -> str:
-    if not subject.groups:
-        return f"{named.source}: {_given_crossings(subject, ranks)}"
-    crossing, given = (
-        int(find_crossings(subject, hosts).sum()) for hosts in (ranks, range(len(ranks)))
-    )
+    if given is None:
+        return f"As listed, {crossing} of {len(ranks)} hops lead from one group to another."
+    before = int(find_crossings(subject, given).sum())
     of_hosts = subject.group_by_host[list(ranks)]
     alone = int((of_hosts == NO_GROUP).sum())
     groups = len(set(of_hosts.tolist()) - {NO_GROUP})
     least = groups + alone if groups + alone > 1 else 0
     lone = f" and {format_count(alone, 'host')} in no group" if alone else ""
     return (
-        f"{named.source}: {crossing} of {len(ranks)} hops lead from one group to "
-        f"another; in the given order {given} do. A ring over "
-        f"{format_count(groups, 'group')}{lone} has at least {least}."
+        f"{crossing} of {len(ranks)} hops lead from one group to another; in the given order "
+        f"{before} do. A ring over {format_count(groups, 'group')}{lone} has at least {least}."
     )
 
 
@@ -186,7 +183,7 @@ def find_crossings(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.boo
     return crosses
 
 
-def _hop_kinds(
+def _list_hops(
     subject: Subject, ranks: Sequence[int]
 ) -> list[tuple[str, str, npt.NDArray[np.intp]]]:
     """Return title, colour and ranks of the hops that stay in a group, and of those that leave."""
@@ -205,158 +202,106 @@ def hop_bars(subject: Subject, order: Order, ranks: Sequence[int], name: str) ->
     Args:
         subject: the report's subject.
         order: the order.
-        ranks: places of its hosts in rank order.
+        ranks: indices of its hosts in rank order.
         name: name of the figure.
     """
     labels = [subject.labels[host] for host in ranks]
     filled = set(order.filled_hops)
     hops = [
-        f"{here} → {there}{' (not measured)' if rank in filled else ''}"
-        for rank, (here, there) in enumerate(zip(labels, [*labels[1:], labels[0]], strict=True))
+        plotly_text(f"{source} → {target}{' (not measured)' if rank in filled else ''}")
+        for rank, (source, target) in enumerate(zip(labels, [*labels[1:], labels[0]], strict=True))
     ]
-    traces = []
-    for title, colour, rows in _hop_kinds(subject, ranks):
-        shape = "/" if colour == BETWEEN and len(ranks) <= _MANY else ""
-        pale = [_PALE if rank in filled else 1.0 for rank in rows]
-        bars: Json = {
+    traces: list[Json] = [
+        {
             "type": "bar",
             "name": title,
             "x": rows.tolist(),
-            "y": [round_number(order.cost.hops_us[rank]) for rank in rows],
-            "text": [plotly_text(hops[rank]) for rank in rows],
+            "y": round_numbers(order.cost.hops_us[rank] for rank in rows),
+            "text": [hops[rank] for rank in rows],
             "textposition": "none",
             "marker": {
                 "color": colour,
-                "opacity": pale if filled else 1.0,
-                "pattern": {"shape": shape, "size": 5},
+                "opacity": [_PALE if rank in filled else 1.0 for rank in rows] if filled else 1.0,
+                "pattern": {
+                    "shape": "/" if colour == BETWEEN and len(ranks) <= _MANY else "",
+                    "size": 5,
+                },
             },
             "hovertemplate": "rank %{x}: %{text}<br>%{y} µs<extra></extra>",
         }
-        traces.append(bars)
-    return figure(
+        for title, colour, rows in _list_hops(subject, ranks)
+    ]
+    caption = "The measured distance of every hop of plink's order."
+    if filled:
+        verb = "was" if len(filled) == 1 else "were"
+        caption = (
+            f"The distance of every hop of plink's order. {format_count(len(filled), 'hop')} "
+            f"{verb} not measured, but filled in from other pairs (pale)."
+        )
+    caption += " In a ring by latency these sum up to its score."
+    if order.bandwidth is not None:
+        caption = (
+            "The time that a Gbit takes over every hop of plink's order, by its bandwidth. In a "
+            "ring the longest is its cost."
+        )
+    return Figure(
         name,
         traces,
-        axis("place in the order", showgrid=False),
-        axis("to the next host", unit="µs"),
-        caption=_hops_caption(order, len(filled)),
-        description=f"hops of {len(ranks)} ranks",
-        height_px=300,
-        bargap=0.1,
+        layout(
+            axis("place in the order", showgrid=False),
+            axis("to the next host", unit="µs"),
+            bargap=0.1,
+        ),
+        300,
+        caption,
+        f"hops of {len(ranks)} ranks",
         narrow={"legend": {"orientation": "h", "y": -0.3, "yanchor": "top"}},
     )
 
 
-def _hops_caption(order: Order, filled: int) -> str:
-    if order.bandwidth is not None:
-        return (
-            "The time that a Gbit takes over every hop of plink's order, by its bandwidth. In a "
-            "ring the longest is its cost."
-        )
-    what = "The measured distance of every hop of plink's order."
-    if filled:
-        verb = "was" if filled == 1 else "were"
-        what = (
-            f"The distance of every hop of plink's order. {format_count(filled, 'hop')} {verb} not "
-            "measured, but filled in from other pairs (pale)."
-        )
-    return f"{what} In a ring by latency these sum up to its score."
-
-
-def rings(subject: Subject, orders: Sequence[tuple[str, list[int]]], name: str) -> Figure:
-    """Return a figure with a circle of hosts for each order, and lines from rank to rank.
+def draw_ring(
+    subject: Subject, title: str, ranks: Sequence[int], name: str, *, is_half: bool = False
+) -> Figure:
+    """Return a figure with the hosts on a circle by group, and lines from rank to rank.
 
     Args:
         subject: the report's subject.
-        orders: a title and the hosts in rank order for each circle.
+        title: name of the order.
+        ranks: indices of its hosts in rank order.
         name: name of the figure.
+        is_half: whether another ring stands beside it.
     """
-    points = _circle(subject)
-    traces: list[Json] = []
-    for number, (_, ranks) in enumerate(orders):
-        axes = {"xaxis": f"x{_suffix(number)}", "yaxis": f"y{_suffix(number)}"}
-        for each in _ring_traces(subject, ranks, points):
-            has_legend = number == 0 and each.get("showlegend", True)
-            traces.append({**each, **axes, "showlegend": has_legend})
-    share = 1.0 / len(orders)
-    tops = [1.0 - number * share for number in range(len(orders))]
-    beside = [
-        ([number * share + 0.01, (number + 1) * share - 0.01], [0.0, 1.0])
-        for number in range(len(orders))
-    ]
-    stacked = [([0.0, 1.0], [top - 0.92 * share, top]) for top in tops]
-    titles = [title for title, _ in orders]
-    layout = _circle_axes(subject, titles, beside)
-    return figure(
-        name,
-        traces,
-        layout.pop("xaxis"),
-        layout.pop("yaxis"),
-        caption="Hosts stand on a circle, groups side by side, and every rank is joined to the "
-        "next. Orange hops leave a group (dashed where they are few), blue ones stay: a good ring "
-        "runs around the circle, one that ignores the network crosses it again and again.",
-        description=f"rings of {len(subject.names)} hosts",
-        height_px=520,
-        legend="below",
-        narrow=_circle_axes(subject, titles, stacked),
-        narrow_height_px=400 * len(orders) + 80,
-        **layout,
-    )
-
-
-def _suffix(number: int) -> str:
-    """Return the suffix that plotly.js appends to the names of a circle's axes."""
-    return "" if number == 0 else str(number + 1)
-
-
-def _circle_axes(
-    subject: Subject, titles: Sequence[str], domains: Sequence[tuple[list[float], list[float]]]
-) -> Json:
-    """Return the hidden axes of circles at these places of the picture, and their titles."""
-    letters = max(map(len, subject.labels)) if len(subject.names) <= _MAX_NAMES else 0
-    # Half the width of a picture of a unit circle, with room for names.
-    half = 1.0 / (1.0 - (_LETTER_PX * letters + _MARK_PX) / _HALF_PX)
-    hidden = {"visible": False, "range": [-half, half], "constrain": "domain"}
-    layout: Json = {"annotations": []}
-    for number, (title, (x, y)) in enumerate(zip(titles, domains, strict=True)):
-        own_x, own_y = f"x{_suffix(number)}", f"y{_suffix(number)}"
-        layout[f"xaxis{_suffix(number)}"] = {**hidden, "domain": x, "anchor": own_y}
-        layout[f"yaxis{_suffix(number)}"] = {
-            **hidden,
-            "domain": y,
-            "anchor": own_x,
-            "scaleanchor": own_x,
-        }
-        layout["annotations"].append(
-            {
-                "text": plotly_text(title),
-                "showarrow": False,
-                "xref": "paper",
-                "yref": "paper",
-                "x": sum(x) / 2.0,
-                "y": y[1],
-                "yanchor": "bottom",
-            }
-        )
-    return layout
-
-
-def _circle(subject: Subject) -> Floats:
-    """Return the hosts' positions on the unit circle, (N, 2), clockwise from the top by group."""
     sequence = np.array(subject.sequence)
     groups = subject.group_by_host[sequence]
     is_new = groups != np.roll(groups, 1)
-    offset = np.arange(len(sequence)) + _GAP * np.cumsum(is_new)
     total = len(sequence) + _GAP * max(1, int(is_new.sum()))
+    # Clockwise from the top.
+    offset = np.arange(len(sequence)) + _GAP * np.cumsum(is_new)
     angle = np.pi / 2.0 - 2.0 * np.pi * offset / total
     points = np.empty((len(sequence), 2))
     points[sequence] = np.column_stack([np.cos(angle), np.sin(angle)])
-    return points
+    has_names = len(points) <= _MAX_NAMES
+    letters = max(map(len, subject.labels)) if has_names else 0
+    # Half the width of a picture of a unit circle, with room for names.
+    half = 1.0 / (1.0 - (_LETTER_PX * letters + _MARK_PX) / _HALF_PX)
+    hidden = {"visible": False, "range": [-half, half], "constrain": "domain"}
+    return Figure(
+        name,
+        [*_hop_traces(subject, ranks, points), *_host_traces(subject, ranks, points)],
+        layout(hidden, {**hidden, "scaleanchor": "x"}, "below"),
+        520,
+        f"{title.capitalize()}: hosts stand on a circle, groups side by side, and every rank is "
+        "joined to the next. Orange hops leave a group (dashed where they are few), blue ones "
+        "stay: a good ring runs around the circle, one that ignores the network crosses it again "
+        "and again.",
+        f"ring of {len(ranks)} hosts, {title}",
+        is_half=is_half,
+    )
 
 
-def _ring_traces(subject: Subject, ranks: Sequence[int], points: Floats) -> list[Json]:
-    """Return the traces of one ring: hops within groups, hops between groups, hosts by group."""
+def _hop_traces(subject: Subject, ranks: Sequence[int], points: Floats) -> list[Json]:
     traces = []
-    for title, colour, rows in _hop_kinds(subject, ranks):
+    for title, colour, rows in _list_hops(subject, ranks):
         segments = Segments()
         for rank in rows:
             ends = points[[ranks[rank], ranks[(rank + 1) % len(ranks)]]]
@@ -365,36 +310,36 @@ def _ring_traces(subject: Subject, ranks: Sequence[int], points: Floats) -> list
         dash = "dash" if colour == BETWEEN and not is_many else "solid"
         line = {"color": colour, "dash": dash, "width": 1 if is_many else 2}
         traces.append(segments.trace(title, line, opacity=0.5 if is_many else 1.0))
-    rank_of = {host: rank for rank, host in enumerate(ranks)}
+    return traces
+
+
+def _host_traces(subject: Subject, ranks: Sequence[int], points: Floats) -> list[Json]:
+    place_of = {host: f"place {rank}" for rank, host in enumerate(ranks)}
     has_names = len(points) <= _MAX_NAMES
+    sides = [
+        f"{'top' if y > 0.5 else 'bottom' if y < -0.5 else 'middle'} "
+        f"{'right' if x > 0.3 else 'left' if x < -0.3 else 'center'}"
+        for x, y in points
+    ]
+    traces = []
     for group in subject.shown_groups:
         hosts = np.flatnonzero(subject.group_by_host == group).tolist()
         markers = group_markers(
-            subject.group_name(group),
-            subject.shade_by_group[group],
-            [subject.labels[host] for host in hosts],
-            points[hosts],
+            subject,
+            group,
+            hosts,
+            points,
             has_names=has_names,
             marker={
-                "opacity": [1.0 if host in rank_of else _LEFT_OUT for host in hosts],
+                "opacity": [1.0 if host in place_of else _LEFT_OUT for host in hosts],
                 "size": 10 if has_names else max(4, min(8, 1600 // len(points))),
             },
             hover="%{text}, %{customdata}|name",
-            customdata=[
-                f"place {rank_of[host]}" if host in rank_of else "left out" for host in hosts
-            ],
-            textposition=[_outer_side(points[host]) for host in hosts],
+            customdata=[place_of.get(host, "left out") for host in hosts],
+            textposition=[sides[host] for host in hosts],
             textfont={"size": 10},
             cliponaxis=False,
             showlegend=1 < len(subject.shown_groups) <= _MAX_LEGEND,
         )
         traces.append(markers)
     return traces
-
-
-def _outer_side(point: Floats) -> str:
-    """Return the side of a marker on which the host's name lies outside the circle."""
-    x, y = point
-    vertical = "top" if y > 0.5 else "bottom" if y < -0.5 else "middle"
-    horizontal = "right" if x > 0.3 else "left" if x < -0.3 else "center"
-    return f"{vertical} {horizontal}"

@@ -73,7 +73,8 @@
 
   function drawOne(id, width) {
     const place = document.getElementById(id);
-    const { data, layout } = themed(figures[id], getComputedStyle(root), width);
+    const share = place.closest(".half") === null ? 1 : 0.49;
+    const { data, layout } = themed(figures[id], getComputedStyle(root), width && share * width);
     return Plotly.react(place, data, { ...layout, height: place.clientHeight }, {
       displaylogo: false,
       responsive: width === undefined,

@@ -116,7 +116,19 @@ class Legend:
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure of a report for plotly.js, as data, layout and caption."""
+    """Figure of a report for plotly.js.
+
+    Args:
+        name: a word, unique on the page.
+        traces: what is drawn.
+        layout: layout of plotly.js.
+        height_px: height of the picture, in pixels.
+        caption: how to read it.
+        description: what it shows, for those who cannot see it.
+        is_square: whether the picture is never much higher than the page is wide.
+        is_half: whether it shares a line with the next figure on a wide page.
+        narrow: members of the layout that differ on a narrow page.
+    """
 
     name: str
     traces: Sequence[dict[str, Any]]
@@ -125,8 +137,8 @@ class Figure:
     caption: str
     description: str
     is_square: bool = False
+    is_half: bool = False
     narrow: dict[str, Any] = field(default_factory=dict)
-    narrow_height_px: int | None = None
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from plink.show.page.charts import (
     Json,
     Segments,
     axis,
-    figure,
+    layout,
     ticks,
     trace,
 )
-from plink.show.page.parts import Figure, Paragraph, Part, Section, Table, facts_table, table
+from plink.show.page.parts import Figure, Paragraph, Part, Section, facts_table, table
 from plink.show.tables import Fact, capitalise
 from plink.show.timelines import (
     NAME_COLUMNS,
@@ -39,9 +39,6 @@ from plink.training.timeline.iterations import Iteration, typical
 from plink.training.timeline.merging import Timeline
 from plink.training.timeline.summary import (
     NOBODY,
-    Lateness,
-    NameSummary,
-    RankSummary,
     Summary,
     lateness,
     summary_of,
@@ -77,83 +74,90 @@ def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Sectio
     sections = [Section("overview", "In short", overview)]
     iteration = typical(timeline)
     if iteration is not None:
-        figure = iteration_figure(timeline, iteration, summary, lateness(timeline))
+        figure = iteration_figure(timeline, iteration, summary)
         sections.append(Section("iteration", "An iteration", [figure]))
     if timeline.pending:
         texts = [Paragraph(f"{pending_text(timeline, each)}.") for each in timeline.pending]
         sections.append(Section("pending", "Never agreed on", texts[:_MOST_PENDING]))
     if timeline.names:
-        sections.append(Section("ranks", "Ranks", [_ranks(summary.ranks, timeline)]))
-        sections.append(Section("collectives", "Collectives", [_names(summary.names)]))
+        caption = (
+            "Last: how often the rank announced a collective after all others. Held up others: for "
+            "so long all others waited for it alone; median and longest are of single collectives. "
+            "Waiting: something was announced and nothing reduced."
+        )
+        ranks = table(caption, rank_columns(timeline), summary.ranks)
+        caption = (
+            "First to last: from the first rank's announcement to the last one's, the median. "
+            "Mostly last: the rank that was last most often, and how often."
+        )
+        if len(summary.names) > _MOST_NAMES:
+            of = f"{_MOST_NAMES} of {len(summary.names):,}"
+            caption += f" The {of} that ranks waited for longest."
+        names = table(caption, NAME_COLUMNS, summary.names[:_MOST_NAMES])
+        sections += [
+            Section("ranks", "Ranks", [ranks]),
+            Section("collectives", "Collectives", [names]),
+        ]
     files: list[Fact] = [("timeline", [source]) for source in sources]
     origin = facts_table("Files and tools", [("plink", [__version__]), *files], "how")
     return [*sections, Section("origin", "Made from", [origin])]
 
 
-def _ranks(ranks: Sequence[RankSummary], timeline: Timeline) -> Table:
-    caption = (
-        "Last: how often the rank announced a collective after all others. Held up others: for so "
-        "long all others waited for it alone; median and longest are of single collectives. "
-        "Waiting: something was announced and nothing reduced."
-    )
-    return table(caption, rank_columns(timeline), ranks)
-
-
-def _names(names: Sequence[NameSummary]) -> Table:
-    caption = (
-        "First to last: from the first rank's announcement to the last one's, the median. Mostly "
-        "last: the rank that was last most often, and how often."
-    )
-    if len(names) > _MOST_NAMES:
-        caption += f" The {_MOST_NAMES} of {len(names):,} that ranks waited for longest."
-    return table(caption, NAME_COLUMNS, names[:_MOST_NAMES])
-
-
-def iteration_figure(
-    timeline: Timeline, iteration: Iteration, summary: Summary, late: Lateness
-) -> Figure:
+def iteration_figure(timeline: Timeline, iteration: Iteration, summary: Summary) -> Figure:
     """Return the figure of one iteration, with the ranks others waited for longest."""
-    shown = shown_ranks(timeline, summary)
+    place_of = {rank: place for place, rank in enumerate(timeline.ranks)}
+    shown = sorted(place_of[rank.rank] for rank in summary.ranks[:MAX_RANKS])
     drawn = iteration.collectives[:MAX_COLLECTIVES]
-    ranks = [timeline.ranks[place] for place in shown]
-    border = {
-        "type": "line",
-        "xref": "paper",
-        "x0": 0,
-        "x1": 1,
-        "line": {"color": LINE, "width": 1},
-    }
     took = rtt_text(iteration.end_us - iteration.begin_us)
-    return figure(
+    style = {"color": LINE, "width": 1}
+    caption = (
+        f"Iteration {iteration.number + 1} of {iteration.of}, one of median length. A thin line "
+        "is a collective from when the rank announced it until it knew that all had; they stand in "
+        "the same order on every rank, the first to begin on top. A dot marks the rank that "
+        "announced it last. The wide line is what is reduced, copies included."
+    )
+    if len(shown) < len(timeline.ranks):
+        caption += f" Of {len(timeline.ranks)} ranks the {len(shown)} that others waited for "
+        caption += "longest."
+    if len(drawn) < len(iteration.collectives):
+        caption += f" The first {len(drawn)} of {len(iteration.collectives)} collectives are drawn."
+    return Figure(
         "timeline",
         [
             _wait_trace(timeline, iteration, shown, drawn),
-            _last_trace(timeline, iteration, shown, drawn, late),
+            _last_trace(timeline, iteration, shown, drawn),
             _buffer_trace(timeline, iteration, shown, drawn, is_queue=True),
             _buffer_trace(timeline, iteration, shown, drawn, is_queue=False),
         ],
-        axis("ms since the first announcement of the iteration"),
-        axis(
-            range=[len(shown), 0],
-            showgrid=False,
-            fixedrange=True,
-            **ticks([row + 0.5 for row in range(len(shown))], [f"rank {rank}" for rank in ranks]),
+        layout(
+            axis("ms since the first announcement of the iteration"),
+            axis(
+                range=[len(shown), 0],
+                showgrid=False,
+                fixedrange=True,
+                **ticks(
+                    [row + 0.5 for row in range(len(shown))],
+                    [f"rank {timeline.ranks[place]}" for place in shown],
+                ),
+            ),
+            shapes=[
+                {
+                    "type": "line",
+                    "xref": "paper",
+                    "x0": 0,
+                    "x1": 1,
+                    "y0": row,
+                    "y1": row,
+                    "line": style,
+                }
+                for row in range(1, len(shown))
+            ],
         ),
-        caption=_caption(timeline, iteration, len(shown), len(drawn)),
-        description=(
-            f"{format_count(len(iteration.collectives), 'collective')} of an iteration of {took} "
-            f"on {format_count(len(ranks), 'rank')}: when each was announced, agreed on, begun and "
-            "ended"
-        ),
-        height_px=170 + _RANK_PX * len(shown),
-        shapes=[{**border, "y0": row, "y1": row} for row in range(1, len(shown))],
+        170 + _RANK_PX * len(shown),
+        caption,
+        f"{format_count(len(iteration.collectives), 'collective')} of an iteration of {took} on "
+        f"{format_count(len(shown), 'rank')}: when each was announced, agreed on, begun and ended",
     )
-
-
-def shown_ranks(timeline: Timeline, summary: Summary) -> list[int]:
-    """Return the row in the figure of each rank that has one."""
-    place_of = {rank: place for place, rank in enumerate(timeline.ranks)}
-    return sorted(place_of[rank.rank] for rank in summary.ranks[:MAX_RANKS])
 
 
 def _wait_trace(
@@ -167,9 +171,8 @@ def _wait_trace(
             name = timeline.names[place]
             segments.add(ends, [row + height] * 2, [f"{name} announced", f"{name} agreed on"])
     line = {"color": NO_GROUP_COLOUR, "width": 1.5}
-    return segments.trace(
-        "announced, waiting for others", line, "%{text} at %{x} ms", digits=_DIGITS
-    )
+    title = "announced, waiting for others"
+    return segments.trace(title, line, "%{text} at %{x} ms", digits=_DIGITS)
 
 
 def _last_trace(
@@ -177,9 +180,9 @@ def _last_trace(
     iteration: Iteration,
     shown: Sequence[int],
     drawn: npt.NDArray[np.intp],
-    late: Lateness,
 ) -> Json:
     """Return the plotly trace of marks where a rank was the last to announce a collective."""
+    late = lateness(timeline)
     row_of = {rank: row for row, rank in enumerate(shown)}
     x: list[float] = []
     y: list[float] = []
@@ -240,17 +243,3 @@ def _ms(at_us: Floats, iteration: Iteration) -> Floats:
     """Return times in ms since the beginning of the iteration, to 0.1 µs."""
     since: Floats = np.round((at_us - iteration.begin_us) / 1000.0, 4)
     return since
-
-
-def _caption(timeline: Timeline, iteration: Iteration, ranks: int, drawn: int) -> str:
-    text = (
-        f"Iteration {iteration.number + 1} of {iteration.of}, one of median length. A thin line "
-        "is a collective from when the rank announced it until it knew that all had; they stand in "
-        "the same order on every rank, the first to begin on top. A dot marks the rank that "
-        "announced it last. The wide line is what is reduced, copies included."
-    )
-    if ranks < len(timeline.ranks):
-        text += f" Of {len(timeline.ranks)} ranks the {ranks} that others waited for longest."
-    if drawn < len(iteration.collectives):
-        text += f" The first {drawn} of {len(iteration.collectives)} collectives are drawn."
-    return text

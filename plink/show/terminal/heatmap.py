@@ -11,16 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from rich.cells import cell_len, set_cell_size
 from rich.style import Style
 from rich.text import Text
 
 from plink.base.text import rtt_text
+from plink.formats.matrices import Matrix, median_blocks
 from plink.show.scale import Scale, colour, shade
-
-Matrix = npt.NDArray[np.float64]
-Groups = Sequence[Sequence[int]]
 
 _MISSING = "×"
 _MISSING_COLOUR = "#d1495b"
@@ -67,9 +64,9 @@ def draw(
         limit = min(room // 2, _MAX_LINES)
     else:
         limit = room // 2 if is_small else min(room, 2 * _MAX_LINES)
-    groups = _bins(order, max(1, limit))
-    cells = _group_medians(readings_us, groups)
-    labels = [names[group[0]] for group in groups]
+    size = _choose_bin_size(len(order), max(1, limit))
+    cells = median_blocks(readings_us, order, size)
+    labels = [names[host] for host in order[::size]]
     if shades is not None:
         rows = _shade_rows(cells, scale, shades)
     elif is_small:
@@ -80,18 +77,18 @@ def draw(
         Text.assemble((f"{_fit_to_width(label, label_width)} ", "dim"), row)
         for label, row in zip(labels, rows, strict=True)
     ]
-    return Picture(lines, max(line.cell_len for line in lines), len(groups[0]))
+    return Picture(lines, max(line.cell_len for line in lines), size)
 
 
 def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
     """Return one line that explains the colours or shades of a heat map."""
     text = Text()
     if shades is None:
-        text.append(f"{rtt_text(scale.low_us)} ")
+        text.append(f"{rtt_text(scale.low)} ")
         for step in range(_LEGEND_STEPS):
             first, second = ((2 * step + half) / (2 * _LEGEND_STEPS - 1) for half in (0, 1))
             text.append("▌", Style(color=colour(first), bgcolor=colour(second)))
-        text.append(f" {rtt_text(scale.high_us)}")
+        text.append(f" {rtt_text(scale.high)}")
     else:
         bounds = [rtt_text(scale.at(step / len(shades))) for step in range(1, len(shades))]
         levels = (f"{mark * 2} {bound}" for mark, bound in zip(shades, bounds, strict=False))
@@ -102,26 +99,11 @@ def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
     return text
 
 
-def _bins(order: Sequence[int], limit: int) -> Groups:
-    """Return consecutive hosts in bins of equal size, at most `limit` bins."""
-    least = math.ceil(len(order) / limit)
+def _choose_bin_size(hosts: int, limit: int) -> int:
+    """Return the hosts of each row and column where at most `limit` of them fit."""
+    least = math.ceil(hosts / limit)
     # A size that divides the number of hosts is likelier to divide their racks.
-    sizes = range(least, least + least // 4 + 1)
-    size = next((size for size in sizes if len(order) % size == 0), least)
-    return [order[start : start + size] for start in range(0, len(order), size)]
-
-
-def _group_medians(readings_us: Matrix, groups: Groups) -> Matrix:
-    """Return the median of the measured pairs between any two bins; NaN without any."""
-    cells = np.full((len(groups), len(groups)), np.nan)
-    for i, sources in enumerate(groups):
-        rows = readings_us[list(sources)]
-        for j, destinations in enumerate(groups):
-            block = rows[:, list(destinations)]
-            measured = block[np.isfinite(block)]
-            if measured.size:
-                cells[i, j] = np.median(measured)
-    return cells
+    return next((n for n in range(least, least + least // 4 + 1) if hosts % n == 0), least)
 
 
 def _blocks(cells: Matrix, scale: Scale) -> Iterable[Text]:
