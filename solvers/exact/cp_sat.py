@@ -12,7 +12,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -34,13 +33,8 @@ Pairs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
 _MOST_RANKS_OF_RING = 200
 _MOST_RANKS = 40
 
-# Of a model, what a quick machine writes down at most.
-_PARTS_PER_S = 4e5
-
+# Returns the order in a solution, by which variables are true in it.
 _Reader = Callable[[Callable[[cp_model.IntVar], bool]], list[int]]
-
-# `arcs[i, j]`: whether host j comes after host i.
-Arcs: TypeAlias = Mapping[tuple[int, int], cp_model.IntVar]
 
 
 def add_places(model: cp_model.CpModel, ranks: int) -> Places:
@@ -64,7 +58,7 @@ def join(
     """Constrain the ranks of two hosts by whether the hosts are adjacent in the algorithm.
 
     Args:
-        model: to add to.
+        model: model that gets the constraints.
         places: places of the ranks.
         pairs: whether two hosts are joined, from the first to the second.
         peers: of every rank, those to which it is joined.
@@ -81,11 +75,6 @@ def join(
             model.add_bool_or(~places[rank][i], ~is_joined, *(places[q][j] for q in others))
 
 
-def read_places(places: Places, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
-    """Return the rank order in a solution of a model."""
-    return [next(i for i, here in enumerate(row) if is_true(here)) for row in places]
-
-
 def add_rounds(
     model: cp_model.CpModel,
     form: RoundsForm,
@@ -93,11 +82,7 @@ def add_rounds(
     places: Places,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the rounds of an algorithm to a model; return their cost.
-
-    Raises:
-        TimeoutError: the time did not suffice.
-    """
+    """Add the rounds of an algorithm to a model; return their cost."""
     costs = [
         _add_round(model, adjacency(step.edges, form.ranks), terms, places, deadline)
         for step, terms in zip(form.rounds, whole.terms_of, strict=True)
@@ -179,84 +164,45 @@ def _is_power(number: int, base: int) -> bool:
 def add_trees(
     model: cp_model.CpModel,
     form: TreesForm,
-    whole: WholeTerms,
+    hops: Whole,
     places: Places,
     *,
     most: int,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the trees of an algorithm to a model; return their cost.
-
-    Args:
-        model: to add to.
-        form: the trees.
-        whole: their hops.
-        places: places of the ranks.
-        most: what they may cost, in units.
-        deadline: when to stop.
-
-    Raises:
-        TimeoutError: the time did not suffice.
-    """
+    """Add the trees of an algorithm to a model; return their cost, at most `most` units."""
     cost = model.new_int_var(0, most, "cost")
-    for parents in form.parents:
-        tree = _Tree(parents.tolist(), whole.terms_of[0], most)
-        _add_tree(model, tree, places, cost, deadline)
-    return cost
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """Variables of one tree in a model: the parent of every rank, hops and cost."""
-
-    parents: Sequence[int]
-    hops: Whole
-    most: int
-
-    @property
-    def children(self) -> Mapping[int, Sequence[int]]:
-        """Children of every rank of the tree."""
-        below: dict[int, list[int]] = {rank: [] for rank in range(len(self.parents))}
-        for rank, parent in enumerate(self.parents):
+    hosts = range(form.ranks)
+    walks = _shortest_walks(hops)
+    for parents in (tree.tolist() for tree in form.parents):
+        children: dict[int, list[int]] = {rank: [] for rank in hosts}
+        for rank, parent in enumerate(parents):
             if parent >= 0:
-                below[parent].append(rank)
-        return below
-
-
-def _add_tree(
-    model: cp_model.CpModel,
-    tree: _Tree,
-    places: Places,
-    cost: cp_model.IntVar,
-    deadline: Deadline,
-) -> None:
-    hosts = range(len(tree.parents))
-    root = tree.parents.index(-1)
-    children = tree.children
-    walks = _shortest_walks(tree.hops)
-    from_root = [model.new_int_var(0, tree.most, "") for _ in hosts]
-    to_leaf = [model.new_int_var(0, tree.most, "") for _ in hosts]
-    is_parent = {(i, j): model.new_bool_var("") for i in hosts for j in hosts if i != j}
-    for i in hosts:
-        above = [is_parent[j, i] for j in hosts if j != i]
-        below = [is_parent[i, j] for j in hosts if j != i]
-        model.add_exactly_one(*above, places[root][i])
-        model.add(sum(below) == sum(len(children[rank]) * places[rank][i] for rank in hosts))
-        model.add(from_root[i] + to_leaf[i] <= cost)
-    for (i, j), holds in is_parent.items():
-        hop = int(tree.hops[i, j])
-        model.add(from_root[j] >= from_root[i] + hop).only_enforce_if(holds)
-        model.add(to_leaf[i] >= to_leaf[j] + hop).only_enforce_if(holds)
-    for rank in hosts:
-        up, down = _edges_above(tree.parents, rank), _edges_below(children, rank)
-        for host in hosts:
-            here = places[rank][host]
-            model.add(from_root[host] >= int(walks[up][host])).only_enforce_if(here)
-            model.add(to_leaf[host] >= int(walks[down][host])).only_enforce_if(here)
-    join(model, places, is_parent, children, deadline)
-    is_child = {(j, i): holds for (i, j), holds in is_parent.items()}
-    above_of = {q: [p] if p >= 0 else [] for q, p in enumerate(tree.parents)}
-    join(model, places, is_child, above_of, deadline)
+                children[parent].append(rank)
+        from_root = [model.new_int_var(0, most, "") for _ in hosts]
+        to_leaf = [model.new_int_var(0, most, "") for _ in hosts]
+        is_parent = {(i, j): model.new_bool_var("") for i in hosts for j in hosts if i != j}
+        for i in hosts:
+            above = [is_parent[j, i] for j in hosts if j != i]
+            below = [is_parent[i, j] for j in hosts if j != i]
+            model.add_exactly_one(*above, places[parents.index(-1)][i])
+            model.add(sum(below) == sum(len(children[rank]) * places[rank][i] for rank in hosts))
+            model.add(from_root[i] + to_leaf[i] <= cost)
+        for (i, j), holds in is_parent.items():
+            hop = int(hops[i, j])
+            model.add(from_root[j] >= from_root[i] + hop).only_enforce_if(holds)
+            model.add(to_leaf[i] >= to_leaf[j] + hop).only_enforce_if(holds)
+        for rank in hosts:
+            up, down = _edges_above(parents, rank), _edges_below(children, rank)
+            for host in hosts:
+                here = places[rank][host]
+                model.add(from_root[host] >= int(walks[up][host])).only_enforce_if(here)
+                model.add(to_leaf[host] >= int(walks[down][host])).only_enforce_if(here)
+        join(model, places, is_parent, children, deadline)
+        is_child = {(j, i): holds for (i, j), holds in is_parent.items()}
+        above_of = {q: [p] if p >= 0 else [] for q, p in enumerate(parents)}
+        join(model, places, is_child, above_of, deadline)
+    return cost
 
 
 def _shortest_walks(hops: Whole) -> list[Whole]:
@@ -274,12 +220,6 @@ def _edges_above(parents: Sequence[int], rank: int) -> int:
 
 def _edges_below(children: Mapping[int, Sequence[int]], rank: int) -> int:
     return max((1 + _edges_below(children, child) for child in children[rank]), default=0)
-
-
-@dataclass(frozen=True)
-class _Model:
-    model: cp_model.CpModel
-    read: _Reader
 
 
 def most_ranks(form: Form) -> int:
@@ -300,9 +240,8 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
     Raises:
         TimeoutError: the time does not suffice for the model.
     """
-    if _parts(form) / _PARTS_PER_S > deadline.left_s:
-        raise TimeoutError
-    written = _build_model(form, whole, below, least, deadline)
+    model, read = _build_model(form, whole, below, least, deadline)
+    deadline.require()
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     solver.parameters.max_time_in_seconds = deadline.left_s
@@ -310,12 +249,12 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
         # Linear relaxations of these models say next to nothing.
         solver.parameters.linearization_level = 0
     with _interruptible(solver):
-        status = solver.solve(written.model)
+        status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
         return Stage(None, below, is_final=True)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Stage(None, _whole_bound(solver, least, below), is_final=False)
-    order = written.read(lambda variable: bool(solver.value(variable)))
+    order = read(lambda variable: bool(solver.value(variable)))
     return Stage(order, _whole_bound(solver, least, below), is_final=status == cp_model.OPTIMAL)
 
 
@@ -341,53 +280,41 @@ def _whole_bound(solver: cp_model.CpSolver, least: int, below: int) -> int:
     return min(below, max(least, math.ceil(bound - 1e-6))) if math.isfinite(bound) else least
 
 
-def _parts(form: Form) -> int:
-    """Return the approximate number of terms in a model's constraints."""
-    if isinstance(form, RingForm):
-        return form.ranks**2
-    if isinstance(form, RoundsForm):
-        return sum(2 * len(step.edges) * form.ranks**2 for step in form.rounds)
-    return sum(2 * form.ranks**3 for _ in form.parents)
-
-
 def _build_model(
     form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline
-) -> _Model:
+) -> tuple[cp_model.CpModel, _Reader]:
     model = cp_model.CpModel()
     if isinstance(form, RingForm):
-        arcs = add_ring(model, whole.terms_of[0])
-        cost = ring_cost(arcs, whole.terms_of[0])
-        reader: _Reader = lambda is_true: read_ring(arcs, is_true)  # noqa: E731
+        cost, read = add_ring(model, whole.terms_of[0])
     else:
         places = add_places(model, form.ranks)
         if isinstance(form, RoundsForm):
             cost = add_rounds(model, form, whole, places, deadline)
         else:
-            cost = add_trees(model, form, whole, places, most=below - 1, deadline=deadline)
-        reader = lambda is_true: read_places(places, is_true)  # noqa: E731
+            cost = add_trees(
+                model, form, whole.terms_of[0], places, most=below - 1, deadline=deadline
+            )
+
+        def read(is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
+            return [next(i for i, here in enumerate(row) if is_true(here)) for row in places]
+
     model.add(cost >= least)
     model.add(cost <= below - 1)
     model.minimize(cost)
-    return _Model(model, reader)
+    return model, read
 
 
-def add_ring(model: cp_model.CpModel, hops: Whole) -> Arcs:
-    """Add a ring through all hosts to a model; return its variables."""
+def add_ring(model: cp_model.CpModel, hops: Whole) -> tuple[cp_model.LinearExprT, _Reader]:
+    """Add a ring through all hosts to a model; return the sum of its hops, and its reader."""
     hosts = range(len(hops))
     arcs = {(i, j): model.new_bool_var("") for i in hosts for j in hosts if i != j}
     model.add_circuit([(i, j, used) for (i, j), used in arcs.items()])
-    return arcs
 
+    def read(is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
+        following = {i: j for (i, j), used in arcs.items() if is_true(used)}
+        order = [0]
+        while len(order) < len(following):
+            order.append(following[order[-1]])
+        return order
 
-def ring_cost(arcs: Arcs, hops: Whole) -> cp_model.LinearExprT:
-    """Return the cost of a ring of hosts: the sum of its hops."""
-    return sum(int(hops[i, j]) * used for (i, j), used in arcs.items())
-
-
-def read_ring(arcs: Arcs, is_true: Callable[[cp_model.IntVar], bool]) -> list[int]:
-    """Return the hosts along the ring in a solution of a model."""
-    following = {i: j for (i, j), used in arcs.items() if is_true(used)}
-    order = [0]
-    while len(order) < len(following):
-        order.append(following[order[-1]])
-    return order
+    return sum(int(hops[i, j]) * used for (i, j), used in arcs.items()), read

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RoundsForm, merge_rounds
-from plink.solvers.exact.whole import Stage, WholeTerms, whole_terms
+from plink.solvers.exact.whole import Stage, whole_terms
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import brute_force
 
@@ -23,8 +23,6 @@ Engine = Literal["brute-force", "cp-sat", "z3"]
 Outcome = Literal["improved", "optimal", "gave-up"]
 
 Matrix = npt.NDArray[np.float64]
-
-_LookBelow = Callable[[Form, WholeTerms, int, int, Deadline], Stage]
 
 # Modules of the engines whose libraries are extras.
 _MODULES = {"z3": "plink.solvers.exact.smt", "cp-sat": "plink.solvers.exact.cp_sat"}
@@ -117,13 +115,12 @@ def prove(
         if cost <= known:
             stage = Stage(given, known, is_final=True)
         elif engine == "brute-force" or form.ranks <= _FEW_RANKS:
-            tried = Stage(given, 0.0, is_final=False)
+            stage = Stage(given, 0.0, is_final=False)
             if form.ranks <= _MOST_TRIED:
                 best = brute_force(simple, matrix, given, deadline)
-                tried = Stage(best.order, best.lower_bound, best.ended_by == "exact")
-            stage = tried
+                stage = Stage(best.order, best.lower_bound, best.ended_by == "exact")
         else:
-            stage = _run_engine(_Task(simple, matrix, given, known, deadline), engine)
+            stage = _run_engine(engine, simple, matrix, given, known=known, until=deadline)
     except (KeyboardInterrupt, ctypes.ArgumentError) as error:
         # Z3 is called by ctypes, which tells an interrupt during its conversions in this way.
         if isinstance(error, ctypes.ArgumentError) and "KeyboardInterrupt" not in str(error):
@@ -142,36 +139,33 @@ def prove(
     )
 
 
-@dataclass(frozen=True)
-class _Task:
-    """Input of an exact engine: latency cost, distances, best known order and lower bound."""
-
-    form: Form
-    matrix: Matrix
-    given: Sequence[int]
-    known: float
-    deadline: Deadline
-
-
-def _run_engine(task: _Task, engine: Engine) -> Stage:
+def _run_engine(
+    engine: Engine,
+    form: Form,
+    matrix: Matrix,
+    given: Sequence[int],
+    *,
+    known: float,
+    until: Deadline,
+) -> Stage:
     """Run an engine on integer distances, which it requires."""
-    most_ranks, look_below = _engine(engine)
-    if task.form.ranks > most_ranks(task.form):
-        return Stage(None, task.known, is_final=False)
-    whole = whole_terms(task.form, task.matrix)
-    below = whole.cost(task.form, task.given)
+    module = _load_engine(engine)
+    gave_up = Stage(None, known, is_final=False)
+    if form.ranks > module.most_ranks(form):
+        return gave_up
+    whole = whole_terms(form, matrix)
     try:
-        found = look_below(task.form, whole, below, whole.least(task.known), task.deadline)
+        found: Stage = module.look_below(
+            form, whole, whole.cost(form, given), whole.least(known), until
+        )
     except TimeoutError:
-        return Stage(None, task.known, is_final=False)
+        return gave_up
     return Stage(found.order, found.bound * whole.unit, found.is_final)
 
 
-def _engine(engine: Engine) -> tuple[Callable[[Form], int], _LookBelow]:
-    """Return an engine's limit on ranks, and its search function."""
+def _load_engine(engine: Engine) -> Any:
+    """Return an engine's module: its limit `most_ranks`, and its search `look_below`."""
     try:
-        module = importlib.import_module(_MODULES[engine])
+        return importlib.import_module(_MODULES[engine])
     except ModuleNotFoundError as error:
-        package = "z3-solver" if engine == "z3" else "ortools"
-        raise EngineMissingError(package) from error
-    return module.most_ranks, module.look_below
+        raise EngineMissingError("z3-solver" if engine == "z3" else "ortools") from error

@@ -136,7 +136,7 @@ def test_an_interrupt_while_ctypes_converts_an_argument_ends_the_proof(monkeypat
     form, distance = find("all-to-all").form(8), data_centre(8, seed=1)
     reason = "argument 1: KeyboardInterrupt: "
 
-    def look_below(*_):
+    def look_below(*_, **__):
         raise ctypes.ArgumentError(reason)
 
     monkeypatch.setattr(proving, "_run_engine", look_below)
