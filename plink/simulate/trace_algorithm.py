@@ -78,5 +78,5 @@ def trace_algorithm(schedule: Schedule) -> Algorithm:
         lambda _ranks, _size_bytes: table,
         lambda _ranks: form,
         refusal,
-        messages=lambda _ranks: messages,
+        count_messages=lambda _ranks: messages,
     )

@@ -5,26 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from plink.solvers.collectives.form import Form, rounds_form
+from plink.solvers.collectives.form import Form, RingForm, rounds_form
 from plink.solvers.collectives.steps import PeerTable
 
 # Rounds that name every pair of ranks take as long to look at as there are pairs.
 MOST_MESSAGES = 1 << 22
-
-
-def ring_messages(ranks: int) -> int:  # noqa: ARG001
-    """Return 0, as the cost of a ring counts hops rather than messages."""
-    return 0
-
-
-def few_messages(ranks: int) -> int:
-    """Return the number of messages of an algorithm with about log N rounds."""
-    return 2 * ranks * max(1, ranks.bit_length())
-
-
-def any_number(ranks: int) -> str | None:  # noqa: ARG001
-    """Return None: the algorithm supports any number of ranks."""
-    return None
 
 
 @dataclass(frozen=True)
@@ -39,9 +24,11 @@ class Algorithm:
         about: one line: what it is, and whose.
         build_table: of ranks and bytes: who sends how much to whom.
         build_form: of ranks: what the latency form of its cost sums; None for the table's rounds.
-        find_refusal: of ranks: why the library does not run it with so many, or None.
+        find_refusal: of ranks: why the library does not run it with so many, or None; None where
+            it runs with any number.
         is_over_hosts: its ranks are hosts, however many processes run on each.
-        messages: of ranks: about how many pairs of ranks its form and its table name.
+        count_messages: of ranks: about how many pairs of ranks its form and its table name; None
+            for about log N rounds of all ranks.
         collective: that it carries out.
     """
 
@@ -49,16 +36,22 @@ class Algorithm:
     about: str
     build_table: Callable[[int, int], PeerTable]
     build_form: Callable[[int], Form] | None = None
-    find_refusal: Callable[[int], str | None] = any_number
+    find_refusal: Callable[[int], str | None] | None = None
     is_over_hosts: bool = field(default=False, kw_only=True)
-    messages: Callable[[int], int] = field(default=few_messages, kw_only=True)
+    count_messages: Callable[[int], int] | None = field(default=None, kw_only=True)
     collective: str = field(default="all-reduce", kw_only=True)
 
     def refusal(self, ranks: int) -> str | None:
         """Return why the algorithm does not run with this number of ranks; None if it does."""
         if ranks < 2:
             return f"{self.name} needs at least 2 ranks, not {ranks}"
-        return self.find_refusal(ranks)
+        return None if self.find_refusal is None else self.find_refusal(ranks)
+
+    def messages(self, ranks: int) -> int:
+        """Return about how many pairs of ranks the form and the table name; a ring's names none."""
+        if self.count_messages is not None:
+            return self.count_messages(ranks)
+        return 0 if self.build_form is RingForm else 2 * ranks * max(1, ranks.bit_length())
 
     def table(self, ranks: int, size_bytes: int) -> PeerTable:
         """Return the messages by round for a buffer of this size: sender, receiver, bytes.

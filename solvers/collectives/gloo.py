@@ -5,10 +5,11 @@ have root 0.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm, few_messages, ring_messages
+from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.steps import (
     PeerTable,
@@ -138,7 +139,7 @@ def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
         about,
         table,
         find_refusal=refusal,
-        messages=lambda ranks: messages_in_groups(ranks, legacy_bcube_groups(ranks, base)),
+        count_messages=lambda ranks: messages_in_groups(ranks, legacy_bcube_groups(ranks, base)),
     )
 
 
@@ -148,21 +149,18 @@ ALL = (
         "Gloo's allreduce today: every rank sends to the one before it, in segments",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, step=-1, is_pipelined=True),
         RingForm,
-        messages=ring_messages,
     ),
     Algorithm(
         "gloo-ring-legacy",
         "Gloo's legacy allreduce_ring: every rank sends whole buffers to the next",
         _legacy_ring,
         RingForm,
-        messages=ring_messages,
     ),
     Algorithm(
         "gloo-ring-chunked",
         "Gloo's legacy allreduce_ring_chunked: every rank sends to the next, two chunks at a time",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, is_pipelined=True),
         RingForm,
-        messages=ring_messages,
     ),
     Algorithm(
         "gloo-halving-doubling",
@@ -174,7 +172,7 @@ ALL = (
         "gloo-bcube-new",
         "Gloo's allreduce with algorithm BCUBE: pairs while two divides, then one group",
         lambda ranks, size_bytes: _in_groups(bcube_groups(ranks), ranks, size_bytes),
-        messages=lambda ranks: messages_in_groups(ranks, bcube_groups(ranks)),
+        count_messages=lambda ranks: messages_in_groups(ranks, bcube_groups(ranks)),
     ),
 )
 
@@ -236,23 +234,9 @@ def _send_receive(ranks: int, size_bytes: int) -> PeerTable:
     return PeerTable(ranks, [ring_round(ranks, 1, size_bytes)])
 
 
-def _pairs(ranks: int) -> int:
-    return ranks * (ranks - 1)
-
-
-def _in_rounds(
-    name: str,
-    about: str,
-    table: Callable[[int, int], PeerTable],
-    messages: Callable[[int], int],
-) -> Algorithm:
-    return Algorithm(
-        f"gloo-{name}",
-        f"Gloo's {name.replace('-', '')}: {about}",
-        table,
-        messages=messages,
-        collective=name,
-    )
+def _in_rounds(collective: str, about: str, table: Callable[[int, int], PeerTable]) -> Algorithm:
+    about = f"Gloo's {collective.replace('-', '')}: {about}"
+    return Algorithm(f"gloo-{collective}", about, table, collective=collective)
 
 
 OTHERS = (
@@ -261,7 +245,6 @@ OTHERS = (
         "PyTorch's reduce-scatter on Gloo: a ring allreduce of the whole buffer",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, step=-1, is_pipelined=True),
         RingForm,
-        messages=ring_messages,
         collective="reduce-scatter",
     ),
     Algorithm(
@@ -269,7 +252,6 @@ OTHERS = (
         "Gloo's allgather: parts go round to the next rank",
         _all_gather,
         RingForm,
-        messages=ring_messages,
         collective="all-gather",
     ),
     Algorithm(
@@ -277,13 +259,15 @@ OTHERS = (
         "on Gloo every rank sends to the next and receives from the one before",
         _send_receive,
         RingForm,
-        messages=ring_messages,
         collective="send-receive",
     ),
-    _in_rounds("broadcast", "rank 0 begins a binomial tree", _broadcast, few_messages),
-    _in_rounds("reduce", "a ring reduces and scatters, rank 0 gathers", _reduce, few_messages),
-    _in_rounds("gather", "all send their part to rank 0 at once", _gather, few_messages),
-    _in_rounds("scatter", "rank 0 sends all their parts at once", _scatter, few_messages),
-    _in_rounds("all-to-all", "everyone sends everyone a part at once", _all_to_all, _pairs),
-    _in_rounds("barrier", "everyone tells those 1, 2, 4, ... after it", _barrier, few_messages),
+    _in_rounds("broadcast", "rank 0 begins a binomial tree", _broadcast),
+    _in_rounds("reduce", "a ring reduces and scatters, rank 0 gathers", _reduce),
+    _in_rounds("gather", "all send their part to rank 0 at once", _gather),
+    _in_rounds("scatter", "rank 0 sends all their parts at once", _scatter),
+    replace(
+        _in_rounds("all-to-all", "everyone sends everyone a part at once", _all_to_all),
+        count_messages=lambda ranks: ranks * (ranks - 1),
+    ),
+    _in_rounds("barrier", "everyone tells those 1, 2, 4, ... after it", _barrier),
 )

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm, few_messages, ring_messages
-from plink.solvers.collectives.form import Form, RingForm, rounds_form
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.steps import (
     PeerTable,
     Round,
@@ -105,26 +105,18 @@ def _combine_halves(
         scatter, gather = halves
         return PeerTable(ranks, [*scatter(ranks, size_bytes), *gather(ranks, size_bytes)])
 
-    def form(ranks: int) -> Form:
-        if halves == (ring, ring):
-            return RingForm(ranks)
-        return rounds_form(ranks, table(ranks, ranks).rounds)
-
     def refusal(ranks: int) -> str | None:
         if (power_below(ranks) == ranks) != is_power_of_two:
-            wanted = (
-                "a power of two of ranks"
-                if is_power_of_two
-                else "a number of ranks that is not a power of two"
-            )
+            wanted = "a power of two of ranks"
+            if not is_power_of_two:
+                wanted = "a number of ranks that is not a power of two"
             return f"{name} needs {wanted}, not {ranks}"
         if ring_ranks is not None and (ranks < RING_RANKS) != ring_ranks:
             bound = f"fewer than {RING_RANKS}" if ring_ranks else f"{RING_RANKS} or more"
             return f"{name} needs {bound} ranks, not {ranks}"
         return None
 
-    messages = ring_messages if halves == (ring, ring) else few_messages
-    return Algorithm(name, about, table, form, refusal, messages=messages)
+    return Algorithm(name, about, table, RingForm if halves == (ring, ring) else None, refusal)
 
 
 ALL = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm, ring_messages
-from plink.solvers.collectives.form import RingForm, TreesForm
-from plink.solvers.collectives.nccl import tree_table
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.form import RingForm
+from plink.solvers.collectives.nccl import tree_algorithm
 from plink.solvers.collectives.steps import (
     ELEMENT_BYTES,
     PeerTable,
@@ -81,14 +81,12 @@ OPEN_MPI = (
         "Open MPI's ring (4): every rank sends to the next",
         _ring,
         RingForm,
-        messages=ring_messages,
     ),
     Algorithm(
         "openmpi-segmented-ring",
         "Open MPI's segmented ring (5) with segments of 1 MiB",
         _segmented_ring,
         RingForm,
-        messages=ring_messages,
     ),
     Algorithm(
         "openmpi-rabenseifner",
@@ -145,18 +143,17 @@ MPICH = (
         "MPICH's ring (in 4.0 the non-blocking tsp_ring): every rank sends to the next",
         ring_table,
         RingForm,
-        messages=ring_messages,
     ),
-    Algorithm(
+    tree_algorithm(
         "mpich-tree",
         "MPICH 4.0's tsp_tree, kary: a binary tree with rank 0 as its root",
-        lambda ranks, size_bytes: tree_table([kary_tree(ranks)], size_bytes, is_pipelined=False),
-        lambda ranks: TreesForm(ranks, [kary_tree(ranks)]),
+        lambda ranks: [kary_tree(ranks)],
+        is_pipelined=False,
     ),
-    Algorithm(
+    tree_algorithm(
         "mpich-tree-knomial",
         "MPICH's tree, knomial_1 (the default since it is blocking): a binomial tree of rank 0",
-        lambda ranks, size_bytes: tree_table([knomial_tree(ranks)], size_bytes, is_pipelined=False),
-        lambda ranks: TreesForm(ranks, [knomial_tree(ranks)]),
+        lambda ranks: [knomial_tree(ranks)],
+        is_pipelined=False,
     ),
 )

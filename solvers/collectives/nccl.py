@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm, ring_messages
+from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.form import RingForm, TreesForm
-from plink.solvers.collectives.steps import (
-    PeerTable,
-    Ranks,
-    Round,
-    merge_into_one_round,
-    ring_table,
-    send,
-)
+from plink.solvers.collectives.steps import PeerTable, Ranks, ring_table
+from plink.solvers.forests.trees import forest_table, make_routes
 
 
 def binary_tree(ranks: int) -> Ranks:
@@ -39,74 +33,52 @@ def double_tree(ranks: int) -> list[Ranks]:
     return [first, second]
 
 
+def tree_algorithm(
+    name: str,
+    about: str,
+    build_trees: Callable[[int], Sequence[Ranks]],
+    *,
+    is_pipelined: bool = True,
+    is_over_hosts: bool = False,
+) -> Algorithm:
+    """Return an allreduce over several trees at once, each with an equal share of the bytes.
+
+    A rank sends up as soon as all below it have, and down as soon as it has the sum.
+
+    Args:
+        name: name of the algorithm.
+        about: what it is, in one line.
+        build_trees: of ranks: the parents in each tree, (N,), -1 for the root.
+        is_pipelined: the shares flow in chunks.
+        is_over_hosts: its ranks are hosts.
+    """
+
+    def table(ranks: int, size_bytes: int) -> PeerTable:
+        trees = build_trees(ranks)
+        routes = make_routes(np.ones(len(trees)), trees)
+        return forest_table(routes, size_bytes, is_pipelined=is_pipelined)
+
+    return Algorithm(
+        name,
+        about,
+        table,
+        lambda ranks: TreesForm(ranks, build_trees(ranks)),
+        is_over_hosts=is_over_hosts,
+    )
+
+
 ALL = (
     Algorithm(
         "nccl-ring",
         "NCCL's ring: every rank sends to the next",
         lambda ranks, size_bytes: ring_table(ranks, size_bytes, is_pipelined=True),
         RingForm,
-        messages=ring_messages,
     ),
-    Algorithm(
+    tree_algorithm(
         "nccl-tree",
         "NCCL's double binary tree: half the buffer up and down each of two trees",
-        lambda ranks, size_bytes: tree_table(double_tree(ranks), size_bytes, is_pipelined=True),
-        lambda ranks: TreesForm(ranks, double_tree(ranks)),
+        double_tree,
         # Within a host, ranks are a chain (src/graph/connect.cc).
         is_over_hosts=True,
     ),
 )
-
-
-def depths(parents: Ranks) -> Ranks:
-    """Return the number of edges between the root and every rank, (N,).
-
-    Args:
-        parents: (N,) the parent of every rank, -1 for the root.
-    """
-    depth = np.zeros(len(parents), dtype=np.intp)
-    above = parents
-    while (above >= 0).any():
-        depth += above >= 0
-        above = np.where(above >= 0, parents[above], -1)
-    return depth
-
-
-def heights(parents: Ranks) -> Ranks:
-    """Return the number of edges between every rank and its deepest descendant, (N,)."""
-    height = np.zeros(len(parents), dtype=np.intp)
-    for rank in np.argsort(-depths(parents)):
-        if parents[rank] >= 0:
-            height[parents[rank]] = max(height[parents[rank]], height[rank] + 1)
-    return height
-
-
-def tree_table(parents: Sequence[Ranks], size_bytes: int, *, is_pipelined: bool) -> PeerTable:
-    """Return an allreduce over several trees at once, each with an equal share of the bytes.
-
-    A rank sends up as soon as all below it have, and down as soon as it has the sum.
-
-    Args:
-        parents: a tree each: (N,) the parent of every rank, -1 for the root.
-        size_bytes: size of the whole buffer, in bytes.
-        is_pipelined: the shares flow in chunks.
-    """
-    share = size_bytes / len(parents)
-    height = [heights(tree) for tree in parents]
-    depth = [depths(tree) for tree in parents]
-    last = max(int(each.max()) for each in depth)
-    up = [_towards_root(parents, height, level, share) for level in range(last)]
-    fan_out = [_towards_root(parents, depth, level, share) for level in range(1, last + 1)]
-    down = [Round(step.destinations, step.sources, step.sizes_bytes) for step in fan_out]
-    return PeerTable(len(parents[0]), [*up, *down], is_pipelined)
-
-
-def _towards_root(
-    parents: Sequence[Ranks], levels: Sequence[Ranks], level: int, size_bytes: float
-) -> Round:
-    """Return a round in which one level of each tree sends to its parents."""
-    sends = []
-    for tree, each in zip(parents, levels, strict=True):
-        ranks = np.flatnonzero((each == level) & (tree >= 0))
-        sends.append(send(ranks, tree[ranks], size_bytes))
-    return merge_into_one_round(sends)

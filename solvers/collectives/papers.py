@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm, ring_messages
-from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, rounds_form
-from plink.solvers.collectives.nccl import tree_table
+from plink.solvers.collectives.algorithm import Algorithm
+from plink.solvers.collectives.form import RingForm, RoundsForm, rounds_form
+from plink.solvers.collectives.nccl import tree_algorithm
 from plink.solvers.collectives.steps import (
     PeerTable,
     Ranks,
@@ -53,7 +53,7 @@ def _powers(base: int, name: str, about: str) -> Algorithm:
         table,
         form,
         refusal,
-        messages=lambda ranks: messages_in_groups(ranks, groups(ranks)),
+        count_messages=lambda ranks: messages_in_groups(ranks, groups(ranks)),
     )
 
 
@@ -103,16 +103,14 @@ RING = Algorithm(
     "ring of Luo 2020: every rank sends to the next",
     ring_table,
     RingForm,
-    messages=ring_messages,
 )
 HALVING_DOUBLING = _powers(
     2, "halving-doubling", "halving-doubling of Luo 2020: pairs at distances 1, 2, 4, ..."
 )
-TREE = Algorithm(
+TREE = tree_algorithm(
     "tree",
     "double binary tree of Luo 2020: by halving the ranks, and the same tree one rank on",
-    lambda ranks, size_bytes: tree_table(double_tree(ranks), size_bytes, is_pipelined=True),
-    lambda ranks: TreesForm(ranks, double_tree(ranks)),
+    double_tree,
 )
 BCUBE = bcube(DEFAULT_BCUBE_BASE)
 
@@ -130,7 +128,7 @@ ALL_TO_ALL = (
         "all-to-all",
         "pairwise all-to-all: in round k every rank sends a part of its own to the k-th after it",
         _pairwise,
-        messages=lambda ranks: ranks * (ranks - 1),
+        count_messages=lambda ranks: ranks * (ranks - 1),
         collective="all-to-all",
     ),
 )

@@ -17,8 +17,7 @@ from plink.solvers.forests.trees import (
     ForestLike,
     Indices,
     Routes,
-    depths,
-    heights,
+    forest_table,
     make_routes,
     messages_on_the_way,
     seconds_on_the_way,
@@ -235,34 +234,3 @@ def deal_chunks(
     share[np.argsort(share - exact, kind="stable")[:left]] += 1.0
     used = np.flatnonzero(share)
     return make_routes(share[used], routes.reduce_parents[used], routes.broadcast_parents[used])
-
-
-def forest_table(routes: Routes, size_bytes: float) -> PeerTable:
-    """Return an allreduce along all routes of a forest as pipelined messages by round.
-
-    A member sends up as soon as all below it have, and down as soon as it has the sum: round i has
-    the messages of those that are i edges away from their farthest leaf, or from their root.
-    """
-    sizes_bytes = routes.weights * size_bytes
-    up = routes.reduce_parents.astype(np.intp)
-    down = routes.broadcast_parents.astype(np.intp)
-    towards_root = _rounds(up, heights(up), sizes_bytes)
-    fan_out = [
-        Round(step.destinations, step.sources, step.sizes_bytes)
-        for step in _rounds(down, depths(down) - 1, sizes_bytes)
-    ]
-    return PeerTable(routes.members, [*towards_root, *fan_out], is_pipelined=True)
-
-
-def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Round]:
-    """Return the messages from every member to its parent, by round."""
-    routes, members = np.nonzero(parents >= 0)
-    if not len(routes):
-        return []
-    numbers = round_of[routes, members]
-    in_turn = np.argsort(numbers, kind="stable")
-    return [
-        Round(child, parents[route, child], sizes_bytes[route])
-        for some in np.split(in_turn, np.cumsum(np.bincount(numbers))[:-1])
-        for route, child in [(routes[some], members[some])]
-    ]

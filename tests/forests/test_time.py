@@ -11,7 +11,6 @@ from contention.instances import networks
 from forests.instances import busiest_link, forest_of, racks, time_s
 from plans.strategies import forests
 from plink.plans.measures import bytes_between
-from plink.solvers.collectives import nccl as one_tree
 from plink.solvers.collectives.steps import ring_table
 from plink.solvers.contention.network import make_network, with_every_host_grouped
 from plink.solvers.contention.time import TableTimer
@@ -23,10 +22,16 @@ from plink.solvers.forests.time import (
     chunk_bytes,
     deal_chunks,
     fill_s,
-    forest_table,
     sharing_s,
 )
-from plink.solvers.forests.trees import Routes, depths, heights, make_routes, messages_on_the_way
+from plink.solvers.forests.trees import (
+    Routes,
+    depths,
+    forest_table,
+    heights,
+    make_routes,
+    messages_on_the_way,
+)
 
 S = 20e6
 B = 50e6
@@ -247,11 +252,19 @@ def test_hosts_without_a_group_are_groups():
     assert found.uplink_receive_bytes_s.tolist() == [6, np.inf, np.inf]
 
 
+def way_to_root(tree, member):
+    """The member and all above it."""
+    return [member, *way_to_root(tree, tree[member])] if member >= 0 else []
+
+
 @given(forests())
 def test_many_trees_at_once_are_as_deep_and_high_as_one_by_one(forest):
     parents = forest.reduce_parents.astype(np.intp)
-    assert depths(parents).tolist() == [one_tree.depths(tree).tolist() for tree in parents]
-    assert heights(parents).tolist() == [one_tree.heights(tree).tolist() for tree in parents]
+    for tree, depth, height in zip(parents, depths(parents), heights(parents), strict=True):
+        ways = [way_to_root(tree, member) for member in range(len(tree))]
+        assert depth.tolist() == [len(way) - 1 for way in ways]
+        for member in range(len(tree)):
+            assert height[member] == max(way.index(member) for way in ways if member in way)
 
 
 @given(forests())

@@ -28,8 +28,7 @@ from plink.plans.names import ALL_REDUCE, COLLECTIVES
 from plink.solvers.contention.flows import shared_links
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import lower_bound_s
-from plink.solvers.forests.time import forest_table
-from plink.solvers.forests.trees import messages_on_the_way
+from plink.solvers.forests.trees import forest_table, messages_on_the_way
 
 
 def locate_ranks(plan: Plan, cluster: Cluster, source: str) -> list[int]:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from collective_replay import check_flows, heard, sent_bytes
 from plink.solvers.collectives import nccl
 from plink.solvers.collectives.form import RingForm
-from plink.solvers.collectives.nccl import depths
 from plink.solvers.collectives.registry import find
+from plink.solvers.forests.trees import depths
 
 SIZE_BYTES = 1 << 20
 
@@ -39,7 +39,7 @@ def test_double_tree_reaches_all_and_loads_no_rank_twice(ranks):
     assert table.is_pipelined
     trees = nccl.double_tree(ranks)
     assert all((tree == -1).sum() == 1 for tree in trees)
-    assert all(depths(tree).max() <= ranks.bit_length() for tree in trees)
+    assert all(depths(tree[None]).max() <= ranks.bit_length() for tree in trees)
     assert sent_bytes(table).sum() == pytest.approx(2 * (ranks - 1) * SIZE_BYTES)
     # At most one parent and two children in one tree, and a parent in the other.
     assert sent_bytes(table).max() <= 2.0 * SIZE_BYTES
