@@ -13,9 +13,9 @@ from plink.solvers.bottleneck.bound import Used, farthest_bound
 from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.search import LEAST_S, EndedBy, OnProgress, Search, Solution, check_options
-from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.slot_search import prices_with_slots, search_with_slots
+from plink.solvers.slots.layout import RankLayout, prices_with_slots
 
 # The share of the time for the farthest neighbours; what remains is for the cost.
 _FARTHEST_SHARE = 0.5
@@ -91,7 +91,7 @@ def search_by_bottleneck(
         on_progress: called some twenty times a second, of the greatest distance.
 
     Raises:
-        ValueError: as `plink.solvers.slots.slot_search.search_with_slots`.
+        ValueError: as `plink.solvers.orders.latency_search.search_by_latency`.
     """
     deadline = Deadline(time_limit_s)
     matrix = check_distances(distance, layout.hosts)
@@ -237,11 +237,11 @@ class _BottleneckSearch:
         search = self.search
         limit_s = max(LEAST_S, share * search.deadline.left_s)
         proof_s = _PROOF_SHARE * limit_s
-        found = search_with_slots(
+        found = search_by_latency(
             self._form,
             matrix,
-            self._layout,
             start,
+            layout=self._layout,
             seed=self._seed,
             time_limit_s=limit_s - proof_s,
             threads=self._threads,

@@ -16,9 +16,9 @@ from plink.solvers.contention.stages import Ranks, Waits
 from plink.solvers.contention.time import TableTimer, native_problem
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.search import LEAST_S, EndedBy, OnProgress, Search, Solution, check_options
 from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.slot_search import search_with_slots
 
 Order = Sequence[int]
 
@@ -272,11 +272,10 @@ def ring_by_groups(
     if deadline.left_s < _PREPARATION_S * network.hosts**2:
         return None
     ring = len(waits.sources)
-    found = search_with_slots(
+    found = search_by_latency(
         RingForm(ring),
         _with_penalties(distance, network.group_of),
-        RankLayout([1] * network.hosts, ring),
-        range(network.hosts),
+        layout=RankLayout([1] * network.hosts, ring),
         seed=seed,
         time_limit_s=max(deadline.left_s, LEAST_S),
     )

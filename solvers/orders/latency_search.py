@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.solvers.annealing.courses import course, spread
-from plink.solvers.bounds.lower_bound import lower_bound_of_checked
+from plink.solvers.bounds.lower_bound import lower_bound, lower_bound_of_checked
 from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
 from plink.solvers.distances import Matrix, check_distances
@@ -16,6 +18,7 @@ from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import order_by_clusters
 from plink.solvers.ring.ring_search import search_checked_ring
 from plink.solvers.search import (
+    LEAST_S,
     TOLERANCE,
     EndedBy,
     OnProgress,
@@ -24,6 +27,10 @@ from plink.solvers.search import (
     check_options,
     search_in_threads,
 )
+from plink.solvers.slots.anneal import TURNS, anneal_order, search_by_places
+from plink.solvers.slots.bound import slots_bound
+from plink.solvers.slots.layout import RankLayout, condense_form, idle_form, prices_with_slots
+from plink.solvers.slots.rings import solve_subset_ring
 
 # All 40,320 orders of so many ranks are tried.
 _MAX_TRIED_RANKS = 8
@@ -33,8 +40,17 @@ _PROOF_SHARE = 0.2
 # Orders of so few ranks are tried for so long in any case, which is mostly enough.
 _LEAST_TRIED_S = 0.1
 
-# The share of the time for an order to begin with.
+# The share of the time for an order to begin with, found for hosts with several slots by searches
+# that assume that places keep their numbers of ranks.
 _START_SHARE = 0.25
+
+# All 720 orders of so many hosts are tried.
+_MOST_TRIED_HOSTS = 6
+
+# So few hosts are mostly searched to the end, which proves more than a bound does.
+_MOST_SEARCHED_HOSTS = 16
+
+_SEARCH_SHARE = 0.5
 
 _SEEDS = 1 << 63
 
@@ -44,6 +60,7 @@ def search_by_latency(
     distance: Matrix,
     given: Sequence[int] | None = None,
     *,
+    layout: RankLayout | None = None,
     seed: int = 0,
     time_limit_s: float = 2.0,
     threads: int = 1,
@@ -53,19 +70,28 @@ def search_by_latency(
 ) -> Solution:
     """Return the cheapest order found in the time limit, never dearer than the given one.
 
+    Where the ranks' places say on which host of the order they are, this is a search over hosts, of
+    which those without a rank stand at the end: rounds and trees with idle ranks, and rings through
+    some hosts. Else (hosts with different numbers of slots; trees over several ranks a host) any
+    order is priced as a whole while annealing.
+
     Args:
-        form: what the cost sums (Luo 2020, §5.2.1), over N ranks.
-        distance: (N, N), symmetric, zero diagonal, finite, not negative.
-        given: a permutation of the N indices; 0 ... N-1 if None. Returned as it is where nothing
+        form: what the cost sums (Luo 2020, §5.2.1), over all ranks.
+        distance: (N, N) between hosts, symmetric, zero diagonal, finite, not negative.
+        given: a permutation of the N hosts; 0 ... N-1 if None. Returned as it is where nothing
             cheaper is found.
+        layout: how the ranks fill the hosts; None for one on each.
         seed: decides every choice by chance; 0 to 2^63 - 1.
         time_limit_s: for the search. An interrupt (Ctrl-C) ends it earlier, with the best so far.
-        threads: searches at the same time, each from another seed.
+        threads: searches at the same time, each from another seed, where hosts take as many ranks.
         steps: moves that each thread tries, if not as many as the time allows: then the same seed
             and threads give the same answer, unless time ends the search first. Not for rings.
         proof_limit_s: for the lower bound, after the search; if None, a fifth of what the search
             took. With 0, no bound is looked for. A ring's bound is a part of its search.
         on_progress: called some twenty times a second.
+
+    Returns:
+        a permutation of all hosts; the lower bound holds for every choice and order of them.
 
     Raises:
         ValueError: a matrix or an order that is invalid or does not fit the form, or a seed, time
@@ -73,18 +99,32 @@ def search_by_latency(
     """
     if form.ranks < 1:
         raise ValueError(f"the form has {form.ranks} ranks, expected at least 1")
+    if layout is not None and form.ranks != layout.ranks:
+        raise ValueError(f"the form has {form.ranks} ranks, the layout {layout.ranks}")
     deadline = Deadline(time_limit_s)
     given_s = deadline.left_s
-    proof = Deadline(time_limit_s + (proof_limit_s or _PROOF_SHARE * time_limit_s))
-    matrix = check_distances(distance, form.ranks)
+    most_proof_s = _PROOF_SHARE * time_limit_s if proof_limit_s is None else proof_limit_s
+    proof = Deadline(time_limit_s + most_proof_s)
+    hosts = form.ranks if layout is None else layout.hosts
+    matrix = check_distances(distance, hosts)
     order = check_options(
-        range(form.ranks) if given is None else given,
-        form.ranks,
+        range(hosts) if given is None else given,
+        hosts,
         seed=seed,
         time_limit_s=time_limit_s,
         threads=threads,
         steps=steps,
     )
+    if layout is not None:
+        over_hosts = idle_form(form, layout)
+        if over_hosts is None and isinstance(form, RingForm) and layout.is_even:
+            return solve_subset_ring(
+                matrix, layout, order, seed=seed, deadline=deadline, on_progress=on_progress
+            )
+        if over_hosts is None:
+            whole = _WholeOrders(form, matrix, layout)
+            return whole.search(order, seed, deadline, proof, on_progress)
+        form = over_hosts
     if isinstance(form, RingForm):
         return _search_rings(
             matrix,
@@ -94,15 +134,7 @@ def search_by_latency(
             threads=threads,
             on_progress=on_progress,
         )
-    given_cost = latency_cost(form, matrix, order)
-    if given_cost == 0.0:
-        return Solution(order, given_cost, given_cost, "exact", 0, "annealing")
-    if form.ranks <= _MAX_TRIED_RANKS:
-        best = brute_force(form, matrix, order, deadline.at_least(_LEAST_TRIED_S))
-        if best.ended_by == "exact":
-            return replace(best, steps=0)
-        return replace(best, lower_bound=_prove_bound(form, matrix, proof), steps=0)
-    best = anneal(
+    best = _search_hosts(
         form,
         matrix,
         order,
@@ -112,12 +144,8 @@ def search_by_latency(
         steps=steps,
         on_progress=on_progress,
     )
-    cost = latency_cost(form, matrix, best.order)
-    best = replace(best, cost=cost)
-    if given_cost <= cost:
-        best = replace(best, order=order, cost=given_cost)
-    if best.is_interrupted:
-        return replace(best, lower_bound=0.0)
+    if best.is_interrupted or best.ended_by == "exact":
+        return best
     if proof_limit_s is None:
         proof_limit_s = _PROOF_SHARE * (given_s - deadline.left_s)
     bound = 0.0
@@ -125,6 +153,40 @@ def search_by_latency(
         bound = min(best.cost, _prove_bound(form, matrix, proof.within(proof_limit_s)))
     is_optimal = best.cost <= bound * (1.0 + TOLERANCE)
     return replace(best, lower_bound=bound, ended_by="bound" if is_optimal else best.ended_by)
+
+
+def _search_hosts(
+    form: RoundsForm | TreesForm,
+    matrix: Matrix,
+    given: list[int],
+    *,
+    seed: int,
+    deadline: Deadline,
+    threads: int,
+    steps: int | None,
+    on_progress: OnProgress | None,
+) -> Solution:
+    """Return the cheapest order of rounds or trees over hosts, without a bound unless exact."""
+    given_cost = latency_cost(form, matrix, given)
+    if given_cost == 0.0:
+        return Solution(given, given_cost, given_cost, "exact", 0, "annealing")
+    if form.ranks <= _MAX_TRIED_RANKS:
+        tried = brute_force(form, matrix, given, deadline.at_least(_LEAST_TRIED_S))
+        return replace(tried, steps=0)
+    best = anneal(
+        form,
+        matrix,
+        given,
+        seed=seed,
+        deadline=deadline,
+        threads=threads,
+        steps=steps,
+        on_progress=on_progress,
+    )
+    cost = latency_cost(form, matrix, best.order)
+    if given_cost <= cost:
+        return replace(best, order=given, cost=given_cost)
+    return replace(best, cost=cost)
 
 
 def brute_force(form: Form, distance: Matrix, given: Sequence[int], deadline: Deadline) -> Solution:
@@ -193,6 +255,77 @@ def anneal(
     return search_in_threads(run, threads, shared, ends_together=steps is None)
 
 
+@dataclass(frozen=True)
+class _WholeOrders:
+    """Latency cost of orders in which a host's place depends on the hosts before it."""
+
+    form: Form
+    matrix: Matrix
+    layout: RankLayout
+
+    @cached_property
+    def _prices(self) -> Prices:
+        return prices_with_slots(self.form, self.matrix, self.layout)
+
+    def search(
+        self,
+        given: list[int],
+        seed: int,
+        deadline: Deadline,
+        proof: Deadline,
+        on_progress: OnProgress | None,
+    ) -> Solution:
+        """Return the cheapest order that annealing finds, which prices every order as a whole."""
+        price = self._prices.of
+        given_cost = price(given)
+        if given_cost == 0.0:
+            return Solution(given, 0.0, 0.0, "exact", 0, "annealing")
+        if self.layout.hosts <= _MOST_TRIED_HOSTS:
+            every = Search(price, given, proof)
+            costs_of = partial(self._prices.price_first, least=1)
+            return every.run(lambda: every.try_all(costs_of), "annealing")
+        try:
+            start = self._start(given, seed, deadline.part(_START_SHARE))
+        except KeyboardInterrupt:
+            return Solution(given, given_cost, 0.0, "interrupt", 0, "annealing")
+        best = anneal_order(
+            price,
+            start,
+            self.layout.count_used,
+            seed=seed,
+            deadline=deadline,
+            on_progress=on_progress,
+        )
+        if given_cost <= best.cost:
+            best = replace(best, order=given, cost=given_cost)
+        if best.is_interrupted:
+            return best
+        bound = slots_bound(self.form, self.matrix, self.layout, proof.left_s)
+        return replace(best, lower_bound=min(best.cost, bound))
+
+    def _start(self, given: list[int], seed: int, deadline: Deadline) -> list[int]:
+        """Return a cheap order to start the search from."""
+        starts = [given, order_by_clusters(self.matrix, deadline.part(0.5))]
+        form = self.form
+        if not isinstance(form, RoundsForm):
+            return min(starts, key=self._prices.of)
+
+        def search(place_of: npt.NDArray[np.intp], start: Sequence[int]) -> Sequence[int]:
+            found = search_by_latency(
+                condense_form(form, place_of, self.layout.hosts),
+                self.matrix,
+                start,
+                seed=seed,
+                time_limit_s=max(deadline.left_s / TURNS, LEAST_S),
+                proof_limit_s=0.0,
+            )
+            if found.is_interrupted:
+                raise KeyboardInterrupt
+            return found.order
+
+        return search_by_places(self.layout, starts, self._prices.of, search, deadline)
+
+
 def _list_starts(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
     """Return starting orders in which near hosts are adjacent.
 
@@ -234,3 +367,34 @@ def _prove_bound(form: Form, matrix: Matrix, deadline: Deadline) -> float:
     except KeyboardInterrupt:
         # The order is there; only how good it is remains unknown.
         return 0.0
+
+
+def least_cost(
+    form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int], time_limit_s: float
+) -> float:
+    """Return a quick lower bound on the cost over all orders and choices of hosts.
+
+    For where orders are searched on other distances than those that something is proven of.
+
+    Args:
+        form: what the cost sums up, over all ranks.
+        distance: (H, H), symmetric, zero diagonal, finite, not negative.
+        layout: how ranks fill the H hosts.
+        order: a permutation of the hosts, for few hosts' search to begin with.
+        time_limit_s: for the proof. An interrupt (Ctrl-C) ends it with 0 or what there is.
+    """
+    simpler = idle_form(form, layout)
+    found = 0.0
+    try:
+        if layout.hosts <= _MOST_SEARCHED_HOSTS:
+            limit_s = _SEARCH_SHARE * time_limit_s
+            found = search_by_latency(
+                form, distance, order, layout=layout, time_limit_s=limit_s, proof_limit_s=limit_s
+            ).lower_bound
+        elif simpler is not None:
+            found = lower_bound(simpler, distance, time_limit_s).value
+        else:
+            found = slots_bound(form, distance, layout, time_limit_s)
+    except KeyboardInterrupt:
+        pass
+    return found

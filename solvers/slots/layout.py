@@ -9,8 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from plink.solvers.collectives.cost import Matrix, Prices, latency_cost
 from plink.solvers.collectives.form import (
+    Form,
     MeshForm,
+    RingForm,
     RoundsForm,
     TreesForm,
     WeightedRound,
@@ -136,3 +139,32 @@ def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesFor
         return RoundsForm(places, form.rounds)
     idle = np.full(places - form.ranks, IDLE, dtype=np.intp)
     return TreesForm(places, [np.concatenate([tree, idle]) for tree in form.parents])
+
+
+def idle_form(form: Form, layout: RankLayout) -> Form | None:
+    """Return an equal latency cost over all hosts, some of them idle; None if there is none."""
+    if isinstance(form, RingForm):
+        return RingForm(layout.hosts) if layout.takes_all_hosts else None
+    if not layout.is_even:
+        return None
+    if isinstance(form, RoundsForm):
+        return condense_form(form, layout.position_by_rank, layout.hosts)
+    return pad_form(form, layout.hosts) if layout.slots[0] == 1 else None
+
+
+def cost_with_slots(
+    form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
+) -> float:
+    """Return the latency cost of an order of all hosts; ranks of a host exchange for free."""
+    if isinstance(form, RingForm):
+        return latency_cost(RingForm(layout.hosts), distance, order[: layout.count_used(order)])
+    return latency_cost(form, distance, layout.placement(order).tolist())
+
+
+def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Prices:
+    """Return an evaluator of orders' costs, by host if slots are equal and else by rank."""
+    if isinstance(form, RoundsForm) and layout.is_even:
+        places = -(-layout.ranks // layout.slots[0])
+        between = condense_form(form, layout.position_by_rank, places)
+        return Prices(between, distance, ranks=places)
+    return Prices(form, distance, layout.slots, layout.ranks)

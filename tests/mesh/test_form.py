@@ -26,7 +26,6 @@ from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import brute_force, search_by_latency
 from plink.solvers.slots.layout import RankLayout, condense_form, pad_form
-from plink.solvers.slots.slot_search import search_with_slots
 from ring_strategies import distance_matrices
 
 RING, ALL_TO_ALL = find("ring"), find("all-to-all")
@@ -98,7 +97,7 @@ def test_nor_where_hosts_have_slots_or_are_left_out(dims, slots, spare, seed):
         return
     distance = racks([(hosts + 1) // 2, hosts // 2], seed)
     layout = RankLayout([slots] * hosts, form.ranks)
-    found = search_with_slots(form, distance, layout, range(hosts), time_limit_s=0.05)
+    found = search_by_latency(form, distance, range(hosts), layout=layout, time_limit_s=0.05)
     cheapest = min(
         latency_cost(form, distance, layout.placement(order).tolist())
         for order in itertools.islice(itertools.permutations(range(hosts)), 5040)

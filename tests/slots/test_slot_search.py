@@ -15,14 +15,9 @@ from plink.solvers import _native
 from plink.solvers.collectives.cost import latency_cost, ring_cost
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.registry import find
+from plink.solvers.orders.latency_search import least_cost, search_by_latency
 from plink.solvers.slots.bound import by_slot, slots_bound, subset_ring_bound
-from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.slot_search import (
-    cost_with_slots,
-    idle_form,
-    least_cost,
-    search_with_slots,
-)
+from plink.solvers.slots.layout import RankLayout, cost_with_slots, idle_form
 from ring_strategies import distance_matrices
 
 ANY = ("ring", "tree", "chain", "folded", "uneven", "all pairs")
@@ -48,8 +43,8 @@ def test_small_cases_equal_brute_force_and_the_bound_is_one(distance, name, data
     form = form_of(name, layout.ranks)
     best = best_of(form, distance, layout)
     given_order = data.draw(st.permutations(range(size)))
-    found = search_with_slots(
-        form, distance, layout, given_order, time_limit_s=20.0, proof_limit_s=5.0
+    found = search_by_latency(
+        form, distance, given_order, layout=layout, time_limit_s=20.0, proof_limit_s=5.0
     )
     assert sorted(found.order) == list(range(size))
     assert found.cost == pytest.approx(
@@ -136,7 +131,7 @@ def test_the_bound_of_a_large_ring_is_near_without_a_search():
 def test_whole_racks_are_chosen_and_the_bound_says_that_this_is_best():
     matrix, _ = ring_instances.racks([8, 8, 8, 8], seed=2)
     layout = RankLayout([1] * 32, 24)
-    found = search_with_slots(RingForm(24), matrix, layout, range(32), time_limit_s=60.0)
+    found = search_by_latency(RingForm(24), matrix, range(32), layout=layout, time_limit_s=60.0)
     assert found.cost == pytest.approx(3 * 60 + 21 * 20)
     assert found.lower_bound == pytest.approx(found.cost)
     assert found.ended_by == "bound"
@@ -152,8 +147,8 @@ def test_chosen_hosts_cost_much_less_than_random_ones(name, hosts, ranks, share)
     np.fill_diagonal(matrix, 0.0)
     layout = RankLayout([1] * hosts, ranks)
     form = find(name).form(ranks)
-    found = search_with_slots(
-        form, matrix, layout, range(hosts), time_limit_s=1.0, proof_limit_s=0.2
+    found = search_by_latency(
+        form, matrix, range(hosts), layout=layout, time_limit_s=1.0, proof_limit_s=0.2
     )
     rng = np.random.default_rng(1)
     random = [
@@ -170,7 +165,7 @@ def test_never_dearer_than_the_first_hosts_as_given(distance, name, data):
     layout = RankLayout(slots, data.draw(st.integers(2, sum(slots))))
     form = form_of(name, layout.ranks)
     order = data.draw(st.permutations(range(size)))
-    found = search_with_slots(form, distance, layout, order, time_limit_s=0.02)
+    found = search_by_latency(form, distance, order, layout=layout, time_limit_s=0.02)
     assert found.cost <= cost_with_slots(form, distance, layout, order)
     assert found.lower_bound <= found.cost
 
@@ -181,7 +176,7 @@ def test_the_same_seed_chooses_the_same_hosts():
     np.fill_diagonal(matrix, 0.0)
     layout = RankLayout([2] * 40, 60)
     first, second = (
-        search_with_slots(RingForm(60), matrix, layout, range(40), seed=3, time_limit_s=60.0)
+        search_by_latency(RingForm(60), matrix, range(40), layout=layout, seed=3, time_limit_s=60.0)
         for _ in range(2)
     )
     assert first == second
@@ -190,7 +185,7 @@ def test_the_same_seed_chooses_the_same_hosts():
 
 def test_a_form_of_other_ranks_is_refused():
     with pytest.raises(ValueError, match="4 ranks, the layout 3"):
-        search_with_slots(RingForm(4), np.zeros((4, 4)), RankLayout([1] * 4, 3), range(4))
+        search_by_latency(RingForm(4), np.zeros((4, 4)), range(4), layout=RankLayout([1] * 4, 3))
 
 
 @pytest.mark.parametrize(

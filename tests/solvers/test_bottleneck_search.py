@@ -13,8 +13,8 @@ from forms import ANY, form_of
 from plink.solvers.bottleneck.bottleneck_search import search_by_bottleneck
 from plink.solvers.bottleneck.bound import Used, largest_block, largest_component
 from plink.solvers.collectives.form import Form, RingForm
-from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.slot_search import cost_with_slots, search_with_slots
+from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.slots.layout import RankLayout, cost_with_slots
 from support.seeds import with_seeds
 
 Matrix = npt.NDArray[np.float64]
@@ -95,7 +95,7 @@ def test_a_slow_host_does_not_cost_the_others() -> None:
     form, layout = RingForm(hosts), RankLayout([1] * hosts, hosts)
     found = search_by_bottleneck(form, distance, layout, list(range(hosts)), time_limit_s=20.0)
     assert found.farthest == found.farthest_bound == 40.0
-    free = search_with_slots(form, distance, layout, list(range(hosts)), time_limit_s=20.0)
+    free = search_by_latency(form, distance, list(range(hosts)), layout=layout, time_limit_s=20.0)
     assert found.cost == pytest.approx(free.cost)
     assert 0.99 * found.cost <= found.lower_bound <= found.cost
 

@@ -20,8 +20,7 @@ from plink.solvers.components import component_sizes, components
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import linkage
-from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.slot_search import cost_with_slots
+from plink.solvers.slots.layout import RankLayout, cost_with_slots
 from ring_strategies import distance_matrices
 
 

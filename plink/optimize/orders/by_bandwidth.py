@@ -31,8 +31,7 @@ from plink.solvers.search import (
     median_random_cost,
     scale_progress,
 )
-from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.slot_search import cost_with_slots, prices_with_slots
+from plink.solvers.slots.layout import RankLayout, cost_with_slots, prices_with_slots
 
 NAME = "bandwidth"
 

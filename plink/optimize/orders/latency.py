@@ -20,14 +20,13 @@ from plink.model.gaps import Range, drop_bounds, latency_range_us, measured_late
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.orders.latency_search import least_cost, search_by_latency
 from plink.solvers.search import LEAST_S, TOLERANCE, OnProgress, Solution
-from plink.solvers.slots.layout import RankLayout
-from plink.solvers.slots.slot_search import (
+from plink.solvers.slots.layout import (
+    RankLayout,
     cost_with_slots,
     idle_form,
-    least_cost,
     prices_with_slots,
-    search_with_slots,
 )
 
 with lazy_imports():
@@ -94,11 +93,11 @@ class LatencyObjective:
         # The search for a ring proves its bound itself.
         is_proven = isinstance(self.form, RingForm) or steps is not None
         proof_s = 0.0 if is_proven else _PROOF_SHARE * time_limit_s
-        found = search_with_slots(
+        found = search_by_latency(
             self.form,
             self.matrix_us,
-            self.layout,
             given,
+            layout=self.layout,
             seed=seed,
             time_limit_s=time_limit_s - proof_s,
             threads=self.threads,
