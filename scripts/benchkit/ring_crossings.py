@@ -59,7 +59,7 @@ def report_crossings(networks: int, first_seed: int | None, report: Report) -> N
     seeds = range(first, first + networks)
     with ProcessPoolExecutor(_WORKERS) as workers:
         rows, every = [], []
-        for name in ("quiet_labs", "busy_labs"):
+        for name in ("quiet_labs", "busy_labs", "loaded_labs"):
             found = list(workers.map(_of_lab, *zip(*_recorded_labs(name), strict=True)))
             rows.append(_row(name.replace("_", " "), found))
         for kind in GROUPED:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import secrets
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +41,7 @@ from plink.solvers.groups.agreement import affinity
 EXAMPLE = "--labs 40 --without-racks 40 --first-seed 5000"
 QUICK = "--labs 1 --without-racks 1"
 _FOUND = 0.95
+_LARGEST_SEED = 10**6
 _HEADER = (
     *("seed", "kind", "racks; hops", "hosts", "PAIA", "AMI (levels)", "sure", "textbook"),
     *("passes", "probes", "s of probing"),
@@ -65,7 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the benchmark's options."""
     parser.add_argument("--labs", type=int, default=10, help="labs with racks")
     parser.add_argument("--without-racks", type=int, default=5, help="labs of one switch")
-    parser.add_argument("--first-seed", type=int, default=1, help="of both kinds")
+    parser.add_argument(
+        "--first-seed", type=int, help="of both kinds; drawn if not given"
+    )
     parser.add_argument(
         "--record",
         metavar="FILE",
@@ -83,6 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Draw, probe, group and compare."""
     first = arguments.first_seed
+    if first is None:
+        first = secrets.randbelow(_LARGEST_SEED)
+    report.say(f"seeds from {first} on")
     labs = [draw(seed) for seed in range(first, first + arguments.labs)]
     labs += [draw_without_racks(seed) for seed in range(first, first + arguments.without_racks)]
     outcomes: list[Outcome] = []

@@ -13,7 +13,8 @@ from plink.solvers.groups.grouping import separate_alone
 from plink.solvers.groups.levels import choose_level, discover
 
 HERE = Path(__file__).parent
-LABS = {name: read_labs(HERE / f"recorded_{name}.npz") for name in ("quiet_labs", "busy_labs")}
+NAMES = ("quiet_labs", "busy_labs", "loaded_labs")
+LABS = {name: read_labs(HERE / f"recorded_{name}.npz") for name in NAMES}
 NO_RACKS = "no racks"
 
 
