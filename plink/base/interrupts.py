@@ -51,6 +51,8 @@ _VERB_CALLERS = {("click.core", "invoke"), ("click.decorators", "new_func")}
 _UNINTERRUPTED = {"__del__", "__exit__", "__aexit__"}
 # Seconds between two looks whether a kept interrupt can be raised.
 _LOOK_AGAIN_S = 0.01
+# Seconds between a signal and the times at which the main thread is woken.
+_WAKE_AFTER_S = (0.01, 0.1, 0.5)
 # Seconds after which a second interrupt ends a process that has not come to its first one.
 _PATIENCE_S = 2.0
 
@@ -81,10 +83,12 @@ def raise_when_interrupted() -> None:
 
     In a program that uses plink's commands without `end_when_interrupted` nothing changes.
     """
-    for number in INTERRUPTS:
-        if signal.getsignal(number) is _say_and_end:
-            sys.unraisablehook = interrupt_again
-            signal.signal(number, _raise_or_keep)
+    numbers = [number for number in INTERRUPTS if signal.getsignal(number) is _say_and_end]
+    for number in numbers:
+        signal.signal(number, _raise_or_keep)
+    if numbers:
+        sys.unraisablehook = interrupt_again
+        _end_waits_that_missed_a_signal()
 
 
 def end_with(exit_code: int) -> None:
@@ -140,19 +144,44 @@ def limit_interrupts_to_waits() -> Iterator[Callable[[], int]]:
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
 
-    def note(number: int, _frame: FrameType | None) -> None:
-        try:
-            os.write(writer, bytes([number]))
-        except BlockingIOError:
-            return  # the pipe is full of interrupts
+    def wait() -> int:
+        while (number := os.read(reader, 1)[0]) not in INTERRUPTS:
+            pass
+        return number
 
-    handlers = replace_handlers(note)
+    handlers = replace_handlers(lambda _number, _frame: None)
+    # Written by the system's handler: Python's own would not run while the reader waits.
+    former = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     try:
-        yield lambda: os.read(reader, 1)[0]
+        yield wait
     finally:
+        signal.set_wakeup_fd(former)
         restore_handlers(handlers)
         os.close(reader)
         os.close(writer)
+
+
+def _end_waits_that_missed_a_signal() -> None:
+    """Wake the main thread after each signal, with a signal that does nothing else.
+
+    A signal that arrives just before a thread begins to wait, or in another thread, does not end
+    the main thread's wait, and Python calls its handler only after the wait.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    main_thread = _thread.get_ident()
+    signal.signal(signal.SIGURG, lambda _number, _frame: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def wake() -> None:
+        while True:
+            numbers = os.read(reader, 64)
+            if any(number in INTERRUPTS for number in numbers):
+                for delay_s in _WAKE_AFTER_S:
+                    time.sleep(delay_s)
+                    signal.pthread_kill(main_thread, signal.SIGURG)
+
+    _thread.start_new_thread(wake, ())
 
 
 def interrupt_again(unraisable: UnraisableHookArgs) -> None:

@@ -67,9 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the benchmark's options."""
     parser.add_argument("--labs", type=int, default=10, help="labs with racks")
     parser.add_argument("--without-racks", type=int, default=5, help="labs of one switch")
-    parser.add_argument(
-        "--first-seed", type=int, help="of both kinds; drawn if not given"
-    )
+    parser.add_argument("--first-seed", type=int, help="of both kinds; drawn if not given")
     parser.add_argument(
         "--record",
         metavar="FILE",

@@ -135,6 +135,42 @@ def run(foreign):
 """
 
 
+def test_a_wait_that_a_signal_did_not_end_is_left(folder: Path) -> None:
+    # As when the signal comes just before the wait: it is handled by another thread.
+    program = """
+        import os, queue, signal, threading, time
+        from plink.base.interrupts import end_when_interrupted, raise_when_interrupted
+        end_when_interrupted()
+        raise_when_interrupted()
+        def interrupt():
+            time.sleep(0.2)
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt, daemon=True).start()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            queue.SimpleQueue().get(timeout=30)
+        except KeyboardInterrupt:
+            print('left')
+    """
+    assert run_program(program, folder).stdout == b"left\n"
+
+
+def test_a_daemon_s_wait_ends_by_a_signal_in_any_thread(folder: Path) -> None:
+    program = """
+        import os, signal, threading, time
+        from plink.base.interrupts import limit_interrupts_to_waits
+        def interrupt():
+            time.sleep(0.2)
+            os.kill(os.getpid(), signal.SIGTERM)
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with limit_interrupts_to_waits() as wait:
+            threading.Thread(target=interrupt, daemon=True).start()
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+            print(wait() == signal.SIGTERM)
+    """
+    assert run_program(program, folder).stdout == b"True\n"
+
+
 def test_foreign_code_is_left_at_the_next_line_of_plinks(tmp_path: Path) -> None:
     program = f"""
         import types
