@@ -96,7 +96,7 @@ def test_the_best_of_several_runs_counts() -> None:
     [
         (
             "# OSU MPI Latency Test v5.6.2\n1 2.0\n",
-            "osu.log:1: no line names the two hosts of this OSU run",
+            "osu.log:1: no line names the two hosts of this osu run",
         ),
         (
             "# pair: a b\n# OSU MPI Allreduce Latency Test v5\n1 2.0\n",

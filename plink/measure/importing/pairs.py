@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
-from plink.base.replacing import replace
-from plink.base.size import format_size
 from plink.base.text import brief
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Host
@@ -29,12 +28,6 @@ MAX_HOSTS = 4096
 _PAIR = 2
 
 _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?")
-_PAIR_LINE = re.compile(r"#[ \t]*pair:?[ \t]+(\S+)[ \t]+(\S+)", re.IGNORECASE)
-# What begins the output of another run: of OSU, of perftest (`RDMA_Write BW Test`), of nccl-tests.
-_TITLE = re.compile(
-    r"#[ \t]*OSU\b.*\bTest\b.*|#?[ \t]*nThread[ \t]+[0-9].*|#[ \t]*Collective test starting:.*"
-    r"|[A-Z][\w+-]*(?: {1,3}[\w+-]+){0,8} {1,3}Test"
-)
 
 
 @dataclass(frozen=True)
@@ -89,30 +82,6 @@ class PairReading:
     size_bytes: int | None = None
 
 
-def build_bandwidth_readings(
-    rows: Sequence[Message],
-    ends: Sequence[tuple[str, str]],
-    size_bytes: int | None,
-    place: str,
-) -> list[PairReading]:
-    """Return the bandwidth of a benchmark run as readings of one or both directions.
-
-    Args:
-        rows: the run's results.
-        ends: source and destination of each direction.
-        size_bytes: size of the messages whose bandwidth counts; None for the greatest of any size.
-        place: where the run begins.
-
-    Raises:
-        WrongUseError: there are no messages of that size.
-    """
-    fastest = select_bandwidth(rows, size_bytes)
-    if fastest is None and size_bytes is not None:
-        raise WrongUseError(f"{place}: this run has no messages of {format_size(size_bytes)}")
-    gbit_s, reached_with = (0.0, None) if fastest is None else (fastest.gbit_s, fastest.size_bytes)
-    return [PairReading(*pair, gbit_s=gbit_s, size_bytes=reached_with) for pair in ends]
-
-
 @dataclass(frozen=True)
 class SkippedPart:
     """Run or row of a file from which no reading could be taken, with the reason.
@@ -156,11 +125,15 @@ class Readings:
     hosts: Sequence[str] = ()
     are_samples: bool = False
 
+    @property
+    def has_times(self) -> bool:
+        """Whether a pair has a time."""
+        return any(pair.rtt_us is not None for pair in self.pairs)
 
-@dataclass(frozen=True)
-class _SkippedRecord:
-    failures: Sequence[Failure]
-    notes: Sequence[str]
+    @property
+    def has_rates(self) -> bool:
+        """Whether a pair has a bandwidth, or a run without a result may have had one."""
+        return any(pair.gbit_s is not None for pair in self.pairs) or bool(self.left_out)
 
 
 def build_cluster(
@@ -182,22 +155,62 @@ def build_cluster(
     """
     pairs = [pair for part in parts for pair in part.pairs]
     left_out = [run for part in parts for run in part.left_out]
-    has_wrong = any(run.kind is not None and len(run.hosts) == _PAIR for run in left_out)
-    if not pairs and left_out and not has_wrong:
+    of_pairs = [run for run in left_out if len(run.hosts) == _PAIR]
+    if not pairs and not any(run.kind is not None for run in of_pairs):
+        if not left_out:
+            raise WrongUseError(f"{source}: holds no measurement of a pair of hosts", hint)
         # The one that somebody can do something about tells most.
         first = next((run for run in left_out if run.hint), left_out[0])
         raise WrongUseError(f"{first.place}: this {first.what} {first.reason}", first.hint or hint)
-    measured = [name for pair in pairs for name in (pair.source, pair.destination)]
-    tried = [name for run in left_out if len(run.hosts) == _PAIR for name in run.hosts]
-    first_hosts = [name for part in parts for name in part.hosts]
-    names = list(dict.fromkeys([*first_hosts, *measured, *tried]))
-    if not pairs and not has_wrong:
-        raise WrongUseError(f"{source}: holds no measurement of a pair of hosts", hint)
-    if len(names) > MAX_HOSTS:
+    names = [name for part in parts for name in part.hosts]
+    names += [name for pair in pairs for name in (pair.source, pair.destination)]
+    names += [name for run in of_pairs for name in run.hosts]
+    index = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    if len(index) > MAX_HOSTS:
         raise WrongUseError(f"{source}: holds more than {MAX_HOSTS:,} hosts")
-    index = {name: position for position, name in enumerate(names)}
-    shape = (len(names), len(names))
-    gbit_s, size_bytes = np.full(shape, np.nan), np.full(shape, np.nan)
+    gbit_s, size_bytes = _collect_rates(pairs, index, source)
+    rtt_us, samples = _collect_times(parts, index, percentile, source)
+    is_measured = np.isfinite(gbit_s) | np.isfinite(rtt_us)
+    if pairs and not is_measured.any():
+        raise WrongUseError(f"{source}: holds no bandwidth and no time of a small message")
+    failures, gaps = _describe_skipped(left_out, index, is_measured | is_measured.T)
+    notes = list(dict.fromkeys([*(note for part in parts for note in part.notes), *gaps]))
+    rtt = rates = None
+    if np.isfinite(gbit_s).any() or any(failure.kind for failure in failures):
+        sizes = size_bytes[np.isfinite(size_bytes)]
+        rates = BandwidthMeasurement(
+            gbit_s=gbit_s,
+            retransmits=np.full(gbit_s.shape, np.nan),
+            message_bytes=size_bytes if sizes.size else None,
+            tool=_join_tools(part for part in parts if part.has_rates),
+            options=_describe_sizes(sizes),
+            failures=failures,
+            notes=notes,
+        )
+    if samples.any():
+        timed = [part for part in parts if part.has_times]
+        of_times = dict.fromkeys(note for part in timed for note in part.rtt_notes)
+        rtt = RttMeasurement(
+            rtt_us={percentile: rtt_us},
+            reading=percentile,
+            samples=samples,
+            losses=np.zeros(rtt_us.shape, dtype=np.int64),
+            tool=_join_tools(timed),
+            notes=[*of_times] if rates else [*of_times, *notes],
+            failures=() if rates else failures,
+        )
+    # No address is known; the name is the best guess there is.
+    return Cluster(
+        hosts=[Host(name=name, address=name) for name in index], rtt=rtt, bandwidth=rates
+    )
+
+
+def _collect_rates(
+    pairs: Sequence[PairReading], index: Mapping[str, int], source: str
+) -> tuple[Matrix, Matrix]:
+    """Return each pair's bandwidth in Gbit/s and the message size it was reached with, (N, N)."""
+    gbit_s = np.full((len(index), len(index)), np.nan)
+    size_bytes = gbit_s.copy()
     for pair in pairs:
         place = index[pair.source], index[pair.destination]
         if pair.gbit_s is not None:
@@ -205,37 +218,15 @@ def build_cluster(
             if not pair.gbit_s <= gbit_s[place]:
                 gbit_s[place] = pair.gbit_s
                 size_bytes[place] = np.nan if pair.size_bytes is None else pair.size_bytes
-    rtt_us, samples = _times(parts, index, percentile, source)
-    if pairs and np.isnan(rtt_us).all() and np.isnan(gbit_s).all():
-        raise WrongUseError(f"{source}: holds no bandwidth and no time of a small message")
-
-    def is_measured(one: str, other: str) -> bool:
-        places = (index[one], index[other]), (index[other], index[one])
-        return any(np.isfinite(gbit_s[place]) or np.isfinite(rtt_us[place]) for place in places)
-
-    gaps = _gaps(left_out, is_measured)
-    notes = list(dict.fromkeys([*(note for part in parts for note in part.notes), *gaps.notes]))
-    of_times = [note for part in parts if _has_times(part) for note in part.rtt_notes]
-    rtt = _rtt(
-        rtt_us, samples, _tools(parts, _has_times), percentile, list(dict.fromkeys(of_times))
-    )
-    rates = _bandwidth(gbit_s, size_bytes, _tools(parts, _has_rates), notes, gaps.failures)
-    if rates is None and rtt is not None:
-        rtt = replace(rtt, notes=[*rtt.notes, *notes], failures=gaps.failures)
-    return Cluster(
-        # No address is known; the name is the best guess there is.
-        hosts=[Host(name=name, address=name) for name in names],
-        rtt=rtt,
-        bandwidth=rates,
-    )
+    return gbit_s, size_bytes
 
 
-def _times(
+def _collect_times(
     parts: Sequence[Readings], index: Mapping[str, int], percentile: float, source: str
 ) -> tuple[Matrix, Counts]:
     """Return each pair's time in µs and its number of samples, both (N, N)."""
     least: dict[tuple[int, int], float] = {}
-    all_of: dict[tuple[int, int], list[float]] = {}
+    times_us: dict[tuple[int, int], list[float]] = {}
     for part in parts:
         for pair in part.pairs:
             if pair.rtt_us is None:
@@ -243,50 +234,49 @@ def _times(
             _check(pair.rtt_us, MAX_RTT_US, "µs", source)
             place = index[pair.source], index[pair.destination]
             if part.are_samples:
-                all_of.setdefault(place, []).append(pair.rtt_us)
+                times_us.setdefault(place, []).append(pair.rtt_us)
             else:
                 least[place] = min(pair.rtt_us, least.get(place, math.inf))
     rtt_us = np.full((len(index), len(index)), np.nan)
     samples = np.zeros(rtt_us.shape, dtype=np.int64)
     for place, value_us in least.items():
-        all_of.setdefault(place, []).append(value_us)
-    for place, values_us in all_of.items():
+        times_us.setdefault(place, []).append(value_us)
+    for place, values_us in times_us.items():
         rtt_us[place] = np.percentile(values_us, percentile)
         samples[place] = len(values_us)
     return rtt_us, samples
 
 
-def _has_times(part: Readings) -> bool:
-    return any(pair.rtt_us is not None for pair in part.pairs)
+def _describe_skipped(
+    left_out: Sequence[SkippedPart], index: Mapping[str, int], is_measured: npt.NDArray[np.bool_]
+) -> tuple[list[Failure], list[str]]:
+    """Return failures for pairs that only skipped runs measured, and notes on other skipped runs.
 
-
-def _has_rates(part: Readings) -> bool:
-    return any(pair.gbit_s is not None for pair in part.pairs) or bool(part.left_out)
-
-
-def _tools(parts: Sequence[Readings], is_wanted: Callable[[Readings], bool]) -> str:
-    return ", ".join(dict.fromkeys(part.tool for part in parts if is_wanted(part))) or "import"
-
-
-def parse_pair_line(line: str, place: str, hint: str) -> tuple[str, str] | None:
-    """Return the hosts that a line `# pair: A B` names; None for any other line.
-
-    Raises:
-        WrongUseError: the hosts are the same one, or names that cannot be.
+    Wrong results are a failure whatever else was measured.
     """
-    match = _PAIR_LINE.fullmatch(line.strip())
-    if match is None:
-        return None
-    one, other = check_host_name(match[1], place), check_host_name(match[2], place)
-    if one == other:
-        raise WrongUseError(f"{place}: both hosts are {one}", hint)
-    return one, other
+    failures, notes = [], []
+    for run in left_out:
+        ends = tuple(index[name] for name in run.hosts if name in index)
+        if len(run.hosts) == _PAIR and (run.kind is not None or not is_measured[ends]):
+            reason = f"{run.place}: this {run.what} {run.reason}"
+            failures.append(Failure(run.hosts[0], reason, run.hosts[1], kind=run.kind))
+        else:
+            notes.append(f"left out, for it {run.reason}: the {run.what} at {run.place}")
+    return failures, notes
 
 
-def parse_title(line: str) -> str | None:
-    """Return a benchmark's title line without leading blanks; None for any other line."""
-    bare = line.strip()
-    return bare if _TITLE.fullmatch(bare) else None
+def _join_tools(parts: Iterable[Readings]) -> str:
+    return ", ".join(dict.fromkeys(part.tool for part in parts)) or "import"
+
+
+def _describe_sizes(sizes: Matrix) -> dict[str, int]:
+    """Return the message sizes, in the form that a measurement's options record."""
+    if not sizes.size:
+        return {}
+    least, most = int(sizes.min()), int(sizes.max())
+    if least == most:
+        return {"message_bytes": most}
+    return {"least_message_bytes": least, "most_message_bytes": most}
 
 
 def check_host_name(name: str, place: str) -> str:
@@ -331,67 +321,3 @@ def decode_text(content: bytes, source: str) -> str:
 def _check(value: float, high: float, unit: str, source: str) -> None:
     if not (math.isfinite(value) and 0.0 <= value <= high):
         raise WrongUseError(f"{source}: {value:g} {unit} is more than {high:g} {unit}")
-
-
-def _rtt(
-    rtt_us: Matrix, samples: Counts, tool: str, percentile: float, notes: Sequence[str]
-) -> RttMeasurement | None:
-    if not samples.any():
-        return None
-    return RttMeasurement(
-        rtt_us={percentile: rtt_us},
-        reading=percentile,
-        samples=samples,
-        losses=np.zeros(rtt_us.shape, dtype=np.int64),
-        tool=tool,
-        notes=notes,
-    )
-
-
-def _bandwidth(
-    gbit_s: Matrix,
-    size_bytes: Matrix,
-    tool: str,
-    notes: Sequence[str],
-    failures: Sequence[Failure],
-) -> BandwidthMeasurement | None:
-    if not np.isfinite(gbit_s).any() and not any(failure.kind for failure in failures):
-        return None
-    sizes = size_bytes[np.isfinite(size_bytes)]
-    return BandwidthMeasurement(
-        gbit_s=gbit_s,
-        retransmits=np.full(gbit_s.shape, np.nan),
-        message_bytes=size_bytes if sizes.size else None,
-        tool=tool,
-        options=_sizes(sizes),
-        failures=failures,
-        notes=notes,
-    )
-
-
-def _gaps(
-    left_out: Sequence[SkippedPart], is_measured: Callable[[str, str], bool]
-) -> _SkippedRecord:
-    """Return failures for pairs that only skipped runs measured, and notes on other skipped runs.
-
-    Wrong results are a failure whatever else was measured.
-    """
-    failures, notes = [], []
-    for run in left_out:
-        is_pair = len(run.hosts) == _PAIR
-        if is_pair and (run.kind is not None or not is_measured(*run.hosts)):
-            reason = f"{run.place}: this {run.what} {run.reason}"
-            failures.append(Failure(run.hosts[0], reason, run.hosts[1], kind=run.kind))
-        else:
-            notes.append(f"left out, for it {run.reason}: the {run.what} at {run.place}")
-    return _SkippedRecord(failures, notes)
-
-
-def _sizes(sizes: Matrix) -> dict[str, int]:
-    """Return the message sizes, in the form that a measurement's options record."""
-    if not sizes.size:
-        return {}
-    least, most = int(sizes.min()), int(sizes.max())
-    if least == most:
-        return {"message_bytes": most}
-    return {"least_message_bytes": least, "most_message_bytes": most}

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.base.errors import WrongUseError
 from plink.base.log_prefixes import strip_prefixes
@@ -20,10 +19,11 @@ from plink.formats import document, matrix_csv
 from plink.formats.binary_form import Content
 from plink.formats.cluster import Cluster, is_cluster, parse_cluster
 from plink.formats.hosts import Host
+from plink.formats.matrices import Matrix
 from plink.formats.measurements import Measurement, RttMeasurement
 from plink.formats.outputs import ImportedQuantity, ImportOutput
 from plink.formats.units import RateUnit
-from plink.measure.importing import mpigraph, nccl_tests, osu, perftest
+from plink.measure.importing.benchmark_logs import LOGS, BenchmarkLog
 from plink.measure.importing.described import import_network, is_described
 from plink.measure.importing.pair_lists import (
     as_csv,
@@ -68,72 +68,65 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
 _MOST_LOOKED_AT = 1 << 16
 _BETWEEN_HOSTS = "between hosts, plink reads nccl-tests, OSU's benchmarks, perftest and mpiGraph"
 _HINT_PROBE = "plink probe measures the round trips and bandwidths of all pairs itself"
+_HINT_OPTIONS = "unit and size are for measurements of other programs"
 _HINT_PERFTEST = "keep its output, after a line `# pair: CLIENT SERVER` for each run"
 
 
-@dataclass(frozen=True)
-class _OutputKind:
-    """Kind of output that cannot be imported: how to recognise it, and what to do instead."""
-
-    pattern: re.Pattern[str]
-    says: str
-    hint: str
-
-
-def _output_kind(pattern: str, says: str, hint: str) -> _OutputKind:
-    return _OutputKind(re.compile(pattern, re.MULTILINE), says, hint)
-
-
 _ONE_MACHINE = "measures the GPUs of one machine, not hosts"
-_TEXTS = (
-    _output_kind(
+# Output of known programs that cannot be imported: what it looks like, what it is, what to do.
+_TEXTS: Sequence[tuple[str, str, str]] = (
+    (
         r"P2P=(?:Enabled|Disabled)|P2P Connectivity Matrix|^\[?P2P \(?Peer-to-Peer",
         f"is output of p2pBandwidthLatencyTest, which {_ONE_MACHINE}",
         _BETWEEN_HOSTS,
     ),
-    _output_kind(
+    (
         r"^nvbandwidth Version|^memcpy (?:CE|SM) .{0,80}bandwidth \(GB/s\)|\bdevice_to_\w+_memcpy_",
         f"is output of nvbandwidth, which {_ONE_MACHINE}",
         _BETWEEN_HOSTS,
     ),
-    _output_kind(
+    (
         r"\bNCCL INFO\b",
         "is what NCCL logs, which holds no bandwidths and no times",
         "plink verify compares the log with an order, for the launcher nccl",
     ),
-    _output_kind(
+    (
         r"^\[ *ID\] +Interval +Transfer|^Connecting to host \S+, port [0-9]+",
         "is output of iperf, which names no two hosts of a cluster",
         _HINT_PROBE,
     ),
-    _output_kind(
+    (
         r"bytes from .{1,300} time=|^rtt min/avg/max|^round-trip min/avg/max",
         "is output of ping, which names one end alone",
         _HINT_PROBE,
     ),
-    _output_kind(
+    (
         r"Intel\(R\) MPI Benchmarks",
         "is output of Intel's MPI benchmarks, which plink does not read",
         _BETWEEN_HOSTS,
     ),
-    _output_kind(
+    (
         r"^sockperf: |^\[.{0,40}sockperf",
         "is output of sockperf, which names one end alone",
         _HINT_PROBE,
     ),
 )
-_JSONS: Mapping[str, tuple[str, str]] = {
-    "test_info": (
-        "is perftest's JSON, which names neither hosts nor units",
-        _HINT_PERFTEST,
-    ),
-    "nvbandwidth": (f"is nvbandwidth's JSON: it {_ONE_MACHINE}", _BETWEEN_HOSTS),
-    "intervals": ("is iperf3's JSON, which names one end alone", _HINT_PROBE),
-    "nccl": (
+# The same of JSON, by a key in it.
+_JSONS: Sequence[tuple[str, str, str]] = (
+    ('"test_info', "is perftest's JSON, which names neither hosts nor units", _HINT_PERFTEST),
+    ('"nvbandwidth', f"is nvbandwidth's JSON: it {_ONE_MACHINE}", _BETWEEN_HOSTS),
+    ('"intervals', "is iperf3's JSON, which names one end alone", _HINT_PROBE),
+    (
+        '"nccl',
         "is the JSON of nccl-tests, which plink does not read",
         "keep what nccl-tests prints: plink import reads that",
     ),
-}
+    (
+        "",
+        "is JSON, not CSV",
+        "plink show and plink order take plink's own files as they are",
+    ),
+)
 
 
 def refuse_unreadable(text: str, source: str) -> None:
@@ -142,43 +135,15 @@ def refuse_unreadable(text: str, source: str) -> None:
     Raises:
         WrongUseError: it is one of those; or JSON of any kind.
     """
-    if text[:4096].lstrip().startswith(("{", "[{")):
-        says, hint = _about_json(text[:_MOST_LOOKED_AT])
-        raise WrongUseError(f"{source}: {says}", hint)
     head = text[:_MOST_LOOKED_AT]
-    for known in _TEXTS:
-        if known.pattern.search(head):
-            raise WrongUseError(f"{source}: {known.says}", known.hint)
+    is_json = text[:4096].lstrip().startswith(("{", "[{"))
+    for pattern, fault, hint in _JSONS if is_json else _TEXTS:
+        if re.search(pattern, head, re.MULTILINE):
+            raise WrongUseError(f"{source}: {fault}", hint)
 
-
-def _about_json(head: str) -> tuple[str, str]:
-    for key, about in _JSONS.items():
-        if f'"{key}' in head:
-            return about
-    return "is JSON, not CSV", "plink show and plink order take plink's own files as they are"
-
-
-Matrix = npt.NDArray[np.float64]
 
 # Of the files that could not be read, so many are named.
 MOST_NAMED = 3
-
-
-@dataclass(frozen=True)
-class _Log:
-    """Kind of benchmark log: how to recognise it and how to read it."""
-
-    is_kind: Callable[[str], bool]
-    read: Callable[[str, str, int | None], Readings]
-    hint: str
-
-
-_LOGS = (
-    _Log(mpigraph.is_mpigraph, mpigraph.read_mpigraph, mpigraph.HINT),
-    _Log(osu.is_osu, osu.read_osu, osu.HINT),
-    _Log(nccl_tests.is_nccl_tests, nccl_tests.read_nccl_tests, nccl_tests.HINT),
-    _Log(perftest.is_perftest, perftest.read_perftest, perftest.HINT),
-)
 
 
 def import_measurement(
@@ -280,25 +245,27 @@ def _list_files(folder: Path) -> list[str]:
 
 def _import_one(content: Content, source: str, options: ImportRequest) -> Cluster:
     has_options = options.unit is not None or options.size is not None
-    hint = "unit and size are for measurements of other programs"
     if is_described(source) and isinstance(content, bytes):
         if has_options:
             raise WrongUseError(
-                f"{source}: is a network description, which has its own units", hint
+                f"{source}: is a network description, which has its own units", _HINT_OPTIONS
             )
         return import_network(content, source)
     if not isinstance(content, bytes) or is_cluster(content):
         if has_options:
             raise WrongUseError(
-                f"{source}: is a cluster file, to which unit and size do not apply", hint
+                f"{source}: is a cluster file, to which unit and size do not apply", _HINT_OPTIONS
             )
         return parse_cluster(content, source)
-    text = _text(content, source)
-    logs = [] if text is None else find_log_kinds(text)
+    try:
+        text = decode_text(content, source)
+    except WrongUseError:
+        text = None  # the reader of matrices says so
+    logs = [] if text is None else _find_logs(text)
     if logs or (text is not None and is_pair_list(as_csv(text, source))):
         parts = _read_pairs(content, source, options)
-        hint_of_kind = logs[0].hint if logs else None
-        cluster = build_cluster(parts, source, percentile=options.percentile, hint=hint_of_kind)
+        hint = logs[0].hint if logs else None
+        cluster = build_cluster(parts, source, percentile=options.percentile, hint=hint)
         return replace(cluster, made_from=document.digest(content))
     if text is not None:
         refuse_unreadable(text, source)
@@ -321,14 +288,14 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
     return replace(cluster, made_from=document.digest(content))
 
 
-def find_log_kinds(text: str) -> list[_Log]:
+def _find_logs(text: str) -> list[BenchmarkLog]:
     """Return the kinds of logs that a text may be, by its content."""
-    return [log for log in _LOGS if log.is_kind(text)]
+    return [log for log in LOGS if log.is_kind(text)]
 
 
 def is_log(content: bytes) -> bool:
     """Return whether a file is a benchmark log that plink reads."""
-    return any(log.is_kind(content.decode("utf-8", "replace")) for log in _LOGS)
+    return bool(_find_logs(content.decode("utf-8", "replace")))
 
 
 def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[Readings]:
@@ -343,12 +310,11 @@ def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[R
             "several files must be logs of benchmarks, or lists with one row per pair",
         )
     text = decode_text(content, source)
-    logs = find_log_kinds(text)
-    if logs:
+    if _find_logs(text):
         if options.unit is not None:
             raise WrongUseError(f"{source}: names its own units", "unit applies only to tables")
         bare = strip_prefixes(text)
-        return [log.read(bare, source, options.size_bytes) for log in find_log_kinds(bare)]
+        return [log.read(bare, source, options.size_bytes) for log in _find_logs(bare)]
     table = as_csv(text, source)
     if is_pair_list(table):
         return [read_pair_list(table, source, options.size_bytes, options.parsed_unit)]
@@ -356,14 +322,6 @@ def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[R
     raise WrongUseError(
         f"{source}: is neither a benchmark's log nor a list of pairs", "import a matrix alone"
     )
-
-
-def _text(content: bytes, source: str) -> str | None:
-    """Return a file's content as text, or None if it is not valid UTF-8."""
-    try:
-        return decode_text(content, source)
-    except WrongUseError:
-        return None  # the reader of matrices says so
 
 
 def describe_import(cluster: Cluster, output: str) -> ImportOutput:
