@@ -23,17 +23,7 @@ from plink.probes.hosts.hostlist import ListedHost, check_name
 from plink.probes.options import SshOptions
 from plink.probes.remote.session import Opener
 from plink.probes.ssh.config import SshConfig, Target
-from plink.probes.ssh.known_hosts import (
-    CertificateError,
-    ChangedHostKeyError,
-    KnownHosts,
-    RevokedHostKeyError,
-    UnfitNameError,
-    UnknownHostKeyError,
-    UnreadableKnownHostsError,
-    prefer_known,
-    verify,
-)
+from plink.probes.ssh.known_hosts import HostKeyError, KnownHosts, prefer_known, verify
 from plink.probes.ssh.session import SshSession
 
 _DEFAULT_FILES = tuple(f"~/.ssh/id_{kind}" for kind in ("ed25519", "ecdsa", "rsa"))
@@ -55,7 +45,9 @@ def authenticate(transport: paramiko.Transport, target: Target) -> None:
         paramiko.AuthenticationException: the server accepts no key.
     """
     problems: list[str] = []
-    agent = _agent()
+    agent: paramiko.Agent | None = None
+    with suppress(OSError, paramiko.SSHException):
+        agent = paramiko.Agent()
     try:
         refused: Exception | None = None
         for key in _offers(target, agent, problems):
@@ -79,13 +71,6 @@ def authenticate(transport: paramiko.Transport, target: Target) -> None:
     raise paramiko.AuthenticationException(str(refused))
 
 
-def _agent() -> paramiko.Agent | None:
-    try:
-        return paramiko.Agent()
-    except (OSError, paramiko.SSHException):
-        return None
-
-
 def _offers(
     target: Target, agent: paramiko.Agent | None, problems: list[str]
 ) -> Iterator[paramiko.PKey]:
@@ -107,21 +92,14 @@ def _offers(
 def _public_parts(file: Path) -> Iterator[bytes]:
     """Yield the public keys and certificates that belong to a private key file."""
     for place in (file, Path(f"{file}.pub"), Path(f"{file}-cert.pub")):
-        blob = _public_part(place)
-        if blob is not None:
-            yield blob
-
-
-def _public_part(file: Path) -> bytes | None:
-    with suppress(OSError, ValueError, IndexError):
-        words = file.read_text(errors="replace").split(maxsplit=2)
-        if words[0].startswith(("ssh-", "ecdsa-", "sk-")):
-            return base64.b64decode(words[1], validate=True)
-    return None
+        with suppress(OSError, ValueError, IndexError):
+            words = place.read_text(errors="replace").split(maxsplit=2)
+            if words[0].startswith(("ssh-", "ecdsa-", "sk-")):
+                yield base64.b64decode(words[1], validate=True)
 
 
 def _load_key(file: Path, problems: list[str]) -> paramiko.PKey | None:
-    if not file.is_file() or _public_part(file) is not None:
+    if not file.is_file():
         return None
     try:
         return paramiko.PKey.from_path(file)
@@ -137,69 +115,31 @@ def _load_key(file: Path, problems: list[str]) -> paramiko.PKey | None:
 
 def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
     """Return the error for a failed connection, with host, reason and a hint if possible."""
-    message, hint = (
-        _about_login(error, target)
-        or _about_host_key(error, target)
-        or _about_certificate(error)
-        or _about_network(error, target, timeout_s)
-    )
-    options = ["accept_new_host_keys"] if isinstance(error, UnknownHostKeyError) else []
-    return HostError(target.name, message, hint, options)
-
-
-def _about_login(error: Exception, target: Target) -> tuple[str, str | None] | None:
+    where = f"SSH port {target.port} of {target.hostname}"
+    hint: str | None = None
+    options: Sequence[str] = ()
     match error:
         case HostError():
-            return f"jump host {error.host}: {error}", error.hint
+            message, hint = f"jump host {error.host}: {error}", error.hint
+        case HostKeyError():
+            message, hint, options = str(error), error.hint, error.options
         case NoKeyError():
-            reason = str(error) or "there is no SSH key to offer"
-            return reason, "name a key file, or load the key into ssh-agent"
+            message = str(error) or "there is no SSH key to offer"
+            hint = "name a key file, or load the key into ssh-agent"
         case paramiko.AuthenticationException():
+            message = f"SSH refuses user {target.user}"
             hint = "check the user, the key and the SSH configuration"
-            return f"SSH refuses user {target.user}", hint
-    return None
-
-
-def _about_host_key(error: Exception, target: Target) -> tuple[str, str | None] | None:
-    match error:
-        case UnknownHostKeyError():
-            hint = "connect once with ssh, or accept new host keys"
-            more = f", and {error}" if str(error) else ""
-            return f"its SSH host key is not known{more}", hint
-        case UnfitNameError():
-            hint = "HostKeyAlias in the SSH configuration sets another one"
-            return f"known_hosts cannot have a key under the name {error}", hint
-        case ChangedHostKeyError():
-            hint = f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'"
-            return "its SSH host key is not the one known for it", hint
-        case RevokedHostKeyError():
-            return "its SSH host key is revoked", "known_hosts marks that key @revoked"
-        case UnreadableKnownHostsError():
-            return f"its SSH host key is not known, and {error} cannot be read", None
-    return None
-
-
-def _about_certificate(error: Exception) -> tuple[str, str] | None:
-    if not isinstance(error, CertificateError):
-        return None
-    hint = "have the host certified again, or put the host's own key into known_hosts"
-    if "not for" in str(error):
-        hint = "HostKeyAlias in the SSH configuration says which name it is checked for"
-    return f"its SSH host certificate {error}", hint
-
-
-def _about_network(error: Exception, target: Target, timeout_s: float) -> tuple[str, None]:
-    where = f"SSH port {target.port} of {target.hostname}"
-    match error:
         case socket.gaierror():
-            return f"the name {target.hostname} cannot be resolved", None
+            message = f"the name {target.hostname} cannot be resolved"
         case TimeoutError():
-            return f"{where} does not answer within {timeout_s:g} s", None
+            message = f"{where} does not answer within {timeout_s:g} s"
         case ConnectionRefusedError():
-            return f"{where} refuses the connection", None
+            message = f"{where} refuses the connection"
         case OSError(strerror=str(reason)):
-            return f"{where} cannot be reached ({reason})", None
-    return f"SSH to {target.hostname} failed ({error or type(error).__name__})", None
+            message = f"{where} cannot be reached ({reason})"
+        case _:
+            message = f"SSH to {target.hostname} failed ({error or type(error).__name__})"
+    return HostError(target.name, message, hint, options)
 
 
 # Every failure is reported as a HostError; paramiko's own log would repeat it as a traceback.
@@ -208,6 +148,9 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 _KEEPALIVE_S = 15
 
 _END_WAIT_S = 1.0
+# Settings of hosts that are looked up at once.
+_MOST_AT_ONCE = 8
+_HINT = "correct the list, or give the name a HostName in the SSH configuration"
 
 
 class _Closable(Protocol):
@@ -217,7 +160,7 @@ class _Closable(Protocol):
 _Opened = TypeVar("_Opened", bound=_Closable)
 
 
-class Connector:
+class SshOpener(Opener):
     """Opener of a run's SSH connections, which share known hosts and jump hosts.
 
     It owns everything it opens, finished or not: closing it ends them all.
@@ -225,11 +168,35 @@ class Connector:
 
     def __init__(self, options: SshOptions) -> None:
         self._options = options
+        self.targets: dict[str, Target] = {}
         self._known = KnownHosts()
         self._lock = threading.Lock()
         self._closed = False
         self._opened: list[_Closable] = []
         self._jumps: dict[tuple[Target, ...], Future[paramiko.Transport]] = {}
+
+    def prepare(self, listed: Sequence[ListedHost]) -> None:
+        """Resolve how to reach each host; nothing is sent but name look-ups.
+
+        Raises:
+            HostListError: a name that cannot be resolved or is not one, with its line.
+            OptionError: the SSH configuration cannot be used.
+        """
+        config = SshConfig(self._options)
+        with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
+            targets = list(pool.map(config.target, listed))
+        self.targets = {
+            host.name: _resolvable(host, target)
+            for host, target in zip(listed, targets, strict=True)
+        }
+
+    def open(self, host: ListedHost) -> SshSession:
+        """Return an SSH session with a host, authenticated and with its host key verified.
+
+        Raises:
+            HostError: naming the reason, with a hint where there is one.
+        """
+        return self.connect(self.targets[host.name])
 
     def connect(self, target: Target) -> SshSession:
         """Connect to a host over SSH, authenticate and verify its host key.
@@ -355,53 +322,6 @@ class ProxyCommand(paramiko.ProxyCommand):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
-
-
-_MOST_AT_ONCE = 8
-_HINT = "correct the list, or give the name a HostName in the SSH configuration"
-
-
-class SshOpener(Opener):
-    """Opener of sessions that connects to hosts over SSH."""
-
-    def __init__(self, options: SshOptions) -> None:
-        self._options = options
-        self._connector = Connector(options)
-        self._targets: dict[str, Target] = {}
-
-    def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Resolve how to reach each host; nothing is sent but name look-ups.
-
-        Raises:
-            HostListError: a name that cannot be resolved or is not one, with its line.
-            OptionError: the SSH configuration cannot be used.
-        """
-        self._targets = {target.name: target for target in find_targets(listed, self._options)}
-
-    def open(self, host: ListedHost) -> SshSession:
-        """Return an SSH session with a host, authenticated and with its host key verified.
-
-        Raises:
-            HostError: naming the reason, with a hint where there is one.
-        """
-        return self._connector.connect(self._targets[host.name])
-
-    def close(self) -> None:
-        """Close every connection, including those still being opened."""
-        self._connector.close()
-
-
-def find_targets(listed: Sequence[ListedHost], options: SshOptions) -> list[Target]:
-    """Return the SSH settings of each host; nothing is sent but name look-ups.
-
-    Raises:
-        HostListError: a name that cannot be resolved or is not one, with its line.
-        OptionError: the SSH configuration cannot be used.
-    """
-    config = SshConfig(options)
-    with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
-        targets = list(pool.map(config.target, listed))
-    return [_resolvable(host, target) for host, target in zip(listed, targets, strict=True)]
 
 
 def _resolvable(host: ListedHost, target: Target) -> Target:

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_ssh_public_identity,
 )
 
+from plink.probes.errors import ProbesError
 from plink.probes.ssh.config import Target, read_file
 
 
@@ -45,6 +46,10 @@ _RSA_SIGNATURES = tuple(
     len(kind).to_bytes(4, "big") + kind for kind in (b"rsa-sha2-256", b"rsa-sha2-512")
 )
 _LENGTH_BYTES = 4
+
+
+class HostKeyError(ProbesError):
+    """Error that a server's host key cannot be trusted."""
 
 
 class CertificateError(Exception):
@@ -224,10 +229,13 @@ class KnownHosts:
         """Append a host key to a file; do nothing if that cannot be written.
 
         Raises:
-            UnfitNameError: a line with that name would be for other hosts, or for none.
+            HostKeyError: a line with that name would be for other hosts, or for none.
         """
         if not _FIT_NAME.fullmatch(name):
-            raise UnfitNameError(name)
+            raise HostKeyError(
+                f"known_hosts cannot have a key under the name {name}",
+                "HostKeyAlias in the SSH configuration sets another one",
+            )
         name = name.lower()
         with self._lock:
             lines = self._load(file)
@@ -284,46 +292,18 @@ def without_port(name: str) -> str:
 
 def _matches(line: _Line, name: str) -> bool:
     """Return whether a `known_hosts` line applies to a name."""
-    name = name.lower()
-    negated = [pattern[1:] for pattern in line.names if pattern.startswith("!")]
-    positive = [pattern for pattern in line.names if not pattern.startswith("!")]
-    return any(_fits(pattern, name) for pattern in positive) and not any(
-        _fits(pattern, name) for pattern in negated
-    )
+    matching = [each[:1] for each in line.names if _fits(each.removeprefix("!"), name.lower())]
+    return bool(matching) and "!" not in matching
 
 
 def _fits(pattern: str, name: str) -> bool:
-    return (
-        _fits_hash(pattern, name) if pattern.startswith("|1|") else matches_pattern(pattern, name)
-    )
-
-
-def _fits_hash(pattern: str, name: str) -> bool:
+    if not pattern.startswith("|1|"):
+        return matches_pattern(pattern, name)
     try:
         salt, digest = (base64.b64decode(part, validate=True) for part in pattern[3:].split("|"))
     except ValueError:
         return False
     return hmac.compare_digest(hmac.new(salt, name.encode(), hashlib.sha1).digest(), digest)
-
-
-class UnknownHostKeyError(Exception):
-    """Error that the host's key is unknown; the message, if any, gives details."""
-
-
-class ChangedHostKeyError(Exception):
-    """Error that the host's key differs from those known for it."""
-
-
-class RevokedHostKeyError(Exception):
-    """Error that the host's key is marked as revoked."""
-
-
-class UnreadableKnownHostsError(Exception):
-    """Error that a `known_hosts` file cannot be read; the message is its name."""
-
-
-class UnfitNameError(Exception):
-    """Error that a key cannot be stored under a host name; the message is the name."""
 
 
 def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
@@ -345,14 +325,12 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
     accepted, is remembered in the user's own file.
 
     Raises:
-        UnknownHostKeyError, ChangedHostKeyError, RevokedHostKeyError, UnreadableKnownHostsError,
-            UnfitNameError: as they say.
-        CertificateError: an authority that is known for the host has signed, but not this.
+        HostKeyError: the key may not be trusted.
     """
     certificate = certificate_blob(key)
     authority = None if certificate is None else read_authority(certificate)
     if not known.revoked.isdisjoint({key.asbytes(), authority}):
-        raise RevokedHostKeyError
+        raise HostKeyError("its SSH host key is revoked", "known_hosts marks that key @revoked")
     doubt = None
     if certificate is not None and known.authorities:
         try:
@@ -365,18 +343,24 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
     if any(blob == key.asbytes() for _, blob in known.trusted):
         return
     if doubt is not None and not isinstance(doubt, UnknownAuthorityError):
-        raise doubt
+        hint = "have the host certified again, or put the host's own key into known_hosts"
+        if "not for" in str(doubt):
+            hint = "HostKeyAlias in the SSH configuration says which name it is checked for"
+        raise HostKeyError(f"its SSH host certificate {doubt}", hint)
     if known.trusted:
-        raise ChangedHostKeyError
+        raise HostKeyError(
+            "its SSH host key is not the one known for it",
+            f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'",
+        )
     if known.unreadable is not None:
-        raise UnreadableKnownHostsError(known.unreadable)
+        raise HostKeyError(f"its SSH host key is not known, and {known.unreadable} cannot be read")
     if not target.accept_new_host_keys:
-        raise UnknownHostKeyError(_explain_doubt(doubt, known))
+        more = ", and it shows no certificate of the authority that is" if known.authorities else ""
+        more = more if doubt is None else f", and its certificate {doubt}"
+        raise HostKeyError(
+            f"its SSH host key is not known{more}",
+            "connect once with ssh, or accept new host keys",
+            ["accept_new_host_keys"],
+        )
     if target.new_host_keys_file is not None:
         hosts.remember(target.host_key_name, key, target.new_host_keys_file)
-
-
-def _explain_doubt(doubt: Exception | None, known: KnownKeys) -> str:
-    if doubt is not None:
-        return f"its certificate {doubt}"
-    return "it shows no certificate of the authority that is" if known.authorities else ""

@@ -19,14 +19,14 @@ from plink.probes.options import SshOptions
 from plink.probes.reach import reach
 from plink.probes.remote.session import Session, for_each
 from plink.probes.ssh.config import SshConfig, Target
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.connect import SshOpener
 from support.sshd import Sshd, make_key, mute_port
 
 pytestmark = pytest.mark.timing
 
 
 def connect(sshd: Sshd, options: SshOptions, **changes: object) -> Session:
-    return Connector(options).connect(replace(sshd.target(options), **changes))  # type: ignore[arg-type]
+    return SshOpener(options).connect(replace(sshd.target(options), **changes))  # type: ignore[arg-type]
 
 
 def refusal(sshd: Sshd, options: SshOptions, **changes: object) -> HostError:
@@ -123,7 +123,7 @@ def test_other_keys_of_the_agent_stay_there(sshd: Sshd, tmp_path: Path, agent: N
 def test_through_a_jump_host(sshd: Sshd) -> None:
     options = sshd.options()
     gate = sshd.target(options, "gate")
-    connector = Connector(options)
+    connector = SshOpener(options)
     session = connector.connect(replace(sshd.target(options), jumps=(gate,)))
     assert session.run("echo there").stdout == b"there\n"
     connector.close()
@@ -145,7 +145,7 @@ def test_through_a_proxy_command(sshd: Sshd, tmp_path: Path) -> None:
     (tmp_path / "pipe.py").write_text(_PIPE)
     command = f"{sys.executable} {tmp_path}/pipe.py {sshd.port}"
     options = sshd.options()
-    connector = Connector(options)
+    connector = SshOpener(options)
     proxied = replace(sshd.target(options), proxy_command=command)
     assert connector.connect(proxied).run("echo there").stdout == b"there\n"
     connector.close()
@@ -160,7 +160,7 @@ def test_dead_jump_hosts_are_tried_once(sshd: Sshd) -> None:
         ports = [server.getsockname()[1] for server in (one, two)]
         chains = [(replace(sshd.target(options), port=port),) for port in ports]
         targets = [replace(sshd.target(options, f"h{i}"), jumps=chains[i % 2]) for i in range(8)]
-        connector = Connector(options)
+        connector = SshOpener(options)
         failures = {target.name: error for target, error in for_each(connector.connect, targets, 2)}
         connector.close()
         for server in (one, two):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from plink.probes.errors import HostError
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.connect import SshOpener
 from plink.probes.ssh.known_hosts import (
     CertificateError,
     KnownHosts,
@@ -127,7 +127,7 @@ def outcome(server: Sshd, known: str, *, name: str = NAME, accept: bool = False)
     server.known.write_text(known)
     options = server.options(lines=f"  HostKeyAlias {name}\n", accept_new_host_keys=accept)
     try:
-        session = Connector(options).connect(server.target(options))
+        session = SshOpener(options).connect(server.target(options))
     except HostError as error:
         return f"{error}; {error.hint}"
     with_output = session.run("echo connected").stdout.decode().strip()
@@ -152,7 +152,7 @@ def test_a_real_sshd_with_a_certificate(keys: dict[str, Path], tmp_path: Path, b
         # Without the alias it is known by its address, on a port of its own.
         server.known.write_text(f"@cert-authority 127.0.0.* {public(authority)}\n")
         options = server.options()
-        Connector(options).connect(server.target(options)).close()
+        SshOpener(options).connect(server.target(options)).close()
         assert "host key is not known; connect once" in outcome(server, "")
         elsewhere = f"@cert-authority *.org {public(authority)}\n"
         assert "host key is not known; connect once" in outcome(server, elsewhere)

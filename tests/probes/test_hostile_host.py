@@ -15,7 +15,7 @@ import pytest
 from plink.probes.echo import coordinator
 from plink.probes.remote import session as remote_session
 from plink.probes.remote.session import OutputEnded, RemoteProcess, Session
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.connect import SshOpener
 from plink.probes.ssh.session import TailPipe
 from support.jobs import echo_job
 from support.local_hosts import AGENT, ListSink, local_hosts
@@ -54,7 +54,7 @@ def run(
     with_ssh: list[Session] = []
 
     def measure(command: str, concurrency: int = 1) -> tuple[ListSink, float]:
-        session = Connector(options).connect(sshd.target(options))
+        session = SshOpener(options).connect(sshd.target(options))
         with_ssh.append(session)
         hosts, sink = local_hosts(4), ListSink()
         evil = cast("Any", EvilSession(session, command))
@@ -147,7 +147,7 @@ def test_a_host_that_takes_no_input_is_given_up(
 ) -> None:
     monkeypatch.setattr(remote_session, "_WRITE_WITHIN_S", 0.5)
     options = sshd.options()
-    session = Connector(options).connect(sshd.target(options))
+    session = SshOpener(options).connect(sshd.target(options))
     (host,) = local_hosts(1)
     evil = cast("Any", EvilSession(session, "exec sleep 60"))
     with with_uploaded([dataclasses.replace(host, session=evil)], cast("Any", None), None) as held:

@@ -9,7 +9,7 @@ import pytest
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, Target
-from plink.probes.ssh.known_hosts import KnownHosts, UnfitNameError
+from plink.probes.ssh.known_hosts import HostKeyError, KnownHosts
 
 KEY = paramiko.ECDSAKey.generate()
 OTHER = paramiko.ECDSAKey.generate()
@@ -111,7 +111,7 @@ def test_a_key_is_remembered_on_a_line_of_its_own(file: Path, before: str) -> No
 )
 def test_a_name_that_means_other_hosts_is_not_remembered(file: Path, name: str) -> None:
     known = KnownHosts()
-    with pytest.raises(UnfitNameError):
+    with pytest.raises(HostKeyError):
         known.remember(name, KEY, str(file))
     assert not file.exists()
     assert not known.of("gpu1", [str(file)]).trusted

@@ -10,7 +10,7 @@ import pytest
 
 from plink.probes.errors import HostError
 from plink.probes.remote.session import MAX_LINE, MAX_OUTPUT, Session
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.connect import SshOpener
 from plink.probes.ssh.session import SshSession
 from support.sshd import Sshd
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.needs("lab")
 @pytest.fixture
 def session(sshd: Sshd) -> Iterator[Session]:
     options = sshd.options()
-    opened = Connector(options).connect(sshd.target(options))
+    opened = SshOpener(options).connect(sshd.target(options))
     yield opened
     opened.close()
 

@@ -19,7 +19,7 @@ from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import Completed, RemoteProcess, posix_command
 from plink.probes.remote.upload import Program, start_words, upload
-from plink.probes.ssh.connect import Connector
+from plink.probes.ssh.connect import SshOpener
 from support.local_shell import program as command_in
 from support.sshd import Sshd
 
@@ -195,7 +195,7 @@ def test_over_a_real_sshd_a_strangers_agent_is_never_started(sshd: Sshd, tmp_pat
     folder = open_to_all(tmp_path)
     os.chown(folder, STRANGER, STRANGER)
     options = sshd.options()
-    connector = Connector(options)
+    connector = SshOpener(options)
     session = connector.connect(sshd.target(options))
     facts = HostFacts(os.uname().machine, "here", 2, ())
     host = ReachedHost(ListedHost("here"), session, facts, "127.0.0.1")
