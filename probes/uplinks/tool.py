@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from plink.probes.iperf3.parse import compute_received_between_gbit_s, compute_received_gbit_s
 from plink.probes.iperf3.tool import WARM_UP_SHARE
@@ -11,7 +11,6 @@ from plink.probes.iperf3.transfers import OUT_OF_TIME
 from plink.probes.samples import BandwidthReading, PairLoss
 from plink.probes.uplinks.plan import ExchangeTurn, Flow, GroupExchange, plan_flows
 from plink.probes.uplinks.simultaneous import (
-    Outcome,
     SimultaneousTransfers,
     TimedTransfer,
     common_windows_s,
@@ -21,41 +20,15 @@ from plink.probes.uplinks.simultaneous import (
 # them too far apart.
 _TRIES = (1, 2, 4)
 
-Rates = list[tuple[Flow, float]]
-
-
-class LinkSink(Protocol):
-    """Interface of receivers of hosts' link rates."""
-
-    def reading(self, reading: BandwidthReading) -> None:
-        """Record the rate at which a host sent to another."""
-
-    def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a transfer from a source to a destination failed."""
-
-
-class UplinkSink(Protocol):
-    """Interface of receivers of groups' rates, as they come."""
-
-    def exchange(self, exchange: GroupExchange) -> None:
-        """Record the rate of a group in one direction."""
-
-    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
-        """Record that a group could not be measured in one direction."""
-
-    def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a transfer from a source to a destination failed."""
-
 
 def measure_links(
     transfers: SimultaneousTransfers,
     rounds: Sequence[Sequence[tuple[int, int]]],
     duration_s: int,
-    sink: LinkSink,
     *,
     concurrency: int,
-) -> None:
-    """Transfer data between hosts, all pairs of a round at once; results go to `sink`.
+) -> Iterator[BandwidthReading | PairLoss]:
+    """Transfer data between hosts, all pairs of a round at once, and yield each one's result.
 
     Where that is more than a machine that hosts share bears, again so many at a time.
 
@@ -69,8 +42,7 @@ def measure_links(
         # Hosts that cannot take part were named by whoever found that out.
         pairs = [pair for pair in wanted if all(map(transfers.can_take_part, pair))]
         if transfers.left_s() <= duration_s:
-            for pair in pairs:
-                sink.pair_lost(PairLoss(*pair, OUT_OF_TIME))
+            yield from (PairLoss(*pair, OUT_OF_TIME) for pair in pairs)
             continue
         if not pairs:
             continue
@@ -82,18 +54,26 @@ def measure_links(
                 for outcome in transfers.run(pairs[first : first + concurrency], duration_s)
             ]
         for pair, outcome in zip(pairs, outcomes, strict=True):
-            _deliver(pair, outcome, duration_s, sink)
+            if isinstance(outcome, Exception):
+                yield PairLoss(*pair, str(outcome))
+                continue
+            gbit_s = compute_received_gbit_s(outcome.report, WARM_UP_SHARE * duration_s)
+            if gbit_s:
+                yield BandwidthReading(*pair, gbit_s, outcome.report.retransmits)
+            else:
+                yield PairLoss(*pair, "no data arrived")
 
 
-def _deliver(pair: tuple[int, int], outcome: Outcome, duration_s: int, sink: LinkSink) -> None:
-    if isinstance(outcome, Exception):
-        sink.pair_lost(PairLoss(*pair, str(outcome)))
-        return
-    gbit_s = compute_received_gbit_s(outcome.report, WARM_UP_SHARE * duration_s)
-    if gbit_s:
-        sink.reading(BandwidthReading(*pair, gbit_s, outcome.report.retransmits))
-    else:
-        sink.pair_lost(PairLoss(*pair, "no data arrived"))
+@dataclass(frozen=True)
+class ExchangeLoss:
+    """Group whose rate could not be measured in one direction, with the reason."""
+
+    group: int
+    sends: bool
+    reason: str
+
+
+GroupResult = GroupExchange | ExchangeLoss | PairLoss
 
 
 def measure_groups(
@@ -101,9 +81,8 @@ def measure_groups(
     groups: Sequence[Sequence[int]],
     turns: Sequence[ExchangeTurn],
     duration_s: int,
-    sink: UplinkSink,
-) -> None:
-    """Measure the groups' send and receive rates, turn by turn; results go to `sink`.
+) -> Iterator[GroupResult]:
+    """Measure the groups' send and receive rates, turn by turn, and yield the results.
 
     Args:
         groups: indices of the hosts of each group; at least two groups, none empty.
@@ -111,116 +90,79 @@ def measure_groups(
         duration_s: seconds of a transfer.
     """
     for turn in turns:
-        _RunningTurn(transfers, groups, turn, duration_s, sink).measure()
+        yield from _measure_turn(transfers, groups, turn, duration_s)
 
 
-class _RunningTurn:
-    def __init__(
-        self,
-        transfers: SimultaneousTransfers,
-        groups: Sequence[Sequence[int]],
-        turn: ExchangeTurn,
-        duration_s: int,
-        sink: UplinkSink,
-    ) -> None:
-        self._transfers = transfers
-        self._duration_s = duration_s
-        self._groups = groups
-        self._sends = turn.sends
-        self._left = list(turn.groups)
-        self._sink = sink
+def _measure_turn(
+    transfers: SimultaneousTransfers,
+    groups: Sequence[Sequence[int]],
+    turn: ExchangeTurn,
+    duration_s: int,
+) -> Iterator[GroupResult]:
+    left = list(turn.groups)
 
-    def measure(self) -> None:
-        """Measure the groups of this turn at once and report each."""
-        reason = "its transfers hardly overlapped"
-        for longer in _TRIES:
-            duration_s = longer * self._duration_s
-            present = self._list_present()
-            self._lose_absent(present)
-            if not self._left:
-                return
-            if self._transfers.left_s() <= duration_s:
-                reason = OUT_OF_TIME
-                break
-            flows = dict(zip(self._left, plan_flows(present, self._left), strict=True))
-            done, is_busy = self._run_transfers(flows, duration_s)
-            if self._transfers.left_s() <= 0.0:
-                # Some of them may have ended in time: those are not what all exchange.
-                reason = OUT_OF_TIME
-                break
-            self._drop([group for group in self._left if not done[group]], "no transfer succeeded")
-            rates = _rates({group: done[group] for group in self._left}, duration_s)
-            if rates is not None:
-                self._deliver(flows, rates, is_busy=is_busy)
-                return
-        self._drop(list(self._left), reason)
+    def drop(lost: Sequence[int], reason: str) -> list[ExchangeLoss]:
+        left[:] = [group for group in left if group not in lost]
+        return [ExchangeLoss(group, turn.sends, reason) for group in lost]
 
-    def _list_present(self) -> list[list[int]]:
-        return [list(filter(self._transfers.can_take_part, hosts)) for hosts in self._groups]
-
-    def _lose_absent(self, present: Sequence[Sequence[int]]) -> None:
-        partners = sum(map(len, present)) - sum(len(present[group]) for group in self._left)
-        absent = [group for group in self._left if not present[group] or not partners]
-        self._drop(absent, "none of its hosts, or no other host, can take part")
-
-    def _drop(self, groups: Sequence[int], reason: str) -> None:
-        for group in groups:
-            self._left.remove(group)
-            self._sink.exchange_lost(group, sends=self._sends, reason=reason)
-
-    def _run_transfers(
-        self, flows: Mapping[int, Sequence[Flow]], duration_s: int
-    ) -> tuple[dict[int, dict[Flow, TimedTransfer]], bool]:
-        """Return the successful transfers, and whether a machine may have limited them."""
-        order = [(group, flow) for group, some in flows.items() for flow in some]
-        pairs = [_order_ends(flow, sends=self._sends) for _, flow in order]
-        outcomes = self._transfers.run(pairs, duration_s)
-        done: dict[int, dict[Flow, TimedTransfer]] = {group: {} for group in flows}
-        for (group, flow), pair, outcome in zip(order, pairs, outcomes, strict=True):
+    reason = "its transfers hardly overlapped"
+    for longer in _TRIES:
+        present = [list(filter(transfers.can_take_part, hosts)) for hosts in groups]
+        partners = sum(map(len, present)) - sum(len(present[group]) for group in left)
+        absent = [group for group in left if not present[group] or not partners]
+        yield from drop(absent, "none of its hosts, or no other host, can take part")
+        if not left:
+            return
+        if transfers.left_s() <= longer * duration_s:
+            reason = OUT_OF_TIME
+            break
+        planned = zip(left, plan_flows(present, left), strict=True)
+        flows = [(group, flow) for group, of_group in planned for flow in of_group]
+        pairs = [
+            (flow.member, flow.partner) if turn.sends else (flow.partner, flow.member)
+            for _, flow in flows
+        ]
+        outcomes = transfers.run(pairs, longer * duration_s)
+        timed: dict[tuple[int, Flow], TimedTransfer] = {}
+        for way, pair, outcome in zip(flows, pairs, outcomes, strict=True):
             if isinstance(outcome, TimedTransfer):
-                done[group][flow] = outcome
+                timed[way] = outcome
             else:
-                self._sink.pair_lost(PairLoss(*pair, str(outcome)))
-        return done, self._transfers.is_busy(pairs, outcomes)
+                yield PairLoss(*pair, str(outcome))
+        is_busy = transfers.is_busy(pairs, outcomes)
+        if transfers.left_s() <= 0.0:
+            # Some of them may have ended in time: those are not what all exchange.
+            reason = OUT_OF_TIME
+            break
+        done = {group for group, _ in timed}
+        yield from drop([group for group in left if group not in done], "no transfer succeeded")
+        if not left:
+            return
+        known = _compute_common_gbit_s(list(timed.values()), longer * duration_s)
+        if known is None:
+            continue
+        rates = list(zip(timed, known, strict=True))
+        for group in left:
+            own = [(flow, gbit_s) for (other, flow), gbit_s in rates if other == group]
+            beside = [(flow, gbit_s) for (other, flow), gbit_s in rates if other != group]
+            is_complete = len(own) == sum(other == group for other, _ in flows)
+            is_whole = is_complete and {flow.member for flow, _ in own} == set(groups[group])
+            yield GroupExchange(group, turn.sends, own, is_whole, beside, is_busy)
+        return
+    yield from drop(list(left), reason)
 
-    def _deliver(
-        self,
-        flows: Mapping[int, Sequence[Flow]],
-        rates: Mapping[int, Rates],
-        *,
-        is_busy: bool,
-    ) -> None:
-        for group, own in rates.items():
-            involved = {flow.member for flow, _ in own}
-            is_whole = len(own) == len(flows[group]) and involved == set(self._groups[group])
-            beside = [rate for other, some in rates.items() if other != group for rate in some]
-            self._sink.exchange(GroupExchange(group, self._sends, own, is_whole, beside, is_busy))
 
-
-def _order_ends(flow: Flow, *, sends: bool) -> tuple[int, int]:
-    """Return sender and receiver of a transfer."""
-    return (flow.member, flow.partner) if sends else (flow.partner, flow.member)
-
-
-def _rates(
-    done: Mapping[int, Mapping[Flow, TimedTransfer]], duration_s: int
-) -> dict[int, Rates] | None:
-    """Return each group's rates while all its transfers ran; None if unknown."""
-    order = [(group, flow, timed) for group, some in done.items() for flow, timed in some.items()]
-    rates: dict[int, Rates] = {group: [] for group in done}
-    if not order:
-        return rates
-    windows_s = common_windows_s(
-        [timed for *_, timed in order], duration_s, WARM_UP_SHARE * duration_s
-    )
-    if windows_s is None:
-        return None
-    for (group, flow, timed), window_s in zip(order, windows_s, strict=True):
-        gbit_s = compute_received_between_gbit_s(timed.report, *window_s)
-        if gbit_s is None:
-            return None
-        rates[group].append((flow, gbit_s))
-    return rates
+def _compute_common_gbit_s(
+    timed: Sequence[TimedTransfer], duration_s: int
+) -> Sequence[float] | None:
+    """Return each transfer's rate while all of them ran; None if one is unknown."""
+    windows_s = common_windows_s(timed, duration_s, WARM_UP_SHARE * duration_s)
+    rates = [
+        compute_received_between_gbit_s(each.report, *window_s)
+        for each, window_s in zip(timed, windows_s or (), strict=False)
+    ]
+    known = [rate for rate in rates if rate is not None]
+    return known if windows_s and len(known) == len(rates) else None
 
 
 def measure_both_ways(
@@ -255,27 +197,13 @@ def measure_both_ways(
     for longer in _TRIES:
         if transfers.left_s() <= longer * duration_s:
             break
-        gbit_s = _together_gbit_s(transfers, pairs, longer * duration_s)
-        if gbit_s is not None:
-            most = max(gbit_s, most or 0.0)
+        outcomes = transfers.run(pairs, longer * duration_s)
+        timed = [outcome for outcome in outcomes if isinstance(outcome, TimedTransfer)]
+        rates = None
+        if timed and len(timed) == len(pairs):
+            rates = _compute_common_gbit_s(timed, longer * duration_s)
+        if rates is not None:
+            most = max(sum(rates), most or 0.0)
             if most >= enough_gbit_s:
                 break
     return most
-
-
-def _together_gbit_s(
-    transfers: SimultaneousTransfers, pairs: Sequence[tuple[int, int]], duration_s: int
-) -> float | None:
-    outcomes = transfers.run(pairs, duration_s)
-    timed = [outcome for outcome in outcomes if isinstance(outcome, TimedTransfer)]
-    if not timed or len(timed) < len(pairs):
-        return None
-    windows_s = common_windows_s(timed, duration_s, WARM_UP_SHARE * duration_s)
-    if windows_s is None:
-        return None
-    rates = [
-        compute_received_between_gbit_s(each.report, *window_s)
-        for each, window_s in zip(timed, windows_s, strict=True)
-    ]
-    known = [rate for rate in rates if rate is not None]
-    return sum(known) if len(known) == len(rates) else None

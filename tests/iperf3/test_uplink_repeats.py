@@ -28,7 +28,7 @@ def collector_of(
             for group, own in found.items():
                 beside = [rate for other in turn if other != group for rate in found[other]]
                 is_busy = group in busy
-                collector.exchange(
+                collector.take(
                     GroupExchange(group, sends, own, True, beside=beside, is_busy=is_busy)
                 )
     return collector
@@ -38,7 +38,7 @@ def alone(collector: UplinkCollector, way: tuple[int, bool], gbit_s: float) -> N
     group, sends = way
     (flows,) = plan_flows(GROUPS, [group])
     rates: list[tuple[Flow, float]] = [(flow, gbit_s / len(flows)) for flow in flows]
-    collector.exchange(GroupExchange(group, sends, rates, is_whole=True))
+    collector.take(GroupExchange(group, sends, rates, is_whole=True))
 
 
 def test_equal_uplinks_leave_no_doubt() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -68,17 +68,16 @@ class Sink:
     host_losses: list[HostLoss] = field(default_factory=list)
     readings: list[BandwidthReading] = field(default_factory=list)
 
-    def exchange(self, exchange: GroupExchange) -> None:
-        self.exchanges.append(exchange)
-
-    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
-        self.lost.append((group, sends, reason))
-
-    def pair_lost(self, loss: PairLoss) -> None:
-        self.pair_losses.append(loss)
-
-    def reading(self, reading: BandwidthReading) -> None:
-        self.readings.append(reading)
+    def take(self, results: Iterable[tool.GroupResult | BandwidthReading]) -> None:
+        for result in results:
+            if isinstance(result, GroupExchange):
+                self.exchanges.append(result)
+            elif isinstance(result, tool.ExchangeLoss):
+                self.lost.append((result.group, result.sends, result.reason))
+            elif isinstance(result, PairLoss):
+                self.pair_losses.append(result)
+            else:
+                self.readings.append(result)
 
 
 @pytest.fixture
@@ -132,7 +131,7 @@ def measure_turns(
 ) -> Sink:
     sink = Sink()
     with between(sink, left_s, machine) as found:
-        tool.measure_groups(found, GROUPS, turns, 1, sink)
+        sink.take(tool.measure_groups(found, GROUPS, turns, 1))
     return sink
 
 
@@ -251,7 +250,7 @@ CIRCLES = [[(0, 1), (1, 0), (2, 3), (3, 2)], [(4, 0), (0, 4)]]
 def links_of(*, machine: str = "", left_s: Callable[[], float] = no_limit) -> Sink:
     sink = Sink()
     with between(sink, left_s, machine) as found:
-        tool.measure_links(found, CIRCLES, 1, sink, concurrency=1)
+        sink.take(tool.measure_links(found, CIRCLES, 1, concurrency=1))
     return sink
 
 

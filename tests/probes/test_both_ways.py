@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from plink.probes.iperf3.parse import TransferReport
 from plink.probes.uplinks import tool
+from plink.probes.uplinks.simultaneous import TimedTransfer
 
 
 @pytest.mark.parametrize(
@@ -28,13 +30,16 @@ def test_the_most_of_several_tries_counts(
     left = iter(found)
     durations_s: list[int] = []
 
-    def together(between: object, pairs: Sequence[tuple[int, int]], duration_s: int) -> Any:
-        del between
+    def run(pairs: Sequence[tuple[int, int]], duration_s: int) -> list[TimedTransfer]:
         assert sorted(pairs) == [(0, 2), (1, 3), (2, 0), (3, 1)]
         durations_s.append(duration_s)
-        return next(left)
+        return [TimedTransfer(TransferReport((), None), 0.0)] * len(pairs)
 
-    monkeypatch.setattr(tool, "_together_gbit_s", together)
-    between: Any = SimpleNamespace(left_s=lambda: 60.0)
+    def compute(*_: object) -> list[float] | None:
+        gbit_s = next(left)
+        return None if gbit_s is None else [gbit_s]
+
+    monkeypatch.setattr(tool, "_compute_common_gbit_s", compute)
+    between: Any = SimpleNamespace(left_s=lambda: 60.0, run=run)
     assert tool.measure_both_ways(between, [[0, 1], [2, 3]], 0, 1, 1.8) == most
     assert durations_s == [1, 2, 4][:tries]

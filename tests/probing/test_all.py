@@ -24,7 +24,7 @@ from plink.probes.reach import Reached
 from plink.probes.samples import HostLoss, MeasuringJob, RttReading, Sink
 from plink.probes.ssh.connect import SshOpener
 from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange, plan_flows
-from plink.probes.uplinks.tool import UplinkSink
+from plink.probes.uplinks.tool import ExchangeLoss, GroupResult
 from support.plink_command import Done, plink_here
 from support.reached import reached_host
 
@@ -85,12 +85,11 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         groups: Sequence[Sequence[int]],
         turns: Sequence[ExchangeTurn],
         _duration_s: int,
-        sink: UplinkSink,
-    ) -> None:
+    ) -> Iterator[GroupResult]:
         for turn in turns:
             for group, flows in zip(turn.groups, plan_flows(groups, turn.groups), strict=True):
                 if not played.has_iperf3:
-                    sink.exchange_lost(group, sends=turn.sends, reason="no host can take part")
+                    yield ExchangeLoss(group, turn.sends, "no host can take part")
                     continue
                 if played.interrupted == "uplinks" or (
                     played.interrupted == "later uplinks" and played.exchanges
@@ -98,12 +97,12 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
                     raise KeyboardInterrupt
                 played.exchanges.append((group, turn.sends))
                 rates = [(flow, 0.4 / len(flows)) for flow in flows]
-                sink.exchange(GroupExchange(group, turn.sends, rates, is_whole=True))
+                yield GroupExchange(group, turn.sends, rates, is_whole=True)
 
     monkeypatch.setattr(request, "reach", reach)
     monkeypatch.setitem(TOOLS, "echo", replace(TOOLS["echo"], measure=measure_pairs))
     monkeypatch.setattr(uplinks_run, "SimultaneousTransfers", simultaneous_transfers)
-    monkeypatch.setattr(uplinks_run, "measure_links", lambda *_, **__: None)
+    monkeypatch.setattr(uplinks_run, "measure_links", lambda *_, **__: ())
     monkeypatch.setattr(uplinks_run, "measure_groups", measure_groups)
     return played
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from plink.measure.probing import check_transfers
 from plink.measure.probing.check_transfers import RepeatedTransfers
 from plink.probes.samples import BandwidthReading, PairLoss
 from plink.probes.uplinks.plan import ExchangeTurn, Flow, GroupExchange
+from plink.probes.uplinks.tool import ExchangeLoss, GroupResult
 from support.reached import reached_host
 
 NUMBERS = (1, 2, 3, 4, 5, 6)
@@ -44,24 +44,24 @@ def simultaneous_transfers(*_: object, **__: object) -> Iterator[None]:
 
 
 def measure_links(
-    _: object, rounds: Sequence[Sequence[tuple[int, int]]], __: int, sink: Any, **___: object
-) -> None:
+    _: object, rounds: Sequence[Sequence[tuple[int, int]]], *__: object, **___: object
+) -> Iterator[BandwidthReading | PairLoss]:
     for place, pair in enumerate(pair for pairs in rounds for pair in pairs):
         if place:
-            sink.reading(BandwidthReading(*pair, LINK_GBIT_S, 0))
+            yield BandwidthReading(*pair, LINK_GBIT_S, 0)
         else:
-            sink.pair_lost(PairLoss(*pair, "no data arrived"))
+            yield PairLoss(*pair, "no data arrived")
 
 
 def measure_groups(
-    _: object, __: object, turns: Sequence[ExchangeTurn], ___: int, sink: Any
-) -> None:
+    _: object, __: object, turns: Sequence[ExchangeTurn], ___: int
+) -> Iterator[GroupResult]:
     ways = [(group, turn.sends) for turn in turns for group in turn.groups]
     for place, (group, sends) in enumerate(ways):
         if place:
-            sink.exchange(GroupExchange(group, sends, [(Flow(0, 1), UPLINK_GBIT_S)], True))
+            yield GroupExchange(group, sends, [(Flow(0, 1), UPLINK_GBIT_S)], True)
         else:
-            sink.exchange_lost(group, sends=sends, reason="no transfer succeeded")
+            yield ExchangeLoss(group, sends, "no transfer succeeded")
 
 
 def test_every_transfer_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:

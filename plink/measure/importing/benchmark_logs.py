@@ -429,11 +429,13 @@ def _read_nccl_run(run: _NcclRun, size_bytes: int | None) -> Iterator[PairReadin
     # Other tests' times are of more than a message each way.
     rtt_us = select_round_trip_us(run.rows) if "sendrecv" in run.test else None
     fastest = select_bandwidth(run.rows, size_bytes)
-    for ends in (run.hosts, run.hosts[::-1]) if len(run.hosts) == 2 else ():
+    if len(run.hosts) != 2:
+        return
+    for one, other in (run.hosts, run.hosts[::-1]):
         if rtt_us is not None:
-            yield PairReading(*ends, rtt_us=rtt_us)
+            yield PairReading(one, other, rtt_us=rtt_us)
         if fastest is not None:
-            yield PairReading(*ends, gbit_s=fastest.gbit_s, size_bytes=fastest.size_bytes)
+            yield PairReading(one, other, gbit_s=fastest.gbit_s, size_bytes=fastest.size_bytes)
 
 
 _MPIGRAPH_START = "START mpiGraph"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -35,9 +35,9 @@ from plink.probes.iperf3.transfers import OUT_OF_TIME
 from plink.probes.options import Iperf3Options, TransferOptions
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
-from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange, plan_turns
+from plink.probes.uplinks.plan import ExchangeTurn, plan_turns
 from plink.probes.uplinks.simultaneous import SimultaneousTransfers
-from plink.probes.uplinks.tool import measure_groups, measure_links
+from plink.probes.uplinks.tool import ExchangeLoss, measure_groups, measure_links
 
 # As when uplinks are measured.
 _LINK_DURATION_S = 1
@@ -45,51 +45,6 @@ _LINK_DURATION_S = 1
 # which carry many transfers at once, are the steadier ones.
 _LINK_CONFIRMATIONS = 2
 _UPLINK_CONFIRMATIONS = 1
-
-
-@dataclass
-class _Rates:
-    """Receiver of transfer rates, which stores them by the host's index in the file."""
-
-    places: Sequence[int]
-    gbit_s: Matrix
-    on_settled: Callable[[], None]
-    lost: list[PairLoss] = field(default_factory=list)
-
-    def reading(self, reading: BandwidthReading) -> None:
-        ends = self.places[reading.source], self.places[reading.destination]
-        self.gbit_s[ends] = reading.gbit_s
-        self.on_settled()
-
-    def pair_lost(self, loss: PairLoss) -> None:
-        self.lost.append(loss)
-        self.on_settled()
-
-
-@dataclass
-class _Exchanges:
-    """Receiver of groups' rates, which leaves out groups that were not measured completely."""
-
-    names: Sequence[str]
-    on_settled: Callable[[], None]
-    now: dict[Way, float] = field(default_factory=dict)
-    lost: dict[str, str] = field(default_factory=dict)
-
-    def exchange(self, exchange: GroupExchange) -> None:
-        name = self.names[exchange.group]
-        if exchange.is_whole:
-            self.now[name, exchange.sends] = exchange.gbit_s
-        else:
-            self.lost[name] = "not all of its hosts took part"
-        self.on_settled()
-
-    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
-        del sends
-        self.lost[self.names[group]] = reason
-        self.on_settled()
-
-    def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a transfer of a group failed, so that its rate is incomplete."""
 
 
 class RepeatedTransfers:
@@ -217,14 +172,26 @@ class RepeatedTransfers:
         turns: Sequence[ExchangeTurn],
         duration_s: int,
     ) -> dict[Way, float]:
-        sink = _Exchanges(names, self._progress.step)
-        measure_groups(transfers, groups, turns, duration_s, sink)
+        now: dict[Way, float] = {}
+        lost: dict[str, str] = {}
+        for result in measure_groups(transfers, groups, turns, duration_s):
+            # The loss of a transfer makes its group's rate incomplete.
+            if isinstance(result, PairLoss):
+                continue
+            name = names[result.group]
+            if isinstance(result, ExchangeLoss):
+                lost[name] = result.reason
+            elif result.is_whole:
+                now[name, result.sends] = result.gbit_s
+            else:
+                lost[name] = "not all of its hosts took part"
+            self._progress.step()
         self.failures += [
             Failure(name, f"its uplink was not measured: {reason}")
-            for name, reason in sink.lost.items()
+            for name, reason in lost.items()
             if reason != OUT_OF_TIME
         ]
-        return sink.now
+        return now
 
     def _link_options(self, *, has_pairs: bool) -> tuple[TransferOptions, int, bool]:
         """Return options and seconds of link transfers, and whether to load both directions."""
@@ -261,25 +228,26 @@ class RepeatedTransfers:
     ) -> Matrix:
         """Return the rates of these pairs in both directions, (N, N); NaN if unknown."""
         size, names = len(self._cluster.hosts), self._cluster.names
-        sink = _Rates(self._places, np.full((size, size), np.nan), self._progress.step)
+        gbit_s = np.full((size, size), np.nan)
         directed: list[list[tuple[int, int]]] = []
         for pairs in rounds:
             there = [(self._index_of[names[a]], self._index_of[names[b]]) for a, b in pairs]
             back = [(b, a) for a, b in there]
             directed += [there + back] if both else [there, back]
         self._progress.stage("checking hosts' links", sum(map(len, directed)))
-        measure_links(
-            transfers,
-            directed,
-            duration_s,
-            sink,
-            concurrency=limit_pairs([host.facts for host in self._hosts]),
-        )
-        for loss in sink.lost:
-            if loss.reason != OUT_OF_TIME:
-                ends = self._hosts[loss.source].name, self._hosts[loss.destination].name
-                self.failures.append(Failure(ends[0], loss.reason, destination=ends[1]))
-        return sink.gbit_s
+        concurrency = limit_pairs([host.facts for host in self._hosts])
+        for result in measure_links(transfers, directed, duration_s, concurrency=concurrency):
+            if isinstance(result, BandwidthReading):
+                gbit_s[self._places[result.source], self._places[result.destination]] = (
+                    result.gbit_s
+                )
+            elif result.reason != OUT_OF_TIME:
+                source, destination = (
+                    self._hosts[end].name for end in (result.source, result.destination)
+                )
+                self.failures.append(Failure(source, result.reason, destination=destination))
+            self._progress.step()
+        return gbit_s
 
 
 # The share of the time for hosts' links where uplinks are to be checked, too: these take longer.

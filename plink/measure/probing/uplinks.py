@@ -37,7 +37,13 @@ from plink.probes.uplinks.plan import (
     plan_turns,
 )
 from plink.probes.uplinks.simultaneous import SimultaneousTransfers
-from plink.probes.uplinks.tool import measure_both_ways, measure_groups, measure_links
+from plink.probes.uplinks.tool import (
+    ExchangeLoss,
+    GroupResult,
+    measure_both_ways,
+    measure_groups,
+    measure_links,
+)
 
 # Figures no further apart than this factor count as the same.
 _SAME = 1.05
@@ -57,12 +63,9 @@ class LinkCollector:
         names: Sequence[str],
         groups: Sequence[Sequence[int]],
         known: BandwidthMeasurement | None,
-        *,
-        on_settled: Callable[[], None] = lambda: None,
     ) -> None:
         self._names = names
         self._groups = groups
-        self._on_settled = on_settled
         size = len(names)
         self._gbit_s: Matrix = (
             np.full((size, size), np.nan) if known is None else known.gbit_s.copy()
@@ -78,21 +81,17 @@ class LinkCollector:
 
     def doubtful(self, rounds: Rounds) -> Rounds:
         """Return rounds that repeat slow transfers with other partners."""
-        pairs = [pair for met in rounds for pair in met]
-        rates = {pair: float(self._gbit_s[pair]) for pair in pairs}
+        rates = {pair: float(self._gbit_s[pair]) for pairs in rounds for pair in pairs}
         return plan_second_looks(
             self._groups, {pair: rate for pair, rate in rates.items() if not np.isnan(rate)}
         )
 
-    def reading(self, reading: BandwidthReading) -> None:
-        """Record the rate of a transfer from one host to another."""
-        self._gbit_s[reading.source, reading.destination] = reading.gbit_s
-        self._on_settled()
-
-    def pair_lost(self, loss: PairLoss) -> None:
-        """Record that the transfer from one host to another failed."""
-        self.failures.append(_build_failure(self._names, loss))
-        self._on_settled()
+    def take(self, result: BandwidthReading | PairLoss) -> None:
+        """Record the rate of a transfer from one host to another, or that it failed."""
+        if isinstance(result, PairLoss):
+            self.failures.append(_build_failure(self._names, result))
+        else:
+            self._gbit_s[result.source, result.destination] = result.gbit_s
 
 
 class UplinkCollector:
@@ -109,13 +108,10 @@ class UplinkCollector:
         names: Sequence[str],
         groups: Mapping[str, Sequence[int]],
         kept: Mapping[str, Uplink],
-        *,
-        on_settled: Callable[[], None] = lambda: None,
     ) -> None:
         self._names = names
         self._groups = groups
         self._kept = kept
-        self._on_settled = on_settled
         self._exchanges: dict[tuple[int, bool], GroupExchange] = {}
         # What groups exchanged while others did, too, of those that were measured again alone.
         self._beside_others: dict[tuple[int, bool], GroupExchange] = {}
@@ -164,13 +160,20 @@ class UplinkCollector:
         uplinks = []
         for index, name in enumerate(self._groups):
             uplink = self._kept.get(name, Uplink(name, None, None))
-            for sends in (True, False):
+            for sends, way in ((True, "send"), (False, "receive")):
                 exchange = self._exchanges.get((index, sends))
                 if exchange is not None:
                     is_bound = may_exceed(exchange, groups, links, carried)
-                    uplink = _add_exchange(uplink, exchange, is_lower_bound=is_bound)
+                    rate = {f"{way}_gbit_s": exchange.gbit_s, f"{way}_is_lower_bound": is_bound}
+                    uplink = replace(uplink, **rate)
             if uplink.send_gbit_s is not None or uplink.receive_gbit_s is not None:
-                uplinks.append(_add_host_rates(uplink, groups[index], links))
+                best = [
+                    max(links.send.get(host, 0.0), links.receive.get(host, 0.0))
+                    for host in groups[index]
+                ]
+                # Only if all are known.
+                total = sum(best) if all(best) else uplink.hosts_gbit_s
+                uplinks.append(replace(uplink, hosts_gbit_s=total))
         return uplinks
 
     def host_links(self, links: HostRates) -> list[HostLink]:
@@ -183,40 +186,30 @@ class UplinkCollector:
         ]
 
     def _all_carried(self) -> dict[tuple[int, bool], float]:
-        return {
-            (index, sends): gbit_s
-            for index, name in enumerate(self._groups)
-            for sends, gbit_s in self._carried_rates(index, name)
-        }
+        """Return the rate of each group and direction, measured now or earlier."""
+        carried: dict[tuple[int, bool], float] = {}
+        for index, name in enumerate(self._groups):
+            before = self._kept.get(name, Uplink(name, None, None))
+            for sends, known in ((True, before.send_gbit_s), (False, before.receive_gbit_s)):
+                exchange = self._exchanges.get((index, sends))
+                gbit_s = known if exchange is None else exchange.gbit_s
+                if gbit_s is not None:
+                    carried[index, sends] = gbit_s
+        return carried
 
-    def _carried_rates(self, index: int, name: str) -> list[tuple[bool, float]]:
-        before = self._kept.get(name, Uplink(name, None, None))
-        rates = []
-        for sends, known in ((True, before.send_gbit_s), (False, before.receive_gbit_s)):
-            exchange = self._exchanges.get((index, sends))
-            gbit_s = known if exchange is None else exchange.gbit_s
-            rates += [] if gbit_s is None else [(sends, gbit_s)]
-        return rates
-
-    def exchange(self, exchange: GroupExchange) -> None:
-        """Record the measured rate of a group in one direction."""
-        way = (exchange.group, exchange.sends)
-        before = self._exchanges.get(way)
-        if before is not None:
-            self._beside_others[way] = before
-        self._exchanges[way] = exchange
-        self._on_settled()
-
-    def exchange_lost(self, group: int, *, sends: bool, reason: str) -> None:
-        """Record that a group could not be measured in one direction."""
-        what = "send" if sends else "receive"
-        name = list(self._groups)[group]
-        self.failures.append(Failure(name, f"what the group can {what} is not known: {reason}"))
-        self._on_settled()
-
-    def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a transfer failed."""
-        self.failures.append(_build_failure(self._names, loss))
+    def take(self, result: GroupResult) -> None:
+        """Record the measured rate of a group in one direction, or what failed."""
+        if isinstance(result, PairLoss):
+            self.failures.append(_build_failure(self._names, result))
+        elif isinstance(result, ExchangeLoss):
+            what = "send" if result.sends else "receive"
+            reason = f"what the group can {what} is not known: {result.reason}"
+            self.failures.append(Failure(list(self._groups)[result.group], reason))
+        else:
+            way = (result.group, result.sends)
+            if way in self._exchanges:
+                self._beside_others[way] = self._exchanges[way]
+            self._exchanges[way] = result
 
     def host_lost(self, loss: HostLoss) -> None:
         """Record that a host failed and cannot take part any more."""
@@ -231,18 +224,6 @@ def _find_largest(gbit_s: Matrix) -> dict[int, float]:
 
 def _build_failure(names: Sequence[str], loss: PairLoss) -> Failure:
     return Failure(names[loss.source], loss.reason, destination=names[loss.destination])
-
-
-def _add_exchange(uplink: Uplink, exchange: GroupExchange, *, is_lower_bound: bool) -> Uplink:
-    if exchange.sends:
-        return replace(uplink, send_gbit_s=exchange.gbit_s, send_is_lower_bound=is_lower_bound)
-    return replace(uplink, receive_gbit_s=exchange.gbit_s, receive_is_lower_bound=is_lower_bound)
-
-
-def _add_host_rates(uplink: Uplink, members: Sequence[int], links: HostRates) -> Uplink:
-    """Add the sum of the hosts' own rates to an uplink, if all are known."""
-    best = [max(links.send.get(host, 0.0), links.receive.get(host, 0.0)) for host in members]
-    return replace(uplink, hosts_gbit_s=sum(best)) if all(best) else uplink
 
 
 @dataclass(frozen=True)
@@ -288,16 +269,21 @@ def measure_uplinks(
         kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
     )
     members = _index_members(cluster.groups, reached.hosts)
+    if len(members) < 2:
+        raise PlinkError(
+            "the reached hosts are of fewer than two groups",
+            "the uplink of a group is its connection to the hosts of other groups",
+        )
     notes = [*state.moves, *_describe_hosts(reached.hosts, members)]
     for note in notes:
         progress.say(note)
-    links = _build_link_collector(cluster, reached.hosts, list(members.values()), progress)
-    collector = UplinkCollector(
-        [host.name for host in reached.hosts],
-        members,
-        _select_reusable_uplinks(cluster, request.earlier),
-        on_settled=progress.step,
-    )
+    names = [host.name for host in reached.hosts]
+    places = {name: place for place, name in enumerate(cluster.names)}
+    rates = cluster.bandwidth
+    if rates is not None:
+        rates = rates.for_hosts([places[name] for name in names])
+    links = LinkCollector(names, list(members.values()), rates)
+    collector = UplinkCollector(names, members, _select_reusable_uplinks(cluster, request.earlier))
     wanted = collector.missing()
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
     began = time.monotonic()
@@ -363,11 +349,16 @@ def _find_link_rates(
 ) -> None:
     """Measure each host's link alone, and once more where the partner may have been slower."""
     concurrency = limit_pairs([host.facts for host in transfers.hosts])
-    progress.stage("measuring hosts' links", sum(map(len, rounds)))
-    measure_links(transfers, rounds, duration_s, links, concurrency=concurrency)
+
+    def measure(stage: str, pairs: Rounds) -> None:
+        progress.stage(stage, sum(map(len, pairs)))
+        for result in measure_links(transfers, pairs, duration_s, concurrency=concurrency):
+            links.take(result)
+            progress.step()
+
+    measure("measuring hosts' links", rounds)
     if again := links.doubtful(rounds):
-        progress.stage("measuring slow links again", sum(map(len, again)))
-        measure_links(transfers, again, duration_s, links, concurrency=concurrency)
+        measure("measuring slow links again", again)
 
 
 def _add_earlier_links(
@@ -389,14 +380,19 @@ def _find_group_rates(
     progress: ProgressListener,
 ) -> None:
     """Measure several groups at a time, and those with doubtful results alone."""
-    turns = plan_turns([len(hosts) for hosts in groups], collector.missing())
-    measure_groups(transfers, groups, turns, duration_s, collector)
+
+    def measure(turns: Sequence[ExchangeTurn]) -> None:
+        for result in measure_groups(transfers, groups, turns, duration_s):
+            collector.take(result)
+            if not isinstance(result, PairLoss):
+                progress.step()
+
+    measure(plan_turns([len(hosts) for hosts in groups], collector.missing()))
     tried: set[tuple[int, bool]] = set()
     while doubtful := [way for way in collector.doubtful(links.links()) if way not in tried]:
         tried.update(doubtful)
         progress.stage("measuring uplinks one by one", len(doubtful))
-        alone = [ExchangeTurn((group,), sends) for group, sends in doubtful]
-        measure_groups(transfers, groups, alone, duration_s, collector)
+        measure([ExchangeTurn((group,), sends) for group, sends in doubtful])
 
 
 def _restrict_groups(groups: Sequence[Group], names: set[str]) -> list[Group]:
@@ -406,18 +402,12 @@ def _restrict_groups(groups: Sequence[Group], names: set[str]) -> list[Group]:
 
 
 def _index_members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
-    """Return the indices of the reached hosts of each group."""
+    """Return the indices of the reached hosts of each group that has any."""
     places = {host.name: place for place, host in enumerate(hosts)}
     members = {
         group.name: [places[name] for name in group.hosts if name in places] for group in groups
     }
-    present = {name: indices for name, indices in members.items() if indices}
-    if len(present) < 2:
-        raise PlinkError(
-            "the reached hosts are of fewer than two groups",
-            "the uplink of a group is its connection to the hosts of other groups",
-        )
-    return present
+    return {name: indices for name, indices in members.items() if indices}
 
 
 def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
@@ -426,21 +416,6 @@ def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[
     same = {group.name for group in cluster.groups if before.get(group.name) == group.hosts}
     known = () if cluster.uplinks is None else cluster.uplinks.uplinks
     return {uplink.group: uplink for uplink in known if uplink.group in same}
-
-
-def _build_link_collector(
-    cluster: Cluster,
-    hosts: Sequence[ReachedHost],
-    groups: Sequence[Sequence[int]],
-    progress: ProgressListener,
-) -> LinkCollector:
-    """Build the collector of link rates, filled with bandwidths that are known already."""
-    names = [host.name for host in hosts]
-    places = {name: place for place, name in enumerate(cluster.names)}
-    known = cluster.bandwidth
-    if known is not None:
-        known = known.for_hosts([places[name] for name in names])
-    return LinkCollector(names, groups, known, on_settled=progress.step)
 
 
 def _plan_unknown_links(
@@ -494,12 +469,7 @@ def measure_both_directions(
     """
     if cluster.uplinks is None:
         return cluster
-    places = {host.name: place for place, host in enumerate(reached.hosts)}
-    members = {
-        group.name: [places[name] for name in group.hosts if name in places]
-        for group in cluster.groups
-    }
-    present = {name: hosts for name, hosts in members.items() if hosts}
+    present = _index_members(cluster.groups, reached.hosts)
     wanted = {
         each.group: _ENOUGH * ((each.send_gbit_s or 0.0) + (each.receive_gbit_s or 0.0))
         for each in cluster.uplinks.uplinks
