@@ -145,10 +145,6 @@ class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
 def ask(session: Session, interface: str) -> HostCondition:
     """Ask a host for its network condition, which takes a second and some round trips.
 
-    Args:
-        session: leads there.
-        interface: the interface that carries its traffic.
-
     Raises:
         HostError: it runs no POSIX shell, or the connection is gone.
     """

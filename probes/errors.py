@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _MAX_MESSAGE = 200
 
@@ -53,3 +53,10 @@ def clean(message: str) -> str:
     """Return text that a host sent without escape sequences and shortened, safe to print."""
     cut = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 3] + "..."
     return "".join(character if character.isprintable() else "\ufffd" for character in cut)
+
+
+def name_some(names: Iterable[str], most: int = 3) -> str:
+    """Return the first names of others' making for a message: `a, b, c and 5 more`, or `none`."""
+    known = [clean(name) for name in names]
+    more = f" and {len(known) - most} more" if len(known) > most else ""
+    return ", ".join(known[:most]) + more if known else "none"

@@ -52,7 +52,6 @@ class HostFacts:
         machine: what hosts on one kernel share (its boot id): containers and namespaces of one
             machine, not virtual machines. Empty where the host does not tell.
         cores: processors it may use, at least 1.
-        addresses: its own addresses.
     """
 
     architecture: str

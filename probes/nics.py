@@ -20,7 +20,6 @@ class Nic:
     """NIC of a host that only DPDK uses.
 
     Args:
-        host: the host's name in the host list.
         device: a PCI address (0000:00:06.0), or a virtual device of DPDK (net_tap0,iface=tap0).
         address: its IPv4 address and the network on its link.
         gateway: the router to other networks, or None without one.

@@ -51,7 +51,6 @@ class PairProgram(Protocol[Reading_co]):
         """Measure one directed pair by running the program.
 
         Args:
-            source, destination: indices of the hosts.
             is_suspected: one of the two was silent to others, so that a short time-out will do.
 
         Raises:
@@ -71,9 +70,6 @@ def measure_rounds(
     Nothing of the program is left on a host when this ends, or when this process does.
 
     Args:
-        job: what is measured.
-        program: started for each direction of a pair.
-        sink: gets the results.
         both_at_once: the two directions of a pair at the same time, else one after the other.
     """
     run = _RoundsRun(job, program, sink, both_at_once)

@@ -35,9 +35,6 @@ def count_rounds(hosts: int) -> int:
 def round_robin(hosts: int) -> Rounds:
     """Return rounds of disjoint pairs in which every two hosts meet exactly once (circle method).
 
-    Args:
-        hosts: the number of hosts, at least 0.
-
     Returns:
         N - 1 rounds of N/2 pairs for even N; N rounds of (N - 1)/2 pairs for odd N, each host
         sitting out once. A pair is (lower index, higher index).
@@ -82,7 +79,6 @@ def sample_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
     """Return `rounds` well spread rounds of the tournament, or all if it has no more.
 
     Args:
-        hosts: the number of hosts, N.
         rounds: K, at least 1. The pairs connect all hosts if K is at least 2.
         seed: decides which host has which place in the tournament, and which rounds are taken.
             The first rounds of a longer sample with the same hosts and seed are the same.

@@ -21,7 +21,6 @@ class RttReading:
     Args:
         source: index of the host that sent the probes.
         destination: index of the host that answered.
-        sent: probes sent.
         received: echoes that came back in time, at least one.
         rtt_us: percentile to round-trip time in µs.
         disturbance: the share of the time, 0 to 1, that other work on the two hosts took from
@@ -146,7 +145,6 @@ class MeasuringJob(Generic[Options_co]):
         hosts: the N hosts of the run, all reached.
         wanted: directed pairs of them to measure, by index.
         rounds: disjoint pairs that may meet at the same time.
-        options: the tool's own.
         timeout_s: seconds of silence after which a host is given up.
         concurrency: pairs in flight.
         ssh_concurrency: hosts worked on at once over SSH.

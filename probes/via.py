@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import queue
 import shlex
 import shutil
 import signal
@@ -95,11 +94,7 @@ class ViaProcess(RemoteProcess):
         self._stderr_reader.start()
 
     def write(self, text: str) -> None:
-        """Send text to the process's standard input.
-
-        Raises:
-            HostError: the command is gone.
-        """
+        """Send text to the process's standard input."""
         try:
             self._write(text.encode())
         except (OSError, ValueError):
@@ -172,13 +167,7 @@ class ViaProcess(RemoteProcess):
 
 
 class ViaSession(Session):
-    """Session with a host through a command template.
-
-    Args:
-        host: its name.
-        address: where it is, or its name where that is not known.
-        template: what leads there.
-    """
+    """Session with a host through a command template."""
 
     def __init__(self, host: str, address: str, template: Template) -> None:
         super().__init__(host, address)
@@ -188,12 +177,18 @@ class ViaSession(Session):
         self._started: list[ViaProcess] = []
 
     def start(self, command: str, timeout_s: float = 30.0) -> ViaProcess:  # noqa: ARG002
-        """Start a shell command; failure to run there shows when its output ends.
-
-        Raises:
-            HostError: the local command cannot be started, or the session is closed.
-        """
-        process = self._spawn(command)
+        """Start a shell command; failure to run there shows when its output ends."""
+        argv = self._template.argv(self.host, command)
+        pipe = subprocess.PIPE
+        try:
+            # A session of its own: Ctrl-C reaches plink alone, which then ends the command.
+            started = subprocess.Popen(
+                argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise HostError(self.host, f"{argv[0]} cannot be started ({reason})") from None
+        process = ViaProcess(self.host, started)
         with self._lock:
             self._started = [known for known in self._started if not known.is_over]
             if not self._is_closed:
@@ -204,28 +199,30 @@ class ViaSession(Session):
         raise HostError(self.host, LOST)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        """Run a shell command on the host and wait for its end.
-
-        Raises:
-            HostError: it cannot be started, takes longer than `timeout_s`, or writes more than
-                `MAX_OUTPUT` bytes.
-        """
+        """Run a shell command on the host and wait for its end."""
         process = self.start(command)
-        stdout: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        threading.Thread(target=_collect_output, args=(process, stdout), daemon=True).start()
+        output = bytearray()
+
+        def collect() -> None:
+            for chunk in process.chunks():
+                output.extend(chunk)
+                if len(output) > MAX_OUTPUT:
+                    return
+
+        collector = threading.Thread(target=collect, daemon=True)
+        collector.start()
         threading.Thread(target=process.feed, args=(stdin,), daemon=True).start()
-        try:
-            output = stdout.get(timeout=timeout_s)
-        except queue.Empty:
+        collector.join(timeout_s)
+        if collector.is_alive():
             process.abandon()
-            raise HostError(self.host, f"a command did not end within {timeout_s:g} s") from None
-        if output is None:
+            raise HostError(self.host, f"a command did not end within {timeout_s:g} s")
+        if len(output) > MAX_OUTPUT:
             process.abandon()
             raise HostError(self.host, f"a command wrote more than {MAX_OUTPUT >> 20} MiB")
         status = process.wait_for_exit(_STDERR_WAIT_S)
         if status is None:
             process.abandon()
-        return Completed(-1 if status is None else status, output, process.stderr_tail())
+        return Completed(-1 if status is None else status, bytes(output), process.stderr_tail())
 
     def close(self) -> None:
         """End all commands that were started in the session, and wait for them."""
@@ -236,29 +233,6 @@ class ViaSession(Session):
             process.end_input()
         for process in started:
             process.end()
-
-    def _spawn(self, command: str) -> ViaProcess:
-        argv = self._template.argv(self.host, command)
-        pipe = subprocess.PIPE
-        try:
-            # A session of its own: Ctrl-C reaches plink alone, which then ends the command.
-            process = subprocess.Popen(
-                argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
-            )
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise HostError(self.host, f"{argv[0]} cannot be started ({reason})") from None
-        return ViaProcess(self.host, process)
-
-
-def _collect_output(process: ViaProcess, into: queue.SimpleQueue[bytes | None]) -> None:
-    output = bytearray()
-    for chunk in process.chunks():
-        output += chunk
-        if len(output) > MAX_OUTPUT:
-            into.put(None)
-            return
-    into.put(bytes(output))
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
@@ -279,12 +253,7 @@ class ViaOpener(Opener):
         self._opened: list[ViaSession] = []
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Check that host names are safe in the command, and that its program exists.
-
-        Raises:
-            HostListError: no host list could name such a host.
-            OptionError: there is no such program.
-        """
+        """Check that host names are safe in the command, and that its program exists."""
         for host in listed:
             check_host(host)
         program = self._template.words[0]
@@ -296,7 +265,11 @@ class ViaOpener(Opener):
 
     def open(self, host: ListedHost) -> ViaSession:
         """Return a session with a host; nothing is started yet."""
-        address = host.ssh_address or _resolve_address(host.name) or host.name
+        address = host.ssh_address or host.name
+        # A name that this machine cannot resolve, such as a pod's, stays as it is.
+        with suppress(OSError, ValueError):
+            if host.ssh_address is None:
+                address = str(socket.getaddrinfo(host.name, None)[0][4][0])
         session = ViaSession(host.name, address, self._template)
         self._opened.append(session)
         return session
@@ -306,12 +279,3 @@ class ViaOpener(Opener):
         if self._opened:
             with ThreadPoolExecutor(max_workers=min(64, len(self._opened))) as executor:
                 list(executor.map(ViaSession.close, self._opened))
-
-
-def _resolve_address(name: str) -> str | None:
-    """Resolve a name on this machine; None where that fails, as for pods' names."""
-    try:
-        addresses = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except (OSError, ValueError):
-        return None
-    return str(addresses[0][4][0])

@@ -7,11 +7,7 @@ from plink.probes.errors import HostError, ProbesError
 
 
 def to_plink_error(error: ProbesError) -> PlinkError:
-    """Convert an error of `probes`: bad lists and options are wrong use, failed hosts are not.
-
-    Args:
-        error: error of `probes`.
-    """
+    """Convert an error of `probes`: bad lists and options are wrong use, failed hosts are not."""
     options = dict.fromkeys(error.options)
     hint = error.marked_hint
     if isinstance(error, HostError):

@@ -35,7 +35,6 @@ class HostList:
     """Hosts of a host list, with what the list says about reaching them.
 
     Args:
-        hosts: the hosts, in the order of the list.
         made_from: the hash of its file; None where it is in none.
         found: what the program whose list it is knows of them, or None.
     """
@@ -180,7 +179,6 @@ def apply_recorded_way(way: _Way, recorded: GivenWay | None, source: str) -> _Wa
     Args:
         way: how the hosts are to be reached, as it was given; returned as it is unless it is SSH.
         recorded: what the cluster or order file says of the run that measured the hosts.
-        source: what errors call that file.
 
     Raises:
         WrongUseError: the file names an SSH configuration that is missing or not to be trusted.

@@ -200,7 +200,6 @@ class _PairsRequest:
         """Raise for options that this tool does not take.
 
         Args:
-            tool: tool that is to measure.
             reason: how the tool was chosen, as the rest of a sentence.
 
         Raises:

@@ -41,9 +41,6 @@ class CallTransport(paramiko.Transport):
     """SSH connection of an agent that costs little while it waits, so that many can.
 
     paramiko's own looks ten times a second whether this end has closed it; this one is woken.
-
-    Args:
-        connection: to the other end.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -117,11 +114,6 @@ _GOODBYE_S = 5.0
 
 class Call:
     """Connection of an agent to plink, open until either end closes it.
-
-    Args:
-        connection: the connection that this host has opened.
-        keys: keys of the secret.
-        name: name of this host.
 
     Raises:
         OSError, EOFError, paramiko.SSHException: the other end does not speak SSH, or goes away.
@@ -260,8 +252,6 @@ class CallTarget:
 
     Args:
         host, port: where plink listens.
-        keys: keys of the secret.
-        name: what this host is called.
     """
 
     host: str
@@ -294,11 +284,8 @@ def serve(
     """Call plink, again after each session, until interrupted; with `once` for one session.
 
     Args:
-        home: whom to call.
-        say: told what changes.
         once: end after the first call in which the other end knew the secret.
         wait_s: seconds to call in vain, each time.
-        pause: waits between calls, so many seconds.
 
     Raises:
         OptionError: nobody was there for so long.

@@ -29,9 +29,6 @@ _SHOWN = 3
 class Listener:
     """Server for agents' calls: it authenticates them and holds a connection per host.
 
-    Args:
-        options: where to listen, and for whom.
-
     Raises:
         OptionError: nothing can listen there.
     """
@@ -170,7 +167,6 @@ class Callers:
 
     Args:
         options: address, secret and time limit of the calls.
-        listener: which holds their calls.
     """
 
     options: ListenOptions
@@ -196,7 +192,6 @@ def gather(
     """Wait until the expected number of agents have called, at most `wait_s`.
 
     Args:
-        options: where to listen, and how long.
         expected: at least 2.
         on_listening: told the port, once agents may call.
         on_call: told how many have called, whenever that changes.
@@ -232,7 +227,6 @@ class CallOpener(Opener):
     """Opener of sessions that waits for the agents of a run's hosts to call.
 
     Args:
-        listener: where they call.
         wait_s: seconds to wait for agents that have not called.
     """
 
@@ -246,11 +240,7 @@ class CallOpener(Opener):
         self._listener.wait_until(lambda names: wanted <= names, self._wait_s)
 
     def open(self, host: ListedHost) -> SshSession:
-        """Return the session of a host whose agent has called.
-
-        Raises:
-            HostError: it has not called.
-        """
+        """Return the session of a host whose agent has called."""
         session = self._listener.session(host.name)
         if session is not None:
             return session

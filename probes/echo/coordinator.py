@@ -54,7 +54,6 @@ class AgentProgram:
     """Executable agent that speaks `plink.probes.echo.protocol`.
 
     Args:
-        name: what it is called to the user.
         file: the executable as installed here.
         hint: what to do where it is not installed here.
         arguments: what it is started with on a host.
@@ -119,8 +118,6 @@ class Agents(HostPrograms[Event]):
     """Echo agents that run on all hosts.
 
     Args:
-        hosts: the hosts, in index order.
-        agent: what runs on them.
         cache_folder: where the agent's file goes on the hosts, or None for the user's cache.
     """
 
@@ -202,10 +199,6 @@ def measure(
             run.deliver_rest()
 
 
-def _format_grant(_: int, grant: Grant, processor: int | None) -> str:
-    return grant_text(grant.round, processor)
-
-
 class _EchoRun:
     """State of one echo run: live agents, pending readings, and the meetings that may start."""
 
@@ -249,11 +242,10 @@ class _EchoRun:
         self._reports = ReportDeadlines(
             self._schedule, _REPORT_WITHIN_S, _REPORT_WITHIN_S + slowest_s
         )
-        # What is said to the two ends of a meeting that was granted.
-        self._format_leave: Callable[[int, Grant, int | None], str] = _format_grant
         self._ask_at = 0.0
         # Further meetings have rounds of their own, after all that are scheduled.
         self._next_round = len(self._schedule)
+        self._is_in_further_rounds = False
 
     def bind(self) -> None:
         """Send every agent its index and address, and learn the port that it listens on."""
@@ -286,13 +278,17 @@ class _EchoRun:
         self._reports.begin(time.monotonic())
         while self._schedule.pending:
             self._step()
-        self._report_silent_hosts()
+        for index in self._suspicion.silent_to_all():
+            if index in self._alive:
+                self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
 
     def run_further_rounds(self, more: More) -> None:
         """Run further rounds of pairs as long as `more` returns any."""
-        self._format_leave = self._format_further_meeting
+        self._is_in_further_rounds = True
         while rounds := more():
-            self._grant(self._further(rounds))
+            # Agents run further meetings in ascending order of rounds.
+            self._grants = Grants(self._further(rounds), self._concurrency, in_order=True)
+            self._reports.begin(time.monotonic())
             while not self._grants.is_idle:
                 self._step()
 
@@ -304,7 +300,7 @@ class _EchoRun:
                 self._schedule.add(self._next_round, *pair)
                 gone = [end for end in pair if end not in self._alive]
                 if gone:
-                    self._lose_pairs_with(gone[0], pair)
+                    self._lose_pairs([pair, pair[::-1]], self._why_lost[gone[0]])
                 else:
                     meetings.append((self._next_round, *pair))
             self._next_round += 1
@@ -316,7 +312,9 @@ class _EchoRun:
         # Who seems late may be heard once everything that was said is taken.
         if not self._take(until - time.monotonic()):
             if time.monotonic() - until > _ASK_EVERY_S:
-                self._forget()
+                # This process itself was stopped for a while, so that no deadline holds.
+                self._liveness.forget()
+                self._reports.begin(time.monotonic())
             self._lose_unresponsive()
         if time.monotonic() >= self._ask_at:
             self._ping_all()
@@ -350,7 +348,10 @@ class _EchoRun:
             for end, processor in (grant.follower, of_follower), (grant.leader, of_leader):
                 self._agents.send(end, self._format_leave(end, grant, processor))
 
-    def _format_further_meeting(self, end: int, grant: Grant, processor: int | None) -> str:
+    def _format_leave(self, end: int, grant: Grant, processor: int | None) -> str:
+        """Return what one end of a granted meeting is told."""
+        if not self._is_in_further_rounds:
+            return grant_text(grant.round, processor)
         partner = grant.leader if end == grant.follower else grant.follower
         text = again_text(Meeting(grant.round, partner, probes=True), processor)
         if partner in self._acquainted[end]:
@@ -359,29 +360,10 @@ class _EchoRun:
         return peer_text(*self._peer(partner)) + text
 
     def _ping_all(self) -> None:
+        """Ping all agents, even if an answer is due, so that they know that we are alive."""
         for index in sorted(self._alive):
-            self._ping(index)
-
-    def _grant(self, meetings: Iterable[tuple[int, int, int]]) -> None:
-        """Schedule further meetings, which agents run in ascending order of rounds."""
-        self._grants = Grants(meetings, self._concurrency, in_order=True)
-        self._reports.begin(time.monotonic())
-
-    def _forget(self) -> None:
-        """Drop all deadlines, because this process itself was stopped for a while."""
-        self._liveness.forget()
-        self._reports.begin(time.monotonic())
-
-    def _ping(self, index: int) -> None:
-        """Ping an agent, even if an answer is due, so that it knows that we are alive."""
-        self._liveness.ask(index, time.monotonic())
-        self._agents.send(index, "alive\n")
-
-    def _report_silent_hosts(self) -> None:
-        """Report hosts that are alive but could not be reached by any other."""
-        for index in self._suspicion.silent_to_all():
-            if index in self._alive:
-                self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
+            self._liveness.ask(index, time.monotonic())
+            self._agents.send(index, "alive\n")
 
     def _take_while(self, is_waiting: Callable[[], object], at_most_s: float) -> None:
         """Handle agents' messages while a condition holds, within a time limit."""
@@ -422,10 +404,6 @@ class _EchoRun:
         self._grants.host_lost(index)
         self._tell_partners(index, f"gone {index}\n")
 
-    def _lose_pairs_with(self, gone: int, pair: tuple[int, int]) -> None:
-        """Give up both directions of a pair, of which one host is lost."""
-        self._lose_pairs([pair, pair[::-1]], self._why_lost[gone])
-
     def _lose_unresponsive(self) -> None:
         """Give up hosts that do not answer pings or do not report the end of a meeting."""
         now = time.monotonic()
@@ -437,7 +415,8 @@ class _EchoRun:
             else:
                 self._agents.send(late.host, f"gone {late.partner}\n")
         if self._reports.is_stalled(now):
-            for index in sorted(self._owing()):
+            owing = self._grants.busy | {source for source, _ in self._schedule.pending}
+            for index in sorted(owing):
                 self.lose_host(index, _NO_REPORT)
 
     def deliver_rest(self) -> None:
@@ -447,15 +426,11 @@ class _EchoRun:
     def _take_meeting(self, index: int, event: Rtt | Lost | MeetingOver) -> None:
         if self._schedule.partner(index, event.round) != event.partner:
             self.lose_host(index, "its echo agent reports a pair that it was not given")
-        elif isinstance(event, Rtt):
-            self._take_reading(index, event)
         elif isinstance(event, Lost):
             self._take_loss(index, event)
-        else:
+        elif isinstance(event, MeetingOver):
             self._take_over(index, event)
-
-    def _take_reading(self, index: int, event: Rtt) -> None:
-        if len(event.rtt_us) != len(self._options.percentiles):
+        elif len(event.rtt_us) != len(self._options.percentiles):
             self.lose_host(index, "its echo agent reports other percentiles than asked for")
         else:
             self._suspicion.reading(index, event.partner)
@@ -484,20 +459,16 @@ class _EchoRun:
         self._lose_pairs([(index, event.partner)], f"{self._name(event.partner)} {event.reason}")
         if event.reason == SILENT:
             self._grants.given_up(index, event.round)
-            if event.partner in self._alive:
-                self._doubt(event.partner)
+            is_asked = event.partner in self._alive and self._liveness.ask(
+                event.partner, time.monotonic(), doubted=True
+            )
+            if is_asked:
+                self._agents.send(event.partner, "alive\n")
             for suspect in self._suspicion.silence(index, event.partner):
                 self._tell_partners(suspect, f"suspect {suspect}\n")
                 # It may hear others that do not hear it.
                 if suspect in self._alive:
                     self._agents.send(suspect, f"suspect {suspect}\n")
-
-    def _doubt(self, index: int) -> None:
-        if self._liveness.ask(index, time.monotonic(), doubted=True):
-            self._agents.send(index, "alive\n")
-
-    def _owing(self) -> set[int]:
-        return self._grants.busy | {source for source, _ in self._schedule.pending}
 
     def _lose_pairs(self, directions: Iterable[tuple[int, int]], reason: str) -> None:
         """Give up the directed pairs among these that are still pending."""

@@ -165,7 +165,6 @@ class Placement:
     A reading would else depend on whether the scheduler puts the two ends together or apart.
 
     Args:
-        facts: facts of the hosts, in index order.
         cores_per_pair: how many cores the two ends of a pair take.
         is_free: hosts meet at their own pace, and so where they like.
     """

@@ -82,7 +82,6 @@ class ReportDeadlines:
     Times are seconds of a clock that never goes back.
 
     Args:
-        schedule: whom each host meets.
         within_s: seconds for which a host may go on with a meeting that its partner has left.
         all_within_s: seconds in which at least one host must end a meeting.
     """

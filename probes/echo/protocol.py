@@ -125,8 +125,6 @@ def opening(
     """Return the coordinator's first message to an agent.
 
     Args:
-        index, address: the agent's host.
-        options: how it measures.
         silence_s: seconds of silence after which it gives up a partner.
         secret: what the agents of a run know, and nobody else.
         granted: whether each meeting needs the coordinator's leave.

@@ -38,62 +38,17 @@ class MeetingState:
 
     Args:
         ends: the two hosts, leader first.
-        number: its round.
         readings: what they measured, by host.
         efforts: what it took of those that are done.
     """
 
     ends: tuple[int, int]
-    number: int
     readings: dict[int, Rtt] = field(default_factory=dict)
     efforts: dict[int, Effort] = field(default_factory=dict)
 
 
-class Meetings:
-    """Reports of all meetings, kept until both ends are done."""
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[int, int, int], MeetingState] = {}
-        self._lost: set[int] = set()
-
-    def reading(self, host: int, event: Rtt) -> None:
-        """Record a reading that one end of a meeting took of the other."""
-        self._meeting(host, event).readings[host] = event
-
-    def over(self, host: int, event: MeetingOver) -> MeetingState | None:
-        """Record that one end is done; return the meeting's state if it is complete."""
-        meeting = self._meeting(host, event)
-        meeting.efforts[host] = event.effort
-        return self._close(meeting)
-
-    def host_lost(self, host: int) -> list[MeetingState]:
-        """Record that a host is lost; return its meetings, which are thereby complete."""
-        self._lost.add(host)
-        mine = [key for key, meeting in self._open.items() if host in meeting.ends]
-        return [self._open.pop(key) for key in mine]
-
-    def rest(self) -> list[MeetingState]:
-        """Return the states of the meetings that have not ended."""
-        return list(self._open.values())
-
-    def _meeting(self, host: int, event: Rtt | MeetingOver) -> MeetingState:
-        ends = (min(host, event.partner), max(host, event.partner))
-        return self._open.setdefault((event.round, *ends), MeetingState(ends, event.round))
-
-    def _close(self, meeting: MeetingState) -> MeetingState | None:
-        if set(meeting.ends) - meeting.efforts.keys() - self._lost:
-            return None
-        return self._open.pop((meeting.number, *meeting.ends))
-
-
 class Delivery:
-    """Delivery of readings to the sink, each meeting's once both ends are done.
-
-    Args:
-        schedule: where a direction is settled once it is read.
-        percentiles: what the agents report of their samples.
-        placement: where two hosts meet.
-    """
+    """Delivery of readings to the sink, each meeting's once both ends are done."""
 
     def __init__(
         self,
@@ -106,33 +61,56 @@ class Delivery:
         self._percentiles = percentiles
         self._sink = sink
         self._placement = placement
-        self._meetings = Meetings()
+        # By round and ends, leader first.
+        self._open: dict[tuple[int, int, int], MeetingState] = {}
+        self._lost: set[int] = set()
         self._ready: deque[RttReading] = deque()
 
     def reading(self, host: int, event: Rtt) -> None:
         """Record a reading that one end of a meeting took of the other."""
-        self._meetings.reading(host, event)
+        self._open_meeting(host, event).readings[host] = event
 
     def over(self, host: int, event: MeetingOver) -> float | None:
         """Record that one end is done; once both are, deliver and return the disturbance."""
-        meeting = self._meetings.over(host, event)
-        return None if meeting is None else self._deliver(meeting)
+        meeting = self._open_meeting(host, event)
+        meeting.efforts[host] = event.effort
+        if set(meeting.ends) - meeting.efforts.keys() - self._lost:
+            return None
+        return self._deliver(self._open.pop((event.round, *meeting.ends)))
 
     def host_lost(self, host: int) -> None:
         """Record that a host is lost and deliver the reports of its meetings so far."""
-        for meeting in self._meetings.host_lost(host):
-            self._deliver(meeting)
+        self._lost.add(host)
+        for key in [key for key, meeting in self._open.items() if host in meeting.ends]:
+            self._deliver(self._open.pop(key))
 
     def deliver_rest(self) -> None:
         """Deliver readings of unfinished meetings, at the end of an interrupted run."""
         self._hand_over()
-        for meeting in self._meetings.rest():
+        for meeting in list(self._open.values()):
             self._deliver(meeting)
 
+    def _open_meeting(self, host: int, event: Rtt | MeetingOver) -> MeetingState:
+        ends = (min(host, event.partner), max(host, event.partner))
+        return self._open.setdefault((event.round, *ends), MeetingState(ends))
+
     def _deliver(self, meeting: MeetingState) -> float | None:
-        share = self._disturbance(meeting)
+        share = None
+        efforts = list(meeting.efforts.values())
+        if meeting.readings and len(efforts) == len(meeting.ends):
+            same_processor = self._placement.share_processor(*meeting.ends)
+            share = compute_disturbance(*efforts, same_processor=same_processor)
         self._ready.extend(
-            self._reading(host, event, meeting, share) for host, event in meeting.readings.items()
+            RttReading(
+                source=host,
+                destination=event.partner,
+                sent=event.sent,
+                received=event.received,
+                rtt_us=dict(zip(self._percentiles, event.rtt_us, strict=True)),
+                disturbance=share,
+                meeting_us=max((effort.elapsed_us for effort in efforts), default=None),
+            )
+            for host, event in meeting.readings.items()
         )
         self._hand_over()
         return share
@@ -145,24 +123,3 @@ class Delivery:
             if self._schedule.is_asked(*pair):
                 self._schedule.settle(*pair)
                 self._sink.reading(reading)
-
-    def _disturbance(self, meeting: MeetingState) -> float | None:
-        if not meeting.readings or len(meeting.efforts) < len(meeting.ends):
-            return None
-        one, other = (meeting.efforts[host] for host in meeting.ends)
-        same_processor = self._placement.share_processor(*meeting.ends)
-        return compute_disturbance(one, other, same_processor=same_processor)
-
-    def _reading(
-        self, host: int, event: Rtt, meeting: MeetingState, share: float | None
-    ) -> RttReading:
-        efforts = meeting.efforts.values()
-        return RttReading(
-            source=host,
-            destination=event.partner,
-            sent=event.sent,
-            received=event.received,
-            rtt_us=dict(zip(self._percentiles, event.rtt_us, strict=True)),
-            disturbance=share,
-            meeting_us=max((effort.elapsed_us for effort in efforts), default=None),
-        )

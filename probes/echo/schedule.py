@@ -12,7 +12,6 @@ class Schedule:
     """Meetings by round, and the directed pairs that still lack a reading.
 
     Args:
-        hosts: the number of hosts.
         wanted: the directed pairs to measure, of those in `rounds`.
         rounds: pairs of hosts that meet in each round.
 

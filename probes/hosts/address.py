@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from plink.probes.errors import HostError, OptionError
+from plink.probes.errors import HostError, OptionError, name_some
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -37,7 +37,6 @@ _PRIVATE = [
     for text in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
 ]
 
-_MOST_SHOWN = 3
 _HINT = "choose a network, such as 10.0.0.0/16, or the name of an interface"
 _OPTIONS = ("network", "interface")
 
@@ -89,9 +88,6 @@ def choose_address(
     Args:
         candidates: the host's own addresses, as it reports them.
         ssh_address: the address at which SSH reached it (a name counts as unknown).
-        network: the network that traffic shall use, or None.
-        interface: the interface that traffic shall use, or None.
-        host: the name for errors; `ssh_address` where None.
 
     Raises:
         HostError: no address fits, or several do.
@@ -180,10 +176,6 @@ def describe_choices(
     """Return a sentence for the user on the addresses that were chosen.
 
     None where no host has another address that traffic might use, of the same family.
-
-    Args:
-        chosen: the traffic address of every host, by name.
-        candidates: the addresses of every host, by name.
     """
     taken: dict[str, None] = {}
     left: dict[str, None] = {}
@@ -199,24 +191,16 @@ def describe_choices(
         ]
         hosts += bool(others)
         if others:
-            taken.update(dict.fromkeys(_label(candidate) for candidate in own[:1]))
-            left.update(dict.fromkeys(_label(candidate) for candidate in others))
+            for labels, some in ((taken, own[:1]), (left, others)):
+                labels.update(dict.fromkeys(each.interface or each.address for each in some))
     if not hosts:
         return None
     noun = "host has" if hosts == 1 else "hosts have"
     return (
-        f"traffic uses {_some(taken)}; {hosts} {noun} other addresses, too ({_some(left)}): "
+        f"traffic uses {name_some(taken)}; {hosts} {noun} other addresses, too "
+        f"({name_some(left)}): "
         "choose an interface or a network"
     )
-
-
-def _label(candidate: InterfaceAddress) -> str:
-    return candidate.interface or candidate.address
-
-
-def _some(labels: Mapping[str, None]) -> str:
-    more = len(labels) - _MOST_SHOWN
-    return ", ".join(list(labels)[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _build_error(name: str, reason: str, candidates: Sequence[InterfaceAddress]) -> HostError:
@@ -270,11 +254,21 @@ def choose_addresses(
     Raises:
         OptionError: no family serves all hosts that have an address.
     """
+
+    def choose(name: str, version: int | None = None) -> str:
+        addresses = [
+            candidate
+            for candidate in hosts[name].addresses
+            if version is None or _version(candidate) == version
+        ]
+        reached_at = hosts[name].ssh_address
+        return choose_address(addresses, reached_at, network, interface, name).address
+
     chosen: dict[str, str] = {}
     failures: list[HostError] = []
-    for name, host in hosts.items():
+    for name in hosts:
         try:
-            chosen[name] = _choose(name, host, network, interface)
+            chosen[name] = choose(name)
         except HostError as error:
             failures.append(error)
     by_version = {
@@ -285,10 +279,7 @@ def choose_addresses(
         return chosen, failures
     for version in sorted(by_version, key=lambda version: -len(by_version[version])):
         try:
-            return {
-                name: _choose(name, _select_version(hosts[name], version), network, interface)
-                for name in chosen
-            }, failures
+            return {name: choose(name, version) for name in chosen}, failures
         except HostError:
             continue
     first4, first6 = by_version[4][0], by_version[6][0]
@@ -298,17 +289,6 @@ def choose_addresses(
         "choose a network that every host has, such as 10.0.0.0/16",
         ["network"],
     )
-
-
-def _choose(name: str, host: Candidates, network: IPNetwork | None, interface: str | None) -> str:
-    return choose_address(host.addresses, host.ssh_address, network, interface, name).address
-
-
-def _select_version(host: Candidates, version: int) -> Candidates:
-    fitting = [
-        candidate for candidate in host.addresses if _find_family(candidate.address) == version
-    ]
-    return Candidates(fitting, host.ssh_address)
 
 
 def _find_family(address: str) -> int:

@@ -23,6 +23,7 @@ from __future__ import annotations
 import ipaddress
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -65,6 +66,7 @@ HINT_NAME = "use the host's DNS name, its address, or an alias from the SSH conf
 _USER = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.+@-]{0,63}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _NUMERIC = re.compile(r"[0-9.]+")
+_WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 def find_name_fault(name: str) -> str | None:
@@ -99,7 +101,19 @@ def is_user(user: str) -> bool:
 
 MAX_NAMES = 65_536
 MAX_LENGTH = 253
-_MAX_DIGITS = 18
+
+_PIECE = re.compile(r"\[([^\]]*)\]|[^\[]+")
+_OTHER = re.compile(r"[^\[\]]+")
+# The first wrong place among the brackets of a text, and what is wrong there.
+_FAULT = re.compile(r"\[\[|^\]|\]\]|\[$")
+_FAULTS = {
+    "[[": "brackets are nested",
+    "]": "a bracket is closed that was not opened",
+    "]]": "a bracket is closed that was not opened",
+    "[": "a bracket is not closed",
+}
+_WITH_BRACKETS = re.compile(r"(\[[^\]]*\])")
+_RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 class RangeError(ValueError):
@@ -112,26 +126,22 @@ def split_outside_brackets(text: str) -> list[str]:
     Raises:
         RangeError: brackets that do not match, or stand inside each other.
     """
-    if "[" not in text and "]" not in text:
+    _check_brackets(text)
+    if "[" not in text or "," not in text:
         return text.split(",")
-    items: list[str] = []
-    start = 0
-    inside = False
-    for index, character in enumerate(text):
-        if character == "," and not inside:
-            items.append(text[start:index])
-            start = index + 1
-        elif character == "[":
-            if inside:
-                raise RangeError("brackets are nested")
-            inside = True
-        elif character == "]":
-            if not inside:
-                raise RangeError("a bracket is closed that was not opened")
-            inside = False
-    if inside:
-        raise RangeError("a bracket is not closed")
-    return [*items, text[start:]]
+    items: list[list[str]] = [[]]
+    # Text and brackets take turns.
+    for place, piece in enumerate(_WITH_BRACKETS.split(text)):
+        first, *others = [piece] if place % 2 else piece.split(",")
+        items[-1].append(first)
+        items += [[other] for other in others]
+    return ["".join(pieces) for pieces in items]
+
+
+def _check_brackets(text: str) -> None:
+    fault = _FAULT.search(_OTHER.sub("", text))
+    if fault is not None:
+        raise RangeError(_FAULTS[fault[0]])
 
 
 def expand(pattern: str) -> list[str]:
@@ -147,11 +157,11 @@ def expand(pattern: str) -> list[str]:
         RangeError: a bracket is not such a list, or the names are more than `MAX_NAMES` or longer
             than `MAX_LENGTH`.
     """
+    _check_brackets(pattern)
     choices: list[list[str]] = []
-    count = 1
-    length = 0
-    for text, is_bracket in _pieces(pattern):
-        options = _bracket(text) if is_bracket else [text]
+    count, length = 1, 0
+    for match in _PIECE.finditer(pattern):
+        options = [match[0]] if match[1] is None else _bracket(match[1])
         count *= len(options)
         if count > MAX_NAMES:
             raise RangeError(f"it expands to more than {MAX_NAMES:,} names")
@@ -162,33 +172,22 @@ def expand(pattern: str) -> list[str]:
     return ["".join(combination) for combination in itertools.product(*choices)]
 
 
-def _pieces(pattern: str) -> Iterator[tuple[str, bool]]:
-    """Split a bracket expression into literal text and bracket contents (marked True)."""
-    # Called for its check that brackets match, which the scan below relies on.
-    split_outside_brackets(pattern)
-    rest = pattern
-    while "[" in rest:
-        literal, _, rest = rest.partition("[")
-        inside, _, rest = rest.partition("]")
-        yield literal, False
-        yield inside, True
-    yield rest, False
-
-
 def _bracket(inside: str) -> list[str]:
     numbers: list[str] = []
     for part in inside.split(","):
-        numbers.extend(_part(part))
+        numbers += _part(part)
         if len(numbers) > MAX_NAMES:
             raise RangeError(f"it expands to more than {MAX_NAMES:,} names")
     return numbers
 
 
 def _part(part: str) -> list[str]:
-    low, dash, high = part.partition("-")
-    if not dash:
-        return [_digits(low, part)]
-    first, last = int(_digits(low, part)), int(_digits(high, part))
+    match = _RANGE.fullmatch(part)
+    if match is None:
+        shown = part if len(part) <= 40 else part[:37] + "..."
+        raise RangeError(f"{shown!r} in a bracket is neither a number nor a range")
+    low, high = match[1], match[2] or match[1]
+    first, last = int(low), int(high)
     if first > last:
         raise RangeError(f"the range {part} runs backwards")
     if high.startswith("0") and len(high) != len(low):
@@ -196,13 +195,6 @@ def _part(part: str) -> list[str]:
     if last - first >= MAX_NAMES:
         raise RangeError(f"the range {part} expands to more than {MAX_NAMES:,} names")
     return [str(number).zfill(len(low)) for number in range(first, last + 1)]
-
-
-def _digits(text: str, part: str) -> str:
-    if not text or not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
-        shown = part if len(part) <= 40 else part[:37] + "..."
-        raise RangeError(f"{shown!r} in a bracket is neither a number nor a range")
-    return text
 
 
 MAX_SLOTS = 1 << 16
@@ -240,7 +232,6 @@ class _Item:
     """Host of a host list's line, and whether a number after its colon is a port or ranks.
 
     Args:
-        host: the host.
         is_plain: nothing else stands on its line, but perhaps a number after a colon.
         number: what that number is, where its size alone decides.
     """
@@ -280,8 +271,6 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
     `source` names it in errors.
 
     Args:
-        listed: what it names.
-        source: source of the list.
         least: smallest number of hosts; one is enough where nothing is measured.
 
     Raises:
@@ -290,12 +279,10 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
     hosts: list[ListedHost] = []
     seen: dict[str, ListedHost] = {}
     for host in listed:
-        key = _identity(host.name)
-        if key in seen:
-            where = "twice on this line" if seen[key].place == host.place else ""
-            where = where or f"already at {seen[key].place}"
+        place = seen.setdefault(_identity(host.name), host).place
+        if seen[_identity(host.name)] is not host:
+            where = "twice on this line" if place == host.place else f"already at {place}"
             raise HostListError(f"{host.place}: {host.name} is listed {where}", HINT_SLOTS)
-        seen[key] = host
         hosts.append(host)
         if len(hosts) > MAX_NAMES:
             message = f"{host.place}: the list is longer than {MAX_NAMES:,} hosts"
@@ -324,18 +311,16 @@ def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
     return list(merged.values())
 
 
-def _parse_hosts(text: str, source: str) -> Iterator[ListedHost]:
+def _parse_hosts(text: str, source: str) -> list[ListedHost]:
     items: list[_Item] = []
     numbers: dict[str, _Item] = {}
     for number, line in enumerate(_lines(text), start=1):
         place = f"{source}:{number}"
         try:
-            for item in _items(line, place):
+            for item in itertools.islice(_items(line, place), MAX_NAMES + 1 - len(items)):
                 items.append(item)
                 if item.number is not None:
                     numbers.setdefault(item.number, item)
-                if len(items) > MAX_NAMES:
-                    break
         except RangeError as error:
             raise HostListError(f"{place}: {error}", HINT_FORMS) from None
         if len(numbers) > 1:
@@ -349,9 +334,8 @@ def _parse_hosts(text: str, source: str) -> Iterator[ListedHost]:
         if len(items) > MAX_NAMES:
             break
     hosts = [item.host for item in items]
-    if all(item.is_plain for item in items) and _are_ranks(hosts):
-        return iter(merge_ranks(hosts))
-    return iter(hosts)
+    are_plain = all(item.is_plain for item in items)
+    return merge_ranks(hosts) if are_plain and _are_ranks(hosts) else hosts
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -360,14 +344,9 @@ def _lines(text: str) -> Iterator[str]:
 
 def _are_ranks(hosts: list[ListedHost]) -> bool:
     """Return whether repeated hosts mean one line per rank rather than a mistake."""
-    counts: dict[tuple[str, str | None, int | None], int] = {}
-    runs = 0
-    previous = None
-    for host in hosts:
-        key = (host.name, host.user, host.port)
-        counts[key] = counts.get(key, 0) + 1
-        runs += key != previous
-        previous = key
+    keys = [(host.name, host.user, host.port) for host in hosts]
+    counts = Counter(keys)
+    runs = sum(1 for _ in itertools.groupby(keys))
     is_one_spelling = len({_identity(name) for name, _, _ in counts}) == len(counts)
     is_regular = runs == len(counts) or len(set(counts.values())) == 1
     return 1 < len(counts) < len(hosts) and is_one_spelling and is_regular
@@ -422,10 +401,6 @@ def _identity(name: str) -> str:
 def parse_line(line: str, place: str) -> Iterator[ListedHost]:
     """Return the hosts that a line names; a blank line or a comment names no host.
 
-    Args:
-        line: the line without its end.
-        place: where it stands (`hosts.txt:3`), for errors.
-
     Raises:
         HostListError: a part of the line is not understood.
         RangeError: a bracket is wrong.
@@ -439,7 +414,11 @@ def _items(line: str, place: str) -> Iterator[_Item]:
     if control:
         message = f"{place}: contains the control character {control[0]!r}"
         raise HostListError(message, HINT_FORMS)
-    words = _join_at("=", _join_at(",", line.partition("#")[0])).split()
+    # Blanks around a comma and an equals sign count for nothing: `a, b slots = 4`.
+    text = line.partition("#")[0]
+    for separator in ",=":
+        text = separator.join(part.strip() for part in text.split(separator))
+    words = text.split()
     if not words:
         return
     values = _parse_values(words[1:], place)
@@ -450,18 +429,21 @@ def _items(line: str, place: str) -> Iterator[_Item]:
         user, host, port = _split_item(item, place)
         number: Literal["port", "ranks"] | None = None
         slots = 1
-        is_port = user is not None or "slots" in values or item.startswith("[")
-        if port is not None and not is_port:
+        if port is not None and not (user is not None or "slots" in values or item[0] == "["):
             number = "ranks" if _is_ranks(host, port, place) else "port"
             if number == "ranks":
                 slots, port = port, None
-        port, user, slots = _with_values(values, port, user, slots, place)
+        for key, before in (("port", port), ("user", user)):
+            if key in values and before is not None:
+                raise HostListError(f"{place}: the {key} is given twice", HINT_FORMS)
+        port = _parse_port(values["port"], place) if "port" in values else port
+        user = _check_user(values["user"], place) if "user" in values else user
+        slots = _parse_slots(values, slots, place)
         names = [host] if ":" in host else expand(host)
         for name in names:
             check_name(name, place)
-            found = ListedHost(name=name, user=user, port=port, slots=slots, place=place)
-            is_plain = len(items) == len(names) == 1 and not values
-            yield _Item(found, is_plain, number)
+            listed = ListedHost(name=name, user=user, port=port, slots=slots, place=place)
+            yield _Item(listed, len(items) == len(names) == 1 and not values, number)
 
 
 def _is_ranks(host: str, number: int, place: str) -> bool:
@@ -478,29 +460,8 @@ def _is_ranks(host: str, number: int, place: str) -> bool:
     return number < _FIRST_HIGH_PORT
 
 
-def _with_values(
-    values: dict[str, str], port: int | None, user: str | None, slots: int, place: str
-) -> tuple[int | None, str | None, int]:
-    """Return port, user and slots of a host, combined with `key=value` words after it."""
-    if "port" in values:
-        if port is not None:
-            raise HostListError(f"{place}: the port is given twice", HINT_FORMS)
-        port = _parse_port(values["port"], place)
-    if "user" in values:
-        if user is not None:
-            raise HostListError(f"{place}: the user is given twice", HINT_FORMS)
-        user = values["user"]
-        if not is_user(user):
-            raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)
-    return port, user, _slots(values, slots, place)
-
-
-def _join_at(separator: str, text: str) -> str:
-    """Remove blanks around a separator: `a, b slots = 4` becomes `a,b slots=4`."""
-    return separator.join(part.strip() for part in text.split(separator))
-
-
 def _parse_values(words: list[str], place: str) -> dict[str, str]:
+    """Return the values of `key=value` words after a host, by their usual keys."""
     values: dict[str, str] = {}
     for word in words:
         given, equals, value = word.partition("=")
@@ -514,55 +475,47 @@ def _parse_values(words: list[str], place: str) -> dict[str, str]:
     return values
 
 
-def _slots(values: dict[str, str], otherwise: int, place: str) -> int:
+def _parse_slots(values: dict[str, str], otherwise: int, place: str) -> int:
     """Return the slots that a line gives, bounded by Open MPI's max_slots."""
-    numbers = {key: values[key] for key in ("slots", "max_slots") if key in values}
     parsed: dict[str, int] = {}
-    for key, value in numbers.items():
-        number = _parse_number(value, MAX_SLOTS)
+    for key in ("slots", "max_slots"):
+        number = _parse_number(values.get(key, "1"), MAX_SLOTS)
         if number is None:
-            message = f"{place}: {key} is {_brief(value)}, not a number from 1 to {MAX_SLOTS}"
+            message = f"{place}: {key} is {_brief(values[key])}, not a number from 1 to {MAX_SLOTS}"
             raise HostListError(message, HINT_SLOTS)
         parsed[key] = number
-    if "max_slots" not in parsed:
-        return parsed.get("slots", otherwise)
     most = parsed["max_slots"]
-    if "slots" not in parsed:
+    if "max_slots" in values and "slots" not in values:
         raise HostListError(
             f"{place}: max_slots without slots leaves the number of ranks to Open MPI, which "
             "takes 1 or counts cores",
             f"write `slots={most} max_slots={most}` for {most} ranks",
         )
-    if most < parsed["slots"]:
+    if "max_slots" in values and most < parsed["slots"]:
         raise HostListError(f"{place}: max_slots is less than slots", HINT_SLOTS)
-    return parsed["slots"]
+    return parsed["slots"] if "slots" in values else otherwise
 
 
 def _split_item(item: str, place: str) -> tuple[str | None, str, int | None]:
     """Split an item such as `user@host:port` into user, host and port."""
     user, at, rest = item.rpartition("@")
-    if at and not is_user(user):
-        raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)
-    host, port = _split_port(rest, place)
+    if at:
+        _check_user(user, place)
+    inside, bracket, after = rest[1:].partition("]")
+    if rest.startswith("[") and bracket and ":" in inside:
+        host, colon, port = inside, after[:1], after[1:]
+        if colon not in ("", ":"):
+            raise HostListError(f"{place}: {_brief(after)} follows an address", HINT_FORMS)
+    elif rest.count(":") > 1:
+        host, colon, port = rest, "", ""
+    else:
+        host, colon, port = rest.partition(":")
+    if ":" in host and not is_address(host):
+        raise HostListError(f"{place}: {_brief(host)} is not an IPv6 address", _HINT_IPV6)
+    number = _parse_port(port, place) if colon else None
     if not host:
         raise HostListError(f"{place}: {_brief(item)} names no host", HINT_FORMS)
-    return user or None, host, port
-
-
-def _split_port(text: str, place: str) -> tuple[str, int | None]:
-    inside, bracket, after = text[1:].partition("]")
-    if text.startswith("[") and bracket and ":" in inside:
-        _check_ipv6(inside, place)
-        if not after:
-            return inside, None
-        if not after.startswith(":"):
-            raise HostListError(f"{place}: {_brief(after)} follows an address", HINT_FORMS)
-        return inside, _parse_port(after[1:], place)
-    if text.count(":") > 1:
-        _check_ipv6(text, place)
-        return text, None
-    host, colon, port = text.partition(":")
-    return host, _parse_port(port, place) if colon else None
+    return user or None, host, number
 
 
 def _parse_port(text: str, place: str) -> int:
@@ -574,14 +527,13 @@ def _parse_port(text: str, place: str) -> int:
 
 
 def _parse_number(text: str, high: int) -> int | None:
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= high:
-        return None
-    return int(text)
+    return int(text) if _WHOLE.fullmatch(text) and 1 <= int(text) <= high else None
 
 
-def _check_ipv6(text: str, place: str) -> None:
-    if not is_address(text):
-        raise HostListError(f"{place}: {_brief(text)} is not an IPv6 address", _HINT_IPV6)
+def _check_user(user: str, place: str) -> str:
+    if not is_user(user):
+        raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)
+    return user
 
 
 def check_name(name: str, place: str) -> None:
@@ -603,8 +555,8 @@ def check_host(host: ListedHost) -> None:
     """
     place = host.place or "the list of hosts"
     check_name(host.name, place)
-    if host.user is not None and not is_user(host.user):
-        raise HostListError(f"{place}: {_brief(host.user)} is not a user name", HINT_FORMS)
+    if host.user is not None:
+        _check_user(host.user, place)
     if host.port is not None and not 1 <= host.port <= MAX_PORT:
         raise HostListError(f"{place}: {host.port} is not a port", _HINT_PORT)
     if host.ssh_address is not None:

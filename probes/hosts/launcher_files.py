@@ -12,7 +12,7 @@ They are those that plink writes (`plink.deploy.launchers`), and those that peop
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from plink.probes.errors import HostListError, clean
@@ -44,10 +44,6 @@ class _Entry:
 
 def parse_launcher_file(text: str, source: str) -> list[ListedHost] | None:
     """Return the hosts of a launcher's file in rank order; None for any other text.
-
-    Args:
-        text: the content of the file.
-        source: the name of the file in errors.
 
     Raises:
         HostListError: a line is not understood, a rank is missing or comes twice, or a name is not
@@ -96,13 +92,9 @@ def _hosts(
     missing = next((rank for rank in range(len(seen)) if rank not in seen), None)
     if missing is not None:
         raise HostListError(f"{source}: rank {missing} is missing", _HINT_RANKS)
-    ranked = sorted(entries, key=lambda ranked_entry: ranked_entry[0].rank or 0)
-    return check_hosts(merge_ranks(_to_listed_hosts(ranked)), source)
-
-
-def _to_listed_hosts(entries: list[tuple[_Entry, str]]) -> Iterator[ListedHost]:
-    for entry, place in entries:
-        yield ListedHost(entry.host, slots=entry.slots, place=place)
+    entries.sort(key=lambda placed: placed[0].rank or 0)
+    hosts = [ListedHost(entry.host, slots=entry.slots, place=place) for entry, place in entries]
+    return check_hosts(merge_ranks(hosts), source)
 
 
 def _rankfile_line(line: str) -> _Entry | None:
@@ -110,21 +102,23 @@ def _rankfile_line(line: str) -> _Entry | None:
     return None if match is None else _Entry(match[2], int(match[1]))
 
 
+def _find_number(words: list[str], keys: tuple[str, ...]) -> int | None:
+    """Return the number of the only word that begins with one of these keys."""
+    values = [word.partition("=")[2] for word in words if word.startswith(keys)]
+    is_number = len(values) == 1 and re.fullmatch(r"[0-9]{1,9}", values[0])
+    return int(values[0]) if is_number else None
+
+
 def _environment_line(line: str) -> _Entry | None:
     host, *words = line.split()
-    ranks = [word.partition("=")[2] for word in words if word.startswith(_RANK_VARIABLES)]
-    if len(ranks) != 1 or "=" in host or not re.fullmatch(r"[0-9]{1,9}", ranks[0]):
-        return None
-    return _Entry(host, int(ranks[0]))
+    rank = _find_number(words, _RANK_VARIABLES)
+    return None if rank is None or "=" in host else _Entry(host, rank)
 
 
 def _torchrun_line(line: str) -> _Entry | None:
     host, *words = line.split()
-    counts = [word.partition("=")[2] for word in words if word.startswith(_PER_HOST)]
-    if len(counts) != 1 or not re.fullmatch(r"[0-9]{1,9}", counts[0]):
-        return None
-    slots = int(counts[0])
-    return _Entry(host, slots=slots) if 1 <= slots <= MAX_SLOTS else None
+    slots = _find_number(words, _PER_HOST)
+    return _Entry(host, slots=slots) if slots and slots <= MAX_SLOTS else None
 
 
 def _script_line(line: str) -> _Entry | None:

@@ -11,7 +11,9 @@ Machines that do not run are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from plink.probes.errors import HostListError, clean
@@ -33,10 +35,13 @@ def parse_listing_json(content: bytes, place: str, hint: str) -> Any:
         raise HostListError(f"{place}: not valid JSON ({reason})", hint) from None
 
 
-def at(value: Any, *path: str) -> Any:
-    """Return the value at a path of keys in nested JSON objects; None if it does not exist."""
+def at(value: Any, *path: str | int) -> Any:
+    """Return the value at a path of keys and places in nested JSON; None if it does not exist."""
     for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(key, int):
+            value = value[key] if isinstance(value, list) and key < len(value) else None
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
@@ -50,6 +55,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in entries(value) if isinstance(entry, dict)]
 
 
+_COUNT = re.compile(r"[0-9]{1,5}")
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
 
@@ -71,21 +77,14 @@ def is_up(pod: Mapping[str, Any]) -> bool:
 
 def count_slots(described: Mapping[str, Any]) -> int:
     """Return the number of ranks for a Kubernetes node or pod: its GPUs, or 1 without any."""
+    allocatable = at(described, "status", "allocatable")
     limits = [
         at(container, "resources", "limits")
         for container in objects(at(described, "spec", "containers"))
     ]
-    counted = sum(
-        _count(at(amounts, gpu))
-        for amounts in (at(described, "status", "allocatable"), *limits)
-        for gpu in _GPUS
-    )
+    amounts = [str(at(each, gpu)) for each in (allocatable, *limits) for gpu in _GPUS]
+    counted = sum(int(amount) for amount in amounts if _COUNT.fullmatch(amount))
     return counted if 1 <= counted <= MAX_SLOTS else 1
-
-
-def _count(text: Any) -> int:
-    digits = str(text)
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 5 else 0
 
 
 _HINT = (
@@ -93,8 +92,58 @@ _HINT = (
 )
 
 Machine = Mapping[str, Any]
-# The name and the address of a machine, or None where it does not run.
-Reader = Callable[[Machine], tuple[Any, Any] | None]
+
+
+def _find_internal_ip(node: Machine) -> Any:
+    addresses = entries(at(node, "status", "addresses"))
+    internal = [at(entry, "address") for entry in addresses if at(entry, "type") == "InternalIP"]
+    return at(internal, 0)
+
+
+@dataclass(frozen=True)
+class _MachineForm:
+    """Places of a machine's name, address and state in one kind of listing.
+
+    Args:
+        address: path to its address, or what finds it.
+        is_running: whether it runs.
+    """
+
+    name: Sequence[str]
+    address: Sequence[str | int] | Callable[[Machine], Any]
+    is_running: Callable[[Machine], bool] = lambda _: True
+
+
+_AWS = _MachineForm(
+    ("PrivateDnsName",),
+    ("PrivateIpAddress",),
+    lambda machine: at(machine, "State", "Name") in (None, "running"),
+)
+_KUBERNETES = {
+    "Node": _MachineForm(("metadata", "name"), _find_internal_ip, is_ready),
+    "Pod": _MachineForm(("metadata", "name"), ("status", "podIP"), is_up),
+}
+# By a key that no other kind of machine has.
+_FORMS = {
+    # Google's cloud
+    "networkInterfaces": _MachineForm(
+        ("name",),
+        ("networkInterfaces", 0, "networkIP"),
+        lambda machine: at(machine, "status") in (None, "RUNNING"),
+    ),
+    # az vm list-ip-addresses
+    "virtualMachine": _MachineForm(
+        ("virtualMachine", "name"), ("virtualMachine", "network", "privateIpAddresses", 0)
+    ),
+    # az vm list
+    "privateIps": _MachineForm(
+        ("name",),
+        lambda machine: str(at(machine, "privateIps")).partition(",")[0],
+        lambda machine: at(machine, "powerState") in (None, "VM running"),
+    ),
+    # mlx.launch
+    "ips": _MachineForm(("ssh",), ("ips", 0)),
+}
 
 
 def parse_listing(content: bytes, source: str) -> list[ListedHost]:
@@ -110,12 +159,14 @@ def parse_listing(content: bytes, source: str) -> list[ListedHost]:
 
 
 def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
-    for place, machine, read in _machines(data, source):
-        name_and_address = read(machine)
-        if name_and_address is None:
+    for place, machine, form in _machines(data, source):
+        if not form.is_running(machine):
             continue
-        name, address = name_and_address
-        where = f"{source}: {place}"
+        find = form.address
+        address = find(machine) if callable(find) else at(machine, *find)
+        name, where = at(machine, *form.name), f"{source}: {place}"
+        if form is _AWS:
+            name = name or address
         if not isinstance(name, str):
             raise HostListError(f"{where}: the listed machine has no name", _HINT)
         if ":" in name:
@@ -125,17 +176,23 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
         yield ListedHost(name, slots=count_slots(machine), ssh_address=known, place=where)
 
 
-def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, Reader]]:
-    """Yield place, object and parser of every machine in a listing."""
+def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, _MachineForm]]:
+    """Yield place, object and form of every machine in a listing."""
     if isinstance(data, dict) and "Reservations" in data:
         for outer, reservation in _objects(data["Reservations"], "Reservations", source):
             instances = reservation.get("Instances")
             for inner, instance in _objects(instances, f"{outer}.Instances", source):
-                yield inner, instance, _parse_aws
+                yield inner, instance, _AWS
         return
-    is_kubernetes = isinstance(data, dict)
-    for place, item in _objects(data.get("items") if is_kubernetes else data, "items", source):
-        yield place, item, _reader(item, data if is_kubernetes else {}, f"{source}: {place}")
+    listing = data if isinstance(data, dict) else {"items": data}
+    for place, item in _objects(listing.get("items"), "items", source):
+        kind = item.get("kind") or str(listing.get("kind")).removesuffix("List")
+        form = _KUBERNETES.get(str(kind))
+        form = form or next((known for key, known in _FORMS.items() if key in item), None)
+        if form is None:
+            message = f"{source}: {place} is not a machine of a known kind"
+            raise HostListError(message, _HINT)
+        yield place, item, form
 
 
 def _objects(items: Any, name: str, source: str) -> Iterator[tuple[str, Machine]]:
@@ -145,67 +202,3 @@ def _objects(items: Any, name: str, source: str) -> Iterator[tuple[str, Machine]
         if not isinstance(item, dict):
             raise HostListError(f"{source}: {name}[{index}] is not an object", _HINT)
         yield f"{name}[{index}]", item
-
-
-def _reader(item: Machine, listing: Machine, where: str) -> Reader:
-    kinds = {"Node": _parse_node, "Pod": _parse_pod}
-    kind = item.get("kind") or str(listing.get("kind")).removesuffix("List")
-    if isinstance(kind, str) and kind in kinds:
-        return kinds[kind]
-    fields = {
-        "networkInterfaces": _parse_gcp,
-        "virtualMachine": _parse_azure_addresses,
-        "privateIps": _parse_azure,
-        "ips": _parse_mlx,
-    }
-    for field, reader in fields.items():
-        if field in item:
-            return reader
-    raise HostListError(f"{where} is not a machine of a known kind", _HINT)
-
-
-def _parse_node(node: Machine) -> tuple[Any, Any] | None:
-    if not is_ready(node):
-        return None
-    addresses = entries(at(node, "status", "addresses"))
-    internal = [at(entry, "address") for entry in addresses if at(entry, "type") == "InternalIP"]
-    return at(node, "metadata", "name"), internal[0] if internal else None
-
-
-def _parse_pod(pod: Machine) -> tuple[Any, Any] | None:
-    if not is_up(pod):
-        return None
-    return at(pod, "metadata", "name"), at(pod, "status", "podIP")
-
-
-def _parse_aws(instance: Machine) -> tuple[Any, Any] | None:
-    if at(instance, "State", "Name") not in (None, "running"):
-        return None
-    address = at(instance, "PrivateIpAddress")
-    return at(instance, "PrivateDnsName") or address, address
-
-
-def _parse_gcp(instance: Machine) -> tuple[Any, Any] | None:
-    if at(instance, "status") not in (None, "RUNNING"):
-        return None
-    interfaces = entries(at(instance, "networkInterfaces"))
-    return at(instance, "name"), at(interfaces[0], "networkIP") if interfaces else None
-
-
-def _parse_azure(machine: Machine) -> tuple[Any, Any] | None:
-    if at(machine, "powerState") not in (None, "VM running"):
-        return None
-    addresses = at(machine, "privateIps")
-    first = addresses.partition(",")[0] if isinstance(addresses, str) else None
-    return at(machine, "name"), first
-
-
-def _parse_azure_addresses(machine: Machine) -> tuple[Any, Any] | None:
-    described = at(machine, "virtualMachine")
-    addresses = entries(at(described, "network", "privateIpAddresses"))
-    return at(described, "name"), addresses[0] if addresses else None
-
-
-def _parse_mlx(entry: Machine) -> tuple[Any, Any] | None:
-    addresses = entries(at(entry, "ips"))
-    return at(entry, "ssh"), addresses[0] if addresses else None

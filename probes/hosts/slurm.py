@@ -46,17 +46,14 @@ def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
     if not nodes:
         hint = "run plink inside salloc or a batch script, or give a host list"
         raise HostListError(f"{_NODES} is not set: this is not a Slurm allocation", hint)
-    try:
-        names = [name for part in split_outside_brackets(nodes) for name in expand(part)]
-    except RangeError as error:
-        raise HostListError(f"{_NODES}: {error}") from None
+    names = _parse_names(nodes, _NODES)
     slots = list(_counts(environment.get(_TASKS, f"1(x{len(names)})")))
     if len(slots) != len(names):
         raise HostListError(f"{_TASKS} is for {len(slots)} nodes, {_NODES} names {len(names)}")
-    hosts = []
-    for name, count in zip(names, slots, strict=True):
-        check_name(name, _NODES)
-        hosts.append(ListedHost(name, slots=count, place=_NODES))
+    hosts = [
+        ListedHost(name, slots=count, place=_NODES)
+        for name, count in zip(names, slots, strict=True)
+    ]
     return check_hosts(hosts, _NODES)
 
 
@@ -86,7 +83,6 @@ class TopologyConf:
     Args:
         leaves: every leaf switch or block by name, with its place in the file and its nodes.
         parents: the parent of every switch that has one, the first where there are several.
-        blocks: names of all blocks.
     """
 
     leaves: Mapping[str, tuple[str, Sequence[str]]]
@@ -122,7 +118,7 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
             raise HostListError(f"{place}: Nodes= without SwitchName= or BlockName=")
         if name in leaves:
             raise HostListError(f"{place}: {name[:40]!r} is already at {leaves[name][0]}")
-        members = _members(values["nodes"], place)
+        members = _parse_names(values["nodes"], place)
         leaves[name] = (place, members)
         count += len(members)
         if count > MAX_NAMES:
@@ -187,7 +183,8 @@ def expand_names(names: str, place: str) -> list[str]:
         raise HostListError(f"{place}: {error}") from None
 
 
-def _members(nodes: str, place: str) -> list[str]:
+def _parse_names(nodes: str, place: str) -> list[str]:
+    """Return the hosts of a node list, each of whose names is a host's."""
     names = expand_names(nodes, place)
     for name in names:
         check_name(name, place)

@@ -23,11 +23,12 @@ import re
 import shlex
 import string
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plink.probes.errors import HostListError, clean
+from plink.probes.errors import HostListError, clean, name_some
 from plink.probes.hosts.hostlist import MAX_NAMES, check_hosts
 from plink.probes.hosts.listing import parse_listing_json
 from plink.probes.inventories.ansible_connection import (
@@ -93,9 +94,7 @@ class Inventory:
     """Parsed content of an Ansible inventory file.
 
     Args:
-        source: names it in errors.
         hosts: each host's own variables, by name, in the order of the file.
-        groups: the groups, by name.
     """
 
     source: str
@@ -130,8 +129,8 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
     """
     source = inventory.source
     if group != ALL and group not in inventory.groups:
-        known = ", ".join(sorted(inventory.groups)[:3]) or "none"
-        raise HostListError(f"{source}: has no group {clean(group)!r}", f"its groups: {known}")
+        known = f"its groups: {name_some(sorted(inventory.groups))}"
+        raise HostListError(f"{source}: has no group {clean(group)!r}", known)
     depths = _depths(inventory)
     members = {name: set(_members(inventory, name)) for name in inventory.groups}
     chosen = inventory.hosts if group == ALL else _members(inventory, group)
@@ -150,19 +149,11 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
 
 def _members(inventory: Inventory, group: str) -> Iterator[str]:
     """Yield the hosts of a group and of its descendants, each once, its own first."""
-    seen_groups: set[str] = set()
-    seen: set[str] = set()
-    waiting = [group]
-    while waiting:
-        name = waiting.pop(0)
-        if name in seen_groups or name not in inventory.groups:
-            continue
-        seen_groups.add(name)
-        for host in inventory.groups[name].hosts:
-            if host not in seen:
-                seen.add(host)
-                yield host
-        waiting += inventory.groups[name].children
+    groups = [group] if group in inventory.groups else []
+    for name in groups:
+        children = inventory.groups[name].children
+        groups += [child for child in children if child in inventory.groups and child not in groups]
+    yield from dict.fromkeys(host for name in groups for host in inventory.groups[name].hosts)
 
 
 def _depths(inventory: Inventory) -> dict[str, int]:
@@ -172,17 +163,16 @@ def _depths(inventory: Inventory) -> dict[str, int]:
         HostListError: groups that contain each other.
     """
     depths = {name: 0 if name == ALL else 1 for name in inventory.groups}
-    changed = True
-    while changed:
-        changed = False
-        for name, group in inventory.groups.items():
-            for child in group.children:
-                if child in depths and child != ALL and depths[child] <= depths[name]:
-                    depths[child] = depths[name] + 1
-                    changed = True
-                    if depths[child] > _MOST_DEEP:
-                        message = f"{inventory.source}: the group {clean(child)!r} contains itself"
-                        raise HostListError(message)
+    waiting = list(depths)
+    while waiting:
+        name = waiting.pop(0)
+        for child in inventory.groups[name].children:
+            if child in depths and child != ALL and depths[child] <= depths[name]:
+                depths[child] = depths[name] + 1
+                waiting.append(child)
+                if depths[child] > _MOST_DEEP:
+                    message = f"{inventory.source}: the group {clean(child)!r} contains itself"
+                    raise HostListError(message)
     return depths
 
 
@@ -222,22 +212,21 @@ def parse_ini(text: str, source: str) -> Inventory:
             inventory.group(group).children[child] = None
             inventory.group(child)
         elif group is not None:
-            key, equals, value = line.partition("=")
-            if not equals:
-                raise HostListError(f"{place}: {clean(line)!r} is not key=value", _HINT_INI)
-            inventory.group(group).variables[key.strip()] = _literal(value.strip())
+            key, value = (part.strip() for part in _split_assignment(line, place))
+            # Ansible takes a quoted value for a Python literal.
+            if value[:1] in ("'", '"'):
+                with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+                    literal = ast.literal_eval(value)
+                    value = literal if isinstance(literal, str) else value
+            inventory.group(group).variables[key] = value
     return inventory
 
 
-def _literal(text: str) -> str:
-    """Return a value of an INI inventory as Ansible parses it: a Python literal or text."""
-    if text[:1] not in ("'", '"'):
-        return text
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
-    return value if isinstance(value, str) else text
+def _split_assignment(text: str, place: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise HostListError(f"{place}: {clean(text)!r} is not key=value", _HINT_INI)
+    return key, value
 
 
 def _take_hosts(inventory: Inventory, group: str | None, line: str, place: str) -> None:
@@ -248,12 +237,7 @@ def _take_hosts(inventory: Inventory, group: str | None, line: str, place: str) 
     if not words:
         return
     pattern, *pairs = words
-    values: dict[str, str] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise HostListError(f"{place}: {clean(pair)!r} is not key=value", _HINT_INI)
-        values[key] = value
+    values = dict(_split_assignment(pair, place) for pair in pairs)
     for name in expand_pattern(pattern, place):
         # Where there are several colons, they are those of an IPv6 address.
         with_port = _WITH_PORT.fullmatch(name)
@@ -313,15 +297,12 @@ def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None
 
 def _pairs(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
     """Yield name and value of a mapping's entries, or names alone of a list or a single name."""
-    entries = value.items() if isinstance(value, dict) else _names(value)
-    for name, content in entries:
+    if not isinstance(value, dict):
+        names = value if isinstance(value, list) else [value]
+        value = {name: None for name in names if isinstance(name, str | int | float)}
+    for name, content in value.items():
         if isinstance(name, str | int | float):
             yield str(name), content if isinstance(content, dict) else None
-
-
-def _names(value: Any) -> list[tuple[Any, None]]:
-    names = value if isinstance(value, list) else [value]
-    return [(name, None) for name in names if name is not None]
 
 
 FORM = "ansible:FILE[:GROUP]"

@@ -12,14 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from plink.probes.errors import HostListError, clean
+from plink.probes.errors import HostListError, clean, name_some
 from plink.probes.hosts.hostlist import ListedHost, check_host
 
-_OVER_SSH = frozenset(
-    [None, "ssh", "smart"]
-    + [f"{place}{name}" for place in ("", "ansible.builtin.") for name in ("ssh", "paramiko")]
-    + [f"{place}paramiko_ssh" for place in ("", "ansible.builtin.")]
-)
+_OVER_SSH = re.compile(r"smart|(ansible\.builtin\.)?(ssh|paramiko(_ssh)?)")
 _HERE = ("local", "ansible.builtin.local")
 _KEYS = ("ansible_private_key_file", "ansible_ssh_private_key_file")
 _USERS = ("ansible_user", "ansible_ssh_user")
@@ -73,7 +69,10 @@ _HINT_WAY = (
     "list the hosts in a file of names"
 )
 _HINT_VALUE = "write its value without templates"
-_MOST_NAMED = 3
+_FLAGS = {
+    **dict.fromkeys(("y", "yes", "on", "1", "true", "t", "1.0"), True),
+    **dict.fromkeys(("n", "no", "off", "0", "false", "f", "0.0"), False),
+}
 
 
 @dataclass(frozen=True)
@@ -102,15 +101,13 @@ def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connec
     """Return the connection settings in a host's variables.
 
     Args:
-        name: the host's.
         values: all variables that hold for it.
-        source: the inventory, for errors.
 
     Raises:
         HostListError: a variable says what plink cannot do, or has no value that can be used.
     """
     connection = values.get("ansible_connection")
-    if not isinstance(connection, str | None) or connection not in _OVER_SSH:
+    if connection is not None and not _OVER_SSH.fullmatch(str(connection)):
         raise HostListError(
             f"{source}: {clean(name)} is reached by {clean(str(connection))!r}, not over SSH",
             "name a group without it, as ansible:FILE:GROUP",
@@ -149,11 +146,8 @@ def describe_unused(connections: Sequence[Connection], source: str) -> list[str]
         (become, "plink runs as the user who logs in"),
         (others, "plink has its own timeouts, retries and transfers of files"),
     ):
-        more = len(variables) - _MOST_NAMED
-        names = ", ".join(clean(each) for each in list(variables)[:_MOST_NAMED])
         if variables:
-            names += f" and {more} more" if more > 0 else ""
-            texts.append(f"{source}: not used: {names} ({reason})")
+            texts.append(f"{source}: not used: {name_some(variables)} ({reason})")
     return texts
 
 
@@ -207,10 +201,8 @@ def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[lis
 
 def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
     """Return whether a variable turns off the check of host keys."""
-    for variable in _CHECKING:
-        value = values.get(variable)
-        if value is None or value == "":
-            continue
+    given = [(key, values[key]) for key in _CHECKING if values.get(key) not in (None, "")]
+    for variable, value in given[:1]:
         flag = _flag(value)
         if flag is None:
             message = f"{source}: {variable} of {clean(name)} is {clean(str(value))!r}"
@@ -260,7 +252,4 @@ def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str
 
 def _flag(value: Any) -> bool | None:
     """Return a value as Ansible parses a boolean; None if it is none."""
-    text = str(value).strip().lower()
-    if text in ("y", "yes", "on", "1", "true", "t", "1.0"):
-        return True
-    return False if text in ("n", "no", "off", "0", "false", "f", "0.0") else None
+    return _FLAGS.get(str(value).strip().lower())

@@ -22,7 +22,6 @@ class InventoryHosts:
     """Hosts of an inventory, and the way to reach them that it implies.
 
     Args:
-        hosts: the hosts, in the order of the program.
         via: gives the template of the command that leads into them, in place of SSH; raises
             `HostListError` where only the user can say. None: SSH.
         identity_files: the private keys that the program has for them; none to leave it to the SSH
@@ -53,8 +52,6 @@ def run_program(words: Sequence[str], place: str, hint: str) -> bytes:
 
     Args:
         words: the program and its arguments; no shell sees them.
-        place: what asked for it, for errors.
-        hint: hint of the errors.
 
     Raises:
         HostListError: there is no such program, it fails, or does not end within `TIMEOUT_S`.

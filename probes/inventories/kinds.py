@@ -101,10 +101,6 @@ def guess_kind(content: bytes) -> str | None:
 def find_hosts(named: str, read_file: ReadFile) -> InventoryHosts | None:
     """Return the hosts of the inventory `KIND:WHERE`; None if the text names no kind.
 
-    Args:
-        named: host list as the user named it.
-        read_file: gives the content of a file.
-
     Raises:
         HostListError: the hosts cannot be found.
     """

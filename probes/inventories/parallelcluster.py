@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from plink.probes.errors import HostListError, clean
+from plink.probes.errors import HostListError, clean, name_some
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, check_hosts
 from plink.probes.hosts.listing import at, parse_listing_json
@@ -30,7 +30,6 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
     Args:
         where: the name of a cluster, or a file with what `pcluster` printed of one; then, behind a
             colon, the queue.
-        read_file: gives the content of the file.
 
     Raises:
         HostListError: there are fewer than two, or they cannot be asked for.
@@ -70,9 +69,7 @@ def list_compute_nodes(instances: list[Any], queue: str, place: str) -> list[Lis
     """Return the compute nodes among instances, under their private addresses. Pure.
 
     Args:
-        instances: instances from `parse_instances`.
         queue: queue whose nodes are meant; empty for all.
-        place: names the list in errors.
 
     Raises:
         HostListError: fewer than two of them run.
@@ -81,9 +78,8 @@ def list_compute_nodes(instances: list[Any], queue: str, place: str) -> list[Lis
     running = [each for each in nodes if at(each, "state") == "running"]
     queues = {str(at(each, "queueName")) for each in running}
     if queue and queue not in queues:
-        known = ", ".join(clean(each) for each in sorted(queues)[:3]) or "none"
         message = f"{place}: no node of the queue {clean(queue)!r} runs"
-        raise HostListError(message, f"queues whose nodes run: {known}")
+        raise HostListError(message, f"queues whose nodes run: {name_some(sorted(queues))}")
     if not running:
         raise HostListError(f"{place}: none of {len(nodes)} compute nodes runs", _HINT)
     addresses = [

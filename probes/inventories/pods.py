@@ -49,7 +49,6 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
 
     Args:
         where: `NAMESPACE/SELECTOR`, `/SELECTOR` or `SELECTOR`.
-        read_file: not used.
 
     Raises:
         HostListError: fewer than two pods are ready, or the cluster cannot be asked.

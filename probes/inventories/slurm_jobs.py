@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from plink.probes.errors import HostListError, clean
@@ -39,7 +39,6 @@ class SlurmJob:
 
     Args:
         number: what Slurm calls it, whatever part of which job it is.
-        nodes: a node list.
         slots: tasks on each node; 1 where they differ or are not told.
     """
 
@@ -53,13 +52,16 @@ def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
 
     Args:
         job: its number; empty for the job that this process belongs to.
-        read_file: not used.
 
     Raises:
         HostListError: there is no such job, it does not run, or Slurm cannot be asked.
     """
     if not job:
-        return _read_own_job(os.environ)
+        number = os.environ.get(_JOB_VARIABLE, "")
+        hosts = parse_allocation(os.environ)
+        if not _JOB.fullmatch(number):
+            raise HostListError(f"slurm: {_JOB_VARIABLE} is not the number of a job", _HINT)
+        return InventoryHosts(hosts, _via(number))
     place = f"slurm:{job}"
     if not _JOB.fullmatch(job):
         raise HostListError(f"{clean(place)}: {clean(job)!r} is not the number of a job", _HINT)
@@ -107,23 +109,13 @@ def list_job_hosts(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
     return check_hosts(hosts, place)
 
 
-def _read_own_job(environment: Mapping[str, str]) -> InventoryHosts:
-    hosts = parse_allocation(environment)
-    number = environment.get(_JOB_VARIABLE, "")
-    if not _JOB.fullmatch(number):
-        raise HostListError(f"slurm: {_JOB_VARIABLE} is not the number of a job", _HINT)
-    return InventoryHosts(hosts, _via(number))
-
-
 def _via(number: str) -> Callable[[], str]:
     return lambda: f"srun --overlap --jobid {number} -N1 -n1 -w {{host}}"
 
 
 def _slots(record: str) -> int:
     match = _TASKS.search(record)
-    if match is None:
-        return 1
-    nodes, tasks = int(match[1]), int(match[2])
+    nodes, tasks = (int(match[1]), int(match[2])) if match else (0, 0)
     is_even = nodes > 0 and tasks % nodes == 0
     return tasks // nodes if is_even and nodes <= tasks <= nodes * MAX_SLOTS else 1
 

@@ -9,11 +9,11 @@ the providers call a machine's name and addresses is below.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from plink.probes.errors import HostListError, clean
+from plink.probes.errors import HostListError, clean, name_some
 from plink.probes.hosts.address import is_address
 from plink.probes.hosts.hostlist import ListedHost, check_hosts, is_host_name
 from plink.probes.hosts.listing import at, entries, parse_listing_json
@@ -41,7 +41,6 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
     Args:
         where: the folder of a configuration that was applied, or a file with what `terraform
             output -json` printed; then, behind a colon, which output.
-        read_file: gives the content of the file.
 
     Raises:
         HostListError: Terraform cannot be asked, or there is no such output, or not one alone.
@@ -60,8 +59,6 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     """Return the hosts in the output of `terraform output -json`. Pure.
 
     Args:
-        content: output of `terraform output -json`.
-        place: names it in errors.
         name: name of the output; empty for the only one that lists hosts.
 
     Raises:
@@ -70,8 +67,8 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     data = parse_listing_json(content, place, _HINT)
     values = _values(data)
     if name and name not in values:
-        known = ", ".join(clean(each) for each in list(values)[:3]) or "none"
-        raise HostListError(f"{place}: there is no output {clean(name)!r}", f"outputs: {known}")
+        known = f"outputs: {name_some(values)}"
+        raise HostListError(f"{place}: there is no output {clean(name)!r}", known)
     chosen = {name: values[name]} if name else values
     lists = {each: hosts for each, value in chosen.items() if (hosts := parse_hosts(value))}
     # Names without addresses may be those of anything: subnets, keys, disks.
@@ -82,8 +79,8 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     }
     lists = with_addresses or lists
     if len(lists) > 1:
-        named = ", ".join(f"{place}:{clean(each)}" for each in list(lists)[:3])
-        raise HostListError(f"{place}: {len(lists)} outputs list hosts", f"choose one of {named}")
+        choice = f"choose one of {name_some(f'{place}:{each}' for each in lists)}"
+        raise HostListError(f"{place}: {len(lists)} outputs list hosts", choice)
     if not lists:
         which = f"the output {clean(name)!r} lists" if name else "no output lists"
         raise HostListError(f"{place}: {which} {'no ' if name else ''}hosts", _HINT)
@@ -121,11 +118,9 @@ def _parse_named_host(name: str, item: Any) -> tuple[str, str | None] | None:
     if isinstance(item, str):
         return (name, item) if is_address(item) else None
     parsed = _parse_host(item)
-    return (
-        None
-        if parsed is None
-        else (name, parsed[1] or (parsed[0] if is_address(parsed[0]) else None))
-    )
+    if parsed is None:
+        return None
+    return name, parsed[1] or (parsed[0] if is_address(parsed[0]) else None)
 
 
 def _parse_host(item: Any) -> tuple[str, str | None] | None:
@@ -133,24 +128,13 @@ def _parse_host(item: Any) -> tuple[str, str | None] | None:
         return (item, None) if is_host_name(item) else None
     if not isinstance(item, dict):
         return None
-    address = next((text for text in _texts(item, _ADDRESSES) if is_address(text)), None)
-    address = address or next(_network_addresses(item), None)
-    named = at(item, "tags", "Name")
-    names = [*([named] if isinstance(named, str) else []), *_texts(item, _NAMES)]
-    name = next((text for text in names if is_host_name(text)), address)
+    # Google's provider has the address at an interface.
+    interfaces = entries(item.get("network_interface"))
+    addresses = [
+        *(item.get(key) for key in _ADDRESSES),
+        *(at(interface, "network_ip") for interface in interfaces),
+    ]
+    names = [at(item, "tags", "Name"), *(item.get(key) for key in _NAMES)]
+    address = next((text for text in addresses if isinstance(text, str) and is_address(text)), None)
+    name = next((text for text in names if isinstance(text, str) and is_host_name(text)), address)
     return None if name is None else (name, address)
-
-
-def _network_addresses(item: Mapping[str, Any]) -> Iterator[str]:
-    """Yield addresses in the form of Google's provider: `network_interface[0].network_ip`."""
-    for interface in entries(item.get("network_interface")):
-        address = at(interface, "network_ip")
-        if isinstance(address, str) and is_address(address):
-            yield address
-
-
-def _texts(item: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
-    for key in keys:
-        value = item.get(key)
-        if isinstance(value, str) and value:
-            yield value

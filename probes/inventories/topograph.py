@@ -39,10 +39,6 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
 def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
     """Return topograph's topology, and the text from which it was parsed.
 
-    Args:
-        where: a URL, or a file.
-        read_file: gives the content of the file.
-
     Raises:
         HostListError: the server does not answer, or with something else.
     """

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plink.probes.errors import HostListError, clean
+from plink.probes.errors import HostListError, clean, name_some
 from plink.probes.hosts.hostlist import MAX_NAMES, check_name
 from plink.probes.hosts.listing import at, entries, objects
 from plink.probes.hosts.slurm import (
@@ -27,7 +27,6 @@ from plink.probes.inventories.inventory import parse_yaml
 from plink.probes.json_parsing import parse_json
 
 _HINT = "plink reads topology.conf and topology.yaml of Slurm, and topograph's output"
-_MOST_SHOWN = 3
 _YAML = re.compile(
     r"^[ \t]*(?:-\s+topology|topology)[ \t]*:|^[ \t]*(?:tree|block)[ \t]*:[ \t]*\r?$", re.MULTILINE
 )
@@ -57,7 +56,6 @@ class Topology:
     """Path of switches or blocks above every host, from a scheduler or discovery tool.
 
     Args:
-        source: names it in messages.
         paths: names of the switches or blocks above each host, the widest first.
         doubles: hosts that the file has below two switches, with the names of both.
         domains: NVLink domain of each host that the file has in one: its block in topology.conf,
@@ -95,18 +93,16 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
         blocks = parse_topology_conf(data, source).blocks
         domains = {host: path[-1] for host, path in paths.items() if path[-1] in blocks}
     elif read is _read_nodes:
-        domains = _find_nvlink_domains(data)
+        labels = {
+            at(node, "metadata", "name"): [at(node, "metadata", "labels", key) for key in _DOMAINS]
+            for node in data
+        }
+        named = {
+            name: [label for label in of_node if isinstance(label, str) and label]
+            for name, of_node in labels.items()
+        }
+        domains = {name: of_node[0] for name, of_node in named.items() if of_node}
     return Topology(source, paths, doubles, domains)
-
-
-def _find_nvlink_domains(nodes: Sequence[Any]) -> dict[str, str]:
-    """Return the NVLink domain of each Kubernetes node with a label for it."""
-    domains: dict[str, str] = {}
-    for node in nodes:
-        labels = [at(node, "metadata", "labels", key) for key in _DOMAINS]
-        named = [label for label in labels if isinstance(label, str) and label]
-        domains |= {at(node, "metadata", "name"): label for label in named[:1]}
-    return domains
 
 
 Paths = Iterator[tuple[str, tuple[str, ...]]]
@@ -151,7 +147,11 @@ def _read_topology_yaml(text: str, source: str) -> Paths:
     data = parse_yaml(text, source, _HINT)
     topologies = objects(data) or objects([data])
     seen: set[str] = set()
-    for topology in sorted(topologies, key=lambda each: not _is_default(each)):
+    keys = ("cluster_default", "clusterDefault")
+    # The default topology first.
+    for topology in sorted(
+        topologies, key=lambda each: all(each.get(key) is not True for key in keys)
+    ):
         for host, path in _read_yaml_topology(topology, source):
             if host not in seen:
                 seen.add(host)
@@ -169,10 +169,6 @@ def _read_yaml_topology(topology: dict[str, Any], source: str) -> Paths:
     for name, nodes in [*named, *((block.get("block"), block.get("nodes")) for block in blocks)]:
         if isinstance(nodes, str) and nodes:
             yield from _list_switch_path(str(name), expand_names(nodes, source), parents, source)
-
-
-def _is_default(topology: Mapping[str, Any]) -> bool:
-    return any(topology.get(key) is True for key in ("cluster_default", "clusterDefault"))
 
 
 def _list_switch_path(
@@ -225,15 +221,14 @@ def _read_azslurm(data: Any, source: str) -> Paths:
 
 
 def _read_nodes(nodes: Sequence[Any], source: str) -> Paths:
-    is_any = False
-    for node in nodes:
-        name, path = at(node, "metadata", "name"), _tier_values(at(node, "metadata", "labels"))
-        if not isinstance(name, str):
-            raise HostListError(f"{source}: a node has no name", _HINT)
-        if path:
-            is_any = True
-            yield name, path
-    if not is_any:
+    paths = [
+        (at(node, "metadata", "name"), _tier_values(at(node, "metadata", "labels")))
+        for node in nodes
+    ]
+    if not all(isinstance(name, str) for name, _ in paths):
+        raise HostListError(f"{source}: a node has no name", _HINT)
+    yield from (pair for pair in paths if pair[1])
+    if not any(path for _, path in paths):
         raise HostListError(
             f"{source}: no node has a topology label that plink knows", _describe_labels(nodes)
         )
@@ -241,17 +236,11 @@ def _read_nodes(nodes: Sequence[Any], source: str) -> Paths:
 
 def _describe_labels(nodes: Sequence[Any]) -> str:
     """Return a phrase listing the nodes' labels for an error, topology labels first."""
-    labels = {
-        str(key): None
-        for node in nodes
-        for key in (at(node, "metadata", "labels") or {})
-        if isinstance(at(node, "metadata", "labels"), dict)
-    }
+    known = [at(node, "metadata", "labels") for node in nodes]
+    labels = {str(key): None for of in known if isinstance(of, dict) for key in of}
     telling = re.compile(r"topology|rack|block|switch|fabric|rdma|spine|leaf|zone|island", re.I)
     ordered = sorted(labels, key=lambda label: telling.search(label) is None)
-    shown = ", ".join(clean(label) for label in ordered[:_MOST_SHOWN]) or "none"
-    more = len(labels) - _MOST_SHOWN
-    return f"there are: {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"there are: {name_some(ordered)}"
 
 
 def _tier_values(labels: Any) -> tuple[str, ...]:

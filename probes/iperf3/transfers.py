@@ -113,7 +113,6 @@ def receive_command(
         options: how data are transferred; its duration and port do not count.
         duration_s: seconds of the test; iperf3 knows whole seconds only.
         silence_s: seconds after which a server that does not answer is given up.
-        version: that of iperf3 at the receiver.
         limit_s: seconds after which the command is ended.
     """
     interval_s = max(_SHORTEST_INTERVAL_S, duration_s / _INTERVALS)
@@ -200,8 +199,6 @@ class Transfers(Running):
         """Run an iperf3 test and return its receiver's report.
 
         Args:
-            sender, receiver: the two hosts.
-            duration_s: seconds of the test.
             timeout_divisor: silence is waited for so many times less.
 
         Raises:

@@ -118,7 +118,6 @@ class Session(ABC):
     """Open connection to a host, over which commands run.
 
     Args:
-        host: its name.
         address: the address at which it was reached, or a name where that is not known.
         hostname: the name or address under which SSH reached it; None for other ways.
     """
@@ -295,12 +294,7 @@ class Running:
 
 
 class LimitedOutput:
-    """Output of a remote process that is ended at a time limit.
-
-    Args:
-        process: the process.
-        limit_s: seconds after which it is ended.
-    """
+    """Output of a remote process that is ended at a time limit."""
 
     def __init__(self, process: RemoteProcess, limit_s: float) -> None:
         self._process = process
@@ -339,11 +333,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class StallGuard:
-    """Watchdog for writes that may block: it calls a function after a time limit.
-
-    Args:
-        limit_s: seconds that a write may take.
-    """
+    """Watchdog for writes that may block: it calls a function after a time limit."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -474,7 +464,6 @@ def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: f
     """Wait for a process to end; after a while signal its process group, then kill it.
 
     Args:
-        process: the leader of its group.
         goodbye_s: seconds that it may take by itself.
         terminate_s: seconds from SIGTERM to SIGKILL.
     """

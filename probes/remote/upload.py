@@ -59,7 +59,6 @@ class Program:
 
     Args:
         name: what it is called; the file's name has the hash of the content behind it.
-        content: the executable file.
     """
 
     name: str
@@ -106,8 +105,6 @@ def start_words(
     """Return the command that starts an uploaded program if it is unmodified.
 
     Args:
-        program, folder: the program and the folder that were uploaded.
-        arguments: arguments of the program.
         start: what the shell there does in the end (`EXEC`).
     """
     return ["sh", "-c", f"{_START}f=./$n; {start}", "sh", *_words(program, folder), *arguments]

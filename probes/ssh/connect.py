@@ -176,12 +176,7 @@ class SshOpener(Opener):
         self._jumps: dict[tuple[Target, ...], Future[paramiko.Transport]] = {}
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Resolve how to reach each host; nothing is sent but name look-ups.
-
-        Raises:
-            HostListError: a name that cannot be resolved or is not one, with its line.
-            OptionError: the SSH configuration cannot be used.
-        """
+        """Resolve how to reach each host; nothing is sent but name look-ups."""
         config = SshConfig(self._options)
         with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
             targets = list(pool.map(config.target, listed))
@@ -191,11 +186,7 @@ class SshOpener(Opener):
         }
 
     def open(self, host: ListedHost) -> SshSession:
-        """Return an SSH session with a host, authenticated and with its host key verified.
-
-        Raises:
-            HostError: naming the reason, with a hint where there is one.
-        """
+        """Return an SSH session with a host, authenticated and with its host key verified."""
         return self.connect(self.targets[host.name])
 
     def connect(self, target: Target) -> SshSession:
@@ -339,10 +330,6 @@ def _resolvable(host: ListedHost, target: Target) -> Target:
 
 def check_resolvable(name: str, place: str) -> None:
     """Raise if a host name has no address.
-
-    Args:
-        name: a DNS name or an address.
-        place: where it is listed (`hosts.txt:3`), for the error.
 
     Raises:
         HostListError: the name has no address.

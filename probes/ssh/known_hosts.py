@@ -89,9 +89,7 @@ def check_certificate(
     """Raise unless a certificate is valid for a host.
 
     Args:
-        blob: the certificate.
         key: the key whose possession the host has proved.
-        name: name of the host, without its port.
         authorities: keys that may sign for this host.
         now_s: seconds since 1970; None for the clock's.
 

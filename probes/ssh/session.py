@@ -93,11 +93,7 @@ class SshProcess(RemoteProcess):
         self._channel = channel
 
     def write(self, text: str) -> None:
-        """Send text to the process's standard input.
-
-        Raises:
-            HostError: the connection or the command is gone.
-        """
+        """Send text to the process's standard input."""
         try:
             self._channel.sendall(text.encode())
         except (OSError, EOFError, paramiko.SSHException):
@@ -108,11 +104,7 @@ class SshProcess(RemoteProcess):
             raise HostError(self.host, LOST)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the command's standard output as it arrives, until it closes.
-
-        Raises:
-            HostError: the connection is lost.
-        """
+        """Yield the command's standard output as it arrives, until it closes."""
         while chunk := self._channel.recv(_CHUNK):
             yield chunk
         self._check_connection()
@@ -164,12 +156,7 @@ class SshSession(Session):
         self._transport = transport
 
     def start(self, command: str, timeout_s: float = 30.0) -> SshProcess:
-        """Start a shell command; return as soon as the server confirms it.
-
-        Raises:
-            HostError: the connection is gone, the server refuses another channel, or says
-                nothing within `timeout_s`.
-        """
+        """Start a shell command; return as soon as the server confirms it."""
         channel = self._open_channel(timeout_s)
         channel.in_stderr_buffer = TailPipe(_STDERR_TAIL)
         with ChannelTimeout(channel, self._transport, timeout_s) as deadline:
@@ -184,12 +171,7 @@ class SshSession(Session):
         return SshProcess(self.host, channel)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        """Run a shell command and wait for its end.
-
-        Raises:
-            HostError: the connection is lost, the command takes longer than `timeout_s`, or it
-                writes more than `MAX_OUTPUT` bytes.
-        """
+        """Run a shell command and wait for its end."""
         end_s = time.monotonic() + timeout_s
         channel = self._open_channel(timeout_s)
         try:

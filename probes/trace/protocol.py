@@ -48,9 +48,6 @@ class ProbeAnswer:
 
     Args:
         is_echo: the probe was an ICMP echo request, and not UDP.
-        ttl: the probe's time to live.
-        address: the sender of the answer.
-        icmp_type, icmp_code: ICMP type and code of the answer.
     """
 
     is_echo: bool
@@ -169,7 +166,6 @@ class TraceLimits:
 
     Args:
         port: the UDP port of the probes, at both ends.
-        max_hops: the largest time to live.
         wait_s: seconds that an answer may take.
         interval_s: seconds between a host's probes: routers limit how many errors they send.
     """
@@ -197,10 +193,6 @@ def request(address: str, tries: int) -> str:
 
 def parse_message(line: str, python: str) -> WorkerMessage:
     """Parse one line from a worker into a message.
-
-    Args:
-        line: without its end.
-        python: the interpreter, for the words where it lacks something.
 
     Raises:
         ProtocolError: not a line of a worker.

@@ -91,7 +91,6 @@ class PairTurns:
     it waited for: a source takes part from when it is admitted.
 
     Args:
-        wanted: the directed pairs to trace, of those in `rounds`.
         rounds: rounds of pairs, which give the order.
         most: number of pairs that may be traced at once.
     """
@@ -140,12 +139,7 @@ class PairTurns:
 
 
 class Workers(HostPrograms[WorkerMessage]):
-    """Trace workers that run on all hosts.
-
-    Args:
-        hosts: the hosts, in index order.
-        python: the interpreter there.
-    """
+    """Trace workers that run on all hosts."""
 
     def __init__(self, hosts: Sequence[ReachedHost], python: str) -> None:
         super().__init__()
@@ -153,12 +147,7 @@ class Workers(HostPrograms[WorkerMessage]):
         self._python = python
 
     def start(self, openings: Sequence[str], concurrency: int) -> dict[int, HostError]:
-        """Start a trace worker on every host, `concurrency` at a time; return the failures.
-
-        Args:
-            openings: what the worker of each host is told first.
-            concurrency: hosts worked on at once.
-        """
+        """Start a trace worker on every host, `concurrency` at a time; return the failures."""
         command = start_command(self._python)
 
         def start(index: int) -> RemoteProcess:

@@ -39,7 +39,6 @@ def may_exceed(
     """Return whether a group's true rate may exceed the measured one (`is_lower_bound`).
 
     Args:
-        groups: indices of the hosts of each group.
         carried: measured rate in Gbit/s by group and whether it sent.
     """
     sends = exchange.sends

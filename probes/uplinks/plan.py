@@ -19,12 +19,7 @@ _SPREAD = 65_536
 
 @dataclass(frozen=True)
 class Flow:
-    """Transfer between a host of the measured group and a host of another one.
-
-    Args:
-        member: index of the group's host.
-        partner: index of the other host.
-    """
+    """Transfer between a host of the measured group and a host of another one."""
 
     member: int
     partner: int
@@ -35,7 +30,6 @@ class GroupExchange:
     """Simultaneous transfers between a group's hosts and hosts of the other groups.
 
     Args:
-        group: index of the group.
         sends: the group sent; else it received.
         rates: what each transfer achieved, in Gbit/s, while all of them ran; at least one.
         is_whole: every host of the group took part, and no transfer failed.
@@ -135,7 +129,6 @@ def plan_second_looks(
     that sent well; of their own group where there is one, so that no uplink is in the way.
 
     Args:
-        groups: indices of the hosts of each group.
         gbit_s: what transfers achieved, by sender and receiver.
     """
     if not gbit_s:

@@ -43,11 +43,7 @@ _LEAST_SHARE = 0.3
 
 @dataclass(frozen=True)
 class TimedTransfer:
-    """Transfer with the time when it ended, on a clock common to all.
-
-    Args:
-        ended_s: when its report was here.
-    """
+    """Transfer with the time when it ended, on a clock common to all."""
 
     report: TransferReport
     ended_s: float
@@ -63,8 +59,6 @@ def common_windows_s(
     and its report. So it counts as begun when its report was here, less its duration.
 
     Args:
-        transfers: at least one.
-        duration_s: duration of each of them, in s.
         warm_up_s: what is left out of the time together.
 
     Returns:

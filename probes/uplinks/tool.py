@@ -35,7 +35,6 @@ def measure_links(
     Args:
         rounds: rounds of transfers, from the first host to the second; each host sends to one at
             most and receives from one at most.
-        duration_s: duration of a transfer, in s.
         concurrency: transfers at a time where the hosts' machine is the limit.
     """
     for wanted in rounds:
@@ -86,8 +85,6 @@ def measure_groups(
 
     Args:
         groups: indices of the hosts of each group; at least two groups, none empty.
-        turns: which of them are measured at the same time.
-        duration_s: seconds of a transfer.
     """
     for turn in turns:
         yield from _measure_turn(transfers, groups, turn, duration_s)
@@ -178,10 +175,7 @@ def measure_both_ways(
     then, and adds none.
 
     Args:
-        transfers: the hosts.
         groups: indices of the hosts of each group; at least two groups, none empty.
-        group: index of the one in question.
-        duration_s: seconds of a transfer; transfers that do not overlap are repeated, and longer.
         enough_gbit_s: rate below which the best of several tries counts.
 
     Returns:

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.echo.grants import ConcurrencyController, Grants
+from plink.probes.echo.grants import ConcurrencyController, Grants, Placement
 from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
-from plink.probes.echo.readings import Meetings, compute_disturbance
+from plink.probes.echo.readings import Delivery, compute_disturbance
+from plink.probes.echo.schedule import Schedule
+from plink.probes.facts import HostFacts
+from support.local_hosts import ListSink
 
 efforts = st.builds(
     Effort, st.integers(0, 10**7), st.integers(0, 10**7), st.none() | st.integers(0, 10**7)
@@ -50,37 +53,43 @@ RTT = Rtt(3, 1, 10, 10, (12.0,))
 OVER = MeetingOver(3, 1, Effort(100, 50, 0))
 
 
+def delivery_to(sink: ListSink) -> Delivery:
+    """The delivery of two hosts that measure each other in round 3."""
+    facts = [HostFacts("x86_64", "", cores=2, addresses=[])] * 2
+    schedule = Schedule(2, frozenset({(0, 1), (1, 0)}), [[], [], [], [(0, 1)]])
+    return Delivery(schedule, (10.0,), sink, Placement(facts, 1, is_free=True))
+
+
 def test_a_meeting_ends_with_its_second_end() -> None:
-    meetings = Meetings()
-    meetings.reading(0, RTT)
-    assert meetings.over(0, OVER) is None
-    assert [meeting.ends for meeting in meetings.rest()] == [(0, 1)]
-    meeting = meetings.over(1, MeetingOver(3, 0, Effort(110, 40, 5)))
-    assert meeting is not None
-    assert meeting.readings == {0: RTT}
-    assert meeting.efforts == {0: OVER.effort, 1: Effort(110, 40, 5)}
-    assert not meetings.rest()
+    sink = ListSink()
+    delivery = delivery_to(sink)
+    delivery.reading(0, RTT)
+    assert delivery.over(0, OVER) is None
+    assert not sink.readings
+    assert delivery.over(1, MeetingOver(3, 0, Effort(110, 40, 5))) == pytest.approx(5 / 110)
+    (reading,) = sink.readings
+    assert (reading.source, reading.destination, reading.meeting_us) == (0, 1, 110)
+    assert reading.rtt_us == {10.0: 12.0}
 
 
 @pytest.mark.parametrize("is_over_first", [True, False])
 def test_a_meeting_ends_with_the_host_that_is_lost(is_over_first: bool) -> None:
-    meetings = Meetings()
-    meetings.reading(0, RTT)
+    sink = ListSink()
+    delivery = delivery_to(sink)
+    delivery.reading(0, RTT)
     if is_over_first:
-        assert meetings.over(0, OVER) is None
-    (meeting,) = meetings.host_lost(1)
-    assert meeting.readings == {0: RTT}
-    assert not meetings.rest()
+        assert delivery.over(0, OVER) is None
+    delivery.host_lost(1)
+    assert len(sink.readings) == 1
 
 
 def test_what_is_said_after_a_host_was_lost_ends_at_once() -> None:
-    meetings = Meetings()
-    assert meetings.host_lost(1) == []
-    meetings.reading(0, RTT)
-    meeting = meetings.over(0, OVER)
-    assert meeting is not None
-    assert meeting.readings == {0: RTT}
-    assert not meetings.rest()
+    sink = ListSink()
+    delivery = delivery_to(sink)
+    delivery.host_lost(1)
+    delivery.reading(0, RTT)
+    assert delivery.over(0, OVER) is None
+    assert len(sink.readings) == 1
 
 
 def told(pace: ConcurrencyController, shares: dict[int, float], meetings: int) -> list[str]:

@@ -61,7 +61,6 @@ def choose_pairs(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
     Args:
         times_us: (N, N), symmetric, NaN for pairs that cannot be compared.
         partners: at least 1; a host with fewer that can be compared gets those.
-        seed: decides the others, and among equals the nearest.
 
     Returns:
         pairs (lower index, higher index), sorted.
@@ -215,7 +214,6 @@ def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> B
     them shows more is no noise of this test.
 
     Args:
-        rtt: the file's round-trip times.
         estimate: estimate of the same pairs; None to compare with the readings.
     """
     if estimate is None:
@@ -259,7 +257,6 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
     Args:
         file_us: (N, N) in µs, [source][destination]; NaN where not measured.
         new_us: the same, of the pairs that were measured again.
-        ceilings: (N, N), `noise_ceilings`.
     """
     shifts = _shifts(file_us, new_us)
     # A direction that is missing does not contradict the other.
@@ -378,11 +375,9 @@ def measure_and_judge(
     """Measure some pairs again and compare them with the file's readings.
 
     Args:
-        file: what its unchanged pairs are expected to take.
         is_comparable: (N, N) which pairs can be measured again.
         measure: measures pairs in both directions, (N, N) in µs, NaN where it could not.
         partners: least number of partners with which each host is measured again.
-        seed: decides which.
 
     Returns:
         what was found; None where there is no pair to measure.

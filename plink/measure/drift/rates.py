@@ -19,6 +19,8 @@ from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
 from plink.formats.hosts import Group
 from plink.formats.matrices import Matrix
 from plink.measure.drift.judge import LEAST_CEILING, MAX_COMMON_FACTOR, Mask, Pair, fit_common_shift
+from plink.probes.rounds import build_disjoint_rounds
+from plink.probes.samples import Rounds
 
 # A host's link shows where it does at least this share of its best.
 _NEARLY_BEST = 0.7
@@ -35,10 +37,7 @@ def predict_gbit_s(
     Bandwidths as they were measured, else inside groups what both hosts' links allow.
 
     Args:
-        names: names of the N hosts.
         gbit_s: (N, N) bandwidths; None where the file has none of plink's own.
-        groups: groups of the hosts.
-        uplinks: with the hosts' links.
     """
     size = len(names)
     expected = np.full((size, size), np.nan)
@@ -57,7 +56,7 @@ def predict_gbit_s(
     return expected
 
 
-def choose_transfers(expected: Matrix, most: int, seed: int) -> list[list[Pair]]:
+def choose_transfers(expected: Matrix, most: int, seed: int) -> Rounds:
     """Return rounds of disjoint pairs that load every host's link once, mostly one round.
 
     The hosts with the slowest links come first, each with the partner with which it did best.
@@ -65,33 +64,32 @@ def choose_transfers(expected: Matrix, most: int, seed: int) -> list[list[Pair]]
     Args:
         expected: (N, N) in Gbit/s, NaN for pairs that cannot be compared.
         most: hosts.
-        seed: decides among equals.
     """
     both = np.fmin(expected, expected.T)
     known = np.where(np.isnan(both), -np.inf, both)
     best = known.max(axis=1)
     chance = np.random.default_rng(seed).permutation(len(best))
     slowest_first = [host for host in np.lexsort((chance, best)).tolist() if best[host] > 0.0]
-    rounds: list[list[Pair]] = [[]]
-    met: list[set[int]] = [set()]
+    pairs: list[Pair] = []
+    in_first_round: set[int] = set()
     seen: set[int] = set()
     for host in slowest_first:
         if host in seen or len(seen) >= most:
             continue
         partners = np.flatnonzero(known[host] > 0.0)
-        is_taken = np.isin(partners, list(met[0]))
+        is_taken = np.isin(partners, list(in_first_round))
         # Better a second round than a partner with which something else may be the limit.
         is_poor = known[host, partners] < _NEARLY_BEST * best[host]
         by_merit = np.lexsort((chance[partners], -known[host, partners], is_taken, is_poor))
         partner = int(partners[by_merit[0]])
-        _add_to_round(rounds, met, (min(host, partner), max(host, partner)))
+        pairs.append((min(host, partner), max(host, partner)))
+        if in_first_round.isdisjoint(pairs[-1]):
+            in_first_round.update(pairs[-1])
         seen |= {host, partner}
-    return [pairs for pairs in rounds if pairs]
+    return build_disjoint_rounds(pairs)
 
 
-def choose_other_transfers(
-    expected: Matrix, changed: Mask, compared: Mask, seed: int
-) -> list[list[Pair]]:
+def choose_other_transfers(expected: Matrix, changed: Mask, compared: Mask, seed: int) -> Rounds:
     """Return rounds with the changed pairs, and with their hosts paired with others.
 
     Others show whose change it is: partners whose own pairs did not change are taken, with which
@@ -100,37 +98,20 @@ def choose_other_transfers(
     Args:
         expected: (N, N) in Gbit/s, NaN for pairs that cannot be compared.
         changed, compared: (N, N) directed pairs so far.
-        seed: decides among equals.
     """
     is_suspect: Mask = np.asarray((changed | changed.T).any(axis=1))
     is_seen: Mask = compared | compared.T
     both = np.fmin(expected, expected.T)
     chance = np.random.default_rng(seed).permutation(len(both))
-    rounds: list[list[Pair]] = [[]]
-    met: list[set[int]] = [set()]
-    for a, b in np.argwhere(np.triu(changed | changed.T)).tolist():
-        _add_to_round(rounds, met, (a, b))
+    pairs: list[Pair] = [(a, b) for a, b in np.argwhere(np.triu(changed | changed.T)).tolist()]
     for host in np.flatnonzero(is_suspect).tolist():
         partners = np.flatnonzero(~np.isnan(both[host]) & ~is_seen[host])
         if not partners.size:
             continue
         by_merit = np.lexsort((chance[partners], -both[host, partners], is_suspect[partners]))
         partner = int(partners[by_merit[0]])
-        _add_to_round(rounds, met, (min(host, partner), max(host, partner)))
-    return [pairs for pairs in rounds if pairs]
-
-
-def _add_to_round(rounds: list[list[Pair]], met: list[set[int]], pair: Pair) -> None:
-    """Add a pair to the first round in which both hosts are free, unless a round has it."""
-    if any(pair in pairs for pairs in rounds):
-        return
-    for pairs, hosts in zip(rounds, met, strict=True):
-        if hosts.isdisjoint(pair):
-            pairs.append(pair)
-            hosts.update(pair)
-            return
-    rounds.append([pair])
-    met.append(set(pair))
+        pairs.append((min(host, partner), max(host, partner)))
+    return build_disjoint_rounds(dict.fromkeys(pairs))
 
 
 # A file whose pairs differ by direction may be so noisy, on a log scale, or more: then some of its
@@ -188,7 +169,6 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
     """Compare new link rates with those of a cluster file.
 
     Args:
-        names: names of the N hosts.
         expected: (N, N) in Gbit/s by the file, NaN if unknown.
         now: (N, N) measured again, NaN where not.
     """
@@ -265,14 +245,11 @@ Way = tuple[str, bool]
 
 def sort_groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
     """Return the groups with an uplink, those whose hosts get the least share of it first."""
-    known = {uplink.group: uplink for uplink in uplinks}
-
-    def share(group: Group) -> float:
-        uplink = known[group.name]
-        rates = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
-        return min(rates, default=np.inf) / len(group.hosts)
-
-    return sorted((group for group in groups if group.name in known), key=share)
+    rates = {known.group: (known.send_gbit_s, known.receive_gbit_s) for known in uplinks}
+    return sorted(
+        (group for group in groups if group.name in rates),
+        key=lambda group: min(filter(None, rates[group.name]), default=np.inf) / len(group.hosts),
+    )
 
 
 def find_changed_uplinks(
@@ -283,8 +260,6 @@ def find_changed_uplinks(
     """Return the uplinks whose rate differs from the file's, the most changed first.
 
     Args:
-        uplinks: uplinks of the file.
-        now_gbit_s: measured again.
         explained_gbit_s: what links of hosts that were named leave to groups, where they do.
     """
     changes = []
@@ -307,13 +282,7 @@ def find_changed_uplinks(
 def limit_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
 ) -> dict[Way, float]:
-    """Return the greatest rate of each group in Gbit/s that its hosts' links now allow.
-
-    Args:
-        groups: groups of the hosts.
-        links: links of the hosts, as the file has them.
-        changes: changes of hosts.
-    """
+    """Return the greatest rate of each group in Gbit/s that its hosts' links now allow."""
     limits: dict[Way, float] = {}
     for sends in (True, False):
         file = {each.host: each.send_gbit_s if sends else each.receive_gbit_s for each in links}
@@ -329,16 +298,9 @@ def limit_by_hosts(
 def keep_nearer_uplinks(
     uplinks: Sequence[Uplink], first: Mapping[Way, float], second: Mapping[Way, float]
 ) -> dict[Way, float]:
-    """Return, of an uplink's two new rates, the one nearer to the file's.
-
-    Args:
-        uplinks: uplinks of the file.
-        first, second: rates in Gbit/s, above zero.
-    """
-    known: dict[Way, float | None] = {}
-    for uplink in uplinks:
-        known[uplink.group, True] = uplink.send_gbit_s
-        known[uplink.group, False] = uplink.receive_gbit_s
+    """Return, of an uplink's two new rates, the one nearer to the file's."""
+    known = {(uplink.group, True): uplink.send_gbit_s for uplink in uplinks}
+    known |= {(uplink.group, False): uplink.receive_gbit_s for uplink in uplinks}
 
     def off(way: Way, rate: float) -> float:
         return abs(float(np.log(rate / (known[way] or rate))))

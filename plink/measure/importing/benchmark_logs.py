@@ -83,7 +83,6 @@ class _PairLog:
     """Form of the logs of a program that does not print on which hosts it runs.
 
     Args:
-        tool: name of the program.
         note: what a reader of its times should know.
         hint: what to write into a log.
         hint_known: which of the program's tests are read.
@@ -105,8 +104,6 @@ class _PairLog:
         Tests that are not read are left out and named, and so are runs that do not count.
 
         Args:
-            text: text of the log.
-            source: what errors call it.
             size_bytes: size of the messages whose bandwidth counts; None for the greatest of any.
 
         Raises:

@@ -78,8 +78,6 @@ def build_latencies(
     """Return round-trip times from the one-way latency of each pair's level; None without any.
 
     Args:
-        top: the whole description.
-        hosts, groups, rows: hosts, groups and rows of the description.
         is_limited: whether it says what links carry, on which a latency not said is zero.
 
     Raises:
@@ -170,10 +168,6 @@ def read_network(path: str) -> Cluster:
 
 def import_network(content: bytes, source: str) -> Cluster:
     """Return the cluster that a network description defines; omitted links are unlimited.
-
-    Args:
-        content: content of the file.
-        source: what errors call it.
 
     Raises:
         WrongUseError: it is not TOML, has a key that is not known, or a value that cannot be.

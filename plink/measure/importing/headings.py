@@ -84,7 +84,6 @@ class Columns:
     """Columns of a list of pairs, by their meaning.
 
     Args:
-        ends: columns of the two hosts.
         is_both_ways: whether a row is of both directions.
         times, rates: None where there are none.
         size: column of message sizes, or None.
@@ -147,8 +146,6 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     """Return the columns of a list of pairs by their headings.
 
     Args:
-        headings: headings of the columns.
-        source: what errors call the file.
         unit: unit of numbers whose heading names none; None where none was given.
 
     Raises:

@@ -191,8 +191,6 @@ def read_pair_list(
     """Parse a table with one row for each pair of hosts into readings.
 
     Args:
-        text: text of the file.
-        source: what errors call it.
         size_bytes: size of the messages whose bandwidth counts; None for any.
         unit: unit of numbers whose heading names none; None where none was given.
 

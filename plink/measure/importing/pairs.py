@@ -49,7 +49,6 @@ def select_round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> floa
     """Return the round trip of the smallest message, if it is small enough to show latency.
 
     Args:
-        messages: with their times.
         ways: how many of these times a round trip is.
     """
     timed = [
@@ -90,7 +89,6 @@ class SkippedPart:
         place: where it begins.
         reason: why, to follow `this run`.
         hosts: the hosts that it was on.
-        hint: what to do about it.
         kind: kind of the failure (`Failure`), or None.
         what: what it is: a run, or a row.
     """
@@ -108,8 +106,6 @@ class Readings:
     """Readings of pairs of hosts from one imported file.
 
     Args:
-        tool: what measured them.
-        pairs: the readings.
         left_out: runs without a result: failures of their pairs, notes where there is no pair.
         rtt_notes: what a reader of the times should know.
         notes: what was left aside, as sentences.
@@ -145,10 +141,7 @@ def build_cluster(
     percentile of the times where they are samples.
 
     Args:
-        parts: what one or several files hold.
-        source: what errors call them.
         percentile: the percentile that the times stand for.
-        hint: what to do where there is no reading.
 
     Raises:
         WrongUseError: no readings, or too many hosts, or values that cannot be.

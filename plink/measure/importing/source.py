@@ -40,7 +40,6 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
 
     Args:
         content: the CSV text (`matrix_csv.parse`).
-        source: what errors call it.
         unit: the unit of the numbers where the text names none, in any spelling.
         percentile: which percentile of a pair's samples the numbers are.
 
@@ -152,8 +151,6 @@ def import_measurement(
     """Return the cluster in another program's output, in CSV, or in a cluster file.
 
     Args:
-        content: content of the file.
-        source: what errors call it.
         unit: unit of the numbers of a table that names none.
         percentile: which percentile of a pair's samples the times stand for.
         size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
@@ -177,10 +174,6 @@ def import_files(paths: Sequence[str], options: ImportRequest) -> Imported:
 
     A folder stands for the files in it. Of several files, those that hold no measurement are left
     out and named.
-
-    Args:
-        paths: paths of files and folders.
-        options: units, percentile and message size to use.
 
     Raises:
         WrongUseError: a file is of another kind, or none holds a measurement.

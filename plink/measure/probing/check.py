@@ -14,6 +14,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.formats.cluster import Cluster, require_rtt
+from plink.formats.hosts import Host
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import Failure, RttMeasurement
 from plink.measure.drift.judge import Baseline, DriftJudgement, Mask, Pair, measure_and_judge
@@ -103,11 +104,7 @@ def build_check_request(
 
     Args:
         cluster: with round-trip times that are comparable (`select_comparable_rtt`).
-        source: what errors call its file.
-        given: the fields of the tool's options that are asked for.
-        network, interface: if any, those that the cluster says.
         seed: None for one by chance.
-        timeout_s, concurrency, way: as `ProbeRequest` has them.
 
     Raises:
         WrongUseError: it was measured otherwise.
@@ -141,7 +138,6 @@ def check(
     Where the file holds bandwidths or uplinks, some transfers follow.
 
     Args:
-        cluster: what is checked.
         file: what its unchanged pairs are expected to take.
         request: how to measure; its hosts are the cluster's, its seed decides which pairs.
         partners: number of partners with which each host is measured again.
@@ -169,7 +165,7 @@ def check(
         result,
         failures=[*result.failures, *rates.failures],
         rates=rates,
-        not_checked=_list_unchecked(cluster, rates),
+        not_checked=[*rates.not_checked, *result.not_checked],
     )
 
 
@@ -184,19 +180,18 @@ def check_reached(
 ) -> CheckResult:
     """Measure some pairs of connected hosts again and judge what changed.
 
-    Args:
-        cluster: what is checked.
-        file: what its unchanged pairs are expected to take.
-        request: how to measure; its seed decides which pairs.
-        reached: hosts of the cluster.
-        partners: number of hosts with which each one is measured again.
-        progress: told how far it is.
-
     Raises:
         PlinkError: no pair can be compared.
     """
     again = _RepeatedRoundTrips(cluster, request, reached, progress)
-    judgement = _judge(again, file, partners, request.seed)
+    judgement = measure_and_judge(
+        file, again.are_reached, again.measure, partners=partners, seed=request.seed
+    )
+    if judgement is None:
+        raise PlinkError("the file has no reading between the hosts that can be reached")
+    if not judgement.pairs:
+        reasons = sorted({failure.reason for failure in again.failures})
+        raise PlinkError(f"no pair could be measured again: {reasons[0] if reasons else 'unknown'}")
     return CheckResult(
         hosts=len(reached.hosts),
         judgement=judgement,
@@ -204,13 +199,13 @@ def check_reached(
         unreachable={error.host: str(error) for error in reached.failures},
         failures=again.failures,
         seconds=again.seconds,
-        not_checked=_list_unchecked(cluster, None),
+        not_checked=_list_unchecked(cluster),
     )
 
 
-def _list_unchecked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
-    """Return the measurements in the file that the check of round trips does not cover."""
-    unchecked = [] if rates is None else list(rates.not_checked)
+def _list_unchecked(cluster: Cluster) -> list[str]:
+    """Return the measurements in the file that no check covers."""
+    unchecked = []
     if cluster.bandwidth is not None and cluster.bandwidth.tool not in TOOLS:
         unchecked.append(
             f"bandwidths, which plink did not measure (tool: {cluster.bandwidth.tool})"
@@ -218,18 +213,6 @@ def _list_unchecked(cluster: Cluster, rates: RatesResult | None) -> list[str]:
     if cluster.routes is not None:
         unchecked.append("routes")
     return unchecked
-
-
-def _judge(again: _RepeatedRoundTrips, file: Baseline, partners: int, seed: int) -> DriftJudgement:
-    judgement = measure_and_judge(
-        file, again.are_reached, again.measure, partners=partners, seed=seed
-    )
-    if judgement is None:
-        raise PlinkError("the file has no reading between the hosts that can be reached")
-    if not judgement.pairs:
-        reasons = sorted({failure.reason for failure in again.failures})
-        raise PlinkError(f"no pair could be measured again: {reasons[0] if reasons else 'unknown'}")
-    return judgement
 
 
 class _RepeatedRoundTrips:
@@ -242,13 +225,10 @@ class _RepeatedRoundTrips:
         self._reached = reached
         self._progress = progress
         self._cluster = Cluster(cluster.hosts)
-        place = {name: index for index, name in enumerate(cluster.names)}
         # The index in the file of each reached host.
-        self._places = [place[host.name] for host in reached.hosts]
-        present = [
-            replace(cluster.hosts[index], address=host.address)
-            for index, host in zip(self._places, reached.hosts, strict=True)
-        ]
+        places = {name: index for index, name in enumerate(cluster.names)}
+        self._places = [places[host.name] for host in reached.hosts]
+        present = [Host(host.name, host.address) for host in reached.hosts]
         now = {host.name: host.address for host in present}
         self.moved = {
             name: (before, now[name]) for name, before in find_moved_hosts(present, cluster).items()
@@ -259,9 +239,7 @@ class _RepeatedRoundTrips:
     @property
     def are_reached(self) -> Mask:
         """Mask of the pairs whose hosts were both reached, shape (N, N)."""
-        size = len(self._cluster.hosts)
-        there = np.zeros(size, dtype=np.bool_)
-        there[self._places] = True
+        there = np.isin(np.arange(len(self._cluster.hosts)), self._places)
         both: Mask = there[:, None] & there[None, :]
         return both
 

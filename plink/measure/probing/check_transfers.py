@@ -50,13 +50,6 @@ _UPLINK_CONFIRMATIONS = 1
 class RepeatedTransfers:
     """Transfers that measure links and uplinks of reached hosts again.
 
-    Args:
-        cluster: the cluster whose file is checked.
-        hosts: hosts of it, that were reached.
-        silence_s: a transfer is given up after so many seconds without data.
-        seed: decides among hosts that are alike.
-        progress: told how far it is.
-
     `failures` has what could not be measured.
     """
 
@@ -120,7 +113,6 @@ class RepeatedTransfers:
         """Measure the uplinks again; return the rates in Gbit/s and those that changed.
 
         Args:
-            uplinks: uplinks of the file.
             hosts: links of hosts that changed, which may explain what groups exchange.
             limit_s: seconds for all uplinks, and as many again for those that seem changed.
         """
@@ -267,7 +259,6 @@ class RatesResult:
         is_changed: the file no longer describes the rates.
         not_checked: what the file holds and was not measured again, a clause each.
         failures: what could not be measured, and why.
-        seconds: duration of the transfers.
     """
 
     hosts: Sequence[str] = ()
@@ -297,17 +288,13 @@ def check_rates(
     """Measure some links and uplinks again, those that seem changed twice, and judge.
 
     Args:
-        cluster: with what is compared (`holds_rates`).
-        reached: its hosts.
         limit_s: seconds that transfers may take, and as many again those of what seems changed;
             0 for none.
-        silence_s: a transfer is given up after so many seconds without data.
-        seed: decides among hosts that are alike.
-        progress: told how far it is.
 
     Raises:
         WrongUseError: options in the file that cannot be.
     """
+    has_links, has_uplinks = _has_links(cluster), _has_uplinks(cluster)
     if limit_s <= 0.0:
         return RatesResult(not_checked=_list_unchecked(cluster, (), ()))
     again = RepeatedTransfers(
@@ -315,19 +302,21 @@ def check_rates(
     )
     began = time.monotonic()
     links: LinkJudgement | None = None
-    share = _LINKS_SHARE if _has_links(cluster) and _has_uplinks(cluster) else 1.0
-    if _has_links(cluster):
+    links_s = limit_s * (_LINKS_SHARE if has_uplinks else 1.0) if has_links else 0.0
+    changes: list[RateChange] = []
+    hosts: list[str] = []
+    groups: list[str] = []
+    if has_links:
         has_pairs = cluster.bandwidth is not None and _has_bandwidth(cluster)
         gbit_s = cluster.bandwidth.gbit_s if cluster.bandwidth and has_pairs else None
-        links = again.links(gbit_s, share * limit_s)
-    changes = [] if links is None else list(links.changes)
-    groups: list[str] = []
-    if cluster.uplinks is not None and _has_uplinks(cluster):
-        rest = 1.0 - share if links is not None else 1.0
-        now, changed = again.uplinks(cluster.uplinks, changes, rest * limit_s)
+        links = again.links(gbit_s, links_s)
+        changes += links.changes
+        seen = set(np.argwhere(links.compared).ravel().tolist())
+        hosts = [name for place, name in enumerate(cluster.names) if place in seen]
+    if cluster.uplinks is not None and has_uplinks:
+        now, changed = again.uplinks(cluster.uplinks, changes, limit_s - links_s)
         groups = list(dict.fromkeys(group for group, _ in now))
         changes += changed
-    hosts = [] if links is None else _list_compared_hosts(cluster.names, links)
     return RatesResult(
         hosts=hosts,
         groups=groups,
@@ -341,7 +330,8 @@ def check_rates(
 
 
 def _has_links(cluster: Cluster) -> bool:
-    return _has_bandwidth(cluster) or (_has_uplinks(cluster) and _knows_links(cluster))
+    has_links = cluster.uplinks is not None and bool(cluster.uplinks.links)
+    return _has_bandwidth(cluster) or (_has_uplinks(cluster) and has_links)
 
 
 def _has_bandwidth(cluster: Cluster) -> bool:
@@ -354,15 +344,6 @@ def _has_uplinks(cluster: Cluster) -> bool:
         and cluster.uplinks.tool == UplinkOptions.tool
         and len(cluster.groups) > 1
     )
-
-
-def _knows_links(cluster: Cluster) -> bool:
-    return cluster.uplinks is not None and bool(cluster.uplinks.links)
-
-
-def _list_compared_hosts(names: Sequence[str], links: LinkJudgement) -> list[str]:
-    seen = {int(host) for pair in np.argwhere(links.compared) for host in pair}
-    return [name for place, name in enumerate(names) if place in seen]
 
 
 def _list_unchecked(cluster: Cluster, hosts: Collection[str], groups: Collection[str]) -> list[str]:

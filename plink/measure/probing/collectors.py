@@ -110,6 +110,10 @@ class Collector(ABC, Generic[Reading]):
     def result(self, run: RunRecord) -> tuple[Cluster, Measurement]:
         """Return the cluster with the readings so far, and the measurement in it."""
 
+    def _copy_or_unknown(self, matrix: Matrix | None) -> Matrix:
+        size = len(self._cluster.hosts)
+        return np.full((size, size), np.nan) if matrix is None else matrix.copy()
+
     def missing(self, rounds: Rounds) -> Wanted:
         """Return the directed pairs of the run without a trustworthy reading."""
         unread = np.isnan(self._readings()) | self._untrusted_pairs()
@@ -200,14 +204,9 @@ class BandwidthCollector(Collector[BandwidthReading]):
     quantity: ClassVar[Quantity] = "bandwidth"
 
     def _begin(self) -> None:
-        size = len(self._cluster.hosts)
         kept = self._cluster.bandwidth
-        if kept is None:
-            self._gbit_s = np.full((size, size), np.nan)
-            self._retransmits = np.full((size, size), np.nan)
-        else:
-            self._gbit_s = kept.gbit_s.copy()
-            self._retransmits = kept.retransmits.copy()
+        self._gbit_s = self._copy_or_unknown(None if kept is None else kept.gbit_s)
+        self._retransmits = self._copy_or_unknown(None if kept is None else kept.retransmits)
 
     def _readings(self) -> Matrix:
         return self._gbit_s
@@ -234,15 +233,12 @@ class RouteCollector(Collector[RouteReading]):
     quantity: ClassVar[Quantity] = "routes"
 
     def _begin(self) -> None:
-        size = len(self._cluster.hosts)
         kept = self._cluster.routes
+        self._hops = self._copy_or_unknown(None if kept is None else kept.hops)
         # Route to its index: every distinct one is kept once.
         self._routes: dict[Route, int] = {}
-        if kept is None:
-            self._hops = np.full((size, size), np.nan)
-            self._route_of = np.full((size, size), NO_ROUTE, dtype=np.int64)
-        else:
-            self._hops = kept.hops.copy()
+        self._route_of: Counts = np.full(self._hops.shape, NO_ROUTE, dtype=np.int64)
+        if kept is not None:
             self._route_of = kept.route_of.astype(np.int64)
             self._routes = {route: index for index, route in enumerate(kept.routes)}
 
@@ -290,10 +286,6 @@ class RttCollector(Collector[RttReading]):
 
     Where a pair met several times, the least reading counts, for each direction by itself, since
     noise only ever adds to a round-trip time.
-
-    Args:
-        cluster, measured, callbacks: as `Collector` has them.
-        percentiles: percentiles to keep.
     """
 
     quantity: ClassVar[Quantity] = "rtt"
@@ -309,17 +301,19 @@ class RttCollector(Collector[RttReading]):
         super().__init__(cluster, measured, **callbacks)
 
     def _begin(self) -> None:
-        kept = self._cluster.rtt
-        if kept is None:
-            self._rtt_us = {p: self._unknown() for p in self._percentiles}
-            self._samples: Counts = np.zeros(self._unknown().shape, dtype=np.int64)
-            self._losses, self._passes = self._samples.copy(), self._samples.copy()
-            self._halves_us = self._unknown(), self._unknown()
-        else:
+        kept = None if self._cluster.rtt is None else self._cluster.rtt.with_passes()
+        unknown = self._copy_or_unknown(None)
+        self._rtt_us = {p: unknown.copy() for p in self._percentiles}
+        self._samples: Counts = np.zeros(unknown.shape, dtype=np.int64)
+        self._losses, self._passes = self._samples.copy(), self._samples.copy()
+        self._halves_us = unknown.copy(), unknown.copy()
+        if kept is not None:
             self._rtt_us = {p: kept.rtt_us[p].copy() for p in self._percentiles}
             self._samples = kept.samples.astype(np.int64)
             self._losses = kept.losses.astype(np.int64)
-            self._passes, self._halves_us = _copy_passes(kept)
+        if kept is not None and kept.passes is not None and kept.halves_us is not None:
+            self._passes = kept.passes.astype(np.int64)
+            self._halves_us = kept.halves_us.odd.copy(), kept.halves_us.even.copy()
         # What earlier runs recorded for pairs without a second pass.
         self._precision_percent = self._copy_or_unknown(
             None if kept is None else kept.precision_percent
@@ -329,13 +323,6 @@ class RttCollector(Collector[RttReading]):
         self._calmest = np.where(
             np.isnan(self._readings()), np.nan, np.nan_to_num(self._disturbance, nan=0.0)
         )
-
-    def _unknown(self) -> Matrix:
-        size = len(self._cluster.hosts)
-        return np.full((size, size), np.nan)
-
-    def _copy_or_unknown(self, matrix: Matrix | None) -> Matrix:
-        return self._unknown() if matrix is None else matrix.copy()
 
     def _readings(self) -> Matrix:
         return self._rtt_us[self._percentiles[0]]
@@ -347,9 +334,8 @@ class RttCollector(Collector[RttReading]):
 
     def warnings(self) -> list[str]:
         """Name the readings that other work on the hosts may have raised."""
-        return describe_disturbed_hosts(
-            self._cluster.names, self._untrusted_pairs(), ~np.isnan(self._readings())
-        )
+        is_read = ~np.isnan(self._readings())
+        return describe_disturbed_hosts(self._cluster.names, self._untrusted_pairs(), is_read)
 
     def describe_precision(self, precision_percent: float) -> list[str]:
         """Return how often pairs met, and how many pairs' passes agree."""
@@ -407,13 +393,6 @@ class RttCollector(Collector[RttReading]):
         return replace(self._cluster, rtt=measurement), measurement
 
 
-def _copy_passes(kept: RttMeasurement) -> tuple[Counts, tuple[Matrix, Matrix]]:
-    known = kept.with_passes()
-    if known.passes is None or known.halves_us is None:
-        raise RuntimeError("with_passes returned a measurement without passes")
-    return known.passes.astype(np.int64), (known.halves_us.odd.copy(), known.halves_us.even.copy())
-
-
 def _none_if_all_nan(matrix: Matrix) -> Matrix | None:
     return None if np.isnan(matrix).all() else matrix
 
@@ -445,7 +424,6 @@ def describe_disturbed_hosts(
     """Return a sentence naming hosts with disturbed readings; empty if there are none.
 
     Args:
-        names: names of the N hosts.
         disturbed, measured: (N, N), [source][destination].
     """
     pairs = int(np.count_nonzero(disturbed))

@@ -11,8 +11,7 @@ from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.formats.conditions import ConditionMeasurement, NamedCondition
 from plink.formats.measurements import Failure
-from plink.probes import condition
-from plink.probes.condition import HostCondition, ProcessorTurns
+from plink.probes.condition import HostCondition, ProcessorTurns, ask, take_turns
 from plink.probes.errors import HostError
 from plink.probes.facts import count_sharing_hosts
 from plink.probes.reach import Reached, ReachedHost
@@ -62,12 +61,18 @@ def _turns(reached: Reached, concurrency: int) -> dict[str, ProcessorTurns]:
     best: dict[str, ProcessorTurns] = {}
     asked: Sequence[ReachedHost] = reached.hosts
     for _ in range(_TURNS):
-        for host, outcome in for_each(_take_turns, asked, at_once):
+        for host, outcome in for_each(lambda host: take_turns(host.session), asked, at_once):
             if isinstance(outcome, ProcessorTurns):
                 best[host.name] = max(outcome, best.get(host.name, outcome), key=_share)
         # Other work that comes and goes does not come each time.
         usual = median(map(_share, best.values())) if best else 0.0
-        asked = [host for host in asked if host.name in best and _is_little(best[host.name], usual)]
+        asked = [
+            host
+            for host in asked
+            if host.name in best
+            and (share := best[host.name].processor_share) is not None
+            and share < _LITTLE * usual
+        ]
         if not asked:
             break
     return best
@@ -77,16 +82,6 @@ def _share(turns: ProcessorTurns) -> float:
     return turns.processor_share or 0.0
 
 
-def _is_little(turns: ProcessorTurns, usual: float) -> bool:
-    return turns.processor_share is not None and turns.processor_share < _LITTLE * usual
-
-
-def _take_turns(host: ReachedHost) -> ProcessorTurns:
-    return condition.take_turns(host.session)
-
-
 def _ask(host: ReachedHost) -> HostCondition:
-    interface = next(
-        (each.interface for each in host.facts.addresses if each.address == host.address), ""
-    )
-    return condition.ask(host.session, interface)
+    interfaces = {known.address: known.interface for known in host.facts.addresses[::-1]}
+    return ask(host.session, interfaces.get(host.address, ""))

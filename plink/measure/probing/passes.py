@@ -101,23 +101,15 @@ class Passes:
             self._met[min(i, j), max(i, j)] = (j, i) in first
         # A doubtful reading may be measured again however often it was.
         self._limit = np.maximum(self._limit, self._met)
-        self._left = self._count_further_meetings()
+        share = 1.0 if options.precision_percent == 0.0 else _SHARE_OF_FURTHER
+        further = self._scope.sum() * max(0, options.most - WHOLE_PASSES) * share
+        # Meetings that are left beside those that every pair is owed.
+        self._left = max(_ALWAYS_ALLOWED, int(further))
         self.number = 1
 
-    def _count_further_meetings(self) -> int:
-        pairs = int(np.count_nonzero(self._scope))
-        share = 1.0 if self._options.precision_percent == 0.0 else _SHARE_OF_FURTHER
-        further = pairs * max(0, self._options.most - WHOLE_PASSES) * share
-        return max(_ALWAYS_ALLOWED, int(further))
-
     def is_over(self, seen: PassReadings) -> bool:
-        """Return whether every pair has met as often as the options allow.
-
-        Args:
-            seen: what was measured so far.
-        """
-        count = np.minimum(seen.passes, seen.passes.T)
-        is_lost = self._is_tried & (count == 0)
+        """Return whether every pair has met as often as the options allow."""
+        is_lost = self._is_tried & (np.minimum(seen.passes, seen.passes.T) == 0)
         may_be_tried_twice = self.number + 1 == WHOLE_PASSES <= self._options.most
         may = np.triu(self._met < self._limit, 1) & ~is_lost
         return not may_be_tried_twice and not may.any()
@@ -128,7 +120,6 @@ class Passes:
         """Return the rounds of the next pass; none if no pair needs another measurement.
 
         Args:
-            seen: what was measured so far.
             hinges: pairs (lower, higher) on which an answer hinges, met before or not.
             is_settled: the answer no longer changes, so that pairs which disagree may.
         """
@@ -145,7 +136,10 @@ class Passes:
             for pair in hinges:
                 if may[pair] and not owed[pair]:
                     urgency[pair] += _HINGE
-            urgency = self._within_budget(urgency)
+            # The pairs most in need of measuring, as many as the budget allows.
+            order = np.argsort(-urgency, axis=None, kind="stable")
+            urgency.flat[order[self._left :]] = 0.0
+            self._left -= int(np.count_nonzero(urgency))
         urgency[owed | self._list_retries(is_lost & self._scope, count)] = _OWED
         chosen = np.argwhere(urgency > 0.0)
         self._met[urgency > 0.0] += 1
@@ -164,15 +158,6 @@ class Passes:
         is_apart = (apart > _MOST_APART) & self._is_tried
         is_unsure = share > self._options.precision_percent / 100.0
         return np.triu(np.where(is_unsure | is_apart, np.fmax(share, apart), 0.0), 1)
-
-    def _within_budget(self, urgency: Matrix) -> Matrix:
-        """Return the pairs most in need of measuring, as many as the budget allows."""
-        wanted = np.flatnonzero(urgency)
-        wanted = wanted[np.argsort(-urgency.ravel()[wanted], kind="stable")][: self._left]
-        self._left -= len(wanted)
-        kept = np.zeros(urgency.size)
-        kept[wanted] = urgency.ravel()[wanted]
-        return kept.reshape(urgency.shape)
 
     def _list_retries(self, lost: Mask, count: Counts) -> Mask:
         """Return the pairs lost in the first pass that are worth a second try.
@@ -206,10 +191,6 @@ def arrange_rounds(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> 
     ]
 
 
-def _nothing(_: Cluster) -> Collection[Pair]:
-    return ()
-
-
 @dataclass(frozen=True)
 class StoppingPolicy:
     """Policy for measuring pairs again, and for stopping once the answer is stable.
@@ -221,7 +202,7 @@ class StoppingPolicy:
             measured. None where readings are wanted for their own sake.
     """
 
-    hinges: Callable[[Cluster], Collection[Pair]] = _nothing
+    hinges: Callable[[Cluster], Collection[Pair]] = lambda _: ()
     answer: Callable[[Cluster], Hashable] | None = None
 
 
@@ -276,11 +257,7 @@ def list_rounds(listed: Sequence[str], present: Sequence[str], sample: Sample | 
 
 
 def advise_sampling(hosts: int, sample: Sample | None, example: int) -> list[str]:
-    """Return advice on sampling for users with many hosts, before the run begins; empty for few.
-
-    Args:
-        example: the number of rounds to speak of.
-    """
+    """Return advice on sampling for users with many hosts, before the run begins; empty for few."""
     if sample is not None or hosts <= _MANY_HOSTS:
         return []
     rounds, pairs = count_rounds(hosts), hosts * (hosts - 1)
@@ -292,12 +269,7 @@ def advise_sampling(hosts: int, sample: Sample | None, example: int) -> list[str
 
 
 class AdaptiveSampler:
-    """Adaptive sampler of a run: chooses pairs until the groups show or the budget is spent.
-
-    Args:
-        collector: takes what the run reads; what it holds already counts.
-        sample: how many pairs at most.
-    """
+    """Adaptive sampler of a run: chooses pairs until the groups show or the budget is spent."""
 
     def __init__(self, collector: RttCollector, sample: FollowedSample) -> None:
         self._collector = collector
@@ -333,12 +305,9 @@ class FurtherRounds:
     """Source of a run's further rounds, pass after pass, for a measuring tool.
 
     Args:
-        collector: takes what the run reads.
         measured: index in the cluster of each host of the run.
         rounds: rounds of pairs that the run is to measure.
         wanted: directions of them that the tool measures first.
-        options: limits of the passes.
-        policy: what the readings are for.
         following: chooses further pairs for the first pass; None where `rounds` are all.
         on_pass: told of each further pass: its number, and of how many directions it is.
     """
@@ -377,12 +346,6 @@ class FurtherRounds:
             self._held = self._next()
         return bool(self._held)
 
-    def _begin_passes(self) -> Passes:
-        """Return the passes over the pairs that have been measured so far."""
-        rounds = self._rounds if self._following is None else self._following.pairs
-        pairs = (pair for met in rounds for pair in met)
-        return Passes(self._before, pairs, self._wanted, self._options)
-
     def more(self) -> Rounds:
         """Return further rounds to measure, of this pass or the next; none at the end."""
         if self._following is not None and self._is_following:
@@ -400,21 +363,19 @@ class FurtherRounds:
 
     def _next(self) -> Rounds:
         if self._passes is None:
-            self._passes = self._begin_passes()
+            met = self._rounds if self._following is None else self._following.pairs
+            pairs = (pair for pairs in met for pair in pairs)
+            self._passes = Passes(self._before, pairs, self._wanted, self._options)
         seen = self._collector.read_passes()
+        cluster = None
         # An answer may take long to find.
-        cluster = None if self._passes.is_over(seen) else self._cluster()
+        if self._policy is not NO_POLICY and not self._passes.is_over(seen):
+            cluster, _ = self._collector.result(RunRecord("", {}, None, 0.0, ()))
         rounds = self._passes.next(
             seen, self._hinges(cluster), is_settled=self._is_settled(cluster)
         )
         self._number = self._passes.number
         return rounds
-
-    def _cluster(self) -> Cluster | None:
-        """Return the cluster as measured so far, or None if no policy needs it."""
-        if self._policy is NO_POLICY:
-            return None
-        return self._collector.result(RunRecord("", {}, None, 0.0, ()))[0]
 
     def _hinges(self, cluster: Cluster | None) -> list[Pair]:
         """Return the pairs that the policy's answer depends on, in the run's indices."""

@@ -27,7 +27,6 @@ class ProbeRequest:
     """Request for a probe run: hosts, tool, options and the earlier file, if any.
 
     Args:
-        hosts: the hosts to measure.
         made_from: the hash of the host list.
         options: options of the tool that measures, and so which tool that is.
         timeout_s: seconds of silence after which a host is given up.
@@ -37,7 +36,6 @@ class ProbeRequest:
         concurrency: pairs in flight; None to choose by what the hosts share.
         strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
-        way: how hosts are reached.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
         left_s: returns the seconds that are left for transfers; called by any thread.
@@ -101,10 +99,6 @@ def resume_options(
 
     Args:
         earlier: the cluster that was measured; None to begin.
-        source: what errors call its file.
-        tool: name of the tool that is to measure.
-        given: the fields of the tool's options that are asked for.
-        network, interface, rounds, seed: what else is; None for as earlier.
 
     Raises:
         WrongUseError: it was measured in another way.
@@ -115,7 +109,13 @@ def resume_options(
     before = _find_earlier(earlier, source, tool)
     if isinstance(before, RttMeasurement):
         given = {"percentile": before.reading, **given}
-        _check_percentiles(before, source, given["percentile"])
+        percentile, read = given["percentile"], before.reading
+        if read != percentile or set(before.rtt_us) != {*STANDARD_PERCENTILES, percentile}:
+            raise WrongUseError(
+                f"{source}: was measured at percentile {read:g}, not {percentile:g}",
+                f"use {{percentile={read:g}}}, or write a new measurement to another file",
+                arguments={"percentile": percentile},
+            )
     chosen = (
         measuring.options(**given)
         if before is None
@@ -126,13 +126,13 @@ def resume_options(
     known = before or next((other for other in others if other is not None), None)
     if known is None:
         return ResumedSettings(chosen, network, interface, rounds, seed or 0)
-    sample = keep_sample(known, rounds, seed, source)
+    rounds, seed = keep_sample(known, rounds, seed, source)
     return ResumedSettings(
         chosen,
         keep_network(known.options, network, source),
         keep_interface(known.options, interface, source),
-        sample["rounds"],
-        sample["seed"] or 0,
+        rounds,
+        seed or 0,
     )
 
 
@@ -156,16 +156,6 @@ def _find_earlier(earlier: Cluster, source: str, tool: str) -> Measurement | Non
             arguments={"tool": tool},
         )
     return measurement
-
-
-def _check_percentiles(rtt: RttMeasurement, source: str, percentile: float) -> None:
-    wanted = {*STANDARD_PERCENTILES, percentile}
-    if rtt.reading != percentile or set(rtt.rtt_us) != wanted:
-        raise WrongUseError(
-            f"{source}: was measured at percentile {rtt.reading:g}, not {percentile:g}",
-            f"use {{percentile={rtt.reading:g}}}, or write a new measurement to another file",
-            arguments={"percentile": percentile},
-        )
 
 
 def keep_network(
@@ -201,8 +191,8 @@ def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -
 
 
 def keep_sample(
-    before: Measurement | None, rounds: int | None, seed: int | None, source: str
-) -> dict[str, int | None]:
+    before: Measurement, rounds: int | None, seed: int | None, source: str
+) -> tuple[int | None, int | None]:
     """Return the given `rounds` and `seed`, else those of the earlier measurement.
 
     More rounds of the same seed begin with those that were gone through.
@@ -210,13 +200,14 @@ def keep_sample(
     Raises:
         WrongUseError: another seed is given than the one recorded.
     """
-    sample = None if before is None else find_sample(before.options)
+    sample = find_sample(before.options)
     if sample is None:
-        return {"rounds": rounds, "seed": seed}
+        return rounds, seed
     if seed not in (None, sample.seed):
         raise build_option_changed_error(source, "seed", sample.seed, seed)
-    before_it = FOLLOWED_ROUNDS if isinstance(sample, FollowedSample) else sample.rounds
-    return {"rounds": before_it if rounds is None else rounds, "seed": sample.seed}
+    if rounds is None:
+        rounds = FOLLOWED_ROUNDS if isinstance(sample, FollowedSample) else sample.rounds
+    return rounds, sample.seed
 
 
 class TooFewReachedError(PlinkError):

@@ -12,7 +12,6 @@ from plink.base.errors import WrongUseError
 from plink.base.given_way import GivenWay
 from plink.base.replacing import replace
 from plink.formats.cluster import Cluster, Unreachable
-from plink.formats.groups import UplinkMeasurement
 from plink.formats.hosts import Host, is_recordable
 from plink.formats.measurements import SAMPLE_OPTIONS, Failure, Measurement, Sample
 from plink.measure.probing.collectors import RunRecord
@@ -50,14 +49,29 @@ def build_resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
         made_from=request.made_from,
         way=_way_as_given(request.way),
     )
-    return ResumeState(cluster, _list_absent(reached, names), _describe_moves(hosts, moved))
+    absent = [
+        Failure(error.host, f"{error} (what was measured earlier is kept)")
+        for error in reached.failures
+        if error.host in names
+    ]
+    moves = [
+        f"{host.name} had the address {moved[host.name]} and now has {host.address}: "
+        "its earlier readings are dropped"
+        for host in hosts
+        if host.name in moved
+    ]
+    return ResumeState(cluster, absent, moves)
 
 
 def _way_as_given(way: Way) -> GivenWay | None:
     """Return how the hosts were reached, as the file records it."""
     match way:
         case SshOptions():
-            config, identity = map(_from_anywhere, (way.config_file, way.identity_file))
+            # Absolute, so that later commands find the files from any folder.
+            config, identity = (
+                None if path is None else os.path.abspath(path)  # noqa: PTH100  keeps links and `..`
+                for path in (way.config_file, way.identity_file)
+            )
             typed = {"config": config, "identity": identity, "user": way.user}
         case ViaOptions():
             typed = {"via": way.template}
@@ -65,11 +79,6 @@ def _way_as_given(way: Way) -> GivenWay | None:
             return None
     given = GivenWay(**{name: text for name, text in typed.items() if is_recordable(text)})
     return given if given.words() else None
-
-
-def _from_anywhere(path: str | None) -> str | None:
-    """Return the absolute path, so that later commands find the file from any folder."""
-    return None if path is None else os.path.abspath(path)  # noqa: PTH100  keeps links and `..`
 
 
 def _to_host(reached: ReachedHost) -> Host:
@@ -84,15 +93,6 @@ def _to_host(reached: ReachedHost) -> Host:
         port=reached.listed.port,
         slots=reached.listed.slots,
     )
-
-
-def _list_absent(reached: Reached, kept: Container[str]) -> list[Failure]:
-    """Return the hosts of an earlier run that this run could not reach."""
-    return [
-        Failure(error.host, f"{error} (what was measured earlier is kept)")
-        for error in reached.failures
-        if error.host in kept
-    ]
 
 
 def _list_unreachable(
@@ -111,16 +111,6 @@ def _list_unreachable(
         )
         for position, host in enumerate(listed)
         if host.name in reasons
-    ]
-
-
-def _describe_moves(hosts: Sequence[Host], moved: Mapping[str, str]) -> list[str]:
-    """Return a note for each host whose address differs from the earlier one."""
-    return [
-        f"{host.name} had the address {moved[host.name]} and now has {host.address}: "
-        "its earlier readings are dropped"
-        for host in hosts
-        if host.name in moved
     ]
 
 
@@ -174,30 +164,22 @@ def carry_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[
     names = {host.name for host in hosts}
     groups = [group for group in earlier.groups if names.issuperset(group.hosts)]
     are_same = not any(name in moved for name in names) and names.issuperset(earlier.names)
+    uplinks = earlier.uplinks
+    if uplinks is not None:
+        still = {group.name for group in groups if not any(name in moved for name in group.hosts)}
+        uplinks = replace(
+            uplinks,
+            uplinks=[known for known in uplinks.uplinks if known.group in still],
+            links=[link for link in uplinks.links if link.host in before.keys() & names],
+        )
     return Cluster(
         hosts,
         rtt=None if earlier.rtt is None else earlier.rtt.for_hosts(places),
         bandwidth=None if earlier.bandwidth is None else earlier.bandwidth.for_hosts(places),
         routes=None if earlier.routes is None else earlier.routes.for_hosts(places),
         groups=groups,
-        uplinks=_keep_uplinks(
-            earlier.uplinks,
-            {group.name for group in groups if not any(name in moved for name in group.hosts)},
-            before.keys() & names,
-        ),
+        uplinks=uplinks,
         grouping=earlier.grouping if are_same else None,
-    )
-
-
-def _keep_uplinks(
-    uplinks: UplinkMeasurement | None, groups: Container[str], hosts: Container[str]
-) -> UplinkMeasurement | None:
-    if uplinks is None:
-        return None
-    return replace(
-        uplinks,
-        uplinks=[known for known in uplinks.uplinks if known.group in groups],
-        links=[link for link in uplinks.links if link.host in hosts],
     )
 
 
@@ -208,7 +190,6 @@ def repeat_run_record(
 
     Args:
         sample: the part of the tournament that the run asked for, which may be another.
-        notes: what is to be said beside what was.
     """
     return RunRecord(
         tool=before.tool,
@@ -228,21 +209,19 @@ def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, r
     Raises:
         WrongUseError: the list `hosts` lacks hosts that the file `resume` has readings of.
     """
-    read = np.zeros((len(earlier.hosts), len(earlier.hosts)), dtype=bool)
-    if earlier.rtt is not None:
-        read |= ~np.isnan(earlier.rtt.readings_us)
-    if earlier.bandwidth is not None:
-        read |= ~np.isnan(earlier.bandwidth.gbit_s)
-    if earlier.routes is not None:
-        read |= ~np.isnan(earlier.routes.hops)
-    has_uplink = (
-        set() if earlier.uplinks is None else {known.group for known in earlier.uplinks.uplinks}
-    )
+    rtt, bandwidth, routes = earlier.rtt, earlier.bandwidth, earlier.routes
+    matrices = [
+        *([] if rtt is None else [rtt.readings_us]),
+        *([] if bandwidth is None else [bandwidth.gbit_s]),
+        *([] if routes is None else [routes.hops]),
+    ]
+    read = [~np.isnan(matrix).all(axis=axis) for matrix in matrices for axis in (0, 1)]
+    uplinks = () if earlier.uplinks is None else earlier.uplinks.uplinks
     measured = {
-        name
-        for index, name in enumerate(earlier.names)
-        if read[index].any() or read[:, index].any()
-    }.union(*(group.hosts for group in earlier.groups if group.name in has_uplink))
+        name for index, name in enumerate(earlier.names) if any(has_any[index] for has_any in read)
+    }
+    has_uplink = {known.group for known in uplinks}
+    measured.update(*(group.hosts for group in earlier.groups if group.name in has_uplink))
     known = {host.name for host in listed}
     lacking = [name for name in earlier.names if name in measured - known]
     if lacking:

@@ -48,7 +48,6 @@ class ProbeResult:
     """Result of a run that measures pairs.
 
     Args:
-        cluster: what to write.
         measurement: the measurement in it that was made.
         how: a few words on how it was measured.
         asked: directed pairs of the cluster's hosts that were to be measured, now or earlier.
@@ -77,8 +76,6 @@ def probe(
     """Connect to the hosts of a request and measure them with the tool of its options.
 
     Args:
-        request: what to measure.
-        progress: told how far it is.
         on_result: given what the run yielded, even if that is nothing, before the connections are
             closed: closing may take long. An interrupt waits for it.
         policy: what the readings are for, where that decides which pairs meet again.
@@ -124,10 +121,13 @@ def measure_pairs(
     wanted = collector.missing(rounds)
     visits: FurtherRounds | None = None
     if isinstance(collector, RttCollector) and isinstance(options, RttOptions):
+        earlier = None if request.earlier is None else request.earlier.rtt
+        # Readings without a record of passes stay as they are, unless more passes are asked for.
+        is_whole = earlier is None or earlier.passes is not None or options.extra_passes
         visits = FurtherRounds(
             collector,
             measured,
-            _list_repeated_rounds(request, options, rounds, wanted),
+            rounds if is_whole else [[(min(pair), max(pair)) for pair in wanted]],
             wanted,
             PassOptions(
                 options.passes, options.precision_percent, options.extra_passes, request.seed
@@ -138,17 +138,12 @@ def measure_pairs(
         )
     is_due = bool(wanted) or (visits is not None and visits.is_due)
     job = build_job(request, reached.hosts, wanted, rounds, visits)
-    notes = [
-        *state.moves,
-        *_describe_sharing(reached.hosts, job.concurrency, tool.cores_per_pair),
-        *([] if request.recorded_addresses() else _describe_addresses(reached.hosts)),
-    ]
+    notes = [*state.moves, *_describe_hosts(request, reached.hosts, job.concurrency)]
     for note in [*notes, *advise_sampling(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
         progress.say(note)
     if wanted:
         progress.stage("probing", len(wanted))
-    started = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    began = time.monotonic()
+    started, began = datetime.now(timezone.utc).isoformat(timespec="seconds"), time.monotonic()
     interrupted = False
     try:
         if is_due:
@@ -162,7 +157,13 @@ def measure_pairs(
         if is_due or before is None:
             run = RunRecord(
                 tool=request.tool,
-                options=_options_to_record(request, job, sample),
+                options={
+                    **options.to_record(),
+                    "timeout_s": job.timeout_s,
+                    "concurrency": job.concurrency,
+                    **({} if sample is None else sample.to_options()),
+                    **request.recorded_addresses(),
+                },
                 started=started,
                 seconds=(before.seconds if before else 0.0) + time.monotonic() - began,
                 notes=[*notes, *collector.remarks, *collector.warnings()],
@@ -177,7 +178,11 @@ def measure_pairs(
         if is_due and isinstance(collector, RttCollector) and not cluster.groups:
             # That there are no groups was said of other readings.
             cluster = replace(cluster, grouping=None)
-        asked = _list_requested_rounds(listed, kept.names, sample, following, measured)
+        asked = (
+            list_rounds(listed, kept.names, sample)
+            if following is None
+            else [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]
+        )
         result = ProbeResult(
             cluster=cluster,
             measurement=measurement,
@@ -195,21 +200,11 @@ def measure_pairs(
 def _build_collector(
     request: ProbeRequest, kept: Cluster, measured: Sequence[int], progress: ProgressListener
 ) -> Collector[Any]:
+    callbacks: dict[str, Any] = {"on_settled": progress.step, "on_remark": progress.say}
     if isinstance(request.options, RttOptions):
-        return RttCollector(
-            kept,
-            measured,
-            request.options.percentiles,
-            on_settled=progress.step,
-            on_remark=progress.say,
-        )
-    of_quantity: dict[str, type[Collector[Any]]] = {
-        "bandwidth": BandwidthCollector,
-        "routes": RouteCollector,
-    }
-    return of_quantity[TOOLS[request.tool].quantity](
-        kept, measured, on_settled=progress.step, on_remark=progress.say
-    )
+        return RttCollector(kept, measured, request.options.percentiles, **callbacks)
+    is_rate = TOOLS[request.tool].quantity == "bandwidth"
+    return (BandwidthCollector if is_rate else RouteCollector)(kept, measured, **callbacks)
 
 
 def build_job(
@@ -235,27 +230,20 @@ def build_job(
     )
 
 
-def _options_to_record(
-    request: ProbeRequest, job: MeasuringJob[Any], sample: Sample | None
-) -> dict[str, Any]:
-    """Return the options that the cluster file records."""
-    return {
-        **request.options.to_record(),
-        "timeout_s": job.timeout_s,
-        "concurrency": job.concurrency,
-        **({} if sample is None else sample.to_options()),
-        **request.recorded_addresses(),
-    }
-
-
-def _describe_sharing(
-    hosts: Sequence[ReachedHost], concurrency: int, cores_per_pair: int
+def _describe_hosts(
+    request: ProbeRequest, hosts: Sequence[ReachedHost], concurrency: int
 ) -> list[str]:
-    """Return notes on hosts that share a machine, given the cores that a pair takes."""
+    """Return notes on hosts that share a machine, or have several addresses."""
+    choice = describe_choices(
+        {host.name: host.address for host in hosts},
+        {host.name: host.facts.addresses for host in hosts},
+    )
+    notes = [choice] if choice is not None and not request.recorded_addresses() else []
     facts = [host.facts for host in hosts]
     sharing = count_sharing_hosts(facts)
+    cores_per_pair = TOOLS[request.tool].cores_per_pair
     if not sharing or not cores_per_pair:
-        return []
+        return notes
     fitting = limit_pairs(facts, cores_per_pair)
     pairs = "1 pair" if concurrency == 1 else f"{concurrency} pairs"
     note = f"{sharing} of {len(hosts)} hosts share a machine: {pairs} at a time"
@@ -263,42 +251,7 @@ def _describe_sharing(
         note += f", more than its cores allow ({fitting}): readings disturb each other"
     elif min(fact.cores for fact in facts) < cores_per_pair:
         note += ", and the two ends of a pair on one core: do not trust these readings"
-    return [note]
-
-
-def _describe_addresses(hosts: Sequence[ReachedHost]) -> list[str]:
-    """Return a note on hosts with several addresses, of which one was chosen."""
-    note = describe_choices(
-        {host.name: host.address for host in hosts},
-        {host.name: host.facts.addresses for host in hosts},
-    )
-    return [] if note is None else [note]
-
-
-def _list_requested_rounds(
-    listed: Sequence[str],
-    names: Sequence[str],
-    sample: Sample | None,
-    following: AdaptiveSampler | None,
-    measured: Sequence[int],
-) -> Rounds:
-    """Return the rounds of host indices that a run was to measure: all, a sample, or as chosen."""
-    if following is None:
-        return list_rounds(listed, names, sample)
-    return [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]
-
-
-def _list_repeated_rounds(
-    request: ProbeRequest, options: RttOptions, rounds: Rounds, wanted: Wanted
-) -> Rounds:
-    """Return the rounds of pairs that the options allow to be measured again.
-
-    Readings without a record of passes stay as they are, unless more passes are asked for.
-    """
-    earlier = None if request.earlier is None else request.earlier.rtt
-    if earlier is None or earlier.passes is not None or options.extra_passes:
-        return rounds
-    return [[(min(pair), max(pair)) for pair in wanted]]
+    return [note, *notes]
 
 
 def _build_following(

@@ -80,7 +80,6 @@ class Tool(Generic[Options]):
     """Measuring tool such as echo or iperf3: its options, what it measures and how it runs.
 
     Args:
-        options: the class of its options.
         quantity: what it measures, and so what gathers its readings.
         measure: carries a job out; None for `uplinks`, which measures groups and not pairs.
         carry_over: chooses the options with which an earlier measurement is resumed.
@@ -107,7 +106,6 @@ class Tool(Generic[Options]):
         Args:
             given: the fields that were asked for now.
             recorded: the options of the earlier measurement, as its file has them.
-            source: what errors call that file.
 
         Raises:
             WrongUseError: readings with the options that are asked for do not compare with the
@@ -130,14 +128,16 @@ def _resume_round_trips(
 ) -> dict[str, Any]:
     """Return the options that resume round-trip times; passes may be added."""
     del source
-    passes = read_recorded_whole(recorded, "passes", MAX_PASSES)
+    precision_percent = to_finite_number(recorded.get("precision_percent"))
+    if precision_percent is not None and not 0.0 <= precision_percent <= 100.0:
+        precision_percent = None
     before = {
         "count": read_recorded_whole(recorded, "count", MAX_COUNT),
-        "passes": passes,
-        "precision_percent": read_recorded_precision(recorded),
+        "passes": read_recorded_whole(recorded, "passes", MAX_PASSES),
+        "precision_percent": precision_percent,
     }
     known = {name: value for name, value in before.items() if value is not None}
-    extra = max(0, given["passes"] - (passes or 1)) if "passes" in given else 0
+    extra = max(0, given["passes"] - known.get("passes", 1)) if "passes" in given else 0
     return {**known, **given, "extra_passes": extra}
 
 
@@ -169,7 +169,16 @@ def _resume_transfers(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
     """Return the options that resume transfers, of which only the duration may differ."""
-    before = _check_recorded_transfer(recorded, source)
+    for name, high in (("duration_s", MAX_DURATION_S), ("streams", MAX_STREAMS)):
+        if read_recorded_whole(recorded, name, high) is None:
+            raise WrongUseError(f"{source}: options.{name} is not a whole number from 1 to {high}")
+    direction, congestion = recorded.get("direction"), recorded.get("congestion")
+    if direction is not None and direction not in DIRECTIONS:
+        raise WrongUseError(f"{source}: options.direction is not one of {', '.join(DIRECTIONS)}")
+    if congestion is not None and not (isinstance(congestion, str) and congestion.isalnum()):
+        raise WrongUseError(f"{source}: options.congestion is not a name")
+    names = ("duration_s", "streams", "direction", "congestion")
+    before = {name: recorded.get(name) for name in names}
     for name, value in before.items():
         if name != "duration_s" and given.get(name, value) != value:
             raise build_option_changed_error(source, name, value, given[name])
@@ -179,39 +188,15 @@ def _resume_transfers(
 def _resume_uplinks(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
-    fields_of_pairs = _resume_transfers(given, recorded, source)
-    return {name: value for name, value in fields_of_pairs.items() if name != "direction"}
-
-
-def _check_recorded_transfer(recorded: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return the options that an earlier measurement of transfers records, if all are valid."""
-    names = ("duration_s", "streams", "direction", "congestion")
-    duration_s, streams, direction, congestion = map(recorded.get, names)
-    for name, value, high in (
-        ("duration_s", duration_s, MAX_DURATION_S),
-        ("streams", streams, MAX_STREAMS),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= high:
-            raise WrongUseError(f"{source}: options.{name} is not a whole number from 1 to {high}")
-    if direction is not None and direction not in DIRECTIONS:
-        raise WrongUseError(f"{source}: options.direction is not one of {', '.join(DIRECTIONS)}")
-    if congestion is not None and not (isinstance(congestion, str) and congestion.isalnum()):
-        raise WrongUseError(f"{source}: options.congestion is not a name")
-    return dict(zip(names, (duration_s, streams, direction, congestion), strict=True))
+    options = _resume_transfers(given, recorded, source)
+    options.pop("direction", None)
+    return options
 
 
 def read_recorded_whole(recorded: Mapping[str, Any], name: str, most: int) -> int | None:
     """Return a recorded option that is a whole number from 1 to `most`, or None."""
     value = recorded.get(name)
     return value if type(value) is int and 1 <= value <= most else None
-
-
-def read_recorded_precision(recorded: Mapping[str, Any]) -> float | None:
-    """Return the recorded precision in per cent, or None."""
-    precision_percent = to_finite_number(recorded.get("precision_percent"))
-    if precision_percent is None or not 0.0 <= precision_percent <= 100.0:
-        return None
-    return precision_percent
 
 
 def build_option_changed_error(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,6 @@ class LinkCollector:
     """Collector of hosts' link rates: the best that each sent to or received from any host.
 
     Args:
-        names: names of the hosts of the run.
         groups: groups of them, by index.
         known: what an earlier run measured between them, in the same order, or None.
     """
@@ -98,7 +98,6 @@ class UplinkCollector:
     """Collector of the rates between groups, which become the groups' uplinks.
 
     Args:
-        names: names of the hosts of the run.
         groups: names of the groups, and of each the hosts of the run that are in it.
         kept: uplinks that an earlier run measured, by the name of the group.
     """
@@ -164,7 +163,10 @@ class UplinkCollector:
                 exchange = self._exchanges.get((index, sends))
                 if exchange is not None:
                     is_bound = may_exceed(exchange, groups, links, carried)
-                    rate = {f"{way}_gbit_s": exchange.gbit_s, f"{way}_is_lower_bound": is_bound}
+                    rate: dict[str, Any] = {
+                        f"{way}_gbit_s": exchange.gbit_s,
+                        f"{way}_is_lower_bound": is_bound,
+                    }
                     uplink = replace(uplink, **rate)
             if uplink.send_gbit_s is not None or uplink.receive_gbit_s is not None:
                 best = [
@@ -228,13 +230,7 @@ def _build_failure(names: Sequence[str], loss: PairLoss) -> Failure:
 
 @dataclass(frozen=True)
 class UplinkResult:
-    """Result of a run that measures uplinks.
-
-    Args:
-        cluster: what to write.
-        measurement: the measurement in it that was made.
-        interrupted: the user stopped it before it was complete.
-    """
+    """Result of a run that measures uplinks."""
 
     cluster: Cluster
     measurement: UplinkMeasurement
