@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -182,18 +183,14 @@ def take_turns(session: Session) -> ProcessorTurns:
 
 def compute_throttled_share(text: str) -> float | None:
     """Return the share of scheduling periods in which the cgroup was throttled."""
-    counts: dict[str, int] = {}
-    for line in text.splitlines():
-        name, _, value = line.rpartition(" ")
-        if _WHOLE.fullmatch(value):
-            counts[name] = int(value)
-    try:
+    lines = [line.rpartition(" ") for line in text.splitlines()]
+    counts = {name: int(value) for name, _, value in lines if _WHOLE.fullmatch(value)}
+    with suppress(KeyError):
         periods, stopped = (
             counts[f"after {name}"] - counts[f"before {name}"] for name in ("periods", "throttled")
         )
-    except KeyError:
-        return None
-    return min(1.0, max(0.0, stopped / periods)) if periods >= _LEAST_PERIODS else None
+        return min(1.0, max(0.0, stopped / periods)) if periods >= _LEAST_PERIODS else None
+    return None
 
 
 def find_best_share(text: str) -> float | None:
@@ -232,8 +229,8 @@ def parse(
         kernel=_word(values.get("kernel")),
         load=float(load) if re.fullmatch(r"[0-9]{1,6}\.[0-9]{1,3}", load) else None,
         cores=_whole(values.get("cores"), 1, 1 << 20) or 1,
-        busy_share=None if cpu is None else cpu[0],
-        steal_share=None if cpu is None else cpu[1],
+        busy_share=cpu[0],
+        steal_share=cpu[1],
         rx_bytes_s=_rate(before, after, "rx_bytes"),
         tx_bytes_s=_rate(before, after, "tx_bytes"),
         counters=after,
@@ -259,17 +256,15 @@ def _rate(before: Mapping[str, int], after: Mapping[str, int], name: str) -> flo
     return max(0, after[name] - before[name]) / _QUIET_S
 
 
-def _cpu_shares(before: str, after: str) -> tuple[float, float] | None:
-    """Return the shares of processor time used and stolen between two readings."""
+def _cpu_shares(before: str, after: str) -> tuple[float, float] | tuple[None, None]:
+    """Return the shares of processor time used and stolen between two readings, if known."""
     ticks = [
         [int(word) for word in text.split() if _WHOLE.fullmatch(word)] for text in (before, after)
     ]
-    if min(map(len, ticks)) <= _CPU_STEAL:
-        return None
     spent = [max(0, late - early) for early, late in zip(*ticks, strict=False)][: _CPU_STEAL + 1]
     total = sum(spent)
-    if not total:
-        return None
+    if len(spent) <= _CPU_STEAL or not total:
+        return None, None
     idle = spent[_CPU_IDLE] + spent[_CPU_IOWAIT]
     return (total - idle) / total, spent[_CPU_STEAL] / total
 

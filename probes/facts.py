@@ -119,22 +119,15 @@ def parse_ip_addr(text: str) -> list[InterfaceAddress]:
 
 def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:
     """Return the default routes' interfaces with the least metric, for IPv4 and IPv6."""
-    metrics: dict[bool, dict[str, int]] = {}
+    routes: dict[bool, list[tuple[int, str]]] = {}
     for words in lines:
         if words[:1] != ["default"] or "dev" not in words[:-1]:
             continue
-        interface = words[words.index("dev") + 1]
         metric = words[words.index("metric") + 1] if "metric" in words[:-1] else "0"
-        is_6 = ":" in "".join(words[1:3])
         number = int(metric) if _NUMBER.fullmatch(metric) else 0
-        known = metrics.setdefault(is_6, {})
-        known[interface] = min(known.get(interface, number), number)
-    return {
-        name
-        for known in metrics.values()
-        for name, metric in known.items()
-        if metric == min(known.values())
-    }
+        is_6 = ":" in "".join(words[1:3])
+        routes.setdefault(is_6, []).append((number, words[words.index("dev") + 1]))
+    return {name for known in routes.values() for metric, name in known if metric == min(known)[0]}
 
 
 def parse_hostname(text: str) -> list[InterfaceAddress]:

@@ -58,7 +58,16 @@ class _Fping:
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
         """Find out how often fping may send on each host."""
-        self._period_ms, failures = run_on_all(self._find, range(len(self._hosts)), concurrency)
+
+        def find(index: int) -> int:
+            session = self._hosts[index].session
+            done = session.run(posix_command(_FIND))
+            if done.status != 0:
+                hint = "apt-get install fping"
+                raise HostError(session.host, "fping is not installed there", hint)
+            return _ROOT_PERIOD_MS if done.stdout.strip() == b"0" else _USER_PERIOD_MS
+
+        self._period_ms, failures = run_on_all(find, range(len(self._hosts)), concurrency)
         return failures
 
     def measure(
@@ -70,14 +79,6 @@ class _Fping:
             if not isinstance(trial, RttReading):
                 return trial
         return self._ping(source, destination, self._options.count, self._timeout_ms)
-
-    def _find(self, index: int) -> int:
-        """Return the shortest period in ms at which fping may send on a host."""
-        session = self._hosts[index].session
-        done = session.run(posix_command(_FIND))
-        if done.status != 0:
-            raise HostError(session.host, "fping is not installed there", "apt-get install fping")
-        return _ROOT_PERIOD_MS if done.stdout.strip() == b"0" else _USER_PERIOD_MS
 
     def _ping(
         self, source: int, destination: int, count: int, timeout_ms: int

@@ -78,22 +78,13 @@ def measure_rounds(
             run.lose_host(index, str(error))
         for pairs in job.rounds:
             run.measure_round(pairs)
-        run.report_silent_hosts()
+        run.lose_silent_hosts()
         while further := job.more():
             for pairs in further:
                 run.want(pairs)
                 run.measure_round(pairs)
     finally:
         run.stop()
-
-
-@dataclass(frozen=True)
-class _Direction(Generic[Reading]):
-    """Outcome of one directed pair of a round: a reading, silence or an error."""
-
-    source: int
-    destination: int
-    outcome: Reading | Silence | PairLoss | HostError
 
 
 class _RoundsRun(Generic[Reading]):
@@ -110,7 +101,10 @@ class _RoundsRun(Generic[Reading]):
         self._program = program
         self._sink = sink
         self._both_at_once = both_at_once
-        self._results: SimpleQueue[_Direction[Reading]] = SimpleQueue()
+        # Source and destination, and what measuring yielded.
+        self._results: SimpleQueue[tuple[int, int, Reading | Silence | PairLoss | HostError]] = (
+            SimpleQueue()
+        )
         # Why hosts are lost, known to the threads of all pairs at once.
         self._lost: dict[int, str] = {}
         self._reported: set[int] = set()
@@ -128,8 +122,7 @@ class _RoundsRun(Generic[Reading]):
         """Mark both directions of these pairs as to be measured."""
         self._wanted.update(direction for i, j in pairs for direction in ((i, j), (j, i)))
 
-    def report_silent_hosts(self) -> None:
-        """Report hosts with which no other host could exchange packets."""
+    def lose_silent_hosts(self) -> None:
         for index in self._suspicion.silent_to_all():
             self.lose_host(index, self._program.silent_to_all)
 
@@ -158,7 +151,7 @@ class _RoundsRun(Generic[Reading]):
             return
         outcome = self._outcome(*direction)
         if direction in self._wanted and not self._program.running.is_stopped:
-            self._results.put(_Direction(*direction, outcome))
+            self._results.put((*direction, outcome))
 
     def _outcome(self, source: int, destination: int) -> Reading | Silence | PairLoss | HostError:
         for end in (source, destination):
@@ -178,10 +171,11 @@ class _RoundsRun(Generic[Reading]):
     def _deliver_all(self) -> None:
         with suppress(Empty):
             while True:
-                self._deliver(self._results.get_nowait())
+                self._deliver(*self._results.get_nowait())
 
-    def _deliver(self, settled: _Direction[Reading]) -> None:
-        source, destination, outcome = settled.source, settled.destination, settled.outcome
+    def _deliver(
+        self, source: int, destination: int, outcome: Reading | Silence | PairLoss | HostError
+    ) -> None:
         if isinstance(outcome, PairLoss):
             self._sink.pair_lost(outcome)
         elif isinstance(outcome, Silence):

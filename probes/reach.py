@@ -58,12 +58,7 @@ class Reached:
         self.opener.close()
 
 
-def opener_for(way: Way) -> Opener:
-    """Return what opens sessions in this way: by SSH, by a command, or by calls from the hosts.
-
-    Raises:
-        OptionError: a command that is no template, or a place where nothing can listen.
-    """
+def _build_opener(way: Way) -> Opener:
     match way:
         case SshOptions():
             return SshOpener(way)
@@ -89,7 +84,7 @@ def reach(
         HostListError, OptionError: as `Opener.prepare`, or two names that are the same machine, or
             addresses of two families.
     """
-    reached = Reached(opener_for(way))
+    reached = Reached(_build_opener(way))
     by_name = {host.name: host for host in listed}
     try:
         reached.opener.prepare(listed)
@@ -110,8 +105,8 @@ def reach(
     except BaseException:
         reached.opener.close()
         raise
-    order = [host.name for host in listed]
-    reached.failures.sort(key=lambda error: order.index(error.host))
+    order = {host.name: place for place, host in enumerate(listed)}
+    reached.failures.sort(key=lambda error: order[error.host])
     return reached
 
 
@@ -142,14 +137,13 @@ def _refuse_shared_addresses(hosts: Sequence[ReachedHost]) -> None:
     for host in hosts:
         other = seen.setdefault(host.address, host)
         if other is not host:
+            one, two = (
+                f"{each.name} ({each.listed.place})" if each.listed.place else each.name
+                for each in (other, host)
+            )
             raise OptionError(
-                f"{_with_place(other)} and {_with_place(host)} both have the traffic address "
-                f"{host.address}",
+                f"{one} and {two} both have the traffic address {host.address}",
                 "list a machine once, or choose other addresses by a network or the name of an "
                 "interface",
                 ["network", "interface"],
             )
-
-
-def _with_place(host: ReachedHost) -> str:
-    return f"{host.name} ({host.listed.place})" if host.listed.place else host.name

@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from random import Random
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.probes.samples import Rounds
 
@@ -112,17 +111,13 @@ def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
         if len(chosen) == 1:
             candidates = [turn for turn in left if math.gcd(turn - chosen[0], turns) == 1]
             candidates = candidates[:_CANDIDATES]
-        largest = _largest(sums + roots[np.outer(candidates, characters) % turns])
+        of_candidates = sums + roots[np.outer(candidates, characters) % turns]
+        largest = np.abs(of_candidates).max(axis=1).round(_DIGITS)
         best = candidates[int(np.argmin(largest))]
         left.remove(best)
         chosen.append(best)
         sums = sums + roots[characters * best % turns]
     return chosen
-
-
-def _largest(sums: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
-    largest: npt.NDArray[np.float64] = np.abs(sums).max(axis=1).round(_DIGITS)
-    return largest
 
 
 def _shuffle(size: int, chance: Random) -> list[int]:

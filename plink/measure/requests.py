@@ -13,20 +13,22 @@ from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import given_names, option
 from plink.base.text import brief, join_texts
-from plink.measure.probing.limits import (
+from plink.measure.probing.tools import (
     ALL_ROUNDS,
     CHECK_PARTNERS,
     CHECK_PASSES,
     CHECK_TRANSFERS_S,
+    DEFAULT_TOOL,
     DIRECTIONS,
     FOLLOWED_ROUNDS,
     MAX_COUNT,
     MAX_DURATION_S,
     MAX_PASSES,
     MAX_STREAMS,
+    TAKEN_BY,
+    TOOLS,
 )
-from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS
-from plink.probes.nics import Nic, parse_nics
+from plink.probes.options import Nic, parse_nics
 
 with lazy_imports():
     from plink.formats import document

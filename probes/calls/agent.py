@@ -89,15 +89,13 @@ class Keys:
 
 def derive_keys(secret: bytes) -> Keys:
     """Derive the SSH keys of plink and of its agents from a shared secret."""
-    return Keys(_derive_key(secret, b"plink agent"), _derive_key(secret, b"plink coordinator"))
-
-
-def _derive_key(secret: bytes, purpose: bytes) -> paramiko.Ed25519Key:
-    seed = HKDF(algorithm=SHA256(), length=_SEED_BYTES, salt=None, info=purpose).derive(secret)
-    text = Ed25519PrivateKey.from_private_bytes(seed).private_bytes(
-        Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()
-    )
-    return paramiko.Ed25519Key.from_private_key(io.StringIO(text.decode()))
+    keys = []
+    for purpose in (b"plink agent", b"plink coordinator"):
+        seed = HKDF(algorithm=SHA256(), length=_SEED_BYTES, salt=None, info=purpose).derive(secret)
+        key = Ed25519PrivateKey.from_private_bytes(seed)
+        text = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
+        keys.append(paramiko.Ed25519Key.from_private_key(io.StringIO(text)))
+    return Keys(*keys)
 
 
 # In the environment of every command: what the agent calls its host.
@@ -110,45 +108,6 @@ _TURN_S = 60.0
 _LOOK_EVERY_S = 0.2
 # What has lost its input gets so long to end by itself.
 _GOODBYE_S = 5.0
-
-
-class Call:
-    """Connection of an agent to plink, open until either end closes it.
-
-    Raises:
-        OSError, EOFError, paramiko.SSHException: the other end does not speak SSH, or goes away.
-    """
-
-    def __init__(self, connection: socket.socket, keys: Keys, name: str) -> None:
-        self._transport = CallTransport(connection)
-        self._transport.add_server_key(keys.agent)
-        self._server = _SshServer(keys, name)
-        try:
-            self._transport.banner_timeout = _TURN_S
-            self._transport.auth_timeout = _HANDSHAKE_S
-            self._transport.start_server(server=self._server)
-            self._transport.rest(gives_signs=True)
-        except BaseException:
-            self._transport.close()
-            raise
-
-    @property
-    def was_trusted(self) -> bool:
-        """Whether plink has proved that it knows the secret."""
-        return self._server.trusted.is_set()
-
-    def wait(self) -> None:
-        """Wait until the call ends: closed by plink, or not authenticated in time."""
-        end_s = time.monotonic() + _HANDSHAKE_S
-        while not self._server.trusted.wait(_LOOK_EVERY_S):
-            if not self._transport.is_active() or time.monotonic() > end_s:
-                self._transport.close()
-                break
-        self._transport.join()
-
-    def close(self) -> None:
-        """End the call and all commands that run in it."""
-        self._transport.close()
 
 
 class _SshServer(paramiko.ServerInterface):
@@ -205,15 +164,11 @@ def _serve(
         channel.get_transport().global_request("begun@plink", wait=True)
     pipes = process.stdin, process.stdout, process.stderr
     stdin, stdout, stderr = (pipe for pipe in pipes if pipe is not None)
-    reader = threading.Thread(target=_hand_in, args=(channel, process, stdin), daemon=True)
-    writers = [
-        threading.Thread(target=_hand_out, args=(stream, send), daemon=True)
-        for stream, send in ((stdout, channel.sendall), (stderr, channel.sendall_stderr))
-    ]
-    for thread in (reader, *writers):
-        thread.start()
-    for thread in writers:
-        thread.join()
+    threading.Thread(target=_hand_in, args=(channel, process, stdin), daemon=True).start()
+    aside = threading.Thread(target=_hand_out, args=(stderr, channel.sendall_stderr), daemon=True)
+    aside.start()
+    _hand_out(stdout, channel.sendall)
+    aside.join()
     status = process.wait()
     with suppress(OSError, EOFError, paramiko.SSHException):
         # A command that a signal has killed has no status, as with sshd.
@@ -312,22 +267,37 @@ def serve(
         pause(pause_s * random.uniform(0.5, 1.0))
 
 
+def _wait_for_end(transport: CallTransport, trusted: threading.Event) -> None:
+    """Wait until a call ends: closed by plink, or not authenticated in time."""
+    end_s = time.monotonic() + _HANDSHAKE_S
+    while not trusted.wait(_LOOK_EVERY_S):
+        if not transport.is_active() or time.monotonic() > end_s:
+            return
+    transport.join()
+
+
 def _call(home: CallTarget, say: Callable[[CallStatus], None]) -> CallStatus:
     """Call plink once, serve the session and return how it ended."""
     where = f"{home.host} port {home.port}"
+    server = _SshServer(home.keys, home.name)
     try:
         with socket.create_connection((home.host, home.port), timeout=_CONNECT_S) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection.settimeout(None)
-            call = Call(connection, home.keys, home.name)
-            say(CallStatus("connected", f"connected to {where}"))
+            transport = CallTransport(connection)
             try:
-                call.wait()
+                transport.add_server_key(home.keys.agent)
+                transport.banner_timeout = _TURN_S
+                transport.auth_timeout = _HANDSHAKE_S
+                transport.start_server(server=server)
+                transport.rest(gives_signs=True)
+                say(CallStatus("connected", f"connected to {where}"))
+                _wait_for_end(transport, server.trusted)
             finally:
-                call.close()
+                transport.close()
     except (OSError, EOFError, paramiko.SSHException) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return CallStatus("waiting", f"waiting for {where} ({reason.lower()})")
-    if not call.was_trusted:
+    if not server.trusted.is_set():
         return CallStatus("refused", f"{where} does not know the secret, or refuses this host")
     return CallStatus(_LEFT, f"{where} has gone; waiting for the next call")

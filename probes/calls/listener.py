@@ -39,20 +39,24 @@ class Listener:
         self._sessions: dict[str, SshSession] = {}
         self._refused: list[str] = []
         self._is_closed = False
+        # All addresses of both families, where none is named.
+        is_dual = not options.host and socket.has_dualstack_ipv6()
         try:
-            # All addresses of both families, where none is named.
             self._socket = socket.create_server(
                 (options.host, options.port),
-                family=_family(options.host),
+                family=socket.AF_INET6 if is_dual or ":" in options.host else socket.AF_INET,
                 backlog=_BACKLOG,
-                dualstack_ipv6=not options.host and socket.has_dualstack_ipv6(),
+                dualstack_ipv6=is_dual,
             )
         except OSError as error:
             reason = error.strerror or str(error)
             place = f"{options.host or '*'} port {options.port}"
             raise OptionError(f"cannot listen on {place} ({reason})") from None
         self.port: int = self._socket.getsockname()[1]
-        _allow_connections()
+        # The limit on open files is often 1,024.
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         self._handshakes = ThreadPoolExecutor(max_workers=options.concurrency)
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -119,7 +123,11 @@ class Listener:
             with suppress(OSError, EOFError, paramiko.SSHException):
                 (transport or connection).close()
             connection.close()
-            self._turn_away(address, error)
+            reason = str(error) or type(error).__name__
+            with self._changed:
+                if len(self._refused) < _SHOWN:
+                    is_named = isinstance(error, HostListError)
+                    self._refused.append(reason if is_named else f"{address}: {reason}")
 
     def _greet(self, transport: CallTransport, address: str) -> str:
         """Authenticate both ends by the secret and return the agent's name."""
@@ -135,27 +143,6 @@ class Listener:
         name = done.stdout.decode(errors="replace")
         check_name(name, f"the agent at {address}")
         return name
-
-    def _turn_away(self, address: str, error: Exception) -> None:
-        reason = str(error) or type(error).__name__
-        with self._changed:
-            if len(self._refused) < _SHOWN:
-                self._refused.append(
-                    reason if isinstance(error, HostListError) else f"{address}: {reason}"
-                )
-
-
-def _allow_connections() -> None:
-    """Raise this process's limit on open files, which is often 1,024, to its maximum."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def _family(host: str) -> socket.AddressFamily:
-    if not host:
-        return socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 _PLACE = "callers"

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from plink.probes.echo import coordinator
 from plink.probes.echo.coordinator import AgentProgram
-from plink.probes.nics import Nic
-from plink.probes.options import DpdkOptions
+from plink.probes.options import DpdkOptions, Nic
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.upload import EXEC
 from plink.probes.samples import MeasuringJob, RemarkableSink, RttReading

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from plink.probes.echo import ECHO_AGENT_FILE
-from plink.probes.echo.grants import ConcurrencyController, Grant, Grants, Placement
+from plink.probes.echo.grants import ConcurrencyController, Grant, Grants, Placement, Schedule
 from plink.probes.echo.liveness import PingDeadlines, ReportDeadlines
 from plink.probes.echo.protocol import (
     SILENT,
@@ -31,7 +31,6 @@ from plink.probes.echo.protocol import (
     schedule_text,
 )
 from plink.probes.echo.readings import DISTURBED, Delivery
-from plink.probes.echo.schedule import Schedule
 from plink.probes.errors import HostError, OptionError
 from plink.probes.options import EchoOptions
 from plink.probes.reach import ReachedHost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from plink.probes.echo.schedule import Schedule
+from plink.probes.echo.grants import Schedule
 
 
 class PingDeadlines:

@@ -6,9 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from plink.probes.echo.grants import Placement
+from plink.probes.echo.grants import Placement, Schedule
 from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
-from plink.probes.echo.schedule import Schedule
 from plink.probes.samples import RttReading, Sink
 
 # From this share on a reading is not trusted (docs/benchmarks/probing.md).

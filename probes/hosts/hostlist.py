@@ -353,11 +353,7 @@ def _are_ranks(hosts: list[ListedHost]) -> bool:
 
 
 def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
-    """Return the hosts of a list with name and address on each line; None for another list.
-
-    Raises:
-        HostListError: some lines are such pairs, and some are not.
-    """
+    """Return the hosts of a list with name and address on each line; None for another list."""
     pairs: list[ListedHost] = []
     others: list[str] = []
     is_first = True
@@ -447,11 +443,7 @@ def _items(line: str, place: str) -> Iterator[_Item]:
 
 
 def _is_ranks(host: str, number: int, place: str) -> bool:
-    """Return whether the number after a colon counts ranks (MPICH) rather than being a port.
-
-    Raises:
-        HostListError: it may be either.
-    """
+    """Return whether the number after a colon counts ranks (MPICH) rather than being a port."""
     if number in _EITHER:
         raise HostListError(
             f"{place}: {number} after {_brief(host)} may be an SSH port or a number of ranks",

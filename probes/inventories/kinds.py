@@ -51,7 +51,7 @@ class HostListKind:
     Args:
         form: spelling on the command line, such as `slurm:JOB`.
         about: which hosts these are, in a line.
-        read: finds them, from what follows the colon.
+        read: finds them, from what follows the colon; raises `HostListError` where it cannot.
     """
 
     form: str

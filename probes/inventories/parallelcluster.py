@@ -30,9 +30,6 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
     Args:
         where: the name of a cluster, or a file with what `pcluster` printed of one; then, behind a
             colon, the queue.
-
-    Raises:
-        HostListError: there are fewer than two, or they cannot be asked for.
     """
     name, queue = file_and_part(where)
     place = clean(f"pcluster:{where}")

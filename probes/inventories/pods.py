@@ -49,9 +49,6 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
 
     Args:
         where: `NAMESPACE/SELECTOR`, `/SELECTOR` or `SELECTOR`.
-
-    Raises:
-        HostListError: fewer than two pods are ready, or the cluster cannot be asked.
     """
     place = clean(f"k8s:{where}")
     namespace, selector = parse_where(where)

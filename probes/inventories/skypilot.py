@@ -21,11 +21,7 @@ _HOST = re.compile(r"^[ \t]*Host\s+(\S+)[ \t]*$", re.MULTILINE)
 
 
 def read(cluster: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the nodes of a SkyPilot cluster, by their names in the SSH configuration.
-
-    Raises:
-        HostListError: there is no such cluster, or it has one node.
-    """
+    """Return the nodes of a SkyPilot cluster, by their names in the SSH configuration."""
     if not _CLUSTER.fullmatch(cluster):
         hint = "write sky:NAME; sky status lists the clusters"
         raise HostListError(f"sky: {clean(cluster)!r} is not the name of a cluster", hint)

@@ -52,9 +52,6 @@ def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
 
     Args:
         job: its number; empty for the job that this process belongs to.
-
-    Raises:
-        HostListError: there is no such job, it does not run, or Slurm cannot be asked.
     """
     if not job:
         number = os.environ.get(_JOB_VARIABLE, "")

@@ -41,9 +41,6 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
     Args:
         where: the folder of a configuration that was applied, or a file with what `terraform
             output -json` printed; then, behind a colon, which output.
-
-    Raises:
-        HostListError: Terraform cannot be asked, or there is no such output, or not one alone.
     """
     path, name = file_and_part(where)
     if not Path(path).is_dir():

@@ -26,11 +26,7 @@ _PAUSE_S = 1.0
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return all hosts of topograph's topology, with those of a switch adjacent.
-
-    Raises:
-        HostListError: as `read_topology`.
-    """
+    """Return all hosts of topograph's topology, with those of a switch adjacent."""
     topology, content = read_topology(where, read_file)
     hosts = [ListedHost(name, place=topology.source) for name in topology.paths]
     return InventoryHosts(check_hosts(hosts, topology.source), content=content)

@@ -1,20 +1,273 @@
-"""Measurement of the bandwidth of pairs with iperf3, which must be installed on the hosts."""
+"""Measurement of the bandwidth of pairs with iperf3, which must be installed on the hosts.
+
+In a test between two hosts the server is at the sender and the client at the receiver (`-R`), so
+that its own intervals say what arrived, and when. Shell commands find iperf3 on a host and run it
+without leaving processes behind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
-from plink.probes.errors import HostError
-from plink.probes.iperf3.parse import compute_received_gbit_s
-from plink.probes.iperf3.transfers import (
-    TransferError,
-    TransferHost,
-    Transfers,
-    find_transfer_hosts,
+from plink.probes.errors import HostError, clean
+from plink.probes.iperf3.parse import (
+    Complaint,
+    TransferReport,
+    Version,
+    compute_received_gbit_s,
+    parse_report,
+    parse_version,
 )
-from plink.probes.options import Iperf3Options
+from plink.probes.options import Iperf3Options, TransferOptions
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
-from plink.probes.samples import BandwidthReading, MeasuringJob, PairLoss, Sink
+from plink.probes.reach import ReachedHost
+from plink.probes.remote.session import (
+    LimitedOutput,
+    RemoteProcess,
+    Running,
+    Session,
+    posix_command,
+    run_on_all,
+)
+from plink.probes.samples import BandwidthReading, MeasuringJob, PairLoss, Sink, no_limit
+
+# `-1`, which ends a server after one test, came with it.
+OLDEST: Version = (3, 1)
+_CONNECT_TIMEOUT_SINCE: Version = (3, 2)
+_FIND = "timeout 10 iperf3 --version"
+
+LISTENING = "plink:listening"
+TAKEN = "plink:taken"
+
+# iperf3 does not notice that its session is gone: a watcher beside it reads standard input, which
+# ends with the session, and then ends iperf3. Where not even sshd notices, `timeout` ends it all.
+# The server prints TAKEN where something listens at the port, LISTENING when it does, and what
+# iperf3 complains of. The client prints JSON.
+#
+# When a server listens is asked of the kernel: iperf3 holds back what it prints into a pipe.
+_SERVE = f"""
+exec 3<&0
+port=$(printf ':%04X 0*:0000 0A' "$2")
+listens() {{ cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$port"; }}
+if listens; then echo {TAKEN}; exit; fi
+iperf3 -s -1 -B "$1" -p "$2" 2>&1 >/dev/null </dev/null 3<&- & server=$!
+{{ read _ <&3; kill -9 $server; }} >/dev/null 2>&1 & watcher=$!
+until listens; do
+    kill -0 $server 2>/dev/null || break
+    sleep 0.02 2>/dev/null || sleep 1
+done
+kill -0 $server 2>/dev/null && echo {LISTENING}
+wait $server
+kill $watcher 2>/dev/null
+"""
+# The client waits for a line, so that the clients of several hosts can start together.
+_RECEIVE = """
+exec 3<&0
+read _ <&3 || exit
+iperf3 "$@" 2>&1 </dev/null 3<&- & client=$!
+{ read _ <&3; kill -9 $client; } >/dev/null 2>&1 & watcher=$!
+wait $client
+kill $watcher 2>/dev/null
+"""
+# At most so many intervals a test are reported; iperf3 accepts 0.1 s or longer.
+_INTERVALS = 20
+_SHORTEST_INTERVAL_S = 0.1
+
+
+def find_version(session: Session) -> Version:
+    """Return the version of iperf3 on a host.
+
+    Raises:
+        HostError: it is not installed, or too old, or the connection is gone.
+    """
+    done = session.run(posix_command(_FIND))
+    version = parse_version(done.stdout.decode(errors="replace"))
+    if done.status != 0 or version is None:
+        raise HostError(session.host, "iperf3 is not installed there", "apt-get install iperf3")
+    if version < OLDEST:
+        found, oldest = (".".join(map(str, numbers)) for numbers in (version, OLDEST))
+        raise HostError(session.host, f"has iperf3 {found}: {oldest} or later is needed")
+    return version
+
+
+DEFAULT_PORT = 5201
+# The reason of those that were not made, or ended late.
+OUT_OF_TIME = "no time was left for it"
+# So many ports from the default on are tried where they are taken.
+_PORTS = 10
+# Of 20 intervals of 32 streams and their sums, each of which takes less than 600 bytes.
+_MAX_REPORT = 1 << 20
+# To start a command on a host, and for iperf3 to exchange results, on a busy machine.
+_SPARE_S = 3.0
+_START_S = 10.0
+# Hosts that hear nothing more end what they run so long after we would have.
+_LEFT_ALONE_S = 60.0
+_SILENT = ("timed out", "No route to host", "unreachable")
+_OCCUPIED = ("Address already in use", "the server is busy")
+
+
+class TransferError(Exception):
+    """Failure of an iperf3 test; `is_silence` if no packet came through."""
+
+    def __init__(self, reason: str, *, is_silence: bool = False) -> None:
+        super().__init__(clean(reason))
+        self.is_silence = is_silence
+
+
+class PortTakenError(TransferError):
+    """Error that another program uses the port of an iperf3 server."""
+
+
+@dataclass(frozen=True)
+class TransferHost:
+    """Host that takes part in iperf3 tests."""
+
+    session: Session
+    address: str
+    version: Version
+
+
+class Transfers(Running):
+    """Running iperf3 tests on all hosts; thread-safe.
+
+    Args:
+        options: what is the same for all of them; a test has a duration of its own.
+        silence_s: seconds of silence after which a host is given up.
+        left_s: returns the seconds that are left for tests; called by any thread.
+    """
+
+    def __init__(
+        self,
+        options: TransferOptions,
+        silence_s: float,
+        left_s: Callable[[], float] = no_limit,
+    ) -> None:
+        super().__init__()
+        self._options = options
+        self._silence_s = silence_s
+        self.left_s = left_s
+        first = options.port or DEFAULT_PORT
+        self._ports = range(first, first + (1 if options.port else _PORTS))
+
+    def run(
+        self,
+        sender: TransferHost,
+        receiver: TransferHost,
+        duration_s: int,
+        *,
+        timeout_divisor: int = 1,
+    ) -> TransferReport:
+        """Run an iperf3 test and return its receiver's report.
+
+        Args:
+            timeout_divisor: silence is waited for so many times less.
+
+        Raises:
+            HostError: the connection to one of the two is gone.
+            TransferError: there is no report, or no time was left (`OUT_OF_TIME`).
+        """
+        for port in self._ports:
+            try:
+                with self.prepare(
+                    sender, receiver, port, duration_s, timeout_divisor=timeout_divisor
+                ) as run_test:
+                    report: TransferReport = run_test()
+                    return report
+            except PortTakenError as error:
+                taken = error
+        raise TransferError(str(taken))
+
+    @contextmanager
+    def prepare(
+        self,
+        sender: TransferHost,
+        receiver: TransferHost,
+        port: int,
+        duration_s: int,
+        *,
+        timeout_divisor: int = 1,
+    ) -> Iterator[Callable[[], TransferReport]]:
+        """Yield a function that runs a test whose server and client are ready.
+
+        Raises:
+            HostError, TransferError: as `run`, also when the function is called.
+            PortTakenError: something else listens at the port.
+        """
+        self._check_time(duration_s)
+        silence_s = self._silence_s / timeout_divisor
+        limit_s = duration_s + silence_s + _SPARE_S
+        timeout = f"timeout -k 1 {limit_s + _LEFT_ALONE_S:.1f}"
+        serve = posix_command(_SERVE, sender.address, str(port))
+        with self._start(sender.session, f"{timeout} {serve}") as server:
+            _wait_for_server(server, silence_s + _SPARE_S, port)
+            interval_s = max(_SHORTEST_INTERVAL_S, duration_s / _INTERVALS)
+            words = ["-c", sender.address, "-p", str(port), "-R", "-J", "-t", str(duration_s)]
+            words += ["-P", str(self._options.streams), "-i", f"{interval_s:.1f}"]
+            if self._options.congestion is not None:
+                words += ["-C", self._options.congestion]
+            if receiver.version >= _CONNECT_TIMEOUT_SINCE:
+                words += ["--connect-timeout", str(max(1, round(silence_s * 1000)))]
+            receive = posix_command(_RECEIVE, *words)
+            with self._start(receiver.session, f"{timeout} {receive}") as client:
+                yield lambda: self._run_client(client, duration_s, limit_s)
+
+    @contextmanager
+    def _start(self, session: Session, command: str) -> Iterator[RemoteProcess]:
+        with self.start(session, command, _START_S) as process:
+            if self.is_stopped:
+                raise TransferError("was stopped")
+            yield process
+
+    def _run_client(self, client: RemoteProcess, duration_s: int, limit_s: float) -> TransferReport:
+        """Send the start signal to a client and return its report."""
+        self._check_time(duration_s)
+        client.write("go\n")
+        output = LimitedOutput(client, limit_s)
+        report = parse_report("\n".join(output.lines(_MAX_REPORT)))
+        if output.is_late or (isinstance(report, Complaint) and _says(report, _SILENT)):
+            raise TransferError("no data arrived", is_silence=True)
+        if isinstance(report, Complaint):
+            kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
+            raise kind(f"iperf3: {report.text}")
+        self._check_time(0.0)
+        return report
+
+    def _check_time(self, least_s: float) -> None:
+        if self.left_s() <= least_s:
+            raise TransferError(OUT_OF_TIME)
+
+
+def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
+    output = LimitedOutput(server, limit_s)
+    lines: list[str] = []
+    for line in output.lines(_MAX_REPORT):
+        if line == LISTENING:
+            return
+        lines.append(line)
+    complaint = Complaint("\n".join(lines))
+    if TAKEN in lines or _says(complaint, _OCCUPIED):
+        raise PortTakenError(f"another program uses port {port} of {server.host}")
+    why = "does not start" if output.is_late or not lines else f"ends: {lines[-1]}"
+    raise TransferError(f"the iperf3 server on {server.host} {why}")
+
+
+def _says(complaint: Complaint, phrases: Sequence[str]) -> bool:
+    return any(phrase in complaint.text for phrase in phrases)
+
+
+def find_transfer_hosts(
+    hosts: Sequence[ReachedHost], concurrency: int
+) -> tuple[dict[int, TransferHost], dict[int, HostError]]:
+    """Return the hosts that have iperf3, by index, and why the others cannot take part."""
+
+    def find(index: int) -> TransferHost:
+        host = hosts[index]
+        return TransferHost(host.session, host.address, find_version(host.session))
+
+    return run_on_all(find, range(len(hosts)), concurrency)
+
 
 # TCP needs a while to find its rate, and the queues on the way to fill: the first part of a test
 # does not count.

@@ -94,24 +94,18 @@ class RemoteProcess(ABC):
                 connection is lost.
         """
         rest = b""
-        for chunk in self.chunks():
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
-                yield self._decode_line(line + b"\n")
-            self._check_length(rest)
-        if rest:
-            yield self._decode_line(rest)
-
-    def _decode_line(self, line: bytes) -> str:
-        self._check_length(line)
         try:
-            return line.decode().rstrip("\r\n")
+            for chunk in self.chunks():
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in (*whole, rest):
+                    if len(line) >= MAX_LINE:
+                        raise HostError(self.host, f"sent a line longer than {MAX_LINE >> 10} KiB")
+                for line in whole:
+                    yield line.decode().rstrip("\r")
+            if rest:
+                yield rest.decode().rstrip("\r")
         except UnicodeDecodeError:
             raise HostError(self.host, "sent bytes that are not text") from None
-
-    def _check_length(self, line: bytes) -> None:
-        if len(line) > MAX_LINE:
-            raise HostError(self.host, f"sent a line longer than {MAX_LINE >> 10} KiB")
 
 
 class Session(ABC):
@@ -277,11 +271,7 @@ class Running:
     def start(
         self, session: Session, command: str, timeout_s: float = 30.0
     ) -> Iterator[RemoteProcess]:
-        """Start a remote process for a block, and close it at the block's end.
-
-        Raises:
-            HostError: as `Session.start`.
-        """
+        """Start a remote process for a block, and close it at the block's end."""
         process = session.start(command, timeout_s)
         with self._lock:
             self._processes.add(process)

@@ -16,6 +16,7 @@ import socket
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -128,7 +129,8 @@ class SshConfig:
             self._text = more + f"\nMatch all\nInclude {_SYSTEM_CONFIG}\n".encode()
         # A file from elsewhere shall run nothing: this is the shell of its conditions.
         self._shell = {} if options.config_file is None else {"SHELL": "/bin/false"}
-        self._can_ask = shutil.which("ssh") is not None and _has_user()
+        # OpenSSH refuses to run for a user id without a name.
+        self._can_ask = shutil.which("ssh") is not None and _find_user() is not None
         if not self._can_ask:
             text = self._text if options.config_file else _read(str(own)) if own.is_file() else b""
             if re.search(rb"^[ \t]*[^#\s]", text or b"", re.MULTILINE):
@@ -176,14 +178,13 @@ class SshConfig:
             known_hosts_files=(*user_files, *_files(settings, "globalknownhostsfile", tokens)),
             new_host_keys_file=next(iter(user_files), None),
             accept_new_host_keys=self._options.accept_new_host_keys or strict in _ACCEPTING,
-            jumps=self._jumps(settings.get("proxyjump", ["none"])[0], depth),
+            jumps=tuple(
+                self._target(parse_jump(part.strip()), depth + 1)
+                for part in settings.get("proxyjump", ["none"])[0].split(",")
+                if part.lower() != "none"
+            ),
             proxy_command=_proxy_command(settings, tokens),
         )
-
-    def _jumps(self, chain: str, depth: int) -> tuple[Target, ...]:
-        if chain.lower() == "none":
-            return ()
-        return tuple(self._target(parse_jump(part.strip()), depth + 1) for part in chain.split(","))
 
     def _ask(
         self, name: str, user: str | None, port: int | None, options: Sequence[str]
@@ -285,11 +286,7 @@ def _tokens(
 
 
 def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
-    """Return a value with tokens and variables expanded, as `ssh` does when it connects.
-
-    Raises:
-        OptionError: there is no such token, or no such variable.
-    """
+    """Return a value with tokens and variables expanded, as `ssh` does when it connects."""
 
     def value(match: re.Match[str]) -> str:
         known: Mapping[str, str] = tokens if match[2] is None else os.environ
@@ -323,19 +320,14 @@ def _proxy_command(settings: Mapping[str, Sequence[str]], tokens: Mapping[str, s
 
 def _home() -> Path:
     """Return the user's home directory as OpenSSH determines it."""
-    try:
-        return Path(pwd.getpwuid(os.getuid()).pw_dir)
-    except KeyError:
-        return Path("~").expanduser()
+    user = _find_user()
+    return Path("~").expanduser() if user is None else Path(user.pw_dir)
 
 
-def _has_user() -> bool:
-    """Return whether this user id has a name, without which OpenSSH refuses to run."""
-    try:
-        pwd.getpwuid(os.getuid())
-    except KeyError:
-        return False
-    return True
+def _find_user() -> pwd.struct_passwd | None:
+    with suppress(KeyError):
+        return pwd.getpwuid(os.getuid())
+    return None
 
 
 def _local_user() -> str:

@@ -242,7 +242,8 @@ class KnownHosts:
             with suppress(OSError):
                 Path(file).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 with Path(file).open("ab+") as stream:
-                    start = "" if _ends_a_line(Path(file)) else "\n"
+                    content = Path(file).read_bytes()
+                    start = "" if not content or content.endswith(b"\n") else "\n"
                     text = f"{start}{name} {key.get_name()} {key.get_base64()}\n"
                     stream.write(text.encode())
 
@@ -259,11 +260,6 @@ class KnownHosts:
             parsed = (_parse(line) for line in text.split("\n"))
             self._files[file] = [line for line in parsed if line is not None]
         return self._files[file]
-
-
-def _ends_a_line(file: Path) -> bool:
-    content = file.read_bytes()
-    return not content or content.endswith(b"\n")
 
 
 def _parse(text: str) -> _Line | None:

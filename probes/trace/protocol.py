@@ -21,6 +21,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -95,13 +96,8 @@ def find_route(answers: Sequence[ProbeAnswer], destination: str, name: str) -> R
 
 def find_repeated(routers: Iterable[str | None]) -> str | None:
     """Return the first router that occurs more than once in a route."""
-    seen: set[str] = set()
-    for router in routers:
-        if router in seen:
-            return router
-        if router is not None:
-            seen.add(router)
-    return None
+    counts = Counter(router for router in routers if router is not None)
+    return next((router for router, count in counts.items() if count > 1), None)
 
 
 def _routers(answers: Iterable[ProbeAnswer]) -> dict[int, str]:

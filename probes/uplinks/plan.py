@@ -1,8 +1,9 @@
-"""Planning of the transfers that measure uplinks, and of groups measured at once. Pure."""
+"""Planning of the transfers that measure uplinks, and judgement of what limited them. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -244,3 +245,65 @@ def _pack_turns(
 
 def _company(group: int, turns: Iterable[tuple[int, ...]]) -> set[int]:
     return {other for turn in turns if group in turn for other in turn} - {group}
+
+
+# A link that carries so much of what it is known to carry may be full.
+_FULL = 0.9
+
+
+def may_exceed(
+    exchange: GroupExchange,
+    groups: Sequence[Sequence[int]],
+    links: HostRates,
+    carried: Mapping[tuple[int, bool], float],
+) -> bool:
+    """Return whether a group's true rate may exceed the measured one (`is_lower_bound`).
+
+    It does not where all its hosts' own links were full, nor where a transfer had room left on its
+    two hosts' links and on the partner's uplink: what kept that one down is the group's own uplink,
+    or what lies behind it and is shared by all. A link of which nothing is known counts as full.
+
+    Args:
+        carried: measured rate in Gbit/s by group and whether it sent.
+    """
+    sends = exchange.sends
+    members, partners = (links.send, links.receive) if sends else (links.receive, links.send)
+    group_of = {host: group for group, hosts in enumerate(groups) for host in hosts}
+    of_member: dict[int, float] = defaultdict(float)
+    of_partner: dict[int, float] = defaultdict(float)
+    of_group: dict[int, float] = defaultdict(float)
+    for flow, gbit_s in exchange.rates:
+        of_member[flow.member] += gbit_s
+    for flow, gbit_s in (*exchange.rates, *exchange.beside):
+        of_partner[flow.partner] += gbit_s
+        of_group[group_of[flow.partner]] += gbit_s
+    own_gbit_s = sum(members.get(member, math.inf) for member in of_member)
+    if exchange.is_whole and exchange.gbit_s >= _FULL * own_gbit_s > 0.0:
+        return False
+
+    def has_room(flow: Flow) -> bool:
+        group = group_of[flow.partner]
+        return (
+            of_member[flow.member] < _FULL * members.get(flow.member, 0.0)
+            and of_partner[flow.partner] < _FULL * partners.get(flow.partner, 0.0)
+            and of_group[group] < _FULL * carried.get((group, not sends), 0.0)
+        )
+
+    return not (exchange.is_whole and any(has_room(flow) for flow, _ in exchange.rates))
+
+
+def raise_to_seen_rates(links: HostRates, exchanges: Iterable[GroupExchange]) -> HostRates:
+    """Return hosts' own rates, raised to what the hosts reached among others."""
+    send, receive = dict(links.send), dict(links.receive)
+    for exchange in exchanges:
+        of_member: dict[int, float] = defaultdict(float)
+        of_partner: dict[int, float] = defaultdict(float)
+        for flow, gbit_s in exchange.rates:
+            of_member[flow.member] += gbit_s
+        for flow, gbit_s in (*exchange.rates, *exchange.beside):
+            of_partner[flow.partner] += gbit_s
+        members, partners = (send, receive) if exchange.sends else (receive, send)
+        for known, seen in ((members, of_member), (partners, of_partner)):
+            for host, gbit_s in seen.items():
+                known[host] = max(known.get(host, 0.0), gbit_s)
+    return HostRates(send, receive)

@@ -36,7 +36,7 @@ OF_OTHERS = (
     "plink/probes/fping.py",
     "plink/probes/hosts/launcher_files.py",
     "plink/probes/inventories/",
-    "plink/probes/iperf3/transfers.py",
+    "plink/probes/iperf3/tool.py",
     "plink/probes/remote/upload.py",
     "plink/simulate/simgrid/run.py",
     "plink/renumber/",

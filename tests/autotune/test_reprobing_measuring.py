@@ -20,7 +20,7 @@ from plink.formats.cluster import Cluster
 from plink.formats.measurements import Failure
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.errors import ProbesError
-from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.iperf3.tool import OUT_OF_TIME
 from plink.probes.options import SshOptions
 
 OPTIONS = {"duration_s": 1, "streams": 1, "direction": "each"}

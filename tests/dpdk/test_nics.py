@@ -16,8 +16,7 @@ from plink.measure.probing.tools import TOOLS
 from plink.measure.requests import read_nics
 from plink.probes.errors import OptionError
 from plink.probes.hosts.hostlist import ListedHost
-from plink.probes.nics import Nic, parse_nics
-from plink.probes.options import DpdkOptions
+from plink.probes.options import DpdkOptions, Nic, parse_nics
 from support.plink_command import plink_here
 
 FIRST = Nic("gpu1", "0000:00:06.0", IPv4Interface("10.9.0.7/24"), IPv4Address("10.9.0.1"))

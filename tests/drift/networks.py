@@ -11,7 +11,7 @@ import numpy.typing as npt
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import RttMeasurement
 from plink.measure.drift.judge import DriftJudgement, Mask, Pair, expect, measure_and_judge
-from plink.measure.probing.limits import CHECK_PARTNERS
+from plink.measure.probing.tools import CHECK_PARTNERS
 
 IN_RACK_US, ACROSS_US = 7.0, 13.0
 

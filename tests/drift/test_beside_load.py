@@ -11,7 +11,7 @@ from drift.networks import as_matrix, named, racks_of, truth_us
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import Halves, RttMeasurement
 from plink.measure.drift.judge import DriftJudgement, Pair, expect, measure_and_judge
-from plink.measure.probing.limits import CHECK_PARTNERS, CHECK_PASSES
+from plink.measure.probing.tools import CHECK_PARTNERS, CHECK_PASSES
 from plink.solvers.shrinkage import estimate_distances, lowest_readings
 
 SEEDS = range(8)

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
-from plink.probes.inventories.ansible import expand_pattern, find_connections, parse_inventory
-from plink.probes.inventories.ansible_connection import Connection, describe_unused
+from plink.probes.inventories.ansible import (
+    Connection,
+    describe_unused,
+    expand_pattern,
+    find_connections,
+    parse_inventory,
+)
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from plink.probes.iperf3 import transfers
+from plink.probes.iperf3 import tool as transfers
 from plink.probes.iperf3.tool import measure
 from plink.probes.options import Iperf3Options
 from plink.probes.reach import ReachedHost

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.uplinks.judge import may_exceed, raise_to_seen_rates
-from plink.probes.uplinks.plan import Flow, GroupExchange, HostRates, plan_flows
+from plink.probes.uplinks.plan import (
+    Flow,
+    GroupExchange,
+    HostRates,
+    may_exceed,
+    plan_flows,
+    raise_to_seen_rates,
+)
 
 RATES = st.sampled_from([0.1, 0.2, 0.4, 0.4, 0.8, 1.6, 10.0])
 

@@ -14,12 +14,12 @@ import pytest
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.iperf3.parse import Interval, TransferReport
-from plink.probes.iperf3.transfers import OUT_OF_TIME, PortTakenError, TransferError
+from plink.probes.iperf3.tool import OUT_OF_TIME, PortTakenError, TransferError
 from plink.probes.options import Iperf3Options
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, no_limit
-from plink.probes.uplinks import simultaneous, tool
+from plink.probes.uplinks import tool
 from plink.probes.uplinks.plan import ExchangeTurn, GroupExchange
-from plink.probes.uplinks.simultaneous import SimultaneousTransfers
+from plink.probes.uplinks.tool import SimultaneousTransfers
 
 GROUPS = [[0, 1], [2, 3], [4]]
 RATE_GBIT_S = 0.08
@@ -106,9 +106,9 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         ends = {index: index for index in range(len(hosts)) if index not in played.lost}
         return ends, played.lost
 
-    monkeypatch.setattr(simultaneous, "Transfers", Transfers)
-    monkeypatch.setattr(simultaneous, "find_transfer_hosts", find_transfer_hosts)
-    monkeypatch.setattr(simultaneous, "time", SimpleNamespace(monotonic=lambda: played.clock.now_s))
+    monkeypatch.setattr(tool, "Transfers", Transfers)
+    monkeypatch.setattr(tool, "find_transfer_hosts", find_transfer_hosts)
+    monkeypatch.setattr(tool, "time", SimpleNamespace(monotonic=lambda: played.clock.now_s))
     return played
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.iperf3.parse import Interval, TransferReport
-from plink.probes.uplinks.simultaneous import TimedTransfer, common_windows_s
+from plink.probes.uplinks.tool import TimedTransfer, common_windows_s
 
 REPORT = TransferReport([Interval(0.0, 1.0, 1.0)], None)
 

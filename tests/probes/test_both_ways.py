@@ -10,7 +10,7 @@ import pytest
 
 from plink.probes.iperf3.parse import TransferReport
 from plink.probes.uplinks import tool
-from plink.probes.uplinks.simultaneous import TimedTransfer
+from plink.probes.uplinks.tool import TimedTransfer
 
 
 @pytest.mark.parametrize(

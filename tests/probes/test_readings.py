@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.echo.grants import ConcurrencyController, Grants, Placement
+from plink.probes.echo.grants import ConcurrencyController, Grants, Placement, Schedule
 from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
 from plink.probes.echo.readings import Delivery, compute_disturbance
-from plink.probes.echo.schedule import Schedule
 from plink.probes.facts import HostFacts
 from support.local_hosts import ListSink
 

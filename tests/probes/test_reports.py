@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from plink.probes.echo.grants import Schedule
 from plink.probes.echo.liveness import LateHost, ReportDeadlines
-from plink.probes.echo.schedule import Schedule
 from support.pairs import all_pairs
 
 # Round 0: 0-3, 1-2; round 1: 0-1, 2-3; round 2: 0-2, 1-3.

@@ -3,8 +3,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.echo.grants import Grant, Grants
-from plink.probes.echo.schedule import Schedule
+from plink.probes.echo.grants import Grant, Grants, Schedule
 from plink.probes.rounds import round_robin
 from plink.probes.samples import Suspicion
 from support.pairs import all_pairs

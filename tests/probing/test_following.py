@@ -11,7 +11,6 @@ from plink.formats.cluster import Cluster
 from plink.formats.hosts import Host
 from plink.formats.measurements import FollowedSample, RoundSample, find_sample
 from plink.measure.probing.collectors import RttCollector, RunRecord
-from plink.measure.probing.limits import FOLLOWED_ROUNDS
 from plink.measure.probing.passes import (
     AdaptiveSampler,
     FurtherRounds,
@@ -19,6 +18,7 @@ from plink.measure.probing.passes import (
     StoppingPolicy,
     choose_sample,
 )
+from plink.measure.probing.tools import FOLLOWED_ROUNDS
 from plink.optimize.groups.finding import find_groups
 from plink.optimize.groups.request import GroupRequest
 from plink.probes.samples import PairLoss, RttReading

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
 from plink.formats.measurements import Measurement, RoundSample, find_sample
-from plink.measure.probing.limits import ALL_ROUNDS
 from plink.measure.probing.passes import advise_sampling, choose_sample, list_rounds
 from plink.measure.probing.request import keep_sample
+from plink.measure.probing.tools import ALL_ROUNDS
 from plink.probes.rounds import sample_rounds
 
 NAMES = [f"n{i:02}" for i in range(20)]

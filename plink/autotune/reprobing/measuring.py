@@ -24,7 +24,7 @@ from plink.measure.probing.tools import TOOLS, UPLINKS
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.hostlist import ListedHost
-from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.iperf3.tool import OUT_OF_TIME
 from plink.probes.reach import Reached, Way
 
 _BANDWIDTH_TOOL = "iperf3"

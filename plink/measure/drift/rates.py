@@ -177,20 +177,16 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
     compared: Mask = ~np.isnan(shifts)
     if not compared.any():
         return LinkJudgement((), compared & False, compared, 1.0)
-    ceiling = link_ceiling(expected)
-    common = fit_common_shift(shifts, np.full(shifts.shape, ceiling), compared)
-    changed: Mask = compared & (np.abs(np.nan_to_num(shifts) - common) > ceiling)
-    changes = _blame_links(names, expected, now, changed, compared)
-    return LinkJudgement(changes, changed, compared, float(np.exp(common)))
-
-
-def link_ceiling(expected: Matrix) -> float:
-    """Return the largest log ratio to expect of unchanged rates measured twice."""
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.abs(np.log(expected / expected.T))
     known = apart[np.isfinite(apart)]
     noise = float(np.quantile(known, _NOISE_QUANTILE)) if known.size else 0.0
-    return min(_MOST_CEILING, max(LEAST_CEILING, noise))
+    # The largest log ratio to expect of unchanged rates measured twice.
+    ceiling = min(_MOST_CEILING, max(LEAST_CEILING, noise))
+    common = fit_common_shift(shifts, np.full(shifts.shape, ceiling), compared)
+    changed: Mask = compared & (np.abs(np.nan_to_num(shifts) - common) > ceiling)
+    changes = _blame_links(names, expected, now, changed, compared)
+    return LinkJudgement(changes, changed, compared, float(np.exp(common)))
 
 
 def _blame_links(

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -84,7 +85,10 @@ def build_latencies(
         WrongUseError: latencies that cannot be.
     """
     if "latency_us" in top.values:
-        levels = _latencies_us(top)
+        given = top.values["latency_us"]
+        if not isinstance(given, list) or not 1 <= len(given) <= _LEVELS:
+            raise top.error("latency_us", "one to three numbers, as in [10, 25, 60]")
+        levels = top.numbers("latency_us", len(given), MAX_RTT_US / 2)
     elif is_limited:
         levels = [0.0]
     else:
@@ -102,13 +106,6 @@ def build_latencies(
         tool=TOOL,
         notes=["described, not measured"],
     )
-
-
-def _latencies_us(top: Fields) -> list[float]:
-    given = top.values["latency_us"]
-    if not isinstance(given, list) or not 1 <= len(given) <= _LEVELS:
-        raise top.error("latency_us", "one to three numbers, as in [10, 25, 60]")
-    return top.numbers("latency_us", len(given), MAX_RTT_US / 2)
 
 
 def _places(
@@ -233,24 +230,16 @@ def _read_hosts(
         parts.append(top)
     for part in parts:
         listed = _parse_hosts(part)
-        names = [host.name for host in listed]
         if part is top:
-            order = {name: place for place, name in enumerate(names)}
+            order = {host.name: place for place, host in enumerate(listed)}
             grouped = {host.name for host in hosts}
             listed = [host for host in listed if host.name not in grouped]
-            names = [host.name for host in listed]
+        names = [host.name for host in listed]
         slots = part.integer("slots", 1, 1 << 16, default=top.integer("slots", 1, 1 << 16, 1))
-        hosts += [
-            Host(
-                host.name,
-                host.name,
-                user=host.user,
-                port=host.port,
-                # A line of the list may say it of its hosts.
-                slots=host.slots if host.slots > 1 else slots,
-            )
-            for host in listed
-        ]
+        for host in listed:
+            # A line of the list may say it of its hosts.
+            own_slots = host.slots if host.slots > 1 else slots
+            hosts.append(Host(host.name, host.name, None, host.user, host.port, own_slots))
         rate = _rate(part, top, "host_gbit_s")
         links += [HostLink(name, rate, rate) for name in names if rate is not None]
         if part is top:
@@ -266,19 +255,14 @@ def _read_hosts(
         raise WrongUseError(f"{top.place}: names no hosts", _HINT)
     if len(hosts) > MAX_HOSTS:
         raise WrongUseError(f"{top.place}: names more than {MAX_HOSTS:,} hosts")
-    seen: set[str] = set()
-    for host in hosts:
-        if host.name in seen:
-            raise WrongUseError(f"{top.place}: host {brief(host.name)} is listed twice")
-        seen.add(host.name)
+    counts = Counter(host.name for host in hosts)
+    if len(counts) < len(hosts):
+        name = counts.most_common(1)[0][0]
+        raise WrongUseError(f"{top.place}: host {brief(name)} is listed twice")
     if links:
         # Others are not limited, where a file without their links would leave that open.
-        limited = {link.host for link in links}
-        links += [
-            HostLink(host.name, MAX_GBIT_S, MAX_GBIT_S)
-            for host in hosts
-            if host.name not in limited
-        ]
+        unlimited = counts.keys() - {link.host for link in links}
+        links += [HostLink(name, MAX_GBIT_S, MAX_GBIT_S) for name in counts if name in unlimited]
     if order:
         # Those that it leaves out come last.
         hosts.sort(key=lambda host: order.get(host.name, len(order)))

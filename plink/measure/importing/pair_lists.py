@@ -1,8 +1,9 @@
 """Import of CSV with one row per measured pair of hosts: times, bandwidths or both.
 
-The heading names the columns (`headings`). A pair that comes in several rows has several samples of
-its time; of its bandwidths the greatest counts. Rows of a host and itself are left aside, and rows
-that say that they failed are left out and named.
+Columns are known by the words of their headings. Where runs have a column each, that of the average
+counts, else that of the median, else the median of the runs. A pair that comes in several rows has
+several samples of its time; of its bandwidths the greatest counts. Rows of a host and itself are
+left aside, and rows that say that they failed are left out and named.
 
 Tables separated by tabs, semicolons or Markdown bars are converted to CSV. A comma in a number of
 such a table is a decimal comma where the table shows that it is: somewhere not three digits follow
@@ -15,13 +16,13 @@ import csv
 import io
 import re
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
 from plink.base.size import format_size
-from plink.base.text import brief, format_count
+from plink.base.text import brief, format_count, format_names
 from plink.formats.units import RateUnit, TimeUnit, find_rate_unit, find_time_unit, split_quantity
-from plink.measure.importing.headings import Columns, Values, find_columns, find_ends
 from plink.measure.importing.pairs import (
     MOST_ROUND_TRIP_BYTES,
     Message,
@@ -33,6 +34,297 @@ from plink.measure.importing.pairs import (
     select_bandwidth,
 )
 from plink.probes.hosts.hostlist import find_name_fault
+
+_SOURCE = {"source", "src", "from", "origin", "sender", "client"}
+_DESTINATION = {"destination", "dest", "dst", "to", "target", "receiver", "server"}
+# They are the ends only if nothing else in the heading says which end it is: `dest_server`.
+_WEAK_ROLES = {"client", "server"}
+_DIRECTED = ((_SOURCE, _DESTINATION), ({"local"}, {"remote"}))
+_BOTH_WAYS = (({"a"}, {"b"}), ({"1"}, {"2"}), ({"x"}, {"y"}), ({"i"}, {"j"}))
+# What the ends are, those first that name a host best.
+_NOUNS = (
+    {"host", "hostname", "node", "nodename", "name", "machine", "instance", "vm", "pod", "peer"},
+    {"server", "endpoint", "worker", "gpu", "rank", "site", "location", "dc", "datacenter"},
+    {"region", "zone", "az", "city", "cluster", "cloud", "provider", "rack", "country"},
+    {"ip", "address", "addr", "ipv4", "ipv6", "id"},
+)
+_ALL_NOUNS = set().union(*_NOUNS)
+_SIZES = ("bytes", "size_bytes", "message_bytes", "msg_bytes", "size")
+_STATUS = {"status", "state", "success"}
+_ROUND_TRIP = {"rtt", "ping", "roundtrip"}
+_TIME_WORDS = {*_ROUND_TRIP, "latency", "lat", "delay"}
+_ONE_WAY = {"oneway", "owd"}
+_AVERAGE = {"avg", "average", "mean"}
+_MEDIAN = {"median", "med", "p50", "50th", "typical"}
+_RUN = {"iter", "iteration", "run", "trial", "sample", "rep", "repeat", "test", "try"}
+_EXTREME = {
+    *("min", "minimum", "least", "lowest", "best"),
+    *("max", "maximum", "peak", "highest", "worst"),
+}
+# Headings of a column of times that say no more than its unit or a statistic.
+_BARE = {
+    *(*_AVERAGE, *_MEDIAN, *_RUN, *_EXTREME, "time", "value", "response"),
+    *("ns", "us", "ms", "s", "usec", "msec", "nsec", "sec", "µs", "seconds", "milliseconds"),
+}
+# How much something varies.
+_SPREAD = {
+    *("std", "stdev", "stddev", "stdv", "mdev", "dev", "sd", "var", "variance", "jitter", "cv"),
+    *("err", "error", "ci", "delta", "diff", "change", "timeout"),
+}
+# What was promised: it counts for nothing beside what was measured.
+_PROMISED = {
+    *("expected", "nominal", "theoretical", "limit", "link", "nic", "line", "capacity", "port"),
+    *("advertised", "sla", "baseline", "threshold"),
+}
+_PERCENTILE = re.compile(r"p?[0-9]{1,2}(?:th)?|p[0-9]{1,3}|p99[0-9.]*")
+_WORD = re.compile(r"[pP][0-9]{1,4}(?![0-9A-Za-z])|[0-9]+th|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+
+@dataclass(frozen=True)
+class Values:
+    """Columns of one quantity in a list of pairs, with their unit and a factor.
+
+    Args:
+        columns: one, or one for every run.
+        heading: heading of the first column.
+        unit: unit of the numbers; None where only the cells may name it.
+        factor: what the numbers are multiplied by (2 for one way of a round trip).
+    """
+
+    columns: Sequence[int]
+    heading: str
+    unit: RateUnit | TimeUnit | None
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a list of pairs, by their meaning.
+
+    Args:
+        is_both_ways: whether a row is of both directions.
+        times, rates: None where there are none.
+        size: column of message sizes, or None.
+        status: column that says whether a row was measured, or None.
+        notes: what a reader should know of how the headings were understood.
+    """
+
+    ends: tuple[int, int]
+    is_both_ways: bool
+    times: Values | None
+    rates: Values | None
+    size: int | None
+    status: int | None
+    notes: Sequence[str] = ()
+
+
+def split_heading(heading: str) -> list[str]:
+    """Return a heading's words in lower case: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
+    return [word.lower() for word in _WORD.findall(heading)]
+
+
+def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bool] | None:
+    """Return the two host columns, and whether a row means both directions; None if none are found.
+
+    Raises:
+        WrongUseError: several columns may be an end.
+    """
+    words = [split_heading(heading) for heading in headings]
+    pairs = [(roles, False) for roles in _DIRECTED] + [(roles, True) for roles in _BOTH_WAYS]
+    for roles, is_both_ways in pairs:
+        ends = [_end_columns(words, role, needs_noun=is_both_ways) for role in roles]
+        if not all(ends):
+            continue
+        for several in ends:
+            if len(several) > 1:
+                shown = format_names([headings[column] for column in several], 3)
+                raise WrongUseError(
+                    f"{source}: several columns may name a host of the pair: {shown}",
+                    "keep one column for the source and one for the destination",
+                )
+        return (ends[0][0], ends[1][0]), is_both_ways
+    return None
+
+
+def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
+    """Return the columns that may name a pair's source or destination."""
+    columns: dict[int, list[int]] = {}
+    for column, own in enumerate(words):
+        strong = [word for word in own if word in roles - _WEAK_ROLES]
+        role = strong or [word for word in own if word in roles]
+        nouns = set(own) - set(role)
+        if len(role) != 1 or not nouns <= _ALL_NOUNS or (needs_noun and not nouns):
+            continue
+        levels = [level for level, known in enumerate(_NOUNS, 1) if known & nouns]
+        columns.setdefault(max(levels, default=0), []).append(column)
+    return columns[min(columns)] if columns else []
+
+
+def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit | None) -> Columns:
+    """Return the columns of a list of pairs by their headings.
+
+    Args:
+        unit: unit of numbers whose heading names none; None where none was given.
+
+    Raises:
+        WrongUseError: no ends, nothing measured, no unit, or one that may be two.
+    """
+    ends = find_ends(headings, source)
+    if ends is None:
+        raise WrongUseError(
+            f"{source}: names no hosts",
+            "add the columns source and destination, with one row per pair",
+        )
+    places, is_both_ways = ends
+    others = [column for column in range(len(headings)) if column not in places]
+    folded = [heading.strip().lower() for heading in headings]
+    size = next((folded.index(name) for name in _SIZES if name in folded), None)
+    status = next(
+        (column for column in others if set(split_heading(headings[column])) <= _STATUS), None
+    )
+    others = [column for column in others if column not in (size, status)]
+    rates = _find_rates(headings, others, source, unit)
+    left = [column for column in others if rates is None or column not in rates.columns]
+    times, notes = _find_times(
+        headings, left, source, unit, is_alone=rates is None and size is None
+    )
+    if times is None and rates is None:
+        shown = format_names([headings[column] for column in others], 3) or "nothing else"
+        raise WrongUseError(
+            f"{source}: no column is a time or a bandwidth; the columns besides the hosts are "
+            f"{shown}",
+            "name the unit in the heading, as in rtt_ms or bandwidth_Gbit_s, or give the unit ms",
+        )
+    is_time = isinstance(unit, TimeUnit)
+    if unit is not None and (times if is_time else rates) is None:
+        what = "a time" if is_time else "a bandwidth"
+        raise WrongUseError(f"{source}: no column is {what}, but the unit {unit.name} was given")
+    return Columns(places, is_both_ways, times, rates, size, status, notes)
+
+
+def _find_rates(
+    headings: Sequence[str], columns: Sequence[int], source: str, given: RateUnit | TimeUnit | None
+) -> Values | None:
+    kept = _measured_columns(headings, columns)
+    own = given if isinstance(given, RateUnit) else None
+    units: dict[int, RateUnit | None] = {}
+    for column in kept:
+        words = set(split_heading(headings[column]))
+        try:
+            unit = find_rate_unit(headings[column])
+        except WrongUseError as error:
+            if own is None:
+                raise WrongUseError(f"{source}: {error}", error.hint) from None
+            unit = own
+        if unit is not None:
+            units[column] = unit
+        elif words & {"bandwidth", "bw", "throughput", "busbw", "bitrate", "goodput"}:
+            units[column] = own
+    with_unit = {column: unit for column, unit in units.items() if unit is not None}
+    chosen = _choose_columns(headings, list(with_unit or units), source)
+    if not chosen:
+        return None
+    unit = units[chosen[0]]
+    if own is not None and unit is not None and own.bits_s != unit.bits_s:
+        raise WrongUseError(
+            f"{source}: {headings[chosen[0]]!r} says {unit.name}, but the unit {own.name} was given"
+        )
+    return Values(chosen, headings[chosen[0]], unit)
+
+
+def _find_times(
+    headings: Sequence[str],
+    columns: Sequence[int],
+    source: str,
+    given: RateUnit | TimeUnit | None,
+    *,
+    is_alone: bool,
+) -> tuple[Values | None, list[str]]:
+    """Return the time columns: by their names or, failing that, by their units."""
+    own = given if isinstance(given, TimeUnit) else None
+    strong: dict[int, TimeUnit | None] = {}
+    weak: dict[int, TimeUnit | None] = {}
+    for column in _measured_columns(headings, columns):
+        words = set(split_heading(headings[column]))
+        if _is_rate(headings[column]):
+            continue
+        unit = find_time_unit(headings[column]) or own
+        if words & (_TIME_WORDS | _ONE_WAY) or _is_two_words(words, "round", "one"):
+            strong[column] = unit
+        elif unit is not None and is_alone and words <= _BARE | {w for w in words if w.isdigit()}:
+            weak[column] = unit
+    units = strong or weak
+    chosen = _choose_columns(headings, list(units), source)
+    if not chosen:
+        return None, []
+    heading = headings[chosen[0]]
+    unit = units[chosen[0]]
+    named_unit = find_time_unit(heading)
+    if own is not None and named_unit is not None and own.name != named_unit.name:
+        raise WrongUseError(
+            f"{source}: {heading!r} says {named_unit.name}, but the unit {own.name} was given"
+        )
+    words = set(split_heading(heading))
+    if words & _ONE_WAY or _is_two_words(words, "one"):
+        return Values(chosen, heading, unit, 2.0), [f"{heading} is one way: doubled"]
+    is_plain = bool(words & _ROUND_TRIP) or _is_two_words(words, "round")
+    notes = [] if is_plain else [f"{heading} is taken for round-trip times"]
+    return Values(chosen, heading, unit), notes
+
+
+def _is_two_words(words: set[str], *first: str) -> bool:
+    """Return whether words hold `round trip` or `one way`, as asked for by the first word."""
+    return any({word, {"round": "trip", "one": "way"}[word]} <= words for word in first)
+
+
+def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
+    """Return the columns of measured values, excluding spreads and nominal speeds."""
+    kept = [column for column in columns if not _SPREAD & set(split_heading(headings[column]))]
+    return [c for c in kept if not _PROMISED & set(split_heading(headings[c]))] or kept
+
+
+def _is_rate(heading: str) -> bool:
+    """Return whether a heading has a unit of bandwidth, even an ambiguous one."""
+    try:
+        return find_rate_unit(heading) is not None
+    except WrongUseError:
+        return True
+
+
+def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str) -> list[int]:
+    """Return the columns to use for a quantity: one, or one for every run."""
+    words = {column: set(split_heading(headings[column])) for column in columns}
+    # Of NCCL's: what the links carry, out of place.
+    for better, worse in (("busbw", "algbw"), ("oop", "ip")):
+        if any(better in own for own in words.values()):
+            words = {column: own for column, own in words.items() if worse not in own}
+    runs = [column for column, own in words.items() if _RUN & own and any(map(str.isdigit, own))]
+    kinds = [
+        [column for column, own in words.items() if _AVERAGE & own],
+        [column for column, own in words.items() if _MEDIAN & own],
+        [column for column, own in words.items() if not _is_statistic(own) and column not in runs],
+    ]
+    left = next((kind for kind in kinds if kind), [])
+    if not left and runs:
+        names = [headings[column] for column in runs]
+        if len({(str(find_time_unit(name)), str(find_rate_unit(name))) for name in names}) > 1:
+            raise WrongUseError(f"{source}: runs are in several units: {format_names(names, 3)}")
+        return runs
+    left = left or list(words)
+    if len(left) > 1:
+        raise WrongUseError(
+            f"{source}: several columns may hold the values: "
+            f"{format_names([headings[c] for c in left], 3)}",
+            "keep only the column to import",
+        )
+    return left
+
+
+def _is_statistic(words: set[str]) -> bool:
+    return bool((_AVERAGE | _MEDIAN | _EXTREME) & words) or any(
+        _PERCENTILE.fullmatch(word) and not word.isdigit() for word in words
+    )
+
 
 _MOST_HEADING = 1 << 16
 _RULE = re.compile(r"\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?[ \t]*")
@@ -73,7 +365,12 @@ def _table_rows(text: str, source: str) -> list[list[str]] | None:
     rules = [
         line_number
         for line_number, line in enumerate(lines)
-        if line_number and "-" in line and "|" in lines[line_number - 1] and _is_rule(line)
+        if line_number
+        and "-" in line
+        and "|" in lines[line_number - 1]
+        and len(line) <= _MOST_HEADING
+        and set(line.strip()) <= set("|:- \t")
+        and _RULE.fullmatch(line.strip())
     ]
     if rules:
         return _split_markdown(lines, rules, source)
@@ -83,14 +380,6 @@ def _table_rows(text: str, source: str) -> list[list[str]] | None:
     if '"' in text:
         return list(csv.reader(lines, delimiter=separator))
     return [line.split(separator) for line in lines]
-
-
-def _is_rule(line: str) -> bool:
-    return (
-        len(line) <= _MOST_HEADING
-        and set(line.strip()) <= set("|:- \t")
-        and bool(_RULE.fullmatch(line.strip()))
-    )
 
 
 def _split_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> list[list[str]]:
@@ -106,34 +395,23 @@ def _split_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> 
         elif "|" not in lines[line_number]:
             break
         else:
-            rows.append([_strip_markdown(cell) for cell in _cells(lines[line_number])])
+            line = lines[line_number].strip().removeprefix("|").removesuffix("|")
+            # Without emphasis and code marks.
+            rows.append([cell.strip().strip("*`").strip() for cell in line.split("|")])
     return rows
 
 
-def _cells(line: str) -> list[str]:
-    bare = line.strip()
-    return bare.removeprefix("|").removesuffix("|").split("|")
-
-
-def _strip_markdown(cell: str) -> str:
-    """Return a cell without Markdown emphasis and code marks."""
-    return cell.strip().strip("*`").strip()
-
-
-def _replace_commas(rows: Iterable[list[str]], source: str) -> list[list[str]]:
+def _replace_commas(rows: list[list[str]], source: str) -> list[list[str]]:
     """Return the rows with decimal commas replaced by points."""
-    cells = list(rows)
-    with_comma = [cell for row in cells for cell in row if _WITH_COMMA.fullmatch(cell)]
-    if not with_comma:
-        return cells
-    if not any(_DECIMAL.fullmatch(cell) for cell in with_comma):
+    with_comma = [cell for row in rows for cell in row if _WITH_COMMA.fullmatch(cell)]
+    if with_comma and not any(_DECIMAL.fullmatch(cell) for cell in with_comma):
         raise WrongUseError(
             f"{source}: the comma of {with_comma[0]} may be a decimal point or separate thousands",
             f"write {with_comma[0].replace(',', '.')} or {with_comma[0].replace(',', '')}",
         )
     return [
         [cell.replace(",", ".") if _WITH_COMMA.fullmatch(cell) else cell for cell in row]
-        for row in cells
+        for row in rows
     ]
 
 
@@ -217,13 +495,13 @@ def read_pair_list(
         status = "" if columns.status is None else row[columns.status]
         time_us, gbit_s = (_value(row, values, place) for values in (columns.times, columns.rates))
         size = None if columns.size is None else int(parse_number(row[columns.size], place))
+        fault = None
         if status.lower() not in _GOOD:
-            reason = f"has the status {brief(status)}"
-            readings.left_out.append(SkippedPart(place, reason, pair, what="row"))
-            continue
-        if time_us is None and not gbit_s:
-            reason = "has no value" if gbit_s is None else "reports that no data arrived"
-            readings.left_out.append(SkippedPart(place, reason, pair, what="row"))
+            fault = f"has the status {brief(status)}"
+        elif time_us is None and not gbit_s:
+            fault = "has no value" if gbit_s is None else "reports that no data arrived"
+        if fault is not None:
+            readings.left_out.append(SkippedPart(place, fault, pair, what="row"))
             continue
         if time_us is not None and (size is None or size <= MOST_ROUND_TRIP_BYTES):
             readings.pairs += [
@@ -231,7 +509,7 @@ def read_pair_list(
             ]
         if gbit_s:
             messages.setdefault(pair, []).append(Message(size or 0, gbit_s=gbit_s))
-    readings.pairs += _rates(messages, size_bytes, columns)
+    readings.pairs += _select_rates(messages, size_bytes, columns)
     if own:
         readings.notes.append(f"{format_count(own, 'row')} of a host and itself left aside")
     if size_bytes is not None and not any(pair.gbit_s for pair in readings.pairs):
@@ -242,11 +520,7 @@ def read_pair_list(
 
 
 def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the numbered rows from the heading on, skipping blank lines and comments.
-
-    Raises:
-        WrongUseError: it is not CSV.
-    """
+    """Yield the numbered rows from the heading on, skipping blank lines and comments."""
     reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), strict=True)
     is_begun = False
     try:
@@ -266,9 +540,8 @@ def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
 
 def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
     values = [each for each in (columns.times, columns.rates) if each is not None]
-    last = max(*columns.ends, *(c for each in values for c in each.columns), columns.size or 0)
-    last = max(last, columns.status or 0)
-    if len(row) <= last:
+    measured = [column for each in values for column in each.columns]
+    if len(row) <= max(*columns.ends, *measured, columns.size or 0, columns.status or 0):
         raise WrongUseError(f"{place}: has {len(row)} cells, fewer than the heading", _HINT)
     one, other = columns.ends
     return check_host_name(row[one], place), check_host_name(row[other], place)
@@ -310,7 +583,7 @@ def _directions(pair: tuple[str, str], columns: Columns) -> list[tuple[str, str]
     return [pair, (pair[1], pair[0])] if columns.is_both_ways else [pair]
 
 
-def _rates(
+def _select_rates(
     messages: dict[tuple[str, str], list[Message]], size_bytes: int | None, columns: Columns
 ) -> Iterator[PairReading]:
     for pair, of_pair in messages.items():

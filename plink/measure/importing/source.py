@@ -292,11 +292,7 @@ def is_log(content: bytes) -> bool:
 
 
 def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[Readings]:
-    """Return the readings in a benchmark's log or a list of pairs.
-
-    Raises:
-        WrongUseError: it is of another kind.
-    """
+    """Return the readings in a benchmark's log or a list of pairs."""
     if not isinstance(content, bytes) or is_cluster(content) or is_described(source):
         raise WrongUseError(
             f"{source}: is a cluster file, which cannot be imported together with other files",

@@ -21,12 +21,11 @@ from plink.measure.drift.judge import Baseline, DriftJudgement, Mask, Pair, meas
 from plink.measure.listed import list_again
 from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates
 from plink.measure.probing.collectors import RttCollector, RunRecord
-from plink.measure.probing.limits import CHECK_PASSES
 from plink.measure.probing.passes import FurtherRounds, PassOptions
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
 from plink.measure.probing.resume import find_moved_hosts
 from plink.measure.probing.run import build_job
-from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools import CHECK_PASSES, TOOLS
 from plink.probes.errors import OptionError
 from plink.probes.hosts.address import IPNetwork
 from plink.probes.options import RttOptions

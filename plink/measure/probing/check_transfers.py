@@ -28,16 +28,19 @@ from plink.measure.drift.rates import (
     predict_gbit_s,
     sort_groups_by_weight,
 )
-from plink.measure.probing.limits import CHECK_LINKS, CHECK_UPLINKS
-from plink.measure.probing.tools import IPERF3, UPLINKS, UplinkOptions
+from plink.measure.probing.tools import CHECK_LINKS, CHECK_UPLINKS, IPERF3, UPLINKS, UplinkOptions
 from plink.probes.facts import limit_pairs
-from plink.probes.iperf3.transfers import OUT_OF_TIME
+from plink.probes.iperf3.tool import OUT_OF_TIME
 from plink.probes.options import Iperf3Options, TransferOptions
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
 from plink.probes.uplinks.plan import ExchangeTurn, plan_turns
-from plink.probes.uplinks.simultaneous import SimultaneousTransfers
-from plink.probes.uplinks.tool import ExchangeLoss, measure_groups, measure_links
+from plink.probes.uplinks.tool import (
+    ExchangeLoss,
+    SimultaneousTransfers,
+    measure_groups,
+    measure_links,
+)
 
 # As when uplinks are measured.
 _LINK_DURATION_S = 1

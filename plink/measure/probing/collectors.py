@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,20 +35,7 @@ from plink.probes.samples import (
     Wanted,
 )
 
-
-class PairResult(Protocol):
-    """Reading or loss that concerns one directed pair of a run's hosts."""
-
-    @property
-    def source(self) -> int:
-        """Index of the host that measured."""
-
-    @property
-    def destination(self) -> int:
-        """Index of the host that was measured."""
-
-
-Reading = TypeVar("Reading", bound=PairResult)
+Reading = TypeVar("Reading", RttReading, BandwidthReading, RouteReading)
 
 
 @dataclass(frozen=True)
@@ -328,9 +315,13 @@ class RttCollector(Collector[RttReading]):
         return self._rtt_us[self._percentiles[0]]
 
     def _untrusted_pairs(self) -> npt.NDArray[np.bool_]:
-        return is_untrusted(
-            self._disturbance, disagreement(self._halves_us), self._calmest < DISTURBED
+        # Noise only ever adds: a reading of a disturbed meeting is to be trusted if another meeting
+        # that was not disturbed has read the same.
+        agree = disagreement(self._halves_us) <= CONFIRMED
+        untrusted: npt.NDArray[np.bool_] = (self._disturbance >= DISTURBED) & ~(
+            (self._calmest < DISTURBED) & agree
         )
+        return untrusted
 
     def warnings(self) -> list[str]:
         """Name the readings that other work on the hosts may have raised."""
@@ -395,27 +386,6 @@ class RttCollector(Collector[RttReading]):
 
 def _none_if_all_nan(matrix: Matrix) -> Matrix | None:
     return None if np.isnan(matrix).all() else matrix
-
-
-def is_untrusted(
-    disturbance: npt.NDArray[np.float64],
-    disagreement: npt.NDArray[np.float64],
-    is_calm: npt.NDArray[np.bool_],
-) -> npt.NDArray[np.bool_]:
-    """Return a mask of the directed pairs whose reading other load may have raised, (N, N).
-
-    Noise only ever adds: the least reading is to be trusted where its meeting was not disturbed,
-    and also where it was, if another meeting that was not has read the same.
-
-    Args:
-        disturbance: (N, N) of the meeting whose reading counts, NaN where unknown.
-        disagreement: (N, N) of the passes, as a share, NaN where there is one.
-        is_calm: (N, N) whether one of the meetings was not disturbed.
-    """
-    untrusted: npt.NDArray[np.bool_] = (disturbance >= DISTURBED) & ~(
-        is_calm & (disagreement <= CONFIRMED)
-    )
-    return untrusted
 
 
 def describe_disturbed_hosts(

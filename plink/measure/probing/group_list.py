@@ -65,7 +65,12 @@ def read_given_groups(
         raise WrongUseError(str(error), error.hint) from None
     if found is not None:
         groups = _build_topology_groups(found, hosts, listed_in, are_positions=are_positions)
-        return groups, _check_domains(found)
+        wrong = next((name for name in found.domains.values() if not is_word(name)), None)
+        if wrong is not None:
+            raise WrongUseError(
+                f"{source}: {brief(wrong)} is not a valid domain name: {WORD_EXPECTED}"
+            )
+        return groups, found.domains
     if content.lstrip().startswith(b"{"):
         return _read_cluster_groups(content, source, hosts, listed_in), {}
     try:
@@ -76,11 +81,7 @@ def read_given_groups(
 
 
 def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
-    """Parse groups from lines `NAME: HOSTS`, in their order.
-
-    Raises:
-        WrongUseError: as `read_groups`.
-    """
+    """Parse groups from lines `NAME: HOSTS`, in their order."""
     groups: dict[str, tuple[str, list[str]]] = {}
     places: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), start=1):
@@ -98,7 +99,14 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
             )
         if name in groups:
             raise WrongUseError(f"{place}: group {name} is already at {groups[name][0]}")
-        members = _parse_members(listed, place)
+        try:
+            members = [host.name for host in parse_line(listed, place)]
+        except RangeError as error:
+            raise WrongUseError(f"{place}: {error}", _HINT) from None
+        except HostListError as error:
+            raise WrongUseError(str(error), error.hint) from None
+        if not members:
+            raise WrongUseError(f"{place}: the group has no host", _HINT)
         for host in members:
             _check_host(host, place, hosts, listed_in)
             if host in places:
@@ -108,18 +116,6 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
     if not groups:
         raise WrongUseError(f"{source}: contains no groups", _HINT)
     return [Group(name, members) for name, (_, members) in groups.items()]
-
-
-def _parse_members(listed: str, place: str) -> list[str]:
-    try:
-        members = [host.name for host in parse_line(listed, place)]
-    except RangeError as error:
-        raise WrongUseError(f"{place}: {error}", _HINT) from None
-    except HostListError as error:
-        raise WrongUseError(str(error), error.hint) from None
-    if not members:
-        raise WrongUseError(f"{place}: the group has no host", _HINT)
-    return members
 
 
 def _read_cluster_groups(
@@ -166,15 +162,6 @@ def _build_topology_groups(
             )
         groups[name] = Group(name, names)
     return list(groups.values())
-
-
-def _check_domains(topology: Topology) -> Mapping[str, str]:
-    for name in topology.domains.values():
-        if not is_word(name):
-            raise WrongUseError(
-                f"{topology.source}: {brief(name)} is not a valid domain name: {WORD_EXPECTED}"
-            )
-    return topology.domains
 
 
 def _read(path: str) -> bytes:

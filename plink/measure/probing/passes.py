@@ -23,7 +23,7 @@ from plink.formats.measurements import (
     disagreement,
 )
 from plink.measure.probing.collectors import PassReadings, RttCollector, RunRecord
-from plink.measure.probing.limits import FOLLOWED_ROUNDS
+from plink.measure.probing.tools import FOLLOWED_ROUNDS
 from plink.probes.rounds import count_rounds, find_round, round_robin, sample_rounds
 from plink.probes.samples import Rounds, Wanted
 

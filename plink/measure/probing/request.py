@@ -12,8 +12,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
 from plink.formats.cluster import Cluster
 from plink.formats.measurements import FollowedSample, Measurement, RttMeasurement, find_sample
-from plink.measure.probing.limits import FOLLOWED_ROUNDS
-from plink.measure.probing.tools import TOOLS, build_option_changed_error
+from plink.measure.probing.tools import FOLLOWED_ROUNDS, TOOLS, build_option_changed_error
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork
 from plink.probes.hosts.hostlist import ListedHost
@@ -137,11 +136,7 @@ def resume_options(
 
 
 def _find_earlier(earlier: Cluster, source: str, tool: str) -> Measurement | None:
-    """Return the measurement to continue, or None where the file has none of this quantity.
-
-    Raises:
-        WrongUseError: another tool made it.
-    """
+    """Return the measurement to continue, or None where the file has none of this quantity."""
     quantity = TOOLS[tool].quantity
     if quantity == "uplinks":
         return earlier.uplinks

@@ -20,7 +20,6 @@ from plink.measure.probing.collectors import (
     RttCollector,
     RunRecord,
 )
-from plink.measure.probing.limits import EXAMPLE_ROUNDS
 from plink.measure.probing.passes import (
     NO_POLICY,
     AdaptiveSampler,
@@ -33,7 +32,7 @@ from plink.measure.probing.passes import (
 )
 from plink.measure.probing.request import ProbeRequest, connect_hosts
 from plink.measure.probing.resume import build_resume_state, repeat_run_record
-from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.tools import EXAMPLE_ROUNDS, TOOLS
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
 from plink.probes.facts import count_sharing_hosts, limit_pairs

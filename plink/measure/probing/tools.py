@@ -14,14 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 from plink.base.errors import WrongUseError
 from plink.base.finite import to_finite_number
-from plink.measure.probing.limits import (
-    DIRECTIONS,
-    MAX_COUNT,
-    MAX_DURATION_S,
-    MAX_PASSES,
-    MAX_STREAMS,
-)
-from plink.probes.nics import parse_nics
 from plink.probes.options import (
     DpdkOptions,
     EchoOptions,
@@ -30,12 +22,39 @@ from plink.probes.options import (
     Options,
     TraceOptions,
     TransferOptions,
+    parse_nics,
 )
 from plink.probes.samples import MeasuringJob
 
 if TYPE_CHECKING:
     from plink.formats.hosts import Group
     from plink.probes.hosts.hostlist import ListedHost
+
+MAX_COUNT = 10_000
+MAX_PASSES = 100
+
+# Transfers with iperf3.
+MAX_DURATION_S = 60
+MAX_STREAMS = 32
+DIRECTIONS = ("each", "both")
+
+# Rounds of the tournament that "all of them" is a number for, and that notes give as an example.
+ALL_ROUNDS = 1 << 32
+# In place of a number of rounds: pairs are chosen by what the readings show.
+FOLLOWED_ROUNDS = 0
+EXAMPLE_ROUNDS = 32
+
+# How often a pair meets when a file is checked.
+CHECK_PASSES = 2
+# Partners of a host that a check measures again. With 4 near and 4 other ones every host that was
+# moved was found, and every rack whose uplink changed as one group (tests/drift).
+CHECK_PARTNERS = 8
+# Seconds that the transfers of a check may take, and how many hosts and groups they are of: those
+# that limit jobs most.
+CHECK_TRANSFERS_S = 60.0
+CHECK_LINKS = 64
+CHECK_UPLINKS = 16
+
 
 # Measures a job into a sink (`plink.probes.samples.Sink`).
 Measure = Callable[[MeasuringJob[Any], Any], None]
@@ -60,11 +79,6 @@ class UplinkOptions(TransferOptions):
     def group_duration_s(self) -> int:
         """Duration of a transfer between groups in whole seconds."""
         return self.duration_s or 2
-
-    @property
-    def link_duration_s(self) -> int:
-        """Duration of a transfer that measures one host's link, in whole seconds."""
-        return self.duration_s or 1
 
     def describe(self) -> str:
         """Return a short description of how the tool measures with these options."""

@@ -28,19 +28,20 @@ from plink.probes.facts import count_sharing_hosts, limit_pairs
 from plink.probes.options import Iperf3Options
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
-from plink.probes.uplinks.judge import may_exceed, raise_to_seen_rates
 from plink.probes.uplinks.plan import (
     ExchangeTurn,
     GroupExchange,
     HostRates,
+    may_exceed,
     plan_links,
     plan_second_looks,
     plan_turns,
+    raise_to_seen_rates,
 )
-from plink.probes.uplinks.simultaneous import SimultaneousTransfers
 from plink.probes.uplinks.tool import (
     ExchangeLoss,
     GroupResult,
+    SimultaneousTransfers,
     measure_both_ways,
     measure_groups,
     measure_links,
@@ -295,7 +296,7 @@ def measure_uplinks(
                 ssh_concurrency=request.way.concurrency,
             ) as transfers:
                 rounds = _plan_unknown_links(list(members.values()), links, request.concurrency)
-                _find_link_rates(transfers, rounds, options.link_duration_s, links, progress)
+                _find_link_rates(transfers, rounds, options.duration_s or 1, links, progress)
                 progress.stage("measuring uplinks", len(wanted))
                 _find_group_rates(
                     transfers,
