@@ -190,10 +190,11 @@ class SimultaneousTransfers:
                 begin.set()
             executor.shutdown(wait=False, cancel_futures=True)
         for pair, outcome in zip(pairs, outcomes, strict=True):
-            for host in pair if isinstance(outcome, HostError) else ():
-                if outcome.host == self.hosts[host].name and host not in self._lost:
-                    self._lost[host] = outcome
-                    self._on_host_lost(HostLoss(host, str(outcome)))
+            if isinstance(outcome, HostError):
+                for host in pair:
+                    if outcome.host == self.hosts[host].name and host not in self._lost:
+                        self._lost[host] = outcome
+                        self._on_host_lost(HostLoss(host, str(outcome)))
         return outcomes
 
     def _run_one(
