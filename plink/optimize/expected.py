@@ -24,7 +24,7 @@ from plink.model.network import build_network
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.flows import FlowClock, Manner, SharedLinks, Trunk, shared_links
-from plink.solvers.contention.network import Network
+from plink.solvers.contention.network import Network, scale_rates
 from plink.solvers.contention.time import TableTimer
 
 # Of a normal distribution, to either side.
@@ -192,7 +192,7 @@ class ExpectedTimes:
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
     ) -> float:
         """Return the time in seconds of a pipelined collective; `is_free` omits client overhead."""
-        waits_s = TableTimer(table, _unlimited_network(self.network)).time_s(list(hosts))
+        waits_s = TableTimer(table, scale_rates(self.network, math.inf)).time_s(list(hosts))
         begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s
 
@@ -251,14 +251,3 @@ def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
         return 0.0
     doublings = math.log2(max(1.0, size_bytes / max(1, fit.spreads[-1].size_bytes)))
     return min(_MOST_BEYOND, _DOUBLING_SPREAD * doublings)
-
-
-def _unlimited_network(network: Network) -> Network:
-    """Return a copy of the network with its latencies but unlimited rates."""
-    return replace(
-        network,
-        send_bytes_s=np.full(network.hosts, np.inf),
-        receive_bytes_s=np.full(network.hosts, np.inf),
-        uplink_send_bytes_s=np.full(network.groups, np.inf),
-        uplink_receive_bytes_s=np.full(network.groups, np.inf),
-    )

@@ -15,7 +15,7 @@ from plink.optimize.plans.candidates import KINDS
 from plink.optimize.plans.forecasting import forecast_plan, locate_ranks
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import Kind, PlanRequest
-from plink.optimize.plans.serving import HUB, PS, find_plan_with_servers
+from plink.optimize.plans.serving import HUB, PS
 from plink.optimize.plans.traffic import Demand, build_traffic
 from plink.optimize.prediction import RefusedAlgorithm
 from plink.plans.names import ALL_REDUCE
@@ -236,7 +236,7 @@ def _plan_workloads(
         seed=request.seed,
         servers=request.servers,
     )
-    plan = (find_plan_with_servers if request.servers else find_plan)(cluster, asked).plan
+    plan = find_plan(cluster, asked).plan
     # A plan between the workers has no server whose ports are told.
     own = request if plan.has_servers else replace(request, servers=())
     found = along_plan(cluster, plan, (ALL_REDUCE,), own, source=name, platform=platform)

@@ -13,7 +13,6 @@ from plink.base.text import format_count, rtt_text
 from plink.formats import plan as plan_file
 from plink.optimize.plans.planning import Planned, find_plan
 from plink.optimize.plans.request import PlanRequest
-from plink.optimize.plans.serving import find_plan_with_servers
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.objects import PathName, copy_as, page
 from plink.verbs.progress import stages
@@ -92,8 +91,7 @@ def make_plan(cluster: MeasuredCluster, request: PlanRequest) -> AggregationPlan
     """
     known = checked_cluster(cluster, "plan")
     hashed = replace(known.hashed, uses_readings=request.distances == "readings")
-    search = find_plan_with_servers if request.servers else find_plan
-    planned = search(hashed, request, stages(request.progress))
+    planned = find_plan(hashed, request, stages(request.progress))
     gaps = [f"{failure.source} was unreachable and gets no rank" for failure in known.unreachable]
     return copy_as(AggregationPlan, planned.plan, planned=planned, gaps=gaps)
 

@@ -80,6 +80,17 @@ def make_network(
     )
 
 
+def scale_rates(network: Network, factor: float) -> Network:
+    """Return the network with all rates times a factor; infinity for unlimited ones."""
+    return replace(
+        network,
+        send_bytes_s=network.send_bytes_s * factor,
+        receive_bytes_s=network.receive_bytes_s * factor,
+        uplink_send_bytes_s=network.uplink_send_bytes_s * factor,
+        uplink_receive_bytes_s=network.uplink_receive_bytes_s * factor,
+    )
+
+
 def with_every_host_grouped(network: Network) -> Network:
     """Return the network with a group for each host without one, none empty.
 

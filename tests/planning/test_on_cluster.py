@@ -9,7 +9,6 @@ from plink.formats.plan import Plan
 from plink.optimize.plans.forecasting import forecast_plan, regroup_cluster
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest
-from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.names import COLLECTIVES
 from plink.simulate.datacentres import racks
 
@@ -20,7 +19,7 @@ CLUSTER = racks(2, 4, rate_gbit_s=10, hop_us=5, oversubscription=4).cluster
 def plan_between_workers(server: str) -> Plan:
     """Of seven hosts; the eighth was to serve, and does not."""
     request = PlanRequest(kind="2lha", size=SIZE_BYTES, servers=(f"{server}:2",))
-    return find_plan_with_servers(CLUSTER, request).plan
+    return find_plan(CLUSTER, request).plan
 
 
 @pytest.mark.parametrize("server", ["h0", "h3", "h7"])

@@ -14,10 +14,9 @@ from plink.formats import plan as plan_file
 from plink.formats.cluster import Cluster
 from plink.formats.plan import SERVER, Port
 from plink.formats.structs import encode
-from plink.optimize.plans.planning import Planned
+from plink.optimize.plans.planning import Planned, find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.servers import parse_servers
-from plink.optimize.plans.serving import find_plan_with_servers
 from plink.plans.check_servers import check_ports, check_with_servers
 
 S = 20_000_000
@@ -26,7 +25,7 @@ LINK_S = S / 50e6
 
 def planned(cluster: Cluster, *servers: str, kind: str = "auto", **options: object) -> Planned:
     request = PlanRequest(kind=kind, size=S, servers=servers, **options)  # type: ignore[arg-type]
-    found = find_plan_with_servers(cluster, request)
+    found = find_plan(cluster, request)
     plan = found.plan
     check_with_servers(plan.forest, plan.is_server)
     if plan.route_ports is not None:

@@ -13,8 +13,8 @@ from plink.base.errors import PlinkError
 from plink.cli import run
 from plink.formats import cluster as cluster_file
 from plink.formats import plan as plan_file
+from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest
-from plink.optimize.plans.serving import find_plan_with_servers
 from plink.simulate.datacentres import DataCentre, fat_tree, racks
 from plink.simulate.simgrid import program
 from plink.simulate.simgrid.platforms import Zones
@@ -42,7 +42,7 @@ def simulated(
 ) -> tuple[float, float]:
     """What SimGrid and plink's model say of a plan, in s."""
     asked = PlanRequest(kind=kind, size=SIZE, servers=servers)
-    plan = find_plan_with_servers(centre.cluster, asked).plan
+    plan = find_plan(centre.cluster, asked).plan
     made = through_servers(centre.cluster, plan, SIZE, centre.platform, told or servers)
     found = run_schedule(made.platform, made.schedule, made.hosts, eager_bytes=float("inf"))
     return found.time_s, made.predicted_s
@@ -115,7 +115,7 @@ def test_servers_of_a_fat_tree_have_a_port_each() -> None:
 def test_ports_are_links_of_their_own_where_their_server_is() -> None:
     centre = racks(2, 4, rate_gbit_s=10, hop_us=1)
     asked = PlanRequest(kind="ps", size=SIZE, servers=["h2:3@5gbit"])
-    plan = find_plan_with_servers(centre.cluster, asked).plan
+    plan = find_plan(centre.cluster, asked).plan
     told = through_servers(centre.cluster, plan, SIZE, centre.platform, ["h2:3@5gbit"])
     assert isinstance(told.platform, Zones)
     assert isinstance(centre.platform, Zones)

@@ -16,7 +16,7 @@ from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, sum_measures
 from plink.solvers.contention.network import Floats, Network, with_every_host_grouped
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
-from plink.solvers.forests.trees import Indices, Routes, expand_to_ranks
+from plink.solvers.forests.trees import Indices, expand_to_ranks
 from plink.solvers.ring.ring_search import search_ring
 
 KINDS = ("2lha", "flat", "ring", "tree")
@@ -107,11 +107,22 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
     Raises:
         ValueError: no such kind.
     """
-    over_hosts = _over_hosts(kind, network, order)
+    links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
+    if kind == "flat":
+        routes = flat(links)
+    elif kind == "ring":
+        routes = ring(order)
+    elif kind == "tree":
+        routes = double_tree(order)
+    elif kind == "2lha":
+        grouped = with_every_host_grouped(network)
+        uplinks = np.minimum(grouped.uplink_send_bytes_s, grouped.uplink_receive_bytes_s)
+        routes = two_level(grouped.group_of, links, uplinks)
+    else:
+        raise ValueError(f"there is no kind of plan {kind!r}")
     # With a rank on each host, hosts are ranks.
     is_one_each = len(host_of) == network.hosts
-    routes = over_hosts if is_one_each else expand_to_ranks(over_hosts, host_of)
-    return make_forest(*routes)
+    return make_forest(*(routes if is_one_each else expand_to_ranks(routes, host_of)))
 
 
 def find_short_ring(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
@@ -161,6 +172,13 @@ def build_candidate(
             those whose uplinks carry it.
     """
     forest = build(kind, seen_as or network, order, host_of)
+    return predict_candidate(kind, forest, network, host_of, demands)
+
+
+def predict_candidate(
+    kind: str, forest: Forest, network: Network, host_of: Indices, demands: Sequence[Demand]
+) -> Candidate:
+    """Return a forest of one kind with its predicted time and measures, of all demands."""
     group_of = with_every_host_grouped(network).group_of[host_of]
     traffics = [build_traffic(demand, forest) for demand in demands]
     return Candidate(
@@ -200,6 +218,11 @@ def choose_best(candidates: Sequence[Candidate]) -> ChosenCandidate:
     )
 
 
+def choose(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
+    """Return the candidate of the requested kind, or the best one for `auto`."""
+    return choose_best(candidates) if kind == "auto" else choose_requested(kind, candidates)
+
+
 def choose_requested(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
     """Return the candidate of the requested kind, and which one `auto` would have chosen."""
     chosen = next(each for each in candidates if each.kind == kind)
@@ -211,25 +234,6 @@ def choose_requested(kind: str, candidates: Sequence[Candidate]) -> ChosenCandid
         f"{kind}: as asked for, predicted to take {_time(chosen)}; auto would have chosen "
         f"{preferred.kind}, predicted to take {_time(preferred)}",
     )
-
-
-def _over_hosts(kind: str, network: Network, order: list[int]) -> Routes:
-    links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
-    if kind == "flat":
-        return flat(links)
-    if kind == "ring":
-        return ring(order)
-    if kind == "tree":
-        return double_tree(order)
-    if kind == "2lha":
-        return _two_level(network, links)
-    raise ValueError(f"there is no kind of plan {kind!r}")
-
-
-def _two_level(network: Network, links: Floats) -> Routes:
-    grouped = with_every_host_grouped(network)
-    uplinks = np.minimum(grouped.uplink_send_bytes_s, grouped.uplink_receive_bytes_s)
-    return two_level(grouped.group_of, links, uplinks)
 
 
 def _thrift(candidate: Candidate) -> tuple[int, int]:

@@ -26,7 +26,7 @@ from plink.optimize.plans.traffic import (
 )
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
 from plink.solvers.contention.flows import shared_links
-from plink.solvers.contention.network import Network
+from plink.solvers.contention.network import scale_rates
 from plink.solvers.forests.lower_bound import lower_bound_s
 from plink.solvers.forests.trees import forest_table, messages_on_the_way
 
@@ -75,7 +75,7 @@ def predict_plan_s(
 ) -> tuple[float, float]:
     """Return a plan's time in seconds without the client's overhead, and with it."""
     share = times.fit.flow_share.value
-    free_s = traffic_time_s(traffic, hosts, _scale_rates(times.network, share))
+    free_s = traffic_time_s(traffic, hosts, scale_rates(times.network, share))
     if traffic.routes is not None:
         table = forest_table(traffic.routes, traffic.size_bytes)
         # What buckets save, and what rows' links cost.
@@ -93,16 +93,6 @@ def _count_messages(traffic: Traffic) -> int:
         for parents in (traffic.routes.reduce_parents, traffic.routes.broadcast_parents)
     )
     return int(messages_on_the_way(up, down).max())
-
-
-def _scale_rates(network: Network, share: float) -> Network:
-    return replace(
-        network,
-        send_bytes_s=network.send_bytes_s * share,
-        receive_bytes_s=network.receive_bytes_s * share,
-        uplink_send_bytes_s=network.uplink_send_bytes_s * share,
-        uplink_receive_bytes_s=network.uplink_receive_bytes_s * share,
-    )
 
 
 class CollectiveRow(Output, frozen=True):

@@ -22,15 +22,22 @@ from plink.optimize.plans.candidates import (
     Candidate,
     Refused,
     build_candidate,
-    choose_best,
-    choose_requested,
+    choose,
     explain_refusal,
     find_short_ring,
 )
 from plink.optimize.plans.ports import PortsVerdict
 from plink.optimize.plans.request import PlanRequest
+from plink.optimize.plans.servers import (
+    ServerHost,
+    describe_port_assumptions,
+    members_network,
+    parse_servers,
+)
+from plink.optimize.plans.serving import ServerPlans, choose_with_servers
 from plink.optimize.plans.traffic import Demand, compute_least_exchange
-from plink.solvers.contention.network import Network
+from plink.plans.names import ALL_REDUCE
+from plink.solvers.contention.network import Indices, Network
 from plink.solvers.forests.lower_bound import lower_bound_s
 
 # Another level of groups is taken if it is predicted to take less than this share of the time.
@@ -65,74 +72,117 @@ def find_plan(
 ) -> Planned:
     """Return a plan of the requested kind, or of the kind predicted to be fastest.
 
+    Named servers only aggregate, and all other hosts are workers. Beside the kinds of plans between
+    workers (`flat` being a server on every worker's host, CS) there are then `cc`, where one
+    worker's host serves; `ncc` and `ncs`, stars at the ports of one server or of several; and
+    `hub-star`, `hub-chain` and `hub-ring`, where servers of groups aggregate among each other.
+
     Args:
         cluster: hosts and what was measured. Groups are found if it has none.
-        request: which plan.
+        request: which plan; with servers, `ps` and `hub` are kinds, too.
         on_progress: told what is being done.
 
     Raises:
-        WrongUseError: too many ranks, or no plan of that kind for these hosts.
+        WrongUseError: no such servers, too many ranks, no plan of that kind for these hosts, or a
+            collective that servers have no part in.
     """
     tell = on_progress or (lambda _: None)
-    slots = [request.ranks_per_host or host.slots for host in cluster.hosts]
-    if sum(slots) > MAX_RANKS:
-        raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
+    servers = parse_servers(request.server_names, cluster)
+    workers, slots = _find_workers(cluster, request, servers)
     grouped = add_missing_groups(cluster, request.seed, tell)
     known = build_network(grouped, unknown_gbit_s=USUAL_LINK_GBIT_S)
-    network = known.network
+    network = members_network(known.network, workers, (), np.zeros(0))
+    host_of = np.repeat(np.arange(len(workers)), slots)
+    demands = [Demand(name, request.size_bytes) for name in request.collectives]
     refused = [
         Refused(kind, reason)
         for kind in KINDS
         if (reason := explain_refusal(kind, network)) is not None
     ]
-    _refuse(request.kind, refused)
-    host_of = np.repeat(np.arange(len(slots)), slots)
-    demands = [Demand(name, request.size_bytes) for name in request.collectives]
+    if not servers:
+        _refuse(request.kind, refused)
     tell("order")
-    order = find_short_ring(network, request.seed, distances_without_times(cluster))
-    candidates = []
+    order = find_short_ring(network, request.seed, _distances_without_times(cluster, workers))
+    candidates: list[Candidate] = []
     groups: Sequence[Group] = grouped.groups
-    for kind in KINDS:
-        if kind in {each.kind for each in refused}:
-            continue
+    levels = [] if servers else list_levels(grouped, network)[1:]
+    for kind in [kind for kind in KINDS if kind not in {each.kind for each in refused}]:
         tell(kind)
-        made = build_candidate(kind, network, order, host_of, demands)
-        if kind == "2lha":
-            for other in list_levels(grouped, network)[1:]:
-                seen_as = regroup_network(network, grouped.names, other)
-                tried = build_candidate(kind, network, order, host_of, demands, seen_as=seen_as)
-                if tried.time_s < made.time_s * _CLEARLY_QUICKER:
-                    made, groups = tried, other
-        candidates.append(made)
-    choice = (
-        choose_best(candidates)
-        if request.kind == "auto"
-        else choose_requested(request.kind, candidates)
-    )
-    hosts = [cluster.hosts[host] for host in host_of.tolist()]
+        candidates.append(build_candidate(kind, network, order, host_of, demands))
+        for other in levels if kind == "2lha" else ():
+            seen_as = regroup_network(network, grouped.names, other)
+            tried = build_candidate(kind, network, order, host_of, demands, seen_as=seen_as)
+            if tried.time_s < candidates[-1].time_s * _CLEARLY_QUICKER:
+                candidates[-1], groups = tried, other
+    hosts = [cluster.hosts[workers[place]] for place in host_of.tolist()]
+    ranks = [PlanRank(host.name, host.address) for host in hosts]
+    plans = None
+    if servers:
+        plans = ServerPlans(cluster, known.network, workers, host_of, servers, demand=demands[0])
+        candidates += plans.candidates(tell)
+        refused += plans.refused
+        choice = choose_with_servers(request.kind, candidates, refused)
+        bound_s = plans.bound_s()
+        ranks += plans.ranks if choice.candidate.ports else []
+    else:
+        choice = choose(request.kind, candidates)
+        exchanges = [compute_least_exchange(demand, host_of) for demand in demands]
+        bound_s = sum(lower_bound_s(network, least) for least in exchanges)
+    chosen = choice.candidate
     plan = Plan(
-        kind=choice.candidate.kind,
-        ranks=[PlanRank(host.name, host.address) for host in hosts],
-        forest=choice.candidate.forest,
+        kind=chosen.kind,
+        ranks=ranks,
+        forest=chosen.forest,
         size_bytes=request.size_bytes,
         collectives=request.collectives,
-        groups=tuple(groups),
+        groups=_restrict_groups(groups, ranks),
         predicted=[Predicted(each.kind, each.time_s) for each in candidates],
-        bound_s=sum(
-            lower_bound_s(network, compute_least_exchange(demand, host_of)) for demand in demands
-        ),
-        assumptions=list(known.assumptions),
+        bound_s=bound_s,
+        assumptions=[*known.assumptions, *describe_port_assumptions(servers, cluster)],
         seed=request.seed,
         made_from=cluster.file_hash,
+        route_ports=chosen.route_ports if plans is not None and plans.has_ports else None,
     )
-    return Planned(plan, choice.candidate, choice.reason, candidates, refused)
+    ports = None if plans is None else plans.judge_ports()
+    return Planned(plan, chosen, choice.reason, candidates, refused, ports)
 
 
-def distances_without_times(cluster: Cluster) -> Matrix | None:
-    """Return distances by bandwidth if no round-trip time is known, else None."""
+def _find_workers(
+    cluster: Cluster, request: PlanRequest, servers: Sequence[ServerHost]
+) -> tuple[Indices, list[int]]:
+    """Return the places of the hosts that are no servers, (W,), and the ranks on each.
+
+    Raises:
+        WrongUseError: there is none, too many ranks, or a collective without servers' part.
+    """
+    if servers and request.collectives != (ALL_REDUCE,):
+        raise WrongUseError(
+            "plans with servers are for all-reduce only",
+            "leave out other collectives, or leave out the servers",
+        )
+    at_server = {server.place for server in servers}
+    workers = np.array([place for place in range(len(cluster.hosts)) if place not in at_server])
+    if not len(workers):
+        raise WrongUseError("every host is a server, but a plan needs at least one worker")
+    slots = [request.ranks_per_host or cluster.hosts[place].slots for place in workers]
+    if sum(slots) + len(servers) > MAX_RANKS:
+        raise WrongUseError(f"{sum(slots)} ranks are too many for a plan, at most {MAX_RANKS}")
+    return workers, slots
+
+
+def _restrict_groups(groups: Sequence[Group], ranks: Sequence[PlanRank]) -> tuple[Group, ...]:
+    """Return the groups restricted to hosts that have ranks."""
+    there = {rank.host for rank in ranks}
+    left = (Group(group.name, [host for host in group.hosts if host in there]) for group in groups)
+    return tuple(group for group in left if group.hosts)
+
+
+def _distances_without_times(cluster: Cluster, workers: Indices) -> Matrix | None:
+    """Return workers' distances by bandwidth if no round-trip time is known, else None."""
     if not has_only_bandwidth(cluster):
         return None
-    return filled_bandwidth_distances(cluster).s_per_gbit
+    distance = filled_bandwidth_distances(cluster).s_per_gbit
+    return np.ascontiguousarray(distance[np.ix_(workers, workers)])
 
 
 def add_missing_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
