@@ -29,7 +29,7 @@ from plink.verbs.warning import warn
 
 with lazy_imports():
     from plink.deploy import launchers as writers
-    from plink.optimize.executors import executor
+    from plink.optimize import executors
     from plink.show.terminal import order as order_page
 
 
@@ -177,7 +177,7 @@ def find_rank_order(
     """
     known = checked_cluster(cluster, "order")
     if request.executor is not None:
-        executor.check_address(request.executor)
+        executors.check_address(request.executor)
     progress = search(request.progress, request.time_limit_s)
     found = find_order(known, request, progress, deadline=deadline)
     return copy_as(RankOrder, found, cluster=known)

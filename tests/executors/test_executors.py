@@ -22,7 +22,8 @@ from ordering.clusters import cluster_of
 from plink.base.errors import PlinkError
 from plink.cli import run
 from plink.formats import cluster
-from plink.optimize.executors.executor import executor_at
+from plink.optimize import executors
+from plink.optimize.executors import executor_at
 from plink.optimize.orders import contention
 from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.time import TableTimer
@@ -128,7 +129,6 @@ def test_a_session_of_ray_whose_server_was_stillborn_is_tried_again(monkeypatch,
 
     ray = SimpleNamespace(init=init, put=lambda shared: shared, remote=remote, get=list)
     monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.delitem(sys.modules, "plink.optimize.executors.ray_executor", raising=False)
     executor = executor_at("ray://head:1", 1)
     if stillborn < opened:
         assert executor.map(lambda shared, seed: shared + seed, 5, [1, 2]) == [6, 7]
@@ -141,9 +141,7 @@ def test_a_session_of_ray_whose_server_was_stillborn_is_tried_again(monkeypatch,
 @pytest.mark.needs("dask")
 def test_a_cluster_that_is_not_there_is_one_sentence(folder, capsys, monkeypatch):
     require_engine("dask")
-    from plink.optimize.executors import dask_executor
-
-    monkeypatch.setattr(dask_executor, "_CONNECT_S", 1)
+    monkeypatch.setattr(executors, "_CONNECT_S", 1)
     assert run(["order", "c.json", "--executor", "dask://127.0.0.1:9"]) == 1
     shown = capsys.readouterr().err
     assert "error: the Dask cluster at 127.0.0.1:9 failed" in shown
@@ -168,7 +166,6 @@ def test_what_cannot_be_is_refused(folder, capsys, options, told):
 
 def test_an_engine_that_is_not_installed_is_named(folder, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "plink.optimize.executors.ray_executor", raising=False)
     assert run(["order", "c.json", "--executor", "ray://127.0.0.1:9"]) == 2
     shown = capsys.readouterr().err
     assert "ray, which is not installed" in shown

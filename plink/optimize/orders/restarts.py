@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.optimize.executors.executor import executor_at
+from plink.optimize.executors import executor_at
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
@@ -18,15 +17,6 @@ from plink.solvers.search import Solution
 
 # As many seeds are drawn as there are restarts, in a range that every search takes.
 _SEEDS = 1 << 63
-
-
-@dataclass(frozen=True)
-class _SharedProblem:
-    """Input that every restart of a search receives."""
-
-    objective: LatencyObjective | ContentionObjective
-    given: Sequence[int]
-    steps: int
 
 
 def search_in_restarts(
@@ -49,7 +39,7 @@ def search_in_restarts(
     engine = executor_at(request.executor or "local", request.threads)
     hosts = range(objective.layout.hosts)
     alone = objective.in_one_thread()
-    problem = _SharedProblem(alone, list(hosts), request.steps)
+    problem = alone, list(hosts), request.steps
     found = engine.map(_restart, problem, [int(seed) % _SEEDS for seed in seeds])
     best = min(found, key=lambda one: one.cost)
     bound_us = max([one.lower_bound for one in found])
@@ -61,11 +51,14 @@ def search_in_restarts(
     )
 
 
-def _restart(problem: _SharedProblem, seed: int) -> Solution:
+def _restart(
+    problem: tuple[LatencyObjective | ContentionObjective, Sequence[int], int], seed: int
+) -> Solution:
     """Run one restart of the search with its own seed, on any machine."""
     # A copy, as an objective keeps native evaluators, which two threads must not use together.
-    objective = problem.objective.in_one_thread()
-    found = objective.solve(problem.given, seed=seed, deadline=Deadline(), steps=problem.steps)
+    objective, given, steps = problem
+    alone = objective.in_one_thread()
+    found = alone.solve(given, seed=seed, deadline=Deadline(), steps=steps)
     if found.is_interrupted:
         raise KeyboardInterrupt
     return found

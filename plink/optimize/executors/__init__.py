@@ -1,1 +1,0 @@
-"""Executors of independent searches: local threads, a Dask cluster, a Ray cluster."""
