@@ -8,7 +8,6 @@
 #include "limits/deadline.hpp"
 #include "orders/checks.hpp"
 #include "ring/ascent.hpp"
-#include "ring/exact.hpp"
 #include "ring/matrix.hpp"
 #include "ring/nearest.hpp"
 #include "ring/search.hpp"
@@ -64,16 +63,6 @@ void register_ring(nb::module_& module) {
             return nearest_neighbour_ring(values, first, watch);
         },
         "distance"_a, "first"_a, "deadline"_a);
-
-    module.def(
-        "cheapest_ring",
-        [](const Array& distance) {
-            const Matrix values = matrix(distance);
-            require(values.size() <= kMostExactCities, "too many cities");
-            const nb::gil_scoped_release release;
-            return cheapest_ring(values);
-        },
-        "distance"_a);
 
     module.def(
         "cheapest_subset_ring",
