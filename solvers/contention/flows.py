@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -196,50 +196,32 @@ def draw_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
     return CoreTurns(slice_s * ranks / cores, slice_s, begins_s)
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Links that each message crosses, including its sender's socket buffer.
+def with_sockets(
+    messages: Messages, links: SharedLinks, turns: CoreTurns, kept_s: float
+) -> tuple[Messages, SharedLinks]:
+    """Return messages that also cross their sender's socket buffer, a link refilled each turn.
 
     Args:
-        paths: paths of each message.
-        rate_bytes_s, burst_bytes: of every link, those of senders at the end.
-    """
-
-    paths: Sequence[tuple[int, ...]]
-    rate_bytes_s: Sequence[float]
-    burst_bytes: Sequence[float]
-
-
-def socket_paths(
-    paths: Sequence[tuple[int, ...]],
-    senders: Sequence[int],
-    links: SharedLinks,
-    turns: CoreTurns,
-    kept_s: float,
-) -> Paths:
-    """Return paths with each sender's socket buffer added as a link that refills each turn.
-
-    Args:
-        paths: paths of each message; the first link is the sender's own.
-        senders: senders of each message.
-        links: that are crossed.
+        messages: messages whose first link is the sender's own.
+        links: links that are crossed.
         turns: turns of the ranks.
         kept_s: for how long a full buffer feeds the sender's own link.
     """
     share = (kept_s + turns.slice_s) / turns.cycle_s
     if share >= 1.0:
-        return Paths(paths, links.rate_bytes_s, links.burst_bytes)
+        return messages, links
     rates, bursts = list(links.rate_bytes_s), list(links.burst_bytes)
     socket_of: dict[int, int] = {}
-    found: list[tuple[int, ...]] = []
-    for path, sender in zip(paths, senders, strict=True):
+    paths: list[tuple[int, ...]] = []
+    for path, sender in zip(messages.paths, messages.senders, strict=True):
         if path and sender not in socket_of:
             socket_of[sender] = len(rates)
             own = links.rate_bytes_s[path[0]]
             rates.append(own * share)
             bursts.append(own * kept_s)
-        found.append((*path, socket_of[sender]) if path else path)
-    return Paths(found, rates, bursts)
+        paths.append((*path, socket_of[sender]) if path else path)
+    fed = replace(links, rate_bytes_s=rates, burst_bytes=bursts)
+    return replace(messages, paths=paths), fed
 
 
 @dataclass(frozen=True)
@@ -322,75 +304,71 @@ class FlowClock:
         if len(distinct) == 1 and distinct[0].goes_round and distinct[0].count > _MOST_OF_A_RING:
             followed = followed[:_MOST_OF_A_RING]
             self._times = distinct[0].count / _MOST_OF_A_RING
-        self._rounds: list[int] = []
-        self._senders: list[int] = []
-        self._receivers: list[int] = []
-        self._sizes_bytes: list[float] = []
-        for number, step in enumerate(followed):
-            ends = step.sources.tolist(), step.destinations.tolist(), step.sizes_bytes.tolist()
-            for source, destination, size in zip(*ends, strict=True):
-                if source != destination:
-                    self._rounds.append(number)
-                    self._senders.append(source)
-                    self._receivers.append(destination)
-                    self._sizes_bytes.append(size)
-        hosts = [
-            (order[one], order[other])
-            for one, other in zip(self._senders, self._receivers, strict=True)
+        flows = [
+            (number, source, destination, size)
+            for number, step in enumerate(followed)
+            for source, destination, size in zip(
+                step.sources.tolist(),
+                step.destinations.tolist(),
+                step.sizes_bytes.tolist(),
+                strict=True,
+            )
+            if source != destination
         ]
-        self._latencies_s = [latency_s[one][other] for one, other in hosts]
-        self._paths = [links.path(one, other) for one, other in hosts]
-        self._path_starts, self._path_links = _flat(self._paths)
-        self._exchanges = self._found_exchanges()
+        hosts = [(order[source], order[destination]) for _, source, destination, _ in flows]
+        self._messages = Messages(
+            table.ranks,
+            rounds=[flow[0] for flow in flows],
+            senders=[flow[1] for flow in flows],
+            receivers=[flow[2] for flow in flows],
+            sizes_bytes=[flow[3] for flow in flows],
+            delays_s=[latency_s[one][other] for one, other in hosts],
+            after=[-1] * len(flows),
+            paths=[links.path(one, other) for one, other in hosts],
+        )
+        self._exchanges = self._find_exchanges()
         # A fit asks for the same draws again and again.
         self._drawn: dict[int, list[tuple[float, int, int]]] = {}
-        self._ranks = table.ranks
 
     @property
     def ranks(self) -> int:
         """Number of ranks."""
-        return self._ranks
+        return self._messages.ranks
 
     @property
     def has_exchanges(self) -> bool:
         """Whether any two opposite messages could be sent one after the other."""
         return bool(self._exchanges)
 
-    def _found_exchanges(self) -> list[tuple[int, int]]:
+    def _find_exchanges(self) -> list[tuple[int, int]]:
         """Return pairs of large opposite messages between two hosts in one round."""
         found: list[tuple[int, int]] = []
         place_of: dict[tuple[int, int, int], int] = {}
-        for place, (number, source, destination) in enumerate(
-            zip(self._rounds, self._senders, self._receivers, strict=True)
-        ):
+        all_messages = self._messages
+        sizes_bytes = all_messages.sizes_bytes
+        ends = zip(all_messages.rounds, all_messages.senders, all_messages.receivers, strict=True)
+        for place, (number, source, destination) in enumerate(ends):
             place_of[number, source, destination] = place
             back = place_of.pop((number, destination, source), None)
-            if back is None or not self._paths[place]:
+            if back is None or not all_messages.paths[place]:
                 continue
-            if min(self._sizes_bytes[place], self._sizes_bytes[back]) > EAGER_BYTES:
+            if min(sizes_bytes[place], sizes_bytes[back]) > EAGER_BYTES:
                 found.append((back, place))
         return found
 
     def messages(self, manner: Manner, seed: int) -> Messages:
         """Return the messages, with a random choice of exchanges that are serialised."""
-        after = [-1] * len(self._senders)
+        after = list(self._messages.after)
         for draw, first, second in self._draw_turns(seed) if manner.serialised > 0.0 else ():
             if draw < manner.serialised:
                 after[second] = first
         delays_s = [
             latency_s + manner.overhead_s + (manner.rendezvous_s if size > EAGER_BYTES else 0.0)
-            for latency_s, size in zip(self._latencies_s, self._sizes_bytes, strict=True)
+            for latency_s, size in zip(
+                self._messages.delays_s, self._messages.sizes_bytes, strict=True
+            )
         ]
-        return Messages(
-            self._ranks,
-            self._rounds,
-            self._senders,
-            self._receivers,
-            self._sizes_bytes,
-            delays_s,
-            after,
-            self._paths,
-        )
+        return replace(self._messages, delays_s=delays_s, after=after)
 
     def _draw_turns(self, seed: int) -> list[tuple[float, int, int]]:
         """Return, for each exchange, when it is serialised and which side sends first.
@@ -409,14 +387,6 @@ class FlowClock:
             self._drawn[seed] = drawn
         return drawn
 
-    def turns(self, manner: Manner, seed: int) -> CoreTurns:
-        """Return the ranks' time slices on shared cores, drawn at random."""
-        return draw_turns(self._ranks, manner.cores, manner.slice_s, seed)
-
-    def paths(self, manner: Manner, turns: CoreTurns, links: SharedLinks) -> Paths:
-        """Return the links that each message crosses where ranks share cores in turns."""
-        return socket_paths(self._paths, self._senders, links, turns, manner.kept_s)
-
     def time_s(self, manner: Manner, seed: int = 0, links: SharedLinks | None = None) -> float:
         """Return the seconds until every rank has the collective's result.
 
@@ -425,17 +395,13 @@ class FlowClock:
             seed: seed of what is by chance.
             links: the same ones with other rates and bursts; None for those given first.
         """
-        if not self._senders:
+        messages = self.messages(manner, seed)
+        if not messages.senders:
             return 0.0
         used = links or self._links
-        messages = self.messages(manner, seed)
-        turns = self.turns(manner, seed)
-        rates, bursts = used.rate_bytes_s, used.burst_bytes
-        path_starts, path_links = self._path_starts, self._path_links
+        turns = draw_turns(self.ranks, manner.cores, manner.slice_s, seed)
         if turns.cycle_s > 0.0:
-            fed = self.paths(manner, turns, used)
-            rates, bursts = fed.rate_bytes_s, fed.burst_bytes
-            path_starts, path_links = _flat(fed.paths)
+            messages, used = with_sockets(messages, used, turns, manner.kept_s)
         seconds = _native.flow_time_s(
             ranks=messages.ranks,
             rounds=messages.rounds,
@@ -444,10 +410,10 @@ class FlowClock:
             sizes_bytes=messages.sizes_bytes,
             delays_s=messages.delays_s,
             after=messages.after,
-            path_starts=path_starts,
-            path_links=path_links,
-            rates=rates,
-            bursts=bursts,
+            path_starts=[0, *itertools.accumulate(map(len, messages.paths))],
+            path_links=list(itertools.chain.from_iterable(messages.paths)),
+            rates=used.rate_bytes_s,
+            bursts=used.burst_bytes,
             peak_bytes_s=PEAK_BYTES_S,
             empty_share=EMPTY,
             reduction_s_byte=manner.reduction_s_byte,
@@ -456,8 +422,3 @@ class FlowClock:
             begins_s=turns.begins_s,
         )
         return self._times * seconds
-
-
-def _flat(paths: Sequence[tuple[int, ...]]) -> tuple[list[int], list[int]]:
-    """Return all links of all paths in one array, with the start of each path."""
-    return [0, *itertools.accumulate(map(len, paths))], list(itertools.chain.from_iterable(paths))

@@ -24,6 +24,7 @@ from plink.solvers.contention.flows import (
     Trunk,
     draw_turns,
     shared_links,
+    with_sockets,
 )
 from plink.solvers.contention.network import Network, make_network
 from plink.solvers.contention.time import TableTimer
@@ -67,12 +68,10 @@ def test_the_native_clock_is_its_plain_twin(
     clock = clock_of(PeerTable(4, rounds), network, links, order)
     slice_s = data.draw(st.sampled_from([0.0, 0.004, 0.3]))
     manner = replace(manner, slice_s=slice_s, cores=data.draw(st.integers(0, 4)))
-    messages, turns = clock.messages(manner, seed), clock.turns(manner, seed)
-    used = links
+    messages, used = clock.messages(manner, seed), links
+    turns = draw_turns(4, manner.cores, manner.slice_s, seed)
     if turns.cycle_s > 0.0:
-        fed = clock.paths(manner, turns, links)
-        messages = replace(messages, paths=fed.paths)
-        used = replace(links, rate_bytes_s=fed.rate_bytes_s, burst_bytes=fed.burst_bytes)
+        messages, used = with_sockets(messages, links, turns, manner.kept_s)
     plain_s = run_time_s(messages, used, manner.reduction_s_byte, turns)
     assert clock.time_s(manner, seed) == pytest.approx(plain_s, rel=1e-9, abs=1e-12)
 
