@@ -48,6 +48,14 @@ def check_distances(distance: Matrix, ranks: int) -> Matrix:
     return matrix
 
 
+def sample_pairs(distance: Matrix, per_host: int) -> Matrix:
+    """Return the distances of some pairs of each host, evenly spread, (N * per_host,)."""
+    hosts = np.arange(len(distance))[:, None]
+    steps = np.linspace(1, len(distance) // 2, per_host).astype(np.intp)
+    sample: Matrix = distance[hosts, (hosts + steps) % len(distance)].ravel()
+    return sample
+
+
 def fill_gaps(matrix: Matrix) -> tuple[Matrix, Mask]:
     """Fill unmeasured pairs of a symmetric matrix by the nearest third host.
 

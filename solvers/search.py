@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Literal
 
@@ -280,7 +280,10 @@ def search_in_threads(
             first = run(0)
             ended_by = first.ended_by
             if not ends_together and not first.is_interrupted:
-                ended_by = _wait_for(others, ended_by)
+                try:
+                    wait(others)
+                except KeyboardInterrupt:
+                    ended_by = "interrupt"
         finally:
             # The pool waits for its threads before it lets an interrupt pass.
             deadline.stop()
@@ -289,15 +292,6 @@ def search_in_threads(
     bound = min(best.cost, max(one.lower_bound for one in solutions))
     steps = sum(one.steps for one in solutions)
     return Solution(best.order, best.cost, bound, ended_by, steps, best.solver)
-
-
-def _wait_for(others: Sequence[Future[Solution]], ended_by: EndedBy) -> EndedBy:
-    """Wait for searches in threads; return what ended the first one, or an interrupt."""
-    try:
-        wait(others)
-    except KeyboardInterrupt:
-        return "interrupt"
-    return ended_by
 
 
 def median_random_cost(
@@ -312,7 +306,12 @@ def median_random_cost(
         deadline: when to stop; one order is priced in any case.
     """
     costs: list[Floats] = []
-    for orders in _random_blocks(hosts, seed):
+    rng = np.random.default_rng([seed, RANDOM_ORDERS])
+    at_once = max(1, _RANDOM_BLOCK // hosts)
+    # Which orders are drawn does not depend on the size of a block.
+    for begin in range(0, RANDOM_ORDERS, at_once):
+        count = min(at_once, RANDOM_ORDERS - begin)
+        orders = np.array([rng.permutation(hosts) for _ in range(count)], dtype=np.int64)
         costs.append(costs_of(orders, deadline))
         if deadline.is_over:
             break
@@ -320,12 +319,3 @@ def median_random_cost(
     # NumPy's own median imports all of its masked arrays.
     middle = every[(len(every) - 1) // 2 : len(every) // 2 + 1]
     return middle.mean(axis=0), len(every)
-
-
-def _random_blocks(hosts: int, seed: int) -> Iterator[Orders]:
-    """Yield blocks of (M, H) random orders, which do not depend on the size of a block."""
-    rng = np.random.default_rng([seed, RANDOM_ORDERS])
-    at_once = max(1, _RANDOM_BLOCK // hosts)
-    for begin in range(0, RANDOM_ORDERS, at_once):
-        count = min(at_once, RANDOM_ORDERS - begin)
-        yield np.array([rng.permutation(hosts) for _ in range(count)], dtype=np.int64)

@@ -137,7 +137,12 @@ def _expected_logs(
     times = np.zeros(size)
     for _ in range(1 + int(_MOST_SLOW * size)):
         of_hosts = times[first] + times[other]
-        expected = of_hosts + _centers(logs - of_hosts, is_measured, kinds)
+        centers = np.full(int(kinds.max(initial=0)) + 1, np.nan)
+        for kind in range(len(centers)):
+            values = (logs - of_hosts)[is_measured & (kinds == kind)]
+            if values.size:
+                centers[kind] = _quantile(values, _CENTER)
+        expected: Matrix = of_hosts + centers[kinds]
         beyond = np.full((size, size), np.nan)
         beyond[first, other] = beyond[other, first] = np.where(is_measured, logs - expected, np.nan)
         excess = _low_ends(beyond)
@@ -146,17 +151,6 @@ def _expected_logs(
             break
         times[slowest] += excess[slowest]
     return expected
-
-
-def _centers(logs: Matrix, is_measured: Mask, kinds: npt.NDArray[np.intp]) -> Matrix:
-    """Return the center of the log readings of each pair's class, (P,); NaN without any."""
-    centers = np.full(int(kinds.max(initial=0)) + 1, np.nan)
-    for kind in range(len(centers)):
-        values = logs[is_measured & (kinds == kind)]
-        if values.size:
-            centers[kind] = _quantile(values, _CENTER)
-    found: Matrix = centers[kinds]
-    return found
 
 
 def _quantile(values: Matrix, share: float) -> float:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.base.errors import PlinkError
 from plink.base.lazy import lazy_imports
@@ -190,13 +189,16 @@ class _FitSearch:
         logs = [np.log(reading.sample.seconds) for reading in readings]
         self._logs = logs
         self._medians = np.array([np.median(each) for each in logs])
-        self._weights = np.array(
-            [
-                1.0
-                / (_deviation(each) ** 2 / len(each) + _model_spread(reading, shared_cores) ** 2)
-                for each, reading in zip(logs, readings, strict=True)
-            ]
-        )
+        weights = []
+        for each, reading in zip(logs, readings, strict=True):
+            # Small messages wait where ranks share a core.
+            waits = shared_cores is not None and len(reading.hosts) > shared_cores
+            is_small = reading.sample.size_bytes < _SMALL_BYTES
+            model_spread = _SHARED_SPREAD if is_small and waits else _LEAST_SPREAD
+            # By the median absolute deviation.
+            spread = 1.4826 * float(np.median(np.abs(each - np.median(each))))
+            weights.append(1.0 / (spread**2 / len(each) + model_spread**2))
+        self._weights = np.array(weights)
         reduction, processor = costs.reduction_s_per_gb, costs.processor_s_per_gb
         self._fit = replace(
             build_free_client(client),
@@ -213,7 +215,14 @@ class _FitSearch:
         if takes_turns:
             # Beside turns, what messages take to begin is nothing, and none asks first.
             self._names = ["flow_share"]
-            self._fit = replace(self._fit, turn_us=self._turn_us(shared_cores or 1))
+            small = [
+                (model, reading.sample.seconds)
+                for model, reading in zip(self._models, readings, strict=True)
+                if isinstance(model, FlowClock) and reading.sample.size_bytes < _SMALL_BYTES
+            ]
+            clocks, times_s = [model for model, _ in small], [times for _, times in small]
+            turn_us = fit_time_slice(clocks, times_s, shared_cores or 1)
+            self._fit = replace(self._fit, turn_us=turn_us)
         else:
             self._names = ["overhead_us", "flow_share"]
             self._names += ["rendezvous_us"] if flows else []
@@ -231,18 +240,12 @@ class _FitSearch:
             return table
         return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
 
-    def _turn_us(self, cores: int) -> Estimate:
-        """Estimate the time slice of busy-waiting ranks from small messages alone."""
-        small = [
-            (model, reading.sample.seconds)
-            for model, reading in zip(self._models, self._readings, strict=True)
-            if isinstance(model, FlowClock) and reading.sample.size_bytes < _SMALL_BYTES
-        ]
-        return fit_time_slice([model for model, _ in small], [times for _, times in small], cores)
-
     def find(self) -> ClientFit:
         ends = []
-        for begin in self._begins():
+        costs = [_COSTS[name] for name in self._names]
+        # From every combination of starting values of the parameters.
+        for firsts in itertools.product(*(cost.firsts for cost in costs)):
+            begin = np.array([cost.place(value) for cost, value in zip(costs, firsts, strict=True)])
             spans = [0.3 if _COSTS[name].is_magnitude else 0.1 for name in self._names]
             simplex = np.vstack([begin, begin + 4.0 * np.diag(spans)])
             options = {
@@ -260,14 +263,6 @@ class _FitSearch:
             for number, name in enumerate(self._names)
         }
         return replace(with_estimates(fit, ranges), spreads=self._spreads(fit))
-
-    def _begins(self) -> list[npt.NDArray[np.float64]]:
-        """Return every combination of starting values of the parameters."""
-        costs = [_COSTS[name] for name in self._names]
-        return [
-            np.array([cost.place(value) for cost, value in zip(costs, firsts, strict=True)])
-            for firsts in itertools.product(*(cost.firsts for cost in costs))
-        ]
 
     def _with_places(self, places: Sequence[float]) -> ClientFit:
         values = {
@@ -306,10 +301,15 @@ class _FitSearch:
 
     def _predict(self, fit: ClientFit) -> list[float]:
         times = ExpectedTimes(self._cluster, fit, self._first.network)
-        return [
-            _time_s(times, model, reading)
-            for model, reading in zip(self._models, self._readings, strict=True)
-        ]
+        found = []
+        for model, reading in zip(self._models, self._readings, strict=True):
+            if isinstance(model, FlowClock):
+                found.append(statistics.median(times.runs_s(model, _RUNS)))
+            elif isinstance(model, PeerTable):
+                found.append(times.pipelined_s(model, reading.hosts))
+            else:
+                found.append(predict_plan_s(times, model, reading.hosts)[1])
+        return found
 
     def _spreads(self, fit: ClientFit) -> list[SizeSpread]:
         """Return the spread of measured times around the prediction, for each size."""
@@ -323,27 +323,6 @@ class _FitSearch:
             SizeSpread(size, max(_LEAST_SPREAD, _widen_spread_of_few(found)))
             for size, found in sorted(misses.items())
         ]
-
-
-def _time_s(
-    times: ExpectedTimes, model: FlowClock | PeerTable | Traffic, reading: Reading
-) -> float:
-    if isinstance(model, FlowClock):
-        return statistics.median(times.runs_s(model, _RUNS))
-    if isinstance(model, PeerTable):
-        return times.pipelined_s(model, reading.hosts)
-    return predict_plan_s(times, model, reading.hosts)[1]
-
-
-def _model_spread(reading: Reading, shared_cores: int | None) -> float:
-    is_small = reading.sample.size_bytes < _SMALL_BYTES
-    waits = shared_cores is not None and len(reading.hosts) > shared_cores
-    return _SHARED_SPREAD if is_small and waits else _LEAST_SPREAD
-
-
-def _deviation(logs: npt.NDArray[np.float64]) -> float:
-    """Return a standard deviation estimated from the median absolute deviation."""
-    return float(1.4826 * np.median(np.abs(logs - np.median(logs))))
 
 
 def _widen_spread_of_few(misses: Sequence[float]) -> float:

@@ -10,7 +10,6 @@ from plink.formats.cluster import Cluster
 from plink.formats.order import Order
 from plink.model.network import KnownNetwork
 from plink.optimize.orders.slots import (
-    build_layout,
     build_layout_like,
     build_peer_layout,
     index_placement,
@@ -56,9 +55,7 @@ def find_limits(
     """
     if len(cluster.hosts) > _MOST_HOSTS:
         return []
-    layout = (
-        build_layout(cluster.hosts, None) if order is None else build_layout_like(cluster, order)
-    )
+    layout = build_layout_like(cluster, order)
     placed = (
         layout.placement(range(layout.hosts))
         if order is None

@@ -25,7 +25,6 @@ from plink.optimize.expected import Expected, ExpectedTimes, find_client
 from plink.optimize.orders.mesh import list_dimensions
 from plink.optimize.orders.slots import (
     ALL_ALGORITHMS,
-    build_layout,
     build_layout_like,
     build_peer_layout,
     index_placement,
@@ -155,14 +154,13 @@ def forecast_costs(
         WrongUseError: the order is of other hosts, a name is not an algorithm's, or no algorithm
             named takes so many ranks.
     """
-    chosen = [*_list_dimensions(order), *(_find(name) for name in algorithms)]
+    dimensions = [] if order is None or order.mesh is None else list_dimensions(order.mesh)
+    chosen = [*dimensions, *(_find(name) for name in algorithms)]
     chosen = chosen or [each for name in collectives for each in find_by_collective(name)]
     chosen = chosen or list(ALGORITHMS.values())
     network, known = build_network(cluster), known_distances(cluster)
     placement = None if order is None else index_placement(cluster, order, source or "the order")
-    layout = (
-        build_layout(cluster.hosts, None) if order is None else build_layout_like(cluster, order)
-    )
+    layout = build_layout_like(cluster, order)
     given = layout.placement(range(layout.hosts))
     rng = np.random.default_rng(seed)
     shuffled = [layout.placement(rng.permutation(layout.hosts)) for _ in range(RANDOM_ORDERS)]
@@ -173,13 +171,20 @@ def forecast_costs(
             refused.append(RefusedAlgorithm(algorithm.name, reason))
             continue
         ranks = build_peer_layout(algorithm, layout).ranks
-        few = shuffled[: _count_random_orders(algorithm.messages(ranks))]
+        few = shuffled[
+            : max(_LEAST_RANDOM_ORDERS, _MOST_LOOKED_AT // max(algorithm.messages(ranks), 1))
+        ]
         if len(few) < RANDOM_ORDERS:
             assumptions.append(
                 f"{algorithm.name} has too many messages for more than {len(few)} random orders"
             )
         if on_progress is not None:
             on_progress(algorithm.name)
+        fit = find_client(algorithm.name, cluster.clients) if network.has_rates else None
+        expected = None
+        if fit and algorithm.collective == ALL_REDUCE and not algorithm.is_over_hosts:
+            used = [int(host) for host in (given if placement is None else placement)]
+            expected = ExpectedTimes(cluster, fit).of_algorithm(algorithm, ranks, size_bytes, used)
         predictor = Predictor(algorithm, ranks, size_bytes, distances=known, network=network)
         rows.append(
             PredictionRow(
@@ -187,11 +192,7 @@ def forecast_costs(
                 None if placement is None else predictor.cost_with_range(placement),
                 predictor.cost_with_range(given),
                 _median([predictor.cost(random) for random in few]),
-                _expected_times(
-                    cluster, algorithm, ranks, size_bytes, given if placement is None else placement
-                )
-                if network.has_rates
-                else None,
+                expected,
             )
         )
     if algorithms and not rows:
@@ -207,20 +208,6 @@ def forecast_costs(
         assumptions=[*network.assumptions, *assumptions],
         has_times=network.has_rates,
     )
-
-
-def _expected_times(
-    cluster: Cluster, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Hosts
-) -> Expected | None:
-    fit = find_client(algorithm.name, cluster.clients)
-    if fit is None or algorithm.collective != ALL_REDUCE or algorithm.is_over_hosts:
-        return None
-    order = [int(host) for host in hosts]
-    return ExpectedTimes(cluster, fit).of_algorithm(algorithm, ranks, size_bytes, order)
-
-
-def _list_dimensions(order: Order | None) -> Sequence[Algorithm]:
-    return () if order is None or order.mesh is None else list_dimensions(order.mesh)
 
 
 def _find(name: str) -> Algorithm:
@@ -240,11 +227,6 @@ def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
     except WrongUseError as error:
         return str(error)
     return reason
-
-
-def _count_random_orders(messages: int) -> int:
-    """Return how many random orders can be evaluated in bounded time."""
-    return min(RANDOM_ORDERS, max(_LEAST_RANDOM_ORDERS, _MOST_LOOKED_AT // max(messages, 1)))
 
 
 class Predictor:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,13 @@ from plink.solvers.collectives.form import (
     distinct_pairs,
     merge_rounds,
 )
+from plink.solvers.distances import sample_pairs
 from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
+
+# A native annealing of the same members, of rounds, trees or a mesh.
+_Native: TypeAlias = Any
 
 # A spread of less is 0.
 _LEAST_HEAT = 1e-290
@@ -120,17 +125,28 @@ def _interpolate(first: float, last: float, share: float) -> float:
     return float(first * (last / first) ** share)
 
 
-class Course(Protocol):
-    """Simulated annealing of a rank order that is advanced in steps."""
+class Course(ABC):
+    """Simulated annealing of a rank order that is advanced in steps.
+
+    Args:
+        native: annealing of the cost.
+    """
+
+    def __init__(self, native: _Native) -> None:
+        self._native = native
 
     @property
     def best(self) -> list[int]:
         """Cheapest rank order found so far."""
+        best: list[int] = self._native.best
+        return best
 
     @property
     def best_cost(self) -> float:
         """Cost of the cheapest rank order found so far."""
+        return float(self._native.best_cost)
 
+    @abstractmethod
     def step(self, progress: float, deadline: Deadline) -> int:
         """Try some moves of the annealing; return how many were tried.
 
@@ -162,14 +178,45 @@ def course(
     Raises:
         TimeoutError: the time did not suffice.
     """
+    rest = list(order), seed, deadline.native
+    if isinstance(form, TreesForm):
+        return RacedCourse(
+            _native.TreesAnnealing(distance, [tree.tolist() for tree in form.parents], *rest),
+            TREES_OF_FEW if form.ranks <= _FEW_RANKS else TREES,
+            order,
+            spread,
+            hotter=max(1.0, _FEW_RANKS / form.ranks),
+            moves=min(_TREES_MOST_MOVES, _TREES_MOVES_PER_RANK * form.ranks),
+        )
+    # Every unordered pair of ranks once, and only rounds that count.
+    rounds = [step for step in form.rounds if len(step.edges) > 0 and step.weight > 0.0]
     if isinstance(form, MeshForm):
-        return _MeshCourse(form, distance, order, spread, seed=seed, deadline=deadline)
-    if isinstance(form, RoundsForm):
-        return _rounds_course(form, distance, order, spread, seed=seed, deadline=deadline)
-    return _trees_course(form, distance, order, spread, seed=seed, deadline=deadline)
+        rounds = list(merge_rounds(form).rounds)
+    edges = [
+        np.ascontiguousarray(distinct_pairs(step.edges, form.ranks), dtype=np.int64)
+        for step in rounds
+    ]
+    weights = [step.weight for step in rounds]
+    if isinstance(form, MeshForm):
+        blocks = [list(map(list, level)) for level in form.blocks]
+        return _MeshCourse(
+            _native.LocalRoundsAnnealing(distance, edges, weights, blocks, *rest),
+            hot=2.0 * sum(weights) / form.ranks * spread,
+            cold=min(weights) * spread,
+            moves=min(_MESH_MOST_MOVES, _MESH_MOVES_PER_RANK * form.ranks),
+        )
+    per_round = sum(map(len, edges)) / len(edges)
+    return RacedCourse(
+        _native.RoundsAnnealing(distance, edges, weights, *rest),
+        ROUNDS,
+        order,
+        spread,
+        hotter=(1.0 + _FEW_RANKS / form.ranks) / per_round,
+        moves=min(_ROUNDS_MOST_MOVES, _ROUNDS_MOVES_PER_RANK * form.ranks),
+    )
 
 
-class RacedCourse:
+class RacedCourse(Course):
     """Race of annealing runs at several temperatures, of which the best continues.
 
     Args:
@@ -183,7 +230,7 @@ class RacedCourse:
 
     def __init__(
         self,
-        native: _native.RoundsAnnealing | _native.TreesAnnealing,
+        native: _Native,
         race: Race,
         start: Sequence[int],
         spread: float,
@@ -191,7 +238,7 @@ class RacedCourse:
         hotter: float,
         moves: int,
     ) -> None:
-        self._native = native
+        super().__init__(native)
         self._race = race
         self._start = list(start)
         self._spread = spread
@@ -202,23 +249,8 @@ class RacedCourse:
         # The cost that each heat ended with.
         self._tried: list[tuple[float, float]] = []
 
-    @property
-    def best(self) -> list[int]:
-        """Cheapest rank order found so far."""
-        return self._native.best
-
-    @property
-    def best_cost(self) -> float:
-        """Cost of the cheapest rank order found so far."""
-        return self._native.best_cost
-
     def step(self, progress: float, deadline: Deadline) -> int:
-        """Try some moves of the annealing; return how many were tried.
-
-        Args:
-            progress: progress of all courses, from 0 to 1.
-            deadline: none is tried beyond it.
-        """
+        """Try some moves of the annealing; return how many were tried."""
         race = self._race
         leg, within = leg_at(progress, race.shares)
         is_polish = leg == len(race.shares) - 1
@@ -241,84 +273,11 @@ class RacedCourse:
         return tried
 
 
-def _rounds_course(
-    form: RoundsForm,
-    distance: Matrix,
-    order: Sequence[int],
-    spread: float,
-    *,
-    seed: int,
-    deadline: Deadline,
-) -> RacedCourse:
-    rounds = [step for step in form.rounds if len(step.edges) > 0 and step.weight > 0.0]
-    edges = [_distinct(step.edges) for step in rounds]
-    weights = [step.weight for step in rounds]
-    per_round = sum(map(len, edges)) / len(edges)
-    return RacedCourse(
-        _native.RoundsAnnealing(distance, edges, weights, list(order), seed, deadline.native),
-        ROUNDS,
-        order,
-        spread,
-        hotter=(1.0 + _FEW_RANKS / form.ranks) / per_round,
-        moves=min(_ROUNDS_MOST_MOVES, _ROUNDS_MOVES_PER_RANK * form.ranks),
-    )
-
-
-def _trees_course(
-    form: TreesForm,
-    distance: Matrix,
-    order: Sequence[int],
-    spread: float,
-    *,
-    seed: int,
-    deadline: Deadline,
-) -> RacedCourse:
-    parents = [tree.tolist() for tree in form.parents]
-    return RacedCourse(
-        _native.TreesAnnealing(distance, parents, list(order), seed, deadline.native),
-        TREES_OF_FEW if form.ranks <= _FEW_RANKS else TREES,
-        order,
-        spread,
-        hotter=max(1.0, _FEW_RANKS / form.ranks),
-        moves=min(_TREES_MOST_MOVES, _TREES_MOVES_PER_RANK * form.ranks),
-    )
-
-
-class _MeshCourse:
-    def __init__(
-        self,
-        form: MeshForm,
-        distance: Matrix,
-        order: Sequence[int],
-        spread: float,
-        *,
-        seed: int,
-        deadline: Deadline,
-    ) -> None:
-        rounds = merge_rounds(form).rounds
-        edges = [np.ascontiguousarray(step.edges, dtype=np.int64) for step in rounds]
-        weights = [step.weight for step in rounds]
-        self._native = _native.LocalRoundsAnnealing(
-            distance,
-            edges,
-            weights,
-            [list(map(list, level)) for level in form.blocks],
-            list(order),
-            seed,
-            deadline.native,
-        )
-        self._moves = min(_MESH_MOST_MOVES, _MESH_MOVES_PER_RANK * form.ranks)
-        self._hot = 2.0 * sum(weights) / form.ranks * spread
-        self._cold = min(weights) * spread
+class _MeshCourse(Course):
+    def __init__(self, native: _Native, *, hot: float, cold: float, moves: int) -> None:
+        super().__init__(native)
+        self._hot, self._cold, self._moves = hot, cold, moves
         self._leg = 0
-
-    @property
-    def best(self) -> list[int]:
-        return self._native.best
-
-    @property
-    def best_cost(self) -> float:
-        return self._native.best_cost
 
     def step(self, progress: float, deadline: Deadline) -> int:
         number, within = leg_at(progress, [share for share, _, _ in _MESH_COURSE])
@@ -332,11 +291,6 @@ class _MeshCourse:
         return tried
 
 
-def _distinct(edges: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
-    """Return each unordered pair of ranks once."""
-    return np.ascontiguousarray(distinct_pairs(edges, int(edges.max()) + 1), dtype=np.int64)
-
-
 def spread(distance: npt.NDArray[np.float64]) -> float:
     """Return half the distance between the 10th and 90th percentile of (N, N) distances.
 
@@ -344,20 +298,12 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
     many are equal that it would be 0, half of the whole range; where all are, or nearly so, 1. The
     spread of very many distances is that of a sample.
     """
-    values = _sample_distances(distance)
+    if len(distance) <= _MOST_WITH_ALL_PAIRS:
+        values = distance[np.triu_indices(len(distance), 1)]
+    else:
+        values = sample_pairs(distance, _PAIRS_A_HOST)
     low, high = np.percentile(values, [10.0, 90.0])
     if high <= low:
         low, high = values.min(), values.max()
     half = float(high - low) / 2.0
     return half if half > _LEAST_HEAT else 1.0
-
-
-def _sample_distances(distance: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the distances of all pairs, or of a sample per host if there are very many."""
-    size = len(distance)
-    if size <= _MOST_WITH_ALL_PAIRS:
-        return distance[np.triu_indices(size, 1)]
-    hosts = np.arange(size)[:, None]
-    steps = np.linspace(1, size // 2, _PAIRS_A_HOST).astype(np.intp)
-    sample: npt.NDArray[np.float64] = distance[hosts, (hosts + steps) % size].ravel()
-    return sample

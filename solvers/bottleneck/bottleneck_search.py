@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.solvers.bottleneck.bound import Used, farthest_bound
 from plink.solvers.collectives.form import Form, RoundsForm
-from plink.solvers.distances import Matrix, check_distances
+from plink.solvers.distances import Matrix, check_distances, sample_pairs
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.search import LEAST_S, EndedBy, OnProgress, Search, Solution, check_options
@@ -276,10 +276,6 @@ def _find_next_distance(matrix: Matrix, level: float) -> float:
 
 def _levels(matrix: Matrix) -> npt.NDArray[np.float64]:
     """Return candidate distances, ascending, (L,): all that occur, or a sample if very many."""
-    size = len(matrix)
-    if size <= _MOST_WITH_ALL_LEVELS:
+    if len(matrix) <= _MOST_WITH_ALL_LEVELS:
         return np.unique(matrix)
-    hosts = np.arange(size)[:, None]
-    steps = np.linspace(1, size // 2, _PAIRS_A_HOST).astype(np.intp)
-    sample = matrix[hosts, (hosts + steps) % size].ravel()
-    return np.unique(np.append(sample, [0.0, matrix.max()]))
+    return np.unique(np.append(sample_pairs(matrix, _PAIRS_A_HOST), [0.0, matrix.max()]))

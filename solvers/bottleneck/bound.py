@@ -40,8 +40,11 @@ class Used:
 
     def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
         """Return the greatest distance between hosts that exchange data in an order; 0 for none."""
-        hosts = self._hosts(order)
-        ends = hosts[self._edges] if not isinstance(self.form, RingForm) else _ring(hosts)
+        if isinstance(self.form, RingForm):
+            hosts = np.asarray(order[: self.layout.count_used(order)], dtype=np.intp)
+            ends = np.stack([hosts, np.roll(hosts, -1)], axis=1)
+        else:
+            ends = self.layout.placement(order)[self._edges]
         return float(distance[ends[:, 0], ends[:, 1]].max(initial=0.0))
 
     @cached_property
@@ -81,24 +84,13 @@ class Used:
         if isinstance(self.form, RoundsForm):
             pairs = [step.edges for step in self.form.rounds]
         else:
-            pairs = [_tree(parents) for parents in self.form.parents]
+            children = [np.flatnonzero(parents >= 0) for parents in self.form.parents]
+            pairs = [
+                np.stack([below, parents[below]], axis=1)
+                for below, parents in zip(children, self.form.parents, strict=True)
+            ]
         every = np.concatenate([np.zeros((0, 2), dtype=np.intp), *pairs])
         return distinct_pairs(every, self.form.ranks)
-
-    def _hosts(self, order: Sequence[int]) -> Edges:
-        """Return the host of each rank in an order of hosts."""
-        if isinstance(self.form, RingForm):
-            return np.asarray(order[: self.layout.count_used(order)], dtype=np.intp)
-        return self.layout.placement(order)
-
-
-def _ring(hosts: Edges) -> Edges:
-    return np.stack([hosts, np.roll(hosts, -1)], axis=1)
-
-
-def _tree(parents: Edges) -> Edges:
-    children = np.flatnonzero(parents >= 0)
-    return np.stack([children, parents[children]], axis=1)
 
 
 def largest_component(graph: Graph) -> int:

@@ -10,7 +10,7 @@ from plink.solvers.bounds.nearest import nearest_distances, quick_rounds_bound, 
 from plink.solvers.bounds.rounds import rounds_bound
 from plink.solvers.bounds.tree_budgets import budget_bound, has_time
 from plink.solvers.bounds.trees import trees_bound
-from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
+from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm
 from plink.solvers.distances import Matrix, check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.ring.ring_search import ring_bound
@@ -68,13 +68,11 @@ def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bo
         quick = quick_rounds_bound(form, nearest_distances(matrix))
         bound = Bound(max(quick, rounds_bound(form, matrix, deadline)), "threshold-graphs")
     else:
-        quick = quick_trees_bound(form, nearest_distances(matrix, 1))
-        bound = Bound(max(quick, _trees_bound(form, matrix, deadline)), "priced-trees")
+        value = quick_trees_bound(form, nearest_distances(matrix, 1))
+        has_both = has_time(form.ranks, deadline)
+        means = deadline.part(_SHARE_OF_MEANS) if has_both else deadline
+        value = max(value, trees_bound(form, matrix, means))
+        if has_both:
+            value = budget_bound(form, matrix, value, deadline)
+        bound = Bound(value, "priced-trees")
     return Bound(max(0.0, bound.value * (1.0 - _ROUNDING)), bound.kind)
-
-
-def _trees_bound(form: TreesForm, matrix: Matrix, deadline: Deadline) -> float:
-    if not has_time(form.ranks, deadline):
-        return trees_bound(form, matrix, deadline)
-    by_means = trees_bound(form, matrix, deadline.part(_SHARE_OF_MEANS))
-    return budget_bound(form, matrix, by_means, deadline)

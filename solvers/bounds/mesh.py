@@ -28,7 +28,7 @@ from plink.solvers.linkages import linkage
 Floats = npt.NDArray[np.float64]
 
 # Shares of the ultrametric that are split off.
-_SHARES = (1.0, 0.5, 0.0)
+_SHARES = (1.0, 0.0)
 
 # Steps of the ascent to the best payments, and by how much each is shorter than the one before.
 _PAYMENTS, _LESS = 60, 0.93

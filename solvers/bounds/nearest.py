@@ -10,6 +10,7 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.collectives.form import RoundsForm, TreesForm, merge_rounds
 from plink.solvers.distances import Matrix
+from plink.solvers.forests.trees import depths
 from plink.solvers.limits.deadline import Deadline
 
 # So many of every host are looked at: ranks exchange data with few others in most algorithms.
@@ -80,14 +81,5 @@ def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
 def quick_trees_bound(form: TreesForm, nearest: Matrix) -> float:
     """Return a quick lower bound on the latency cost of an algorithm in trees."""
     ascending = np.sort(nearest[:, 0])
-    return max((float(ascending[: _depth(tree)].sum()) for tree in form.parents), default=0.0)
-
-
-def _depth(parents: npt.NDArray[np.intp]) -> int:
-    """Return the number of edges between the root and the farthest rank of a tree."""
-    depth = 0
-    above = parents
-    while (above >= 0).any():
-        depth += 1
-        above = np.where(above >= 0, parents[above], -1)
-    return depth
+    longest = (int(depths(tree[None]).max()) for tree in form.parents)
+    return max((float(ascending[:edges].sum()) for edges in longest), default=0.0)

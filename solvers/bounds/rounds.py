@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from plink.solvers.bounds.nearest import degrees_threshold, quick_rounds_bound
 from plink.solvers.collectives.form import RoundsForm, merge_rounds
 from plink.solvers.components import component_sizes
 from plink.solvers.limits.deadline import Deadline
@@ -57,40 +58,27 @@ def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> floa
     except TimeoutError:
         return 0.0
     if len(edges) > _MOST_SETS_OF:
-        return _bound_single_rounds(form.ranks, edges, weights, hosts, deadline)
+        return _bound_single_rounds(form, hosts, deadline)
     return _bound_by_sets(form.ranks, edges, weights, hosts, deadline)
 
 
-def _bound_single_rounds(
-    ranks: int,
-    edges: Sequence[npt.NDArray[np.intp]],
-    weights: Sequence[float],
-    hosts: ShortPairs,
-    deadline: Deadline,
-) -> float:
+def _bound_single_rounds(form: RoundsForm, hosts: ShortPairs, deadline: Deadline) -> float:
     """Return the greater of two bounds that consider each round by itself.
 
-    Where no two rounds share an edge, a host has at least so many peers in any k rounds as the rank
-    with the fewest; it has them within the k-th cheapest round's distance. The dearest weights are
-    taken to fall on the cheapest rounds.
+    By the degrees and components of each; and by the peers of any k rounds (`quick_rounds_bound`).
     """
     known: dict[tuple[bytes, bytes], float] = {}
     own = 0.0
-    for ends, weight in zip(edges, weights, strict=True):
+    for step in merge_rounds(form).rounds:
         threshold = hosts.least_distance
         if not deadline.is_over:
-            pattern = Pattern([adjacency(ends, ranks)], [None])
+            pattern = Pattern([adjacency(step.edges, form.ranks)], [None])
             key = (pattern.degrees.tobytes(), pattern.component_sizes.tobytes())
             if key not in known:
                 known[key] = hosts.quick_threshold(pattern)
             threshold = known[key]
-        own += weight * threshold
-    if len(np.unique(np.concatenate(edges), axis=0)) < sum(map(len, edges)):
-        return own
-    peers = np.sort([np.bincount(ends.ravel(), minlength=ranks) for ends in edges], axis=0)
-    fewest = np.cumsum(peers, axis=0).min(axis=1).tolist()
-    thresholds = [max(hosts.least_distance, hosts.degree_threshold(few)) for few in fewest]
-    return max(own, float(np.dot(sorted(weights, reverse=True), thresholds)))
+        own += step.weight * threshold
+    return max(own, quick_rounds_bound(form, hosts.nearest))
 
 
 def _bound_by_sets(
@@ -113,22 +101,14 @@ def _bound_by_sets(
                 break
             patterns[key_of[chosen]] = Pattern([rounds[i] for i in members], of_members)
     threshold = {key: hosts.quick_threshold(pattern) for key, pattern in patterns.items()}
-    for improve in (_bound_by_cuts, _bound_by_containment):
-        for key, pattern in patterns.items():
-            if not deadline.is_over:
-                threshold[key] = improve(hosts, pattern, threshold[key], deadline)
+    for key, pattern in patterns.items():
+        if not deadline.is_over:
+            threshold[key] = max(threshold[key], hosts.cut_threshold(pattern, deadline))
+    for key, pattern in patterns.items():
+        if not deadline.is_over:
+            threshold[key] = hosts.holding_threshold(pattern, threshold[key], deadline)
     known = {chosen: threshold[key] for chosen, key in key_of.items() if key in threshold}
     return _cheapest_sequence(weights, known)
-
-
-def _bound_by_cuts(hosts: ShortPairs, pattern: Pattern, least: float, deadline: Deadline) -> float:
-    return max(least, hosts.cut_threshold(pattern, deadline))
-
-
-def _bound_by_containment(
-    hosts: ShortPairs, pattern: Pattern, least: float, deadline: Deadline
-) -> float:
-    return hosts.holding_threshold(pattern, least, deadline)
 
 
 def _turn(chosen: int, rounds: int) -> tuple[bool, int]:
@@ -167,7 +147,9 @@ class ShortPairs:
         self._distance = distance
         size = len(distance)
         self._levels = np.unique(distance[np.triu_indices(size, 1)])
-        self._nearest = np.sort(distance + np.diag(np.full(size, np.inf)), axis=1)[:, :-1]
+        # By host, the distances to its nearest others; and by how many, the nearest hosts' first.
+        self.nearest = np.sort(distance + np.diag(np.full(size, np.inf)), axis=1)[:, :-1]
+        self._reached = np.sort(self.nearest, axis=0)
         matrix = np.ascontiguousarray(distance, dtype=np.float64)
         until = deadline or Deadline()
         self._merges = linkage(matrix, "single", until)
@@ -178,17 +160,10 @@ class ShortPairs:
         """Least distance between any two hosts."""
         return float(self._levels[0])
 
-    def degree_threshold(self, degree: int) -> float:
-        """Return the least distance within which every host has `degree` neighbours."""
-        return float(self._nearest[:, degree - 1].max()) if degree > 0 else 0.0
-
     def quick_threshold(self, pattern: Pattern) -> float:
         """Return the least distance whose graph has enough neighbours and large components."""
-        return max(
-            self.least_distance,
-            self._degrees_threshold(pattern),
-            self._component_threshold(pattern),
-        )
+        by_degrees = degrees_threshold(pattern.degrees, self._reached)
+        return max(by_degrees, self._component_threshold(pattern))
 
     def cut_threshold(self, pattern: Pattern, deadline: Deadline) -> float:
         """Return the least distance with enough pairs between each cluster and the rest.
@@ -241,14 +216,6 @@ class ShortPairs:
                 return False
             graph = _with_surroundings(graph, pattern)
         return True
-
-    def _degrees_threshold(self, pattern: Pattern) -> float:
-        threshold = 0.0
-        for degree in range(1, int(pattern.degrees[0]) + 1):
-            hosts = int((pattern.degrees >= degree).sum())
-            reached = np.sort(self._nearest[:, degree - 1])
-            threshold = max(threshold, float(reached[hosts - 1]))
-        return threshold
 
     def _component_threshold(self, pattern: Pattern) -> float:
         """Return the least distance whose components can contain the pattern's."""

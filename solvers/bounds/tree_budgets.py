@@ -134,7 +134,9 @@ class _TriedLimits:
             TimeoutError: the time did not suffice to try all.
         """
         middle = float(np.median(self._distance))
-        values = len(self._pair.subtrees) * max(_CELLS) * _values_per_cell(self._group)
+        # Ordered pairs of hosts in one group.
+        per_cell = int((np.bincount(self._group) ** 2).sum())
+        values = len(self._pair.subtrees) * max(_CELLS) * per_cell
         if middle == 0.0 or values > _MOST_VALUES:
             return known
         self.ruled_out = known
@@ -158,7 +160,7 @@ class _TriedLimits:
         tree = _native.BudgetTree(
             self._distance, pair.subtrees, pair.shares, self._group, limit, cells
         )
-        points = self._points.copy()
+        points, group = self._points.copy(), np.array(self._group)
         may_be_roots = pair.roots(self._root_bounds <= limit)
         roots, tries, of_others = (-1, -1), 0, 0
         while True:
@@ -184,7 +186,8 @@ class _TriedLimits:
                 away += np.concatenate([leaf, inner, [_WAY * (length - 1.0)]])
             away[:-1] -= paid.ravel()
             if cells <= _MOST_CELLS_ALIKE:
-                away[:-1] = self._average_over_groups(away[:-1])
+                places = np.concatenate([group, group + group.max() + 1])
+                away[:-1] = (np.bincount(places, away[:-1]) / np.bincount(places))[places]
             if nearest[-1] < 0.0:
                 # Trees may be longer, but a way's price is not below 0.
                 away[-1] = max(float(away[-1]), _WAY)
@@ -198,13 +201,6 @@ class _TriedLimits:
                 # Those of other roots may stand in the way.
                 points, of_others = LeastNorm(len(away)), 0
 
-    def _average_over_groups(self, away: Matrix) -> Matrix:
-        """Return prices averaged over each group's hosts, so that fewer differ."""
-        places = np.concatenate([self._group, np.array(self._group) + max(self._group) + 1])
-        means = np.bincount(places, away) / np.bincount(places)
-        alike: Matrix = means[places]
-        return alike
-
     def _round_to_exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
         """Return prices rounded so that their sums are exact in floating point."""
         prices, way = nearest[:-1], max(0.0, _WAY * float(nearest[-1]))
@@ -216,11 +212,6 @@ class _TriedLimits:
         if greatest == 0.0:
             return np.zeros((2, len(prices) // 2)), 0.0
         return np.trunc(prices.reshape(2, -1) / greatest), way / greatest
-
-
-def _values_per_cell(group: Sequence[int]) -> int:
-    """Return the table values per cell of path length: ordered pairs of hosts in one group."""
-    return int((np.bincount(group) ** 2).sum())
 
 
 def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:

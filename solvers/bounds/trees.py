@@ -95,7 +95,10 @@ class PricedTree:
 
     def __init__(self, shapes: Sequence[SubtreeShape], distance: Matrix) -> None:
         self._shapes = shapes
-        self._ranks = _count_ranks(shapes)
+        below: list[int] = []
+        for shape in shapes:
+            below.append(1 + sum(count * below[child] for child, count in shape.children))
+        self._ranks = below[-1]
         self.distance = distance
         self._apart = distance + np.diag(np.full(len(distance), np.inf))
         self._share = [shape.share for shape in shapes]
@@ -135,14 +138,6 @@ class PricedTree:
             np.sum(uses, axis=0),
             paid,
         )
-
-
-def _count_ranks(shapes: Sequence[SubtreeShape]) -> int:
-    """Return the number of ranks of the whole tree, whose shape is the last."""
-    below: list[int] = []
-    for shape in shapes:
-        below.append(1 + sum(count * below[child] for child, count in shape.children))
-    return below[-1]
 
 
 def _find_least(rows: Matrix, count: int) -> Indices:

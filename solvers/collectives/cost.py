@@ -28,18 +28,8 @@ def latency_cost(form: Form, distance: Matrix, order: Sequence[int]) -> float:
     """
     if isinstance(form, RingForm):
         return ring_cost(distance, order)
-    if isinstance(form, RoundsForm):
-        return _rounds_cost(form, distance, order)
-    return _trees_cost(form, distance, order)
-
-
-def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
-    """Return the sum of hops around the ring, wrap-around included (Luo 2020, §5.2.1)."""
-    hops = zip(order, [*order[1:], *order[:1]], strict=True)
-    return math.fsum(float(distance[i, j]) for i, j in hops)
-
-
-def _rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> float:
+    if isinstance(form, TreesForm):
+        return max((_tree_cost(parents, distance, order) for parents in form.parents), default=0.0)
     joined = form.joined
     if not len(joined.weights):
         return 0.0
@@ -48,12 +38,14 @@ def _rounds_cost(form: RoundsForm, distance: Matrix, order: Sequence[int]) -> fl
     return math.fsum((np.maximum.reduceat(hops, joined.starts) * joined.weights).tolist())
 
 
-def _trees_cost(form: TreesForm, distance: Matrix, order: Sequence[int]) -> float:
-    """Return the longest root-to-leaf path over all trees."""
-    return max((_tree_cost(parents, distance, order) for parents in form.parents), default=0.0)
+def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
+    """Return the sum of hops around the ring, wrap-around included (Luo 2020, §5.2.1)."""
+    hops = zip(order, [*order[1:], *order[:1]], strict=True)
+    return math.fsum(float(distance[i, j]) for i, j in hops)
 
 
 def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[int]) -> float:
+    """Return the longest root-to-leaf path of a tree."""
     hosts = np.asarray(order, dtype=np.intp)
     hops = distance[hosts[np.maximum(parents, 0)], hosts[: len(parents)]].tolist()
     children: list[list[int]] = [[] for _ in parents]

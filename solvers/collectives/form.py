@@ -1,4 +1,4 @@
-"""What an algorithm's latency cost sums up: hops of a ring, rounds, or paths in trees."""
+"""Latency cost of an algorithm: the sum of a ring's hops or of rounds, or paths in trees."""
 
 from __future__ import annotations
 
@@ -122,22 +122,9 @@ Form: TypeAlias = RingForm | RoundsForm | TreesForm
 
 
 def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
-    """Return the latency cost of these rounds, with equal rounds merged.
-
-    Every pair is named once, the lower rank first.
-    """
-    times: dict[bytes, int] = {}
-    for step in rounds:
-        low = np.minimum(step.sources, step.destinations)
-        high = np.maximum(step.sources, step.destinations)
-        edges = np.sort(low * ranks + high)
-        key = edges[np.diff(edges, prepend=-1) > 0].astype(np.intp).tobytes()
-        times[key] = times.get(key, 0) + 1
-    weighted = []
-    for key, weight in times.items():
-        edges = np.frombuffer(key, dtype=np.intp)
-        weighted.append(WeightedRound(np.stack(np.divmod(edges, ranks), axis=1), float(weight)))
-    return RoundsForm(ranks, weighted)
+    """Return the latency cost of these rounds, with equal rounds merged (`merge_rounds`)."""
+    pairs = [np.stack([step.sources, step.destinations], axis=1) for step in rounds]
+    return merge_rounds(RoundsForm(ranks, [WeightedRound(edges) for edges in pairs]))
 
 
 def merge_rounds(form: RoundsForm) -> RoundsForm:

@@ -1,5 +1,6 @@
-"""Gloo's collectives (gloo/allreduce.cc; gloo/allreduce_*.h for legacy ones); others than allreduce
-have root 0.
+"""Gloo's collectives (gloo/allreduce.cc, and gloo/allreduce_*.h for legacy ones).
+
+The root of those that have one is rank 0.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from plink.solvers.collectives.steps import (
     group_pairs,
     merge_into_one_round,
     messages_in_groups,
+    pairwise_rounds,
     power_below,
     reverse_rounds,
     ring_round,
@@ -33,11 +35,6 @@ DEFAULT_BCUBE_BASE = 2
 _ROOT = 0
 # A barrier's messages are empty but for their headers.
 _HEADER_BYTES = 16
-
-
-def _legacy_ring(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a ring in which every rank's whole buffer travels around."""
-    return PeerTable(ranks, [ring_round(ranks, 1, size_bytes)] * (ranks - 1))
 
 
 def binary_blocks(ranks: int) -> list[tuple[int, int]]:
@@ -153,7 +150,9 @@ ALL = (
     Algorithm(
         "gloo-ring-legacy",
         "Gloo's legacy allreduce_ring: every rank sends whole buffers to the next",
-        _legacy_ring,
+        lambda ranks, size_bytes: PeerTable(
+            ranks, [ring_round(ranks, 1, size_bytes)] * (ranks - 1)
+        ),
         RingForm,
     ),
     Algorithm(
@@ -175,12 +174,6 @@ ALL = (
         count_messages=lambda ranks: messages_in_groups(ranks, bcube_groups(ranks)),
     ),
 )
-
-
-def _all_gather(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a ring in which parts are passed on in halves (gloo/allgather.cc)."""
-    part = ring_round(ranks, 1, size_bytes / ranks)
-    return PeerTable(ranks, [part] * (ranks - 1), is_pipelined=True)
 
 
 def _broadcast(ranks: int, size_bytes: int) -> PeerTable:
@@ -206,20 +199,6 @@ def _reduce(ranks: int, size_bytes: int) -> PeerTable:
     return PeerTable(ranks, [*[part] * (ranks - 1), _to_root(ranks, size_bytes)])
 
 
-def _gather(ranks: int, size_bytes: int) -> PeerTable:
-    return PeerTable(ranks, [_to_root(ranks, size_bytes)])
-
-
-def _scatter(ranks: int, size_bytes: int) -> PeerTable:
-    return PeerTable(ranks, reverse_rounds([_to_root(ranks, size_bytes)]))
-
-
-def _all_to_all(ranks: int, size_bytes: int) -> PeerTable:
-    """Return one round with all messages, which start at once (gloo/alltoall.cc)."""
-    rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
-    return PeerTable(ranks, [merge_into_one_round(rounds)])
-
-
 def _barrier(ranks: int, size_bytes: int) -> PeerTable:  # noqa: ARG001
     """Return rounds in which each rank notifies the one 1, 2, 4, ... after it (gloo/barrier.cc)."""
     rounds = []
@@ -228,10 +207,6 @@ def _barrier(ranks: int, size_bytes: int) -> PeerTable:  # noqa: ARG001
         rounds.append(ring_round(ranks, distance, _HEADER_BYTES))
         distance *= 2
     return PeerTable(ranks, rounds)
-
-
-def _send_receive(ranks: int, size_bytes: int) -> PeerTable:
-    return PeerTable(ranks, [ring_round(ranks, 1, size_bytes)])
 
 
 def _in_rounds(collective: str, about: str, table: Callable[[int, int], PeerTable]) -> Algorithm:
@@ -250,23 +225,41 @@ OTHERS = (
     Algorithm(
         "gloo-all-gather",
         "Gloo's allgather: parts go round to the next rank",
-        _all_gather,
+        # Parts are passed on in halves (gloo/allgather.cc).
+        lambda ranks, size_bytes: PeerTable(
+            ranks, [ring_round(ranks, 1, size_bytes / ranks)] * (ranks - 1), is_pipelined=True
+        ),
         RingForm,
         collective="all-gather",
     ),
     Algorithm(
         "gloo-send-receive",
         "on Gloo every rank sends to the next and receives from the one before",
-        _send_receive,
+        lambda ranks, size_bytes: PeerTable(ranks, [ring_round(ranks, 1, size_bytes)]),
         RingForm,
         collective="send-receive",
     ),
     _in_rounds("broadcast", "rank 0 begins a binomial tree", _broadcast),
     _in_rounds("reduce", "a ring reduces and scatters, rank 0 gathers", _reduce),
-    _in_rounds("gather", "all send their part to rank 0 at once", _gather),
-    _in_rounds("scatter", "rank 0 sends all their parts at once", _scatter),
+    _in_rounds(
+        "gather",
+        "all send their part to rank 0 at once",
+        lambda ranks, size_bytes: PeerTable(ranks, [_to_root(ranks, size_bytes)]),
+    ),
+    _in_rounds(
+        "scatter",
+        "rank 0 sends all their parts at once",
+        lambda ranks, size_bytes: PeerTable(ranks, reverse_rounds([_to_root(ranks, size_bytes)])),
+    ),
     replace(
-        _in_rounds("all-to-all", "everyone sends everyone a part at once", _all_to_all),
+        _in_rounds(
+            "all-to-all",
+            "everyone sends everyone a part at once",
+            # All messages start at once (gloo/alltoall.cc).
+            lambda ranks, size_bytes: PeerTable(
+                ranks, [merge_into_one_round(pairwise_rounds(ranks, size_bytes))]
+            ),
+        ),
         count_messages=lambda ranks: ranks * (ranks - 1),
     ),
     _in_rounds("barrier", "everyone tells those 1, 2, 4, ... after it", _barrier),

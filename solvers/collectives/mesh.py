@@ -30,16 +30,16 @@ _MOST_SETS_OF = 10
 _MOST_NESTED = 4
 
 
-def _chain_rounds(ranks: int, size_bytes: int) -> list[Round]:
-    """Return the rounds of a pipeline: each rank sends to the next, then backwards."""
-    low = np.arange(ranks - 1)
-    return [send(low, low + 1, size_bytes), send(low + 1, low, size_bytes)]
-
-
 CHAIN = Algorithm(
     "chain",
     "point to point: every rank sends to the next, and back, as the stages of a pipeline do",
-    lambda ranks, size_bytes: PeerTable(ranks, _chain_rounds(ranks, size_bytes)),
+    lambda ranks, size_bytes: PeerTable(
+        ranks,
+        [
+            send(np.arange(ranks - 1), np.arange(1, ranks), size_bytes),
+            send(np.arange(1, ranks), np.arange(ranks - 1), size_bytes),
+        ],
+    ),
     lambda ranks: rounds_form(ranks, _hops(ranks)),
 )
 

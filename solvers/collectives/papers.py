@@ -15,9 +15,9 @@ from plink.solvers.collectives.steps import (
     PeerTable,
     Ranks,
     messages_in_groups,
+    pairwise_rounds,
     power_below,
     reverse_rounds,
-    ring_round,
     ring_table,
     scatter_in_groups,
 )
@@ -86,16 +86,11 @@ def halved_tree(ranks: int) -> Ranks:
     return parents
 
 
-def decrement_ranks(parents: Ranks) -> Ranks:
-    """Return parents in the tree with every rank r replaced by r - 1 (modulo N), (N,)."""
-    ranks = len(parents)
-    return np.roll(np.where(parents >= 0, (parents - 1) % ranks, -1), -1)
-
-
 def double_tree(ranks: int) -> list[Ranks]:
     """Return the parents in both trees of the double binary tree."""
     tree = halved_tree(ranks)
-    return [tree, decrement_ranks(tree)]
+    # Every rank r becomes r - 1.
+    return [tree, np.roll(np.where(tree >= 0, (tree - 1) % ranks, -1), -1)]
 
 
 RING = Algorithm(
@@ -117,17 +112,11 @@ BCUBE = bcube(DEFAULT_BCUBE_BASE)
 ALL = (RING, HALVING_DOUBLING, TREE, BCUBE)
 
 
-def _pairwise(ranks: int, size_bytes: int) -> PeerTable:
-    """Return rounds in which rank r sends its part to rank r + k, for k = 1, 2, ..."""
-    rounds = [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
-    return PeerTable(ranks, rounds)
-
-
 ALL_TO_ALL = (
     Algorithm(
         "all-to-all",
         "pairwise all-to-all: in round k every rank sends a part of its own to the k-th after it",
-        _pairwise,
+        lambda ranks, size_bytes: PeerTable(ranks, pairwise_rounds(ranks, size_bytes)),
         count_messages=lambda ranks: ranks * (ranks - 1),
         collective="all-to-all",
     ),

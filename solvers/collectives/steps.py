@@ -102,6 +102,11 @@ def ring_round(ranks: int, step: int, size_bytes: float) -> Round:
     return send(every, (every + step) % ranks, size_bytes)
 
 
+def pairwise_rounds(ranks: int, size_bytes: float) -> list[Round]:
+    """Return rounds in which rank r sends its part to rank r + k, for k = 1, 2, ..."""
+    return [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
+
+
 def ring_table(
     ranks: int, size_bytes: int, *, step: int = 1, is_pipelined: bool = False
 ) -> PeerTable:

@@ -83,7 +83,13 @@ def bound_loads_s(
         by_stage_s += float(count) * _stage_bound_s(_stage(loads, number), network, until)
     has_time = until.left_s > _S_PER_CUBE * network.hosts**3
     together_s = _cut_bound_s(loads, network) if positions == network.hosts and has_time else 0.0
-    return (max(by_stage_s, together_s) + _wait_bound_s(waits, network)) * (1.0 - _ROUNDING)
+    # A host is at no distance from itself.
+    least_s = min(
+        float(min(row[:host].min(initial=np.inf), row[host + 1 :].min(initial=np.inf)))
+        for host, row in enumerate(network.latency_s)
+    )
+    waits_s = least_s * float(waits.counts.sum())
+    return (max(by_stage_s, together_s) + waits_s) * (1.0 - _ROUNDING)
 
 
 def _stage(loads: Loads, number: int) -> Loads:
@@ -179,16 +185,6 @@ def _groups(network: Network) -> list[tuple[int, float, float]]:
     ]
 
 
-def _wait_bound_s(waits: Waits, network: Network) -> float:
-    # A host is at no distance from itself.
-    rows = enumerate(network.latency_s)
-    least_s = min(
-        float(min(row[:host].min(initial=np.inf), row[host + 1 :].min(initial=np.inf)))
-        for host, row in rows
-    )
-    return least_s * float(waits.counts.sum())
-
-
 def unequal_bound_s(
     table: PeerTable, network: Network, slots: Sequence[int], deadline: Deadline
 ) -> float:
@@ -213,8 +209,11 @@ def unequal_bound_s(
     is_full = int(takes.sum()) == table.ranks
     links_s = _windows_s(loads, network, takes, table.ranks, deadline) if is_full else 0.0
     if takes.sum() <= _MOST_SLOTS:
+        no_waits = replace(waits, counts=0.0 * waits.counts)
         for grouped in (_slots_of_groups(network, takes), _slots_of_hosts(network, takes)):
-            links_s = max(links_s, _bound_by_slots_s(loads, waits, table.ranks, grouped, deadline))
+            if grouped.hosts > 1:
+                bound_s = bound_loads_s(loads, no_waits, table.ranks, grouped, deadline)
+                links_s = max(links_s, bound_s)
     waits_s = _waits_s(waits, network, takes, table.ranks, deadline)
     return (links_s + waits_s) * (1.0 - _ROUNDING)
 
@@ -283,7 +282,10 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
     """Return the latency of messages whose ranks cannot all share a host."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     is_full = int(takes.sum()) == ranks
-    nearest_s = _nearest_s(network)
+    others = network.latency_s + np.diag(np.full(network.hosts, np.inf))
+    # The least latency between each host and any other.
+    nearest_s: Floats = np.minimum(others.min(axis=0), others.min(axis=1))
+    nearest_s = np.where(np.isfinite(nearest_s), nearest_s, 0.0)
     total_s = 0.0
     for number, count in enumerate(waits.counts):
         messages = slice(waits.starts[number], waits.starts[number + 1])
@@ -309,21 +311,6 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
             least_s = float(nearest_s.min()) * between / len(sources)
         total_s += float(count) * least_s
     return total_s
-
-
-def _nearest_s(network: Network) -> Floats:
-    """Return the least latency between each host and any other, (H,)."""
-    others = network.latency_s + np.diag(np.full(network.hosts, np.inf))
-    nearest: Floats = np.minimum(others.min(axis=0), others.min(axis=1))
-    return np.where(np.isfinite(nearest), nearest, 0.0)
-
-
-def _bound_by_slots_s(
-    loads: Loads, waits: Waits, ranks: int, grouped: Network, deadline: Deadline
-) -> float:
-    if grouped.hosts == 1:
-        return 0.0
-    return bound_loads_s(loads, replace(waits, counts=0.0 * waits.counts), ranks, grouped, deadline)
 
 
 def _slots_of_groups(network: Network, takes: Ranks) -> Network:

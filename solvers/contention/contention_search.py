@@ -14,7 +14,6 @@ from plink.solvers.contention.bound import bound_loads_s
 from plink.solvers.contention.network import Floats, Network
 from plink.solvers.contention.stages import Ranks, Waits
 from plink.solvers.contention.time import TableTimer, native_problem
-from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.search import LEAST_S, EndedBy, OnProgress, Search, Solution, check_options
@@ -60,7 +59,7 @@ def search_by_contention(
     position_of: Ranks | None = None,
     seed: int = 0,
     time_limit_s: float = 2.0,
-    tie_break_distance: npt.ArrayLike | None = None,
+    tie_break_distance: Floats | None = None,
     clock: TableTimer | None = None,
     steps: int | None = None,
     on_progress: OnProgress | None = None,
@@ -104,7 +103,9 @@ def search_by_contention(
         for order in start_orders or [range(hosts)]
     ]
     clock = clock or TableTimer(table, network, position_of)
-    distance = _check_tie_distance(tie_break_distance, network)
+    distance = tie_break_distance
+    if distance is None:
+        distance = np.maximum(network.latency_s, network.latency_s.T)
     waits = clock.waits
     passed = np.repeat(waits.counts, np.diff(waits.starts))
 
@@ -124,18 +125,6 @@ def search_by_contention(
         search, clock, network, distance, positions=positions, rng=np.random.default_rng(seed)
     )
     return search.run(lambda: climb.run(starts), "contention-annealing")
-
-
-def _check_tie_distance(given: npt.ArrayLike | None, network: Network) -> Floats:
-    if given is None:
-        return np.maximum(network.latency_s, network.latency_s.T)
-    distance = np.ascontiguousarray(given, dtype=np.float64)
-    if distance.shape != network.latency_s.shape:
-        raise ValueError(f"tie_break_distance is not (N, N) finite numbers, N = {network.hosts}")
-    try:
-        return check_distances(distance, network.hosts)
-    except ValueError as error:
-        raise ValueError(f"tie_break_distance: {error}") from None
 
 
 class _Climb:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -47,6 +47,9 @@ class _Alike:
     total_bytes: npt.NDArray[np.float64]
     count: int = 0
 
+    def is_like(self, sizes_bytes: Floats) -> bool:
+        return np.allclose(sizes_bytes, self.first.sizes_bytes, rtol=SIZE_TOLERANCE, atol=0.0)
+
 
 @dataclass
 class _SameEdges:
@@ -73,27 +76,33 @@ def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
     place = 0
     # The same object many times in a row is looked at once.
     for _, repeated in itertools.groupby(table.rounds, key=id):
-        step, times = _count_equal(repeated)
+        equal = list(repeated)
+        step, times = _sort_flows(equal[0]), len(equal)
         begin, place = place, place + times
         if not len(step.sources):
             continue
         key = step.sources.tobytes() + step.destinations.tobytes()
         same = by_edges.setdefault(key, _SameEdges())
         same.pass_at(begin, times)
-        alike = next((known for known in same.alike if _is_alike(known.first, step)), None)
+        sizes = step.sizes_bytes
+        alike = next((known for known in same.alike if known.is_like(sizes)), None)
         if alike is None:
             alike = _Alike(step, np.zeros(len(step.sources)))
             same.alike.append(alike)
             found.append((alike, same))
         alike.total_bytes += step.sizes_bytes * times
         alike.count += times
-    return [_distinct(alike, same.most_in_a_row, table.ranks) for alike, same in found]
-
-
-def _count_equal(rounds: Iterator[Round]) -> tuple[Round, int]:
-    """Return the distinct rounds of sorted ones, each with its count."""
-    first = next(rounds)
-    return _sort_flows(first), 1 + sum(1 for _ in rounds)
+    ranks = table.ranks
+    return [
+        DistinctRound(
+            alike.first.sources,
+            alike.first.destinations,
+            alike.total_bytes / alike.count,
+            alike.count,
+            same.most_in_a_row >= ranks - 1 and _is_ring(alike.first, ranks),
+        )
+        for alike, same in found
+    ]
 
 
 def _sort_flows(step: Round) -> Round:
@@ -103,20 +112,6 @@ def _sort_flows(step: Round) -> Round:
     places = places[sources[places] != destinations[places]]
     sizes_bytes = np.asarray(step.sizes_bytes, dtype=np.float64)
     return Round(sources[places], destinations[places], sizes_bytes[places])
-
-
-def _is_alike(known: Round, other: Round) -> bool:
-    return np.allclose(other.sizes_bytes, known.sizes_bytes, rtol=SIZE_TOLERANCE, atol=0.0)
-
-
-def _distinct(alike: _Alike, in_a_row: int, ranks: int) -> DistinctRound:
-    return DistinctRound(
-        sources=alike.first.sources,
-        destinations=alike.first.destinations,
-        sizes_bytes=alike.total_bytes / alike.count,
-        count=alike.count,
-        goes_round=in_a_row >= ranks - 1 and _is_ring(alike.first, ranks),
-    )
 
 
 def _is_ring(step: Round, ranks: int) -> bool:
@@ -227,7 +222,20 @@ def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Load
     sources, destinations, starts, _ = _list_flows(waits, position_of)
     share = np.where(waits.goes_round, np.diff(starts) / messages, 1.0)
     on_wait = Waits(starts, sources, destinations, waits.counts * share, waits.goes_round)
-    return _without_empty_loads(on_load), _without_empty_waits(on_wait)
+    some, others = (np.diff(flows.starts) > 0 for flows in (on_load, on_wait))
+    return replace(
+        on_load, starts=_keep_starts(on_load.starts, some), counts=on_load.counts[some]
+    ), replace(
+        on_wait,
+        starts=_keep_starts(on_wait.starts, others),
+        counts=on_wait.counts[others],
+        goes_round=on_wait.goes_round[others],
+    )
+
+
+def _keep_starts(starts: Ranks, has_flows: npt.NDArray[np.bool_]) -> Ranks:
+    """Return where the stages that have flows begin, and the end."""
+    return np.concatenate([starts[:1], starts[1:][has_flows]])
 
 
 def _sum_by_pair(loads: Loads) -> Loads:
@@ -257,17 +265,3 @@ def _list_flows(
     kept = sources != destinations
     before = np.concatenate([[0], np.cumsum(kept)])
     return sources[kept], destinations[kept], before[flows.starts], kept
-
-
-def _without_empty_loads(loads: Loads) -> Loads:
-    some = np.diff(loads.starts) > 0
-    starts = np.concatenate([loads.starts[:1], loads.starts[1:][some]])
-    return replace(loads, starts=starts, counts=loads.counts[some])
-
-
-def _without_empty_waits(waits: Waits) -> Waits:
-    some = np.diff(waits.starts) > 0
-    starts = np.concatenate([waits.starts[:1], waits.starts[1:][some]])
-    return replace(
-        waits, starts=starts, counts=waits.counts[some], goes_round=waits.goes_round[some]
-    )

@@ -21,6 +21,7 @@ from ortools.sat.python import cp_model
 from plink.solvers.bounds.rounds import adjacency, find_digit
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
 from plink.solvers.exact.whole import Stage, Whole, WholeTerms
+from plink.solvers.forests.trees import depths, heights
 from plink.solvers.limits.deadline import Deadline
 
 # `places[rank][host]`: whether the rank is on the host.
@@ -174,7 +175,8 @@ def add_trees(
     cost = model.new_int_var(0, most, "cost")
     hosts = range(form.ranks)
     walks = _shortest_walks(hops)
-    for parents in (tree.tolist() for tree in form.parents):
+    for tree in form.parents:
+        parents, depth, height = tree.tolist(), depths(tree[None])[0], heights(tree[None])[0]
         children: dict[int, list[int]] = {rank: [] for rank in hosts}
         for rank, parent in enumerate(parents):
             if parent >= 0:
@@ -193,7 +195,7 @@ def add_trees(
             model.add(from_root[j] >= from_root[i] + hop).only_enforce_if(holds)
             model.add(to_leaf[i] >= to_leaf[j] + hop).only_enforce_if(holds)
         for rank in hosts:
-            up, down = _edges_above(parents, rank), _edges_below(children, rank)
+            up, down = int(depth[rank]), int(height[rank])
             for host in hosts:
                 here = places[rank][host]
                 model.add(from_root[host] >= int(walks[up][host])).only_enforce_if(here)
@@ -212,14 +214,6 @@ def _shortest_walks(hops: Whole) -> list[Whole]:
     for _ in hops:
         walks.append((apart + walks[-1]).min(axis=1))
     return walks
-
-
-def _edges_above(parents: Sequence[int], rank: int) -> int:
-    return 0 if parents[rank] < 0 else 1 + _edges_above(parents, parents[rank])
-
-
-def _edges_below(children: Mapping[int, Sequence[int]], rank: int) -> int:
-    return max((1 + _edges_below(children, child) for child in children[rank]), default=0)
 
 
 def most_ranks(form: Form) -> int:

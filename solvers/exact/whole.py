@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
+from plink.solvers.forests.trees import depths
 
 Matrix = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
@@ -75,7 +76,7 @@ def whole_terms(form: Form, distance: Matrix) -> WholeTerms:
     elif isinstance(form, RoundsForm):
         count = len(weights)
     else:
-        count = max(_depth(parents.tolist()) for parents in form.parents)
+        count = max(int(depths(parents[None]).max()) for parents in form.parents)
     unit = float(distance.max()) * max(weights) / _UNITS or 1.0
     return WholeTerms(
         unit, count * unit, [_round_down(weight * distance, unit) for weight in weights]
@@ -87,13 +88,3 @@ def _round_down(values: Matrix, unit: float) -> Whole:
     # The division may have rounded up.
     units -= units * unit > values
     return np.maximum(units, 0.0).astype(np.int64)
-
-
-def _depth(parents: Sequence[int]) -> int:
-    deepest = 0
-    for leaf in range(len(parents)):
-        rank, edges = leaf, 0
-        while parents[rank] >= 0:
-            rank, edges = parents[rank], edges + 1
-        deepest = max(deepest, edges)
-    return deepest

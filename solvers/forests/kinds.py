@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd
@@ -57,7 +58,7 @@ def master_shares(
     Raises:
         ValueError: no members, an empty group, or rates that are not above 0.
     """
-    links = _level_rates(_replace_unlimited(_rates(link_bytes_s, len(group_of), "link_bytes_s")))
+    links = _level_rates(replace_unlimited(_rates(link_bytes_s, len(group_of), "link_bytes_s")))
     sizes = np.bincount(group_of)
     if not sizes.size or not sizes.all():
         raise ValueError("every group must have a member, and there must be a group")
@@ -144,7 +145,7 @@ def _level_rates(rates: Floats) -> Floats:
     return levelled
 
 
-def _replace_unlimited(rates: Floats) -> Floats:
+def replace_unlimited(rates: Floats) -> Floats:
     """Return rates with unlimited ones replaced by very large numbers."""
     is_finite = np.isfinite(rates)
     most = float(rates[is_finite].max()) if is_finite.any() else 1.0
@@ -291,7 +292,9 @@ def _wrap_around(
         queues.append(queue)
     weights: list[float] = []
     masters: list[tuple[int, list[int]]] = []
-    for gm in _interleave_groups(members):
+    # The first member of each group, then the second of each, and so on.
+    rows = itertools.zip_longest(*members)
+    for gm in (member for row in rows for member in row if member is not None):
         left = float(shares.share_by_member[gm] * shares.share_by_group[groups[gm]])
         others = [queue for group, queue in enumerate(queues) if group != groups[gm]]
         while left > _NOTHING:
@@ -304,12 +307,6 @@ def _wrap_around(
                 queue.take(share)
             left -= share
     return weights, masters
-
-
-def _interleave_groups(members: Sequence[Sequence[int]]) -> list[int]:
-    """Return the first member of each group, then the second of each, and so on."""
-    longest = max(map(len, members))
-    return [own[turn] for turn in range(longest) for own in members if turn < len(own)]
 
 
 def _tree(groups: Indices, gm: int, lms: Sequence[int]) -> Parents:

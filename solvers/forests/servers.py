@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.forests.kinds import flat
+from plink.solvers.forests.kinds import flat, replace_unlimited
 from plink.solvers.forests.trees import Floats, Indices, Parents, Routes, make_routes
 
 ABSENT = -2
@@ -21,6 +21,18 @@ BETWEEN = ("star", "chain", "ring")
 
 # Two cuts of the buffer this near to each other are one.
 _NOTHING = 1e-9
+
+
+def _check_rates(values: npt.ArrayLike) -> Floats:
+    """Return rates of ports, in which an unlimited one is quicker than all others.
+
+    Raises:
+        ValueError: there is none, or one that is not above 0.
+    """
+    rates = np.asarray(values, dtype=np.float64)
+    if rates.ndim != 1 or not len(rates) or not (rates > 0.0).all():
+        raise ValueError("rates of ports must be above 0, and there must be at least one port")
+    return replace_unlimited(rates)
 
 
 def central(workers: int, at: int) -> Routes:
@@ -48,7 +60,7 @@ def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
     Raises:
         ValueError: no worker, no port, or rates that are not above 0.
     """
-    rates = _rates(port_bytes_s)
+    rates = _check_rates(port_bytes_s)
     if workers < 1:
         raise ValueError(f"workers is {workers}, expected at least 1")
     ports = np.arange(len(rates))
@@ -85,7 +97,7 @@ def route_by_racks(
         ValueError: no groups, a group without a port, no such way, or rates that are not above 0.
     """
     workers = np.asarray(group_of_worker, dtype=np.intp)
-    ports, rates = np.asarray(group_of_port, dtype=np.intp), _rates(port_bytes_s)
+    ports, rates = np.asarray(group_of_port, dtype=np.intp), _check_rates(port_bytes_s)
     groups = int(max(workers.max(initial=-1), ports.max(initial=-1))) + 1
     if between not in BETWEEN:
         raise ValueError(f"between is {between!r}, expected chain, star or ring")
@@ -146,12 +158,3 @@ def _tree(workers: Indices, ports: int, port_of: Indices, top: Indices) -> Paren
     parents[: len(workers)] = members[workers]
     parents[members] = np.where(top >= 0, members[top], -1)
     return parents
-
-
-def _rates(values: npt.ArrayLike) -> Floats:
-    rates = np.asarray(values, dtype=np.float64)
-    if rates.ndim != 1 or not len(rates) or not (rates > 0.0).all():
-        raise ValueError("rates of ports must be above 0, and there must be at least one port")
-    # An unlimited port is as any that is quicker than all others.
-    finite = rates[np.isfinite(rates)]
-    return np.where(np.isfinite(rates), rates, 1e6 * (finite.max() if finite.size else 1.0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -150,7 +151,10 @@ def search_by_latency(
         proof_limit_s = _PROOF_SHARE * (given_s - deadline.left_s)
     bound = 0.0
     if proof_limit_s > 0.0:
-        bound = min(best.cost, _prove_bound(form, matrix, proof.within(proof_limit_s)))
+        # After an interrupt the order is there; only how good it is remains unknown.
+        with suppress(KeyboardInterrupt):
+            bound = lower_bound_of_checked(form, matrix, proof.within(proof_limit_s)).value
+        bound = min(best.cost, bound)
     is_optimal = best.cost <= bound * (1.0 + TOLERANCE)
     return replace(best, lower_bound=bound, ended_by="bound" if is_optimal else best.ended_by)
 
@@ -220,7 +224,12 @@ def anneal(
     price = Prices(form, distance).of
     try:
         leaves = order_by_clusters(distance, shared.part(_START_SHARE))
-        start = min([*_list_starts(form, leaves), list(given)], key=price)
+        # Near hosts stand together in all of these; so do ranks with near numbers, but in a mesh.
+        starts = [leaves]
+        if isinstance(form, MeshForm):
+            places = [np.argsort(sequence) for sequence in form.sequences]
+            starts = [np.array(leaves)[each].tolist() for each in places]
+        start = min([*starts, list(given)], key=price)
         unit = spread(distance)
     except KeyboardInterrupt:
         return Solution(list(given), price(given), 0.0, "interrupt", 0, "annealing")
@@ -326,17 +335,6 @@ class _WholeOrders:
         return search_by_places(self.layout, starts, self._prices.of, search, deadline)
 
 
-def _list_starts(form: RoundsForm | TreesForm, hosts: list[int]) -> list[list[int]]:
-    """Return starting orders in which near hosts are adjacent.
-
-    Elsewhere than in a mesh, these have numbers that are near.
-    """
-    if not isinstance(form, MeshForm):
-        return [hosts]
-    inverse = (np.argsort(sequence) for sequence in form.sequences)
-    return [np.array(hosts)[places].tolist() for places in inverse]
-
-
 def _search_rings(
     matrix: Matrix,
     given: list[int],
@@ -359,14 +357,6 @@ def _search_rings(
         )
 
     return search_in_threads(run, threads, shared, ends_together=True)
-
-
-def _prove_bound(form: Form, matrix: Matrix, deadline: Deadline) -> float:
-    try:
-        return lower_bound_of_checked(form, matrix, deadline).value
-    except KeyboardInterrupt:
-        # The order is there; only how good it is remains unknown.
-        return 0.0
 
 
 def least_cost(

@@ -68,7 +68,11 @@ def find_mode_limits(logs: Vector) -> list[float]:
     low, high = float(logs.min()), float(logs.max())
     bins = math.ceil((high - low) / _STEP) + 1
     counts = np.bincount(((logs - low) / _STEP).astype(np.intp), minlength=bins)
-    window = _count_in_window(counts.astype(np.float64))
+    # The smoothed number of readings in a window around each bin.
+    reach = round(4 * _BANDWIDTH / _STEP)
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * _STEP / _BANDWIDTH) ** 2)
+    kernel *= 2 * _BANDWIDTH / _STEP / kernel.sum()
+    window = np.convolve(np.pad(counts.astype(np.float64), reach), kernel, mode="valid")
     valleys: list[int] = []
     begin = 0
     while len(valleys) < _MOST_LIMITS:
@@ -83,16 +87,6 @@ def find_mode_limits(logs: Vector) -> list[float]:
 def spread(logs: Vector) -> float:
     """Return the standard deviation of log readings within one mode, estimated by the median."""
     return float(1.4826 * np.median(np.abs(logs - np.median(logs)))) if len(logs) else 0.0
-
-
-def _count_in_window(counts: Vector) -> Vector:
-    """Return the smoothed number of readings in a window around each histogram bin."""
-    reach = round(4 * _BANDWIDTH / _STEP)
-    offsets = np.arange(-reach, reach + 1) * _STEP / _BANDWIDTH
-    kernel = np.exp(-0.5 * offsets**2)
-    kernel *= 2 * _BANDWIDTH / _STEP / kernel.sum()
-    smooth: Vector = np.convolve(np.pad(counts, reach), kernel, mode="valid")
-    return smooth
 
 
 def _first_valley(window: Vector) -> int | None:

@@ -146,7 +146,12 @@ class Wanted:
         few = max(_LOST, float(np.median(sizes[labels])) / _FEWER)
         is_lost = (sizes[:, None] <= few) | (sizes <= few)
         least = np.where(is_lost & (against > _APART), _APART_FOR_SURE, _APART)
-        is_open = (ratio > least) | _second_looks(ratio, likeness)
+        # Those that are the least unlike it are compared once more.
+        looks: Mask = np.zeros(ratio.shape, dtype=bool)
+        rows = np.arange(len(ratio))[:, None]
+        nearest = np.argsort(-likeness, axis=1)[:, :_LOOKS]
+        looks[rows, nearest] = ratio[rows, nearest] > _APART_FOR_SURE
+        is_open = (ratio > least) | looks | looks.T
         product = sizes[:, None] * sizes[None, :]
         is_open &= tried < np.minimum(product, _TRIES)
         is_open &= is_other
@@ -185,15 +190,6 @@ class Wanted:
         """Return random weights of pairs within one fragment, (N, N)."""
         jitter = rng.random(self._same.shape)
         return np.where(self._same, jitter + jitter.T, -np.inf)
-
-
-def _second_looks(ratio: Matrix, likeness: Matrix) -> Mask:
-    """Return a mask of the pairs of fragments to compare once more, (G, G)."""
-    looks: Mask = np.zeros(ratio.shape, dtype=bool)
-    rows = np.arange(len(ratio))[:, None]
-    best = np.argsort(-likeness, axis=1)[:, :_LOOKS]
-    looks[rows, best] = ratio[rows, best] > _APART_FOR_SURE
-    return looks | looks.T
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -83,9 +82,8 @@ def _bound_by_components(distance: Matrix, layout: RankLayout, deadline: Deadlin
     except TimeoutError:
         return 0.0
     for height, together in itertools.groupby(merges, key=lambda merge: merge[2]):
-        needed = _fewest_components(
-            [size for size, whole in zip(sizes, is_whole, strict=True) if whole], layout
-        )
+        components = [size for size, whole in zip(sizes, is_whole, strict=True) if whole]
+        needed = RankLayout(components, layout.ranks).fewest_hosts
         if needed == 1 or deadline.is_over:
             break
         total += needed * (height - below)
@@ -95,8 +93,3 @@ def _bound_by_components(distance: Matrix, layout: RankLayout, deadline: Deadlin
             is_whole[int(left)] = is_whole[int(right)] = False
             is_whole.append(True)
     return total
-
-
-def _fewest_components(sizes: Sequence[int], layout: RankLayout) -> int:
-    """Return the least number of components of hosts that can take all ranks."""
-    return RankLayout(sizes, layout.ranks).fewest_hosts

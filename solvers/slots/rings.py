@@ -75,20 +75,17 @@ def solve_subset_ring(
     if search.cost == 0.0:
         return Solution(list(given), 0.0, 0.0, "exact", 0, "dynamic-programming")
     if count == 2 or len(distance) <= MAX_EXACT_HOSTS:
-        is_pair = count == 2
-        search.offer(
-            _nearest_pair(distance) if is_pair else _native.cheapest_subset_ring(distance, count)
-        )
+        if count == 2:
+            apart = distance + np.diag(np.full(len(distance), np.inf))
+            nearest = np.unravel_index(int(apart.argmin()), apart.shape)
+            search.offer([int(host) for host in nearest])
+        else:
+            search.offer(_native.cheapest_subset_ring(distance, count))
         ring = _append_unused(search.order, given)
         return Solution(ring, search.cost, search.cost, "exact", 0, "dynamic-programming")
     climb = _SubsetRingSearch(search, distance, layout, np.random.default_rng(seed))
     found = search.run(climb.run, "lin-kernighan")
     return replace(found, order=_append_unused(found.order, given))
-
-
-def _nearest_pair(distance: Matrix) -> Ring:
-    between = distance + np.diag(np.full(len(distance), np.inf))
-    return [int(host) for host in np.unravel_index(int(between.argmin()), between.shape)]
 
 
 def _append_unused(ring: Sequence[int], given: Sequence[int]) -> list[int]:
@@ -122,14 +119,13 @@ class _SubsetRingSearch:
         def chain(number: int) -> None:
             moves = _MOVES_PER_HOST * self._count << number // 2
             is_warm = number % 2 == 1
-            start = search.order if is_warm or number == 0 else self._rotate(leaves)
+            start = search.order
+            if not is_warm and number > 0:
+                first = int(self._rng.integers(len(leaves)))
+                start = [*leaves[first:], *leaves[:first]][: self._count]
             self._polish(self._chain(start, moves, _WARM if is_warm else _HOT))
 
         return search.chains(chain, _IDLE_CHAINS)
-
-    def _rotate(self, leaves: Ring) -> Ring:
-        start = int(self._rng.integers(len(leaves)))
-        return [*leaves[start:], *leaves[:start]][: self._count]
 
     def _chain(self, start: Ring, moves: int, hot: float) -> Ring:
         """Anneal a ring with some moves at each of several falling temperatures."""

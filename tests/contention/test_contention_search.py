@@ -147,7 +147,6 @@ def test_groups_come_in_the_sequence_of_the_order():
         ({"start_orders": [[0, 1, 1]]}, "permutation"),
         ({"seed": -1}, "seed"),
         ({"time_limit_s": 0.0}, "time_limit_s"),
-        ({"tie_break_distance": np.ones((3, 3))}, "tie_break_distance"),
         ({"table": ring_table(4, 1.0)}, "4 ranks .* 3 hosts"),
     ],
 )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from plink.optimize.orders.domains import Domains, join_domains
 from plink.optimize.orders.mesh import choose_algorithm
 from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
 from plink.optimize.orders.slots import build_peer_layout, compose_order, refuse_too_many
-from plink.solvers.bottleneck.bottleneck_search import BottleneckSolution, search_by_bottleneck
+from plink.solvers.bottleneck.bottleneck_search import search_by_bottleneck
 from plink.solvers.bottleneck.bound import Used
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
@@ -87,16 +86,26 @@ def order_by_bandwidth(
         on_progress=scale_progress(on_progress, _US_PER_S),
     )
     if domains is not None:
-        order = domains.join(best.order)
         joined = [
-            _with_order(best, order, found.s_per_gbit, form, peers) for order in (order, given)
+            replace(
+                best,
+                order=order,
+                farthest=Used(form, peers).farthest(found.s_per_gbit, order),
+                cost=cost_with_slots(form, found.s_per_gbit, peers, order),
+                lower_bound=0.0,
+                ended_by="interrupt" if best.is_interrupted else "time",
+            )
+            for order in (domains.join(best.order), given)
         ]
         best = min(joined, key=lambda each: (each.farthest, each.cost))
     placement = layout.placement(best.order).tolist()
     used = list(dict.fromkeys(placement))
-    figures, random_orders = _figures(
-        found.s_per_gbit, form, peers, best, given, seed=request.seed, deadline=deadline
+    figures = _build_pricing(found.s_per_gbit, form, peers)
+    random_until = random_deadline(deadline.left_s, best)
+    (random_farthest, random_sum), random_orders = median_random_cost(
+        figures, len(hosts), request.seed, random_until
     )
+    listed_farthest, listed_sum = figures(np.array([given]), random_until)[0]
     hops_s = found.s_per_gbit[used, np.roll(used, -1)].tolist()
     return compose_order(
         cluster,
@@ -106,7 +115,17 @@ def order_by_bandwidth(
         found,
         began_s=start,
         objective=NAME,
-        cost=BandwidthCost(hops_gbit_s=[_gbit_s(hop) for hop in hops_s], **figures),
+        cost=BandwidthCost(
+            hops_gbit_s=[_gbit_s(hop) for hop in hops_s],
+            bottleneck_gbit_s=_gbit_s(best.farthest),
+            listed_gbit_s=_gbit_s(float(listed_farthest)),
+            random_gbit_s=_gbit_s(float(random_farthest)),
+            bound_gbit_s=_gbit_s(best.farthest_bound) if best.farthest_bound else None,
+            sum_s_per_gbit=best.cost,
+            listed_s_per_gbit=float(listed_sum),
+            random_s_per_gbit=float(random_sum),
+            bound_s_per_gbit=best.lower_bound or None,
+        ),
         random_orders=random_orders,
         solver=Solver(
             best.solver,
@@ -118,36 +137,14 @@ def order_by_bandwidth(
     )
 
 
-def _with_order(
-    best: BottleneckSolution, order: Sequence[int], matrix: Matrix, form: Form, peers: RankLayout
-) -> BottleneckSolution:
-    """Return a search's solution with its order and costs replaced."""
-    return replace(
-        best,
-        order=order,
-        farthest=Used(form, peers).farthest(matrix, order),
-        cost=cost_with_slots(form, matrix, peers, order),
-        lower_bound=0.0,
-        ended_by="interrupt" if best.is_interrupted else "time",
-    )
+def _build_pricing(
+    matrix: Matrix, form: Form, peers: RankLayout
+) -> Callable[[Orders, Deadline], Matrix]:
+    """Return a function of (M, H) orders: the times of a Gbit of the first K, (K, 2).
 
-
-def _figures(
-    matrix: Matrix,
-    form: Form,
-    peers: RankLayout,
-    best: BottleneckSolution,
-    given: Sequence[int],
-    *,
-    seed: int,
-    deadline: Deadline,
-) -> tuple[dict[str, Any], int]:
-    """Return bottleneck and summed time of the best order and of others, as `BandwidthCost`.
-
-    And how many random orders are among those.
+    The first is that over the slowest pair that an order uses, the second the sum.
     """
-    used = Used(form, peers)
-    prices = prices_with_slots(form, matrix, peers)
+    used, prices = Used(form, peers), prices_with_slots(form, matrix, peers)
 
     def figures(orders: Orders, until: Deadline) -> Matrix:
         sums = prices.price_first(orders, until, least=1)
@@ -158,47 +155,36 @@ def _figures(
             farthest.append(used.farthest(matrix, order))
         return np.stack([farthest, sums[: len(farthest)]], axis=1)
 
-    deadline = random_deadline(deadline.left_s, best)
-    (random_farthest, random_sum), count = median_random_cost(figures, len(matrix), seed, deadline)
-    given_farthest, given_sum = figures(np.array([given]), deadline)[0]
-    return {
-        "bottleneck_gbit_s": _gbit_s(best.farthest),
-        "listed_gbit_s": _gbit_s(float(given_farthest)),
-        "random_gbit_s": _gbit_s(float(random_farthest)),
-        "bound_gbit_s": _gbit_s(best.farthest_bound) if best.farthest_bound else None,
-        "sum_s_per_gbit": best.cost,
-        "listed_s_per_gbit": float(given_sum),
-        "random_s_per_gbit": float(random_sum),
-        "bound_s_per_gbit": best.lower_bound or None,
-    }, count
+    return figures
 
 
 def _refuse(request: OrderRequest) -> None:
     """Raise for options of an order that an order by bandwidth does not accept."""
-    if request.percentile is not None:
-        raise WrongUseError(
+    other = "takes {objective=latency} or {objective=contention}"
+    for is_given, message, hint in (
+        (
+            request.percentile is not None,
             "{percentile=} applies to round-trip times, but this order is by bandwidth",
             "leave it out, or name another objective",
-            arguments=vars(request),
-        )
-    if request.prove_s > 0.0:
-        raise WrongUseError(
+        ),
+        (
+            request.prove_s > 0.0,
             "an exact engine cannot prove an order by bandwidth",
             "its search proves a bound by itself; {prove_s=} takes {objective=latency}",
-            arguments=vars(request),
-        )
-    if request.executor is not None:
-        raise WrongUseError(
+        ),
+        (
+            request.executor is not None,
             "{executor=} needs a search limited by steps, but that by bandwidth is limited by time",
-            "{executor=} takes {objective=latency} or {objective=contention}",
-            arguments=vars(request),
-        )
-    if request.interleave:
-        raise WrongUseError(
+            f"{{executor=}} {other}",
+        ),
+        (
+            request.interleave,
             "an order by bandwidth keeps the ranks of a host adjacent",
-            "{interleave=} takes {objective=latency} or {objective=contention}",
-            arguments=vars(request),
-        )
+            f"{{interleave=}} {other}",
+        ),
+    ):
+        if is_given:
+            raise WrongUseError(message, hint, arguments=vars(request))
 
 
 def _gbit_s(s_per_gbit: float) -> float:

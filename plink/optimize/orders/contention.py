@@ -114,20 +114,30 @@ class ContentionObjective:
         if near.is_interrupted:
             return self._build_interrupted([given, near.order], near.steps)
         starts = [list(given), list(near.order)]
-        if self._position_by_rank is None:
+        position_of = self._position_by_rank
+        if position_of is None:
             return self._search_whole_orders(starts, seed, deadline, on_progress)
+        limits = self.limits
+        if limits is not None and on_progress is not None:
+            on_progress = drop_bounds(on_progress)
         found = self._search(
             starts,
             seed,
             max(deadline.left_s, LEAST_S),
             clock=self._clock_of_positions,
             steps=steps,
-            on_progress=scale_progress(self._drop_unproven(on_progress), _US_PER_S),
+            on_progress=scale_progress(on_progress, _US_PER_S),
         )
+        bound_us = found.lower_bound * _US_PER_S
+        if limits is not None:
+            # Valid for any latencies of pairs that were not measured.
+            bound_us = 0.0
+            if not found.is_interrupted:
+                bound_us = time_bound_us(self.table, self.network, limits, position_of, deadline)
         return replace(
             found,
             cost=self.cost_us(found.order),
-            lower_bound=self._bound_us(found, deadline),
+            lower_bound=bound_us,
             steps=near.steps + found.steps,
         )
 
@@ -175,20 +185,6 @@ class ContentionObjective:
         """Return 0: each search proves its own bound already."""
         return 0.0
 
-    def _bound_us(self, found: Solution, deadline: Deadline) -> float:
-        """Return the proven bound in µs, valid for any unmeasured latencies."""
-        position_of = self._position_by_rank
-        if self.limits is None or position_of is None:
-            return found.lower_bound * _US_PER_S
-        if found.is_interrupted:
-            return 0.0
-        return time_bound_us(self.table, self.network, self.limits, position_of, deadline)
-
-    def _drop_unproven(self, on_progress: OnProgress | None) -> OnProgress | None:
-        if self.limits is None or on_progress is None:
-            return on_progress
-        return drop_bounds(on_progress)
-
     @cached_property
     def _position_by_rank(self) -> npt.NDArray[np.intp] | None:
         """Index of each rank's host in an order, (R,); None if orders differ.
@@ -221,7 +217,12 @@ class ContentionObjective:
         begins = [*starts, *(sort_by_groups(start, self.network.group_of) for start in starts)]
         try:
             start = search_by_places(self.layout, begins, self.cost_us, search_places, places)
-            bound_us = self._bound_of_any_slots_us(deadline.part(_PROOF_SHARE))
+            # It holds for any placement on slots, and any latencies.
+            network, slots = self.network, self.layout.slots
+            if self.limits is not None:
+                network = with_latency(network, self.limits.lowest_us)
+            proof = deadline.part(_PROOF_SHARE)
+            bound_us = unequal_bound_s(self.table, network, slots, proof) * _US_PER_S
         except KeyboardInterrupt:
             return self._build_interrupted(begins, 0)
         found = anneal_order(
@@ -234,10 +235,3 @@ class ContentionObjective:
         )
         bound_us = min(found.cost, bound_us)
         return replace(found, lower_bound=bound_us, solver="contention-annealing")
-
-    def _bound_of_any_slots_us(self, deadline: Deadline) -> float:
-        """Return a bound in µs that holds for any placement on slots and any latencies."""
-        network = self.network
-        if self.limits is not None:
-            network = with_latency(network, self.limits.lowest_us)
-        return unequal_bound_s(self.table, network, self.layout.slots, deadline) * _US_PER_S

@@ -94,7 +94,10 @@ def find_order(
     layout = build_layout(hosts, request.ranks)
     if len(hosts) == 1:
         return _order_one_host(replace(hosts[0], slots=layout.ranks), cluster, request)
-    if _is_by_bandwidth(cluster, request.objective):
+    # As requested, or as the only known quantity.
+    if request.objective == "bandwidth" or (
+        request.objective is None and has_only_bandwidth(cluster)
+    ):
         return by_bandwidth.order_by_bandwidth(
             cluster, hosts, layout, request, deadline, on_progress=on_progress
         )
@@ -105,6 +108,7 @@ def find_order(
     random_us, random_orders = median_random_cost(
         problem.objective.costs_us, len(hosts), request.seed, random_until
     )
+    used = list(dict.fromkeys(answer.placement))
     return compose_order(
         problem.cluster,
         hosts,
@@ -116,7 +120,7 @@ def find_order(
         cost=_describe_cost(problem, answer, float(random_us)),
         random_orders=random_orders,
         solver=_describe_solver(problem.cluster, request, answer.best),
-        filled_hops=_filled_hops(problem.known, answer.placement),
+        filled_hops=np.flatnonzero(problem.known.is_filled[used, np.roll(used, -1)]).tolist(),
         confirmed_gain=answer.confirmed_gain,
         proof=answer.proof,
     )
@@ -313,12 +317,6 @@ def _describe_cost(problem: _OrderProblem, answer: _Answer, random_us: float) ->
     )
 
 
-def _filled_hops(known: Distances, placement: Sequence[int]) -> list[int]:
-    """Return which hops between neighbouring hosts of a placement were not measured."""
-    used = list(dict.fromkeys(placement))
-    return np.flatnonzero(known.is_filled[used, np.roll(used, -1)]).tolist()
-
-
 def _describe_solver(cluster: Cluster, request: OrderRequest, best: Solution) -> Solver:
     """Return how the order was found, with what is needed to repeat the search."""
     options: dict[str, float | str] = {"time_limit_s": request.time_limit_s}
@@ -345,11 +343,6 @@ def _order_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Orde
         way=cluster.way,
         made_from=order_basis(cluster, "latency"),
     )
-
-
-def _is_by_bandwidth(cluster: Cluster, objective: str | None) -> bool:
-    """Return whether to order by bandwidth: as requested, or as the only known quantity."""
-    return has_only_bandwidth(cluster) if objective is None else objective == "bandwidth"
 
 
 def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
@@ -19,6 +18,9 @@ from plink.optimize.orders.request import OrderRequest
 from plink.solvers.collectives.algorithm import MOST_MESSAGES, Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS, find
 from plink.solvers.slots.layout import RankLayout
+
+if TYPE_CHECKING:
+    from plink.model.distance import BandwidthDistances, Distances
 
 # On a host.
 MAX_SLOTS = 65536
@@ -67,8 +69,10 @@ def build_layout(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
     return RankLayout(slots, sum(slots) if ranks is None else ranks)
 
 
-def build_layout_like(cluster: Cluster, order: Order) -> RankLayout:
-    """Return the layout of as many ranks as an order has, on the cluster's hosts."""
+def build_layout_like(cluster: Cluster, order: Order | None) -> RankLayout:
+    """Return the layout of as many ranks as an order has, on the cluster's hosts; None for all."""
+    if order is None:
+        return build_layout(cluster.hosts, None)
     return RankLayout(recover_slots(order, cluster.hosts), order.ranks)
 
 
@@ -128,52 +132,12 @@ def build_peer_layout(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
     return RankLayout([1] * layout.hosts, hosts)
 
 
-class Gaps(Protocol):
-    """Pairs of hosts without a measured distance, and hosts without any."""
-
-    @property
-    def filled_pairs(self) -> int:
-        """Number of pairs whose distances were filled in."""
-
-    @property
-    def unmeasured_hosts(self) -> Sequence[str]:
-        """Names of the hosts without any measured distance."""
-
-
-@dataclass(frozen=True)
-class Placed:
-    """Placement of ranks: hosts with ranks, hosts without, and the host of every rank.
-
-    Args:
-        hosts: by their first rank, with as many slots as ranks.
-        unused: those without a rank, with their own slots.
-        host_of_rank: indices into `hosts`; None where the ranks of each host are adjacent.
-    """
-
-    hosts: Sequence[Host]
-    unused: Sequence[Host]
-    host_of_rank: Sequence[int] | None
-
-
-def place_ranks(hosts: Sequence[Host], placement: Sequence[int]) -> Placed:
-    """Return the hosts of a placement (the host of every rank), the others as listed."""
-    ranks_on = Counter(placement)
-    used = list(ranks_on)
-    place = {host: number for number, host in enumerate(used)}
-    in_blocks = [host for host in used for _ in range(ranks_on[host])]
-    return Placed(
-        hosts=[_with_slots(hosts[host], ranks_on[host]) for host in used],
-        unused=tuple(given for host, given in enumerate(hosts) if host not in ranks_on),
-        host_of_rank=None if in_blocks == placement else [place[host] for host in placement],
-    )
-
-
 def compose_order(
     cluster: Cluster,
     hosts: Sequence[Host],
     request: OrderRequest,
     placement: Sequence[int],
-    gaps: Gaps,
+    gaps: Distances | BandwidthDistances,
     *,
     began_s: float,
     objective: str,
@@ -191,13 +155,17 @@ def compose_order(
         objective: name of what was minimised.
         figures: the other members of the order.
     """
-    placed = place_ranks(hosts, placement)
-    names = {host.name for host in placed.hosts}
+    ranks_on = Counter(placement)
+    used = list(ranks_on)
+    number_of = {host: number for number, host in enumerate(used)}
+    in_blocks = [host for host in used for _ in range(ranks_on[host])]
+    names = {hosts[host].name for host in used}
     return Order(
         algorithm=request.algorithm,
-        hosts=placed.hosts,
-        unused=placed.unused,
-        host_of_rank=placed.host_of_rank,
+        hosts=[_with_slots(hosts[host], ranks_on[host]) for host in used],
+        unused=tuple(given for host, given in enumerate(hosts) if host not in ranks_on),
+        # Where the ranks of each host are adjacent, the hosts say it all.
+        host_of_rank=None if in_blocks == placement else [number_of[host] for host in placement],
         listed=cluster.names,
         seconds=time.monotonic() - began_s,
         filled_pairs=gaps.filled_pairs,
