@@ -117,6 +117,25 @@ def check_options(
     return numbers
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """Options of a search: what decides its choices, its limits, and whom it reports to.
+
+    Args:
+        deadline: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
+        seed: decides every choice by chance.
+        threads: searches at the same time.
+        steps: moves that each thread tries, if not as many as the time allows.
+        on_progress: called some twenty times a second.
+    """
+
+    deadline: Deadline
+    seed: int = 0
+    threads: int = 1
+    steps: int | None = None
+    on_progress: OnProgress | None = None
+
+
 class Search:
     """State of a search for orders: best order, proven bound, and remaining limits.
 

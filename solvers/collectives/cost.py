@@ -86,8 +86,13 @@ class Prices:
         self._distance = np.ascontiguousarray(distance, dtype=np.float64)
         self._slots = [1] * len(distance) if slots is None else list(slots)
         self._ranks = form.ranks if ranks is None else ranks
-        self._form = form
-        self._native = _build_native(form)
+        self._native: _native.RoundsPrice | _native.TreesPrice | None = None
+        if isinstance(form, RoundsForm):
+            edges = [np.ascontiguousarray(step.edges, dtype=np.int64) for step in form.rounds]
+            self._native = _native.RoundsPrice(edges, [step.weight for step in form.rounds])
+        elif isinstance(form, TreesForm):
+            trees = [np.ascontiguousarray(tree, np.int64) for tree in form.parents]
+            self._native = _native.TreesPrice(trees)
 
     def of(self, order: Sequence[int]) -> float:
         """Return the latency cost of a permutation of the hosts."""
@@ -111,12 +116,3 @@ class Prices:
         return np.asarray(
             priced(self._distance, orders, self._slots, self._ranks, least, deadline.native)
         )
-
-
-def _build_native(form: Form) -> _native.RoundsPrice | _native.TreesPrice | None:
-    if isinstance(form, RingForm):
-        return None
-    if isinstance(form, RoundsForm):
-        edges = [np.ascontiguousarray(step.edges, dtype=np.int64) for step in form.rounds]
-        return _native.RoundsPrice(edges, [step.weight for step in form.rounds])
-    return _native.TreesPrice([np.ascontiguousarray(tree, np.int64) for tree in form.parents])

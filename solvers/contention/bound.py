@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.components import components
-from plink.solvers.contention.network import Network
+from plink.solvers.contention.network import Network, make_network
 from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
 from plink.solvers.limits.deadline import Deadline
 
@@ -210,7 +210,22 @@ def unequal_bound_s(
     links_s = _windows_s(loads, network, takes, table.ranks, deadline) if is_full else 0.0
     if takes.sum() <= _MOST_SLOTS:
         no_waits = replace(waits, counts=0.0 * waits.counts)
-        for grouped in (_slots_of_groups(network, takes), _slots_of_hosts(network, takes)):
+        slots_of_hosts = np.repeat(np.arange(network.hosts), takes)
+        for group_of, send_bytes_s, receive_bytes_s in (
+            (
+                network.group_of[slots_of_hosts],
+                network.uplink_send_bytes_s,
+                network.uplink_receive_bytes_s,
+            ),
+            (slots_of_hosts, network.send_bytes_s, network.receive_bytes_s),
+        ):
+            # A node for every slot, whose own link is unlimited.
+            grouped = make_network(
+                len(group_of),
+                group_of=group_of,
+                uplink_send_bytes_s=send_bytes_s,
+                uplink_receive_bytes_s=receive_bytes_s,
+            )
             if grouped.hosts > 1:
                 bound_s = bound_loads_s(loads, no_waits, table.ranks, grouped, deadline)
                 links_s = max(links_s, bound_s)
@@ -311,33 +326,3 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
             least_s = float(nearest_s.min()) * between / len(sources)
         total_s += float(count) * least_s
     return total_s
-
-
-def _slots_of_groups(network: Network, takes: Ranks) -> Network:
-    """Return a network with a node per slot and no host links, in the hosts' groups."""
-    return _build_slot_network(
-        np.repeat(network.group_of, takes),
-        network.uplink_send_bytes_s,
-        network.uplink_receive_bytes_s,
-    )
-
-
-def _slots_of_hosts(network: Network, takes: Ranks) -> Network:
-    """Return a network with a node per slot, in which each host is a group."""
-    host_of = np.repeat(np.arange(network.hosts), takes)
-    return _build_slot_network(host_of, network.send_bytes_s, network.receive_bytes_s)
-
-
-def _build_slot_network(
-    group_of: npt.NDArray[np.intp], send_bytes_s: Floats, receive_bytes_s: Floats
-) -> Network:
-    slots = len(group_of)
-    unlimited = np.full(slots, np.inf)
-    return Network(
-        latency_s=np.broadcast_to(0.0, (slots, slots)),
-        send_bytes_s=unlimited,
-        receive_bytes_s=unlimited,
-        group_of=group_of,
-        uplink_send_bytes_s=send_bytes_s,
-        uplink_receive_bytes_s=receive_bytes_s,
-    )

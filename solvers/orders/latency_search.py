@@ -24,6 +24,7 @@ from plink.solvers.search import (
     EndedBy,
     OnProgress,
     Search,
+    SearchOptions,
     Solution,
     check_options,
     search_in_threads,
@@ -116,35 +117,17 @@ def search_by_latency(
         threads=threads,
         steps=steps,
     )
+    options = SearchOptions(deadline, seed, threads, steps, on_progress)
     if layout is not None:
         over_hosts = idle_form(form, layout)
         if over_hosts is None and isinstance(form, RingForm) and layout.is_even:
-            return solve_subset_ring(
-                matrix, layout, order, seed=seed, deadline=deadline, on_progress=on_progress
-            )
+            return solve_subset_ring(matrix, layout, order, options)
         if over_hosts is None:
-            whole = _WholeOrders(form, matrix, layout)
-            return whole.search(order, seed, deadline, proof, on_progress)
+            return _WholeOrders(form, matrix, layout).search(order, options, proof)
         form = over_hosts
     if isinstance(form, RingForm):
-        return _search_rings(
-            matrix,
-            order,
-            seed=seed,
-            deadline=deadline,
-            threads=threads,
-            on_progress=on_progress,
-        )
-    best = _search_hosts(
-        form,
-        matrix,
-        order,
-        seed=seed,
-        deadline=deadline,
-        threads=threads,
-        steps=steps,
-        on_progress=on_progress,
-    )
+        return _search_rings(matrix, order, options)
+    best = _search_hosts(form, matrix, order, options)
     if best.is_interrupted or best.ended_by == "exact":
         return best
     if proof_limit_s is None:
@@ -160,33 +143,16 @@ def search_by_latency(
 
 
 def _search_hosts(
-    form: RoundsForm | TreesForm,
-    matrix: Matrix,
-    given: list[int],
-    *,
-    seed: int,
-    deadline: Deadline,
-    threads: int,
-    steps: int | None,
-    on_progress: OnProgress | None,
+    form: RoundsForm | TreesForm, matrix: Matrix, given: list[int], options: SearchOptions
 ) -> Solution:
     """Return the cheapest order of rounds or trees over hosts, without a bound unless exact."""
     given_cost = latency_cost(form, matrix, given)
     if given_cost == 0.0:
         return Solution(given, given_cost, given_cost, "exact", 0, "annealing")
     if form.ranks <= _MAX_TRIED_RANKS:
-        tried = brute_force(form, matrix, given, deadline.at_least(_LEAST_TRIED_S))
-        return replace(tried, steps=0)
-    best = anneal(
-        form,
-        matrix,
-        given,
-        seed=seed,
-        deadline=deadline,
-        threads=threads,
-        steps=steps,
-        on_progress=on_progress,
-    )
+        deadline = options.deadline.at_least(_LEAST_TRIED_S)
+        return replace(brute_force(form, matrix, given, deadline), steps=0)
+    best = anneal(form, matrix, given, options)
     cost = latency_cost(form, matrix, best.order)
     if given_cost <= cost:
         return replace(best, order=given, cost=given_cost)
@@ -205,22 +171,11 @@ def brute_force(form: Form, distance: Matrix, given: Sequence[int], deadline: De
 
 
 def anneal(
-    form: RoundsForm | TreesForm,
-    distance: Matrix,
-    given: Sequence[int],
-    *,
-    seed: int,
-    deadline: Deadline,
-    threads: int = 1,
-    steps: int | None = None,
-    on_progress: OnProgress | None = None,
+    form: RoundsForm | TreesForm, distance: Matrix, given: Sequence[int], options: SearchOptions
 ) -> Solution:
-    """Return the cheapest order that annealing in several threads finds, without a bound.
-
-    Arguments as those of `search_by_latency`, checked.
-    """
+    """Return the cheapest order that annealing in several threads finds, without a bound."""
     # An interrupt stops the threads, but not what comes after them.
-    shared = Deadline(deadline.left_s)
+    shared = Deadline(options.deadline.left_s)
     price = Prices(form, distance).of
     try:
         leaves = order_by_clusters(distance, shared.part(_START_SHARE))
@@ -233,13 +188,13 @@ def anneal(
         unit = spread(distance)
     except KeyboardInterrupt:
         return Solution(list(given), price(given), 0.0, "interrupt", 0, "annealing")
-    seeds = np.random.SeedSequence(seed).generate_state(threads, np.uint64)
+    seeds = np.random.SeedSequence(options.seed).generate_state(options.threads, np.uint64)
 
     def run(number: int) -> Solution:
-        told = on_progress if number == 0 else None
+        told = options.on_progress if number == 0 else None
         # A native evaluator must not be used by two threads at the same time.
         own_price = price if number == 0 else Prices(form, distance).of
-        search = Search(own_price, start, shared, most_steps=steps, on_progress=told)
+        search = Search(own_price, start, shared, most_steps=options.steps, on_progress=told)
 
         def climb() -> EndedBy:
             try:
@@ -261,7 +216,7 @@ def anneal(
 
         return search.run(climb, "annealing")
 
-    return search_in_threads(run, threads, shared, ends_together=steps is None)
+    return search_in_threads(run, options.threads, shared, ends_together=options.steps is None)
 
 
 @dataclass(frozen=True)
@@ -276,14 +231,7 @@ class _WholeOrders:
     def _prices(self) -> Prices:
         return prices_with_slots(self.form, self.matrix, self.layout)
 
-    def search(
-        self,
-        given: list[int],
-        seed: int,
-        deadline: Deadline,
-        proof: Deadline,
-        on_progress: OnProgress | None,
-    ) -> Solution:
+    def search(self, given: list[int], options: SearchOptions, proof: Deadline) -> Solution:
         """Return the cheapest order that annealing finds, which prices every order as a whole."""
         price = self._prices.of
         given_cost = price(given)
@@ -294,17 +242,10 @@ class _WholeOrders:
             costs_of = partial(self._prices.price_first, least=1)
             return every.run(lambda: every.try_all(costs_of), "annealing")
         try:
-            start = self._start(given, seed, deadline.part(_START_SHARE))
+            start = self._start(given, options.seed, options.deadline.part(_START_SHARE))
         except KeyboardInterrupt:
             return Solution(given, given_cost, 0.0, "interrupt", 0, "annealing")
-        best = anneal_order(
-            price,
-            start,
-            self.layout.count_used,
-            seed=seed,
-            deadline=deadline,
-            on_progress=on_progress,
-        )
+        best = anneal_order(price, start, self.layout.count_used, options)
         if given_cost <= best.cost:
             best = replace(best, order=given, cost=given_cost)
         if best.is_interrupted:
@@ -335,28 +276,16 @@ class _WholeOrders:
         return search_by_places(self.layout, starts, self._prices.of, search, deadline)
 
 
-def _search_rings(
-    matrix: Matrix,
-    given: list[int],
-    *,
-    seed: int,
-    deadline: Deadline,
-    threads: int,
-    on_progress: OnProgress | None,
-) -> Solution:
+def _search_rings(matrix: Matrix, given: list[int], options: SearchOptions) -> Solution:
     """Return the cheapest ring of searches in several threads with different seeds."""
-    shared = Deadline(deadline.left_s)
+    shared = Deadline(options.deadline.left_s)
 
     def run(number: int) -> Solution:
-        return search_checked_ring(
-            matrix,
-            given,
-            seed=(seed + number) % _SEEDS,
-            deadline=shared,
-            on_progress=on_progress if number == 0 else None,
-        )
+        told = options.on_progress if number == 0 else None
+        seed = (options.seed + number) % _SEEDS
+        return search_checked_ring(matrix, given, SearchOptions(shared, seed, on_progress=told))
 
-    return search_in_threads(run, threads, shared, ends_together=True)
+    return search_in_threads(run, options.threads, shared, ends_together=True)
 
 
 def least_cost(

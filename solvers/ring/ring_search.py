@@ -18,6 +18,7 @@ from plink.solvers.search import (
     EndedBy,
     OnProgress,
     Search,
+    SearchOptions,
     Solution,
     check_options,
 )
@@ -117,25 +118,18 @@ def search_ring(
         seed=seed,
         time_limit_s=time_limit_s,
     )
-    return search_checked_ring(matrix, order, seed=seed, deadline=deadline, on_progress=on_progress)
+    return search_checked_ring(matrix, order, SearchOptions(deadline, seed, 1, None, on_progress))
 
 
-def search_checked_ring(
-    matrix: Matrix,
-    given: list[int],
-    *,
-    seed: int,
-    deadline: Deadline,
-    on_progress: OnProgress | None,
-) -> Solution:
+def search_checked_ring(matrix: Matrix, given: list[int], options: SearchOptions) -> Solution:
     """Run `search_ring` until a deadline, with arguments that were checked."""
     if len(matrix) <= MAX_EXACT_SIZE:
-        exact = Search(lambda ring: ring_cost(matrix, ring), given, deadline)
+        exact = Search(lambda ring: ring_cost(matrix, ring), given, options.deadline)
         # Every ring of fewer hosts costs the same.
         if len(given) > 3 and exact.offer(_native.cheapest_subset_ring(matrix, len(given))):
             exact.order = _from_first(exact.order, given[0])
         return Solution(exact.order, exact.cost, exact.cost, "exact", 0, "dynamic-programming")
-    climb = _RingSearch(matrix, given, seed, deadline, on_progress)
+    climb = _RingSearch(matrix, given, options)
     found = climb.search.run(climb.run, "lin-kernighan")
     return replace(found, order=climb.to_host_numbers(found.order))
 
@@ -149,22 +143,15 @@ def _from_first(order: Sequence[int], first: int) -> list[int]:
 class _RingSearch:
     """Search for a short ring: quick start, lower bound, then kicks and local improvement."""
 
-    def __init__(
-        self,
-        matrix: Matrix,
-        given: list[int],
-        seed: int,
-        deadline: Deadline,
-        on_progress: OnProgress | None,
-    ) -> None:
+    def __init__(self, matrix: Matrix, given: list[int], options: SearchOptions) -> None:
         self._matrix = matrix
         self._given = given
-        self._rng = np.random.default_rng(seed)
-        self._deadline = deadline
+        self._rng = np.random.default_rng(options.seed)
+        self._deadline = options.deadline
         self._hosts = list(range(len(matrix)))
         self._kicks = max(_LEAST_KICKS, len(matrix) // _HOSTS_PER_KICK)
         self._candidates: list[list[int]] = []
-        self.search = Search(self._cost, given, deadline, on_progress=on_progress)
+        self.search = Search(self._cost, given, options.deadline, on_progress=options.on_progress)
 
     def to_host_numbers(self, ring: Sequence[int]) -> list[int]:
         """Return a ring in the hosts' original numbers, starting at the given first host."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import EndedBy, OnProgress, Search, Solution
+from plink.solvers.search import EndedBy, Search, SearchOptions, Solution
 from plink.solvers.slots.layout import RankLayout
 
 Order = Sequence[int]
@@ -29,10 +29,7 @@ def anneal_order(
     cost: Callable[[Order], float],
     start: Order,
     used: Callable[[Order], int],
-    *,
-    seed: int,
-    deadline: Deadline,
-    on_progress: OnProgress | None = None,
+    options: SearchOptions,
 ) -> Solution:
     """Return the cheapest order that annealing under a cost function finds.
 
@@ -43,12 +40,11 @@ def anneal_order(
         cost: cost of an order of all that may have a place.
         start: at least two; returned where nothing is cheaper.
         used: how many of an order, from its front, matter to its cost.
-        seed: decides every choice by chance.
-        deadline: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
-        on_progress: called some twenty times a second.
+        options: seed, deadline and progress.
     """
-    search = Search(cost, start, deadline, on_progress=on_progress)
-    rng = np.random.default_rng(seed)
+    deadline = options.deadline
+    search = Search(cost, start, deadline, on_progress=options.on_progress)
+    rng = np.random.default_rng(options.seed)
 
     def climb() -> EndedBy:
         order, now = search.order, search.cost

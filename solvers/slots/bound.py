@@ -41,8 +41,8 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
 
 def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
     """Return the distances between all slots of all hosts, (S, S); 0 within a host."""
-    host_of = np.repeat(np.arange(layout.hosts), layout.slots)
-    return np.ascontiguousarray(matrix[np.ix_(host_of, host_of)])
+    hosts = layout.host_by_slot
+    return np.ascontiguousarray(matrix[np.ix_(hosts, hosts)])
 
 
 def subset_ring_bound(

@@ -79,6 +79,11 @@ class RankLayout:
         return np.arange(self.ranks) // self.slots[0]
 
     @cached_property
+    def host_by_slot(self) -> Ranks:
+        """Host of each slot, (S,), host after host."""
+        return np.repeat(np.arange(self.hosts), self.slots)
+
+    @cached_property
     def _slots(self) -> Ranks:
         return np.asarray(self.slots, dtype=np.intp)
 

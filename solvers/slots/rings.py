@@ -11,10 +11,9 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.annealing.courses import spread
 from plink.solvers.collectives.cost import ring_cost
-from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import order_by_clusters
 from plink.solvers.ring.ring_search import search_ring
-from plink.solvers.search import EndedBy, OnProgress, Search, Solution
+from plink.solvers.search import EndedBy, Search, SearchOptions, Solution
 from plink.solvers.slots.bound import subset_ring_bound
 from plink.solvers.slots.layout import RankLayout
 
@@ -40,13 +39,7 @@ _BOUND_SHARE, _START_SHARE = 0.2, 0.3
 
 
 def solve_subset_ring(
-    distance: Matrix,
-    layout: RankLayout,
-    given: Sequence[int],
-    *,
-    seed: int,
-    deadline: Deadline,
-    on_progress: OnProgress | None = None,
+    distance: Matrix, layout: RankLayout, given: Sequence[int], options: SearchOptions
 ) -> Solution:
     """Return the cheapest ring through as many hosts as the ranks need, with equal slots.
 
@@ -57,9 +50,7 @@ def solve_subset_ring(
         distance: (H, H), symmetric, zero diagonal.
         layout: even; it does not need all hosts.
         given: a permutation of the hosts.
-        seed: decides every choice by chance.
-        deadline: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
-        on_progress: called after each chain.
+        options: seed, deadline and progress.
 
     Returns:
         a permutation of all hosts, of which the first are the ring; `given` where nothing cheaper
@@ -71,7 +62,7 @@ def solve_subset_ring(
     def cost(ring: Sequence[int]) -> float:
         return ring_cost(distance, ring) if count > 1 else 0.0
 
-    search = Search(cost, given[:count], deadline, on_progress=on_progress)
+    search = Search(cost, given[:count], options.deadline, on_progress=options.on_progress)
     if search.cost == 0.0:
         return Solution(list(given), 0.0, 0.0, "exact", 0, "dynamic-programming")
     if count == 2 or len(distance) <= MAX_EXACT_HOSTS:
@@ -83,7 +74,7 @@ def solve_subset_ring(
             search.offer(_native.cheapest_subset_ring(distance, count))
         ring = _append_unused(search.order, given)
         return Solution(ring, search.cost, search.cost, "exact", 0, "dynamic-programming")
-    climb = _SubsetRingSearch(search, distance, layout, np.random.default_rng(seed))
+    climb = _SubsetRingSearch(search, distance, layout, np.random.default_rng(options.seed))
     found = search.run(climb.run, "lin-kernighan")
     return replace(found, order=_append_unused(found.order, given))
 

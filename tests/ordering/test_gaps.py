@@ -26,6 +26,7 @@ from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits.deadline import Deadline
+from plink.solvers.search import SearchOptions
 from plink.solvers.slots.layout import RankLayout
 from prediction.clusters import rack_cluster
 from support.seeds import with_seeds
@@ -89,7 +90,7 @@ def test_what_is_proven_of_distances_that_were_filled_in_would_be_wrong():
         whole = lognormal(8, seed)
         filled = distances(cluster_of(hidden(whole, 0.5, seed)))
         naive = LatencyObjective(find("ring").form(8), filled.matrix_us, RankLayout([1] * 8, 8))
-        bound_us = naive.solve(range(8), seed=0, deadline=Deadline(QUICK_S)).lower_bound
+        bound_us = naive.solve(range(8), SearchOptions(Deadline(QUICK_S))).lower_bound
         wrong += bound_us > least_cost_us("ring", whole) * SLACK
     assert wrong >= 2
 

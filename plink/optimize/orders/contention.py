@@ -22,7 +22,7 @@ from plink.solvers.contention.contention_search import search_by_contention, sor
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import LEAST_S, OnProgress, Solution, scale_progress
+from plink.solvers.search import LEAST_S, SearchOptions, Solution, scale_progress
 from plink.solvers.slots.anneal import TURNS, anneal_order, search_by_places
 from plink.solvers.slots.layout import RankLayout
 
@@ -98,36 +98,22 @@ class ContentionObjective:
         low_s, high_s = time_range_s(self.table, self.network, self.limits, placement)
         return low_s * _US_PER_S, None if high_s is None else high_s * _US_PER_S
 
-    def solve(
-        self,
-        given: Sequence[int],
-        *,
-        seed: int,
-        deadline: Deadline,
-        steps: int | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> Solution:
+    def solve(self, given: Sequence[int], options: SearchOptions) -> Solution:
         """Search for the fastest order; among equals, the least sum of latencies."""
-        near = self.by_latency.solve(
-            given, seed=seed, deadline=deadline.part(_LATENCY_SHARE), steps=steps
-        )
+        deadline, on_progress = options.deadline, options.on_progress
+        part = deadline.part(_LATENCY_SHARE)
+        near = self.by_latency.solve(given, replace(options, deadline=part, on_progress=None))
         if near.is_interrupted:
             return self._build_interrupted([given, near.order], near.steps)
         starts = [list(given), list(near.order)]
         position_of = self._position_by_rank
         if position_of is None:
-            return self._search_whole_orders(starts, seed, deadline, on_progress)
+            return self._search_whole_orders(starts, options)
         limits = self.limits
         if limits is not None and on_progress is not None:
             on_progress = drop_bounds(on_progress)
-        found = self._search(
-            starts,
-            seed,
-            max(deadline.left_s, LEAST_S),
-            clock=self._clock_of_positions,
-            steps=steps,
-            on_progress=scale_progress(on_progress, _US_PER_S),
-        )
+        in_seconds = replace(options, on_progress=scale_progress(on_progress, _US_PER_S))
+        found = self._search(starts, in_seconds, position_of, self._clock_of_positions)
         bound_us = found.lower_bound * _US_PER_S
         if limits is not None:
             # Valid for any latencies of pairs that were not measured.
@@ -153,26 +139,22 @@ class ContentionObjective:
     def _search(
         self,
         starts: Sequence[Sequence[int]],
-        seed: int,
-        time_limit_s: float,
-        *,
-        position_of: npt.NDArray[np.intp] | None = None,
+        options: SearchOptions,
+        position_of: npt.NDArray[np.intp],
         clock: TableTimer | None = None,
-        steps: int | None = None,
-        on_progress: OnProgress | None = None,
     ) -> Solution:
         """Search for the fastest order, with costs in seconds."""
         return search_by_contention(
             self.table,
             self.network,
             starts,
-            position_of=self._position_by_rank if position_of is None else position_of,
-            seed=seed,
-            time_limit_s=time_limit_s,
+            position_of=position_of,
+            seed=options.seed,
+            time_limit_s=max(options.deadline.left_s, LEAST_S),
             tie_break_distance=self.by_latency.matrix_us,
             clock=clock,
-            steps=steps,
-            on_progress=on_progress,
+            steps=options.steps,
+            on_progress=options.on_progress,
         )
 
     def _build_interrupted(self, orders: Sequence[Sequence[int]], steps: int) -> Solution:
@@ -194,22 +176,17 @@ class ContentionObjective:
         if self.layout.is_even:
             return self.layout.position_by_rank
         if isinstance(self.by_latency.form, RingForm) and self.layout.takes_all_hosts:
-            return np.repeat(np.arange(self.layout.hosts), self.layout.slots)[: self.layout.ranks]
+            return self.layout.host_by_slot[: self.layout.ranks]
         return None
 
-    def _search_whole_orders(
-        self,
-        starts: Sequence[list[int]],
-        seed: int,
-        deadline: Deadline,
-        on_progress: OnProgress | None,
-    ) -> Solution:
+    def _search_whole_orders(self, starts: Sequence[list[int]], options: SearchOptions) -> Solution:
         """Anneal orders, predicting the time of each candidate from scratch."""
+        deadline = options.deadline
         places = deadline.part(_PLACES_SHARE)
 
         def search_places(place_of: npt.NDArray[np.intp], start: Sequence[int]) -> Sequence[int]:
-            limit_s = max(places.left_s / TURNS, LEAST_S)
-            found = self._search([start], seed, limit_s, position_of=place_of)
+            turn = SearchOptions(places.part(1.0 / TURNS), options.seed)
+            found = self._search([start], turn, place_of)
             if found.is_interrupted:
                 raise KeyboardInterrupt
             return found.order
@@ -225,13 +202,6 @@ class ContentionObjective:
             bound_us = unequal_bound_s(self.table, network, slots, proof) * _US_PER_S
         except KeyboardInterrupt:
             return self._build_interrupted(begins, 0)
-        found = anneal_order(
-            self.cost_us,
-            start,
-            self.layout.count_used,
-            seed=seed,
-            deadline=deadline,
-            on_progress=on_progress,
-        )
+        found = anneal_order(self.cost_us, start, self.layout.count_used, options)
         bound_us = min(found.cost, bound_us)
         return replace(found, lower_bound=bound_us, solver="contention-annealing")

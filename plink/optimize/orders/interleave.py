@@ -14,7 +14,7 @@ from plink.optimize.orders.latency import LatencyObjective
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
-from plink.solvers.search import LEAST_S, Solution
+from plink.solvers.search import LEAST_S, SearchOptions, Solution
 from plink.solvers.slots.anneal import anneal_order
 from plink.solvers.slots.bound import by_slot, slots_bound
 from plink.solvers.slots.layout import RankLayout, pad_form
@@ -71,17 +71,13 @@ def search_interleaved(
         # Every host is left once at least, and with adjacent ranks no more often.
         return adjacent, placement
     found = search(adjacent.order, seed, deadline)
-    host_of = _host_of_slot(layout)
+    host_of = layout.host_by_slot
     if found.cost < adjacent.cost * (1.0 - _LEAST_GAIN):
         return found, host_of[found.order[: layout.ranks]].tolist()
     bound_us = min(found.lower_bound, adjacent.cost)
     kept = replace(adjacent, lower_bound=bound_us)
     # What proved the order of hosts proves nothing of other placements.
     return replace(kept, ended_by=found.ended_by), placement
-
-
-def _host_of_slot(layout: RankLayout) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    return np.repeat(np.arange(layout.hosts), layout.slots)
 
 
 def _slots_in_order(layout: RankLayout, order: Sequence[int]) -> list[int]:
@@ -122,16 +118,11 @@ def _by_time(
     objective: ContentionObjective, order: Sequence[int], seed: int, deadline: Deadline
 ) -> Solution:
     layout = objective.layout
-    host_of = _host_of_slot(layout)
+    host_of = layout.host_by_slot
 
     def price(slots: Sequence[int]) -> float:
         return objective.time_us(host_of[list(slots[: layout.ranks])])
 
-    found = anneal_order(
-        price,
-        _slots_in_order(layout, order),
-        lambda _: layout.ranks,
-        seed=seed,
-        deadline=deadline,
-    )
+    slots = _slots_in_order(layout, order)
+    found = anneal_order(price, slots, lambda _: layout.ranks, SearchOptions(deadline, seed))
     return replace(found, solver="contention-annealing")

@@ -21,7 +21,7 @@ from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import least_cost, search_by_latency
-from plink.solvers.search import LEAST_S, TOLERANCE, OnProgress, Solution
+from plink.solvers.search import LEAST_S, TOLERANCE, SearchOptions, Solution
 from plink.solvers.slots.layout import (
     RankLayout,
     cost_with_slots,
@@ -77,33 +77,25 @@ class LatencyObjective:
             return None
         return latency_range_us(self.form, self.limits, placement)
 
-    def solve(
-        self,
-        given: Sequence[int],
-        *,
-        seed: int,
-        deadline: Deadline,
-        steps: int | None = None,
-        on_progress: OnProgress | None = None,
-    ) -> Solution:
-        """Search for the order with the least latency cost."""
-        if self.limits is not None and steps is None:
-            return self._solve_with_gaps(given, self.limits, seed, deadline, on_progress)
-        time_limit_s = max(deadline.left_s, LEAST_S)
+    def solve(self, given: Sequence[int], options: SearchOptions) -> Solution:
+        """Search for the order with the least latency cost, in the objective's threads."""
+        if self.limits is not None and options.steps is None:
+            return self._solve_with_gaps(given, self.limits, options)
+        time_limit_s = max(options.deadline.left_s, LEAST_S)
         # The search for a ring proves its bound itself.
-        is_proven = isinstance(self.form, RingForm) or steps is not None
+        is_proven = isinstance(self.form, RingForm) or options.steps is not None
         proof_s = 0.0 if is_proven else _PROOF_SHARE * time_limit_s
         found = search_by_latency(
             self.form,
             self.matrix_us,
             given,
             layout=self.layout,
-            seed=seed,
+            seed=options.seed,
             time_limit_s=time_limit_s - proof_s,
             threads=self.threads,
-            steps=steps,
+            steps=options.steps,
             proof_limit_s=proof_s,
-            on_progress=on_progress,
+            on_progress=options.on_progress,
         )
         return found if self.limits is None else replace(found, lower_bound=0.0)
 
@@ -123,22 +115,16 @@ class LatencyObjective:
         return least_cost(self.form, matrix_us, self.layout, order, _PROOF_SHARE * time_limit_s)
 
     def _solve_with_gaps(
-        self,
-        given: Sequence[int],
-        limits: DistanceLimits,
-        seed: int,
-        deadline: Deadline,
-        on_progress: OnProgress | None,
+        self, given: Sequence[int], limits: DistanceLimits, options: SearchOptions
     ) -> Solution:
         """Search on filled-in distances; return the order with a bound that still holds."""
-        proof_s = _PROOF_SHARE * deadline.left_s
-        as_filled = replace(self, limits=None)
-        found = as_filled.solve(
-            given,
-            seed=seed,
-            deadline=deadline.within(deadline.left_s - proof_s),
-            on_progress=None if on_progress is None else drop_bounds(on_progress),
+        deadline, told = options.deadline, options.on_progress
+        as_filled = replace(
+            options,
+            deadline=deadline.part(1.0 - _PROOF_SHARE),
+            on_progress=None if told is None else drop_bounds(told),
         )
+        found = replace(self, limits=None).solve(given, as_filled)
         if found.is_interrupted:
             return replace(found, lower_bound=0.0)
         proof_s = max(deadline.left_s, LEAST_S)

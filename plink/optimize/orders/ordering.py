@@ -33,7 +33,13 @@ from plink.optimize.orders.slots import (
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.distances import check_distances
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import RANDOM_ORDERS, OnProgress, Solution, median_random_cost
+from plink.solvers.search import (
+    RANDOM_ORDERS,
+    OnProgress,
+    SearchOptions,
+    Solution,
+    median_random_cost,
+)
 from plink.solvers.slots.layout import RankLayout
 
 with lazy_imports():
@@ -250,12 +256,9 @@ def _search(
         # Restarts have as many steps as they were given, whatever time that takes.
         deadline = Deadline(left_s)
     else:
-        best = searched.solve(
-            problem.given,
-            seed=request.seed,
-            deadline=search.part(0.5) if is_interleaved else search,
-            on_progress=on_progress,
-        )
+        until = search.part(0.5) if is_interleaved else search
+        options = SearchOptions(until, request.seed, on_progress=on_progress)
+        best = searched.solve(problem.given, options)
     if domains is not None:
         best = domains.settle(best, objective)
     confirmed, proof, placement = None, None, None
@@ -293,7 +296,8 @@ def _confirmed_gain(
     peers = objective.layout
     form = problem.algorithm.form(peers.ranks)
     first = LatencyObjective(form, next(readings), peers, request.threads)
-    found = first.solve(range(peers.hosts), seed=request.seed, deadline=deadline.part(_FIND_SHARE))
+    options = SearchOptions(deadline.part(_FIND_SHARE), request.seed)
+    found = first.solve(range(peers.hosts), options)
     if found.is_interrupted:
         raise KeyboardInterrupt
     second = LatencyObjective(form, next(readings), peers, request.threads)

@@ -13,7 +13,7 @@ from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
 from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import Solution
+from plink.solvers.search import SearchOptions, Solution
 
 # As many seeds are drawn as there are restarts, in a range that every search takes.
 _SEEDS = 1 << 63
@@ -58,7 +58,7 @@ def _restart(
     # A copy, as an objective keeps native evaluators, which two threads must not use together.
     objective, given, steps = problem
     alone = objective.in_one_thread()
-    found = alone.solve(given, seed=seed, deadline=Deadline(), steps=steps)
+    found = alone.solve(given, SearchOptions(Deadline(), seed, steps=steps))
     if found.is_interrupted:
         raise KeyboardInterrupt
     return found

@@ -19,6 +19,7 @@ from plink.solvers.limits.deadline import Deadline
 from plink.solvers.linkages import order_by_clusters
 from plink.solvers.orders import latency_search
 from plink.solvers.orders.latency_search import anneal, search_by_latency
+from plink.solvers.search import SearchOptions
 from ring_strategies import distance_matrices
 
 _SMALL = [
@@ -66,7 +67,7 @@ def test_annealing_finds_what_brute_force_does(name, draw):
     distance = np.random.default_rng(draw).uniform(1.0, 100.0, (8, 8))
     distance = np.triu(distance, 1) + np.triu(distance, 1).T
     form = PAPER_FORMS[name](8)
-    found = anneal(form, distance, range(8), seed=1, deadline=Deadline(60.0), steps=40_000)
+    found = anneal(form, distance, range(8), SearchOptions(Deadline(60.0), 1, steps=40_000))
     assert found.steps >= 40_000
     assert found.ended_by == "steps"
     assert latency_cost(form, distance, found.order) == pytest.approx(

@@ -13,6 +13,7 @@ from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import anneal, search_by_latency
+from plink.solvers.search import SearchOptions
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -59,5 +60,5 @@ def test_the_peer_finds_what_brute_force_does(peer, name):
 def test_no_order_is_dearer_than_the_peers_with_as_many_moves(peer, name, draw):
     form, distance = find(name).form(64), draw(64)
     plain = peer.find(form, distance, seed=5, runs=2, moves=_MOVES)
-    found = anneal(form, distance, range(64), seed=5, deadline=Deadline(60.0), steps=2 * _MOVES)
+    found = anneal(form, distance, range(64), SearchOptions(Deadline(60.0), 5, steps=2 * _MOVES))
     assert latency_cost(form, distance, found.order) <= plain.cost * (1.0 + 1e-9)
