@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +27,7 @@ _LEAST_RING = 3
 _S_PER_PAIR = 2e-8
 
 
+@dataclass(frozen=True)
 class Used:
     """Pairs of ranks of an algorithm that exchange data, which any order places on hosts.
 
@@ -34,9 +36,8 @@ class Used:
         layout: how the ranks fill the hosts.
     """
 
-    def __init__(self, form: Form, layout: RankLayout) -> None:
-        self.form = form
-        self.layout = layout
+    form: Form
+    layout: RankLayout
 
     def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
         """Return the greatest distance between hosts that exchange data in an order; 0 for none."""

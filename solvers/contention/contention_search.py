@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -121,46 +122,36 @@ def search_by_contention(
         most_steps=steps,
         on_progress=on_progress,
     )
-    climb = _Climb(
-        search, clock, network, distance, positions=positions, rng=np.random.default_rng(seed)
-    )
+    rng = np.random.default_rng(seed)
+    climb = _Climb(search, clock, network, distance, positions, rng)
     return search.run(lambda: climb.run(starts), "contention-annealing")
 
 
+@dataclass(frozen=True)
 class _Climb:
     """Search by predicted time: some starting orders, then annealing chains."""
 
-    def __init__(
-        self,
-        search: Search,
-        clock: TableTimer,
-        network: Network,
-        distance: Floats,
-        *,
-        positions: int,
-        rng: np.random.Generator,
-    ) -> None:
-        self._search = search
-        self._clock = clock
-        self._network = network
-        self._distance = distance
-        self._positions = positions
-        self._rng = rng
+    search: Search
+    clock: TableTimer
+    network: Network
+    distance: Floats
+    positions: int
+    rng: np.random.Generator
 
     def run(self, starts: Sequence[Order]) -> EndedBy:
         """Search from the starting orders until something ends it; return what did."""
-        search, hosts = self._search, self._network.hosts
+        search, hosts = self.search, self.network.hosts
         for order in starts:
             search.offer(order)
         if hosts <= _MOST_TRIED_HOSTS:
             return self._try_all()
         for order in starts:
-            search.offer(sort_by_groups(order, self._network.group_of))
+            search.offer(sort_by_groups(order, self.network.group_of))
         ring = ring_by_groups(
-            self._clock.waits,
-            self._network,
-            self._distance,
-            int(self._rng.integers(1 << 63)),
+            self.clock.waits,
+            self.network,
+            self.distance,
+            int(self.rng.integers(1 << 63)),
             search.deadline.part(_RING_SHARE),
         )
         if ring is not None:
@@ -169,7 +160,7 @@ class _Climb:
         if search.deadline.is_over:
             return "time"
         problem = native_problem(
-            self._clock.loads, self._clock.waits, self._network, self._positions, self._distance
+            self.clock.loads, self.clock.waits, self.network, self.positions, self.distance
         )
         self._chain(problem, search.order, steps=0, heat=0.0)
 
@@ -178,14 +169,14 @@ class _Climb:
             if number % 2 == 1:
                 self._chain(problem, search.order, steps, _WARM)
             else:
-                self._chain(problem, self._rng.permutation(hosts).tolist(), steps, _HOT)
+                self._chain(problem, self.rng.permutation(hosts).tolist(), steps, _HOT)
 
         return search.chains(chain, _IDLE_CHAINS, settled="chains")
 
     def _try_all(self) -> EndedBy:
         """Try every order of a few hosts; return whether all were tried or time ran out."""
-        search = self._search
-        messages = len(self._clock.loads.sources) + len(self._clock.waits.sources)
+        search = self.search
+        messages = len(self.clock.loads.sources) + len(self.clock.waits.sources)
         deadline = search.deadline
         if messages <= _FEW_MESSAGES:
             search.deadline = Deadline()
@@ -199,9 +190,9 @@ class _Climb:
         self, problem: _native.ContentionProblem, start: Order, steps: int, heat: float
     ) -> None:
         """Run one annealing chain from a starting order."""
-        search = self._search
+        search = self.search
         chain = _native.ContentionSearch(
-            problem, list(start), int(self._rng.integers(1 << 63)), steps, heat
+            problem, list(start), int(self.rng.integers(1 << 63)), steps, heat
         )
         before = search.steps
         try:
@@ -215,11 +206,11 @@ class _Climb:
     def _prove_bound_s(self) -> float:
         """Return a proven lower bound on the time of every order."""
         return bound_loads_s(
-            self._clock.loads,
-            self._clock.waits,
-            self._positions,
-            self._network,
-            self._search.deadline.part(_BOUND_SHARE).at_least(_LEAST_BOUND_S),
+            self.clock.loads,
+            self.clock.waits,
+            self.positions,
+            self.network,
+            self.search.deadline.part(_BOUND_SHARE).at_least(_LEAST_BOUND_S),
         )
 
 
