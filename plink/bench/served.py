@@ -13,7 +13,7 @@ from plink.formats.cluster import Cluster
 from plink.formats.hosts import Group, Host
 from plink.formats.plan import SERVER
 from plink.hub.planned import PlannedService, planned_service
-from plink.measure.probing.resume import carry_over
+from plink.measure.probing.request import carry_over
 from plink.optimize.plans.ports import judge_ports
 
 

@@ -24,7 +24,7 @@ with lazy_imports():
     from plink.formats import document, outputs
     from plink.measure.drift import judge
     from plink.measure.drift import rates as drift_rates
-    from plink.measure.probing import check_transfers
+    from plink.measure.probing import check as checking
     from plink.show import tables
     from plink.show.terminal import paper as paper_page
     from plink.verbs import check as check_verb
@@ -95,7 +95,7 @@ def _print(source: str, cluster: cluster_file.Cluster, result: Verdict) -> None:
     console.print(rich_text.Text(text))
     rates = result.rates
     if rates is not None and (rates.hosts or rates.groups):
-        console.print(rich_text.Text(check_transfers.summarize_changes(rates)))
+        console.print(rich_text.Text(checking.summarize_changes(rates)))
         if abs(rates.common_factor - 1.0) > _ALIKE_RATES:
             share = f"{rates.common_factor:.0%}".replace("%", " %")
             console.print(
@@ -179,7 +179,7 @@ def _describe(cluster: cluster_file.Cluster, result: Verdict, partners: int) -> 
     )
 
 
-def _describe_transfers(rates: check_transfers.RatesResult) -> outputs.CheckedTransfers:
+def _describe_transfers(rates: checking.RatesResult) -> outputs.CheckedTransfers:
     changes = [
         outputs.ChangedLink(
             None if change.is_uplink else change.name,

@@ -27,8 +27,7 @@ from plink.formats import cluster as cluster_file
 from plink.formats import document
 from plink.formats.cluster import Cluster
 from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
-from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume import refuse_to_drop
+from plink.measure.probing.request import ProbeRequest, refuse_to_drop
 from plink.measure.probing.run import ProbeResult, probe
 from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS, UPLINKS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult

@@ -13,21 +13,7 @@ from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import given_names, option
 from plink.base.text import brief, join_texts
-from plink.measure.probing.tools import (
-    ALL_ROUNDS,
-    CHECK_PARTNERS,
-    CHECK_PASSES,
-    CHECK_TRANSFERS_S,
-    DEFAULT_TOOL,
-    DIRECTIONS,
-    FOLLOWED_ROUNDS,
-    MAX_COUNT,
-    MAX_DURATION_S,
-    MAX_PASSES,
-    MAX_STREAMS,
-    TAKEN_BY,
-    TOOLS,
-)
+from plink.measure.probing import tools
 from plink.probes.options import Nic, parse_nics
 
 with lazy_imports():
@@ -52,20 +38,20 @@ _LIVE = "Asking hosts"
 _LEAST_ROUNDS = 2
 _MAX_DIGITS = 9
 # Words in place of a number of rounds, and of partners.
-_ROUNDS = {"auto": FOLLOWED_ROUNDS, "all": ALL_ROUNDS}
-_PARTNERS = {"all": ALL_ROUNDS}
+_ROUNDS = {"auto": tools.FOLLOWED_ROUNDS, "all": tools.ALL_ROUNDS}
+_PARTNERS = {"all": tools.ALL_ROUNDS}
 _CONGESTION = re.compile(r"[a-z0-9]{1,15}")
 
 
 def _default(tool: str, name: str) -> Any:
-    (found,) = (each.default for each in fields(TOOLS[tool].options) if each.name == name)
+    (found,) = (each.default for each in fields(tools.TOOLS[tool].options) if each.name == name)
     return found
 
 
-def _defaults(name: str, *tools: str) -> str:
+def _defaults(name: str, *tool_names: str) -> str:
     """Return the tools' defaults of an option: `5 for echo and dpdk, 2 for fping`."""
     named: dict[Any, list[str]] = {}
-    for tool in tools:
+    for tool in tool_names:
         named.setdefault(_default(tool, name), []).append(tool)
     return ", ".join(f"{value} for {' and '.join(names)}" for value, names in named.items())
 
@@ -75,7 +61,7 @@ def _count_option(default: str) -> Any:
     return option(
         None,
         low=1,
-        high=MAX_COUNT,
+        high=tools.MAX_COUNT,
         section=_WHAT,
         help=f"Probes per direction of a pair, each time it meets.  [default: {default}]",
     )
@@ -85,7 +71,7 @@ def _passes_option(default: str, more: str = "") -> Any:
     return option(
         None,
         low=1,
-        high=MAX_PASSES,
+        high=tools.MAX_PASSES,
         section=_WHAT,
         help=f"How often a pair meets at most: the least reading counts.{more}  "
         f"[default: {default}]",
@@ -192,7 +178,7 @@ class _PairsRequest:
             WrongUseError: the file with NICs cannot be read.
             OptionError: a line of it is wrong.
         """
-        names = {each.name for each in fields(TOOLS[tool].options)} - {"groups"}
+        names = {each.name for each in fields(tools.TOOLS[tool].options)} - {"groups"}
         values = {name: getattr(self, name, None) for name in names}
         if self.nics is not None and "nics" in names:
             values["nics"] = _resolve_nics(self.nics)
@@ -208,7 +194,7 @@ class _PairsRequest:
             WrongUseError: naming the option.
         """
         for name in given_names(self):
-            takers = TAKEN_BY.get(name, list(TOOLS))
+            takers = tools.TAKEN_BY.get(name, list(tools.TOOLS))
             if tool not in takers:
                 raise WrongUseError(
                     f"{{{name}}} applies to the tool {join_texts(takers, 'or')}, {reason}",
@@ -228,9 +214,9 @@ class MeasurementRequest(_PairsRequest):
     """
 
     tool: str = option(
-        DEFAULT_TOOL,
+        tools.DEFAULT_TOOL,
         kind="choice",
-        choices=tuple(TOOLS),
+        choices=tuple(tools.TOOLS),
         section=_WHAT,
         help="Measuring tool. Round-trip times: echo, plink's own UDP agent; dpdk, the "
         "same without the kernel, as root; fping, if the hosts have it. Bandwidths: "
@@ -290,7 +276,7 @@ class MeasurementRequest(_PairsRequest):
         None,
         "--duration",
         low=1,
-        high=MAX_DURATION_S,
+        high=tools.MAX_DURATION_S,
         metavar="SECONDS",
         section=_TRANSFERS,
         help="Seconds of a transfer.  [default: 1 for iperf3, 2 for uplinks]",
@@ -298,14 +284,14 @@ class MeasurementRequest(_PairsRequest):
     streams: int | None = option(
         None,
         low=1,
-        high=MAX_STREAMS,
+        high=tools.MAX_STREAMS,
         section=_TRANSFERS,
         help="TCP connections of a transfer.  [default: 1]",
     )
     direction: str | None = option(
         None,
         kind="choice",
-        choices=DIRECTIONS,
+        choices=tools.DIRECTIONS,
         section=_TRANSFERS,
         help="Directions of a pair to measure: one after the other, or both at once.  "
         "[default: each]",
@@ -359,7 +345,7 @@ class CheckRequest(_PairsRequest):
     """
 
     count: int | None = _count_option("as the file has")
-    passes: int | None = _passes_option(str(CHECK_PASSES))
+    passes: int | None = _passes_option(str(tools.CHECK_PASSES))
     precision_percent: float | None = _precision_option("as the file has")
     timeout_s: float = _TIMEOUT_S
     partners: int | str | None = option(
@@ -368,12 +354,12 @@ class CheckRequest(_PairsRequest):
         metavar="K|all",
         section=_PAIRS,
         help="Partners of every host to measure again, half of them its nearest.  "
-        f"[default: {CHECK_PARTNERS}]",
+        f"[default: {tools.CHECK_PARTNERS}]",
     )
     seed: int | None = _seed_option("which pairs are measured again", "a new one each time")
     concurrency: int | None = _CONCURRENCY
     transfers_s: float = option(
-        CHECK_TRANSFERS_S,
+        tools.CHECK_TRANSFERS_S,
         "--transfers",
         low=0,
         high=3600,
@@ -403,7 +389,7 @@ class CheckRequest(_PairsRequest):
         Raises:
             WrongUseError: `partners` is not a number, nor `all`.
         """
-        return _parse_rounds("partners", self.partners, _PARTNERS) or CHECK_PARTNERS
+        return _parse_rounds("partners", self.partners, _PARTNERS) or tools.CHECK_PARTNERS
 
 
 @dataclass(frozen=True, kw_only=True)

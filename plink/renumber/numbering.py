@@ -186,7 +186,7 @@ def _search(
 
 def _part(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
     """Return the cluster of these hosts only, in this order."""
-    from plink.measure.probing.resume import carry_over  # noqa: PLC0415
+    from plink.measure.probing.request import carry_over  # noqa: PLC0415
 
     names = {host.name for host in hosts}
     groups = [

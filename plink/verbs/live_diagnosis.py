@@ -14,8 +14,13 @@ from plink.formats.cluster import Cluster
 from plink.formats.measurements import Failure
 from plink.measure.listed import list_again
 from plink.measure.probing.conditions import ask_conditions
-from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
-from plink.measure.probing.resume import carry_over, find_moved_hosts
+from plink.measure.probing.request import (
+    ProbeRequest,
+    carry_over,
+    connect_hosts,
+    find_moved_hosts,
+    resume_options,
+)
 from plink.measure.probing.run import measure_pairs
 from plink.measure.probing.tools import TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import measure_both_directions, measure_uplinks

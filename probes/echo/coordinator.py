@@ -11,41 +11,16 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from plink.probes.echo import ECHO_AGENT_FILE
+from plink.probes import samples
+from plink.probes.echo import ECHO_AGENT_FILE, protocol
 from plink.probes.echo.grants import ConcurrencyController, Grant, Grants, Placement, Schedule
 from plink.probes.echo.liveness import PingDeadlines, ReportDeadlines
-from plink.probes.echo.protocol import (
-    SILENT,
-    Alive,
-    Event,
-    ListeningPort,
-    Lost,
-    Meeting,
-    MeetingOver,
-    Rtt,
-    again_text,
-    grant_text,
-    opening,
-    parse_event,
-    peer_text,
-    schedule_text,
-)
 from plink.probes.echo.readings import DISTURBED, Delivery
 from plink.probes.errors import HostError, OptionError
 from plink.probes.options import EchoOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import HostPrograms, OutputEnded, RemoteProcess, run_on_all
 from plink.probes.remote.upload import EXEC, Program, start_words, upload
-from plink.probes.samples import (
-    HostLoss,
-    MeasuringJob,
-    More,
-    PairLoss,
-    RemarkableSink,
-    Rounds,
-    RttReading,
-    Suspicion,
-)
 
 
 @dataclass(frozen=True)
@@ -113,7 +88,7 @@ ECHO_AGENT = AgentProgram(
 )
 
 
-class Agents(HostPrograms[Event]):
+class Agents(HostPrograms[protocol.Event]):
     """Echo agents that run on all hosts.
 
     Args:
@@ -143,9 +118,9 @@ class Agents(HostPrograms[Event]):
             self.listen(index, process)
         return dict(sorted({**failures, **not_started}.items()))
 
-    def parse(self, line: str) -> Event:
+    def parse(self, line: str) -> protocol.Event:
         """Parse a line of an echo agent's output into a message."""
-        return parse_event(line)
+        return protocol.parse_event(line)
 
     def explain_end(self, process: RemoteProcess) -> str:
         """Return why an agent that was not told to end has ended."""
@@ -172,8 +147,8 @@ _NO_REPORT = "its echo agent does not say how its meetings end"
 
 
 def measure(
-    job: MeasuringJob[EchoOptions],
-    sink: RemarkableSink[RttReading],
+    job: samples.MeasuringJob[EchoOptions],
+    sink: samples.RemarkableSink[samples.RttReading],
     agent: AgentProgram = ECHO_AGENT,
 ) -> None:
     """Measure the wanted directed pairs of the rounds with echo agents; results go to `sink`.
@@ -203,9 +178,9 @@ class _EchoRun:
 
     def __init__(
         self,
-        job: MeasuringJob[EchoOptions],
+        job: samples.MeasuringJob[EchoOptions],
         agents: Agents,
-        sink: RemarkableSink[RttReading],
+        sink: samples.RemarkableSink[samples.RttReading],
         cores_per_pair: int,
     ) -> None:
         self._hosts = job.hosts
@@ -231,7 +206,7 @@ class _EchoRun:
         self._pace = (
             ConcurrencyController(job.concurrency) if job.adaptive and not self._is_free else None
         )
-        self._suspicion = Suspicion()
+        self._suspicion = samples.Suspicion()
         self._liveness = PingDeadlines(
             _ANSWER_WITHIN_S,
             min(_ANSWER_WITHIN_S, max(_DOUBTED_ANSWER_WITHIN_S, 2 * job.timeout_s)),
@@ -253,7 +228,7 @@ class _EchoRun:
             address = self._hosts[index].address
             self._agents.send(
                 index,
-                opening(
+                protocol.opening(
                     index,
                     address,
                     self._options,
@@ -279,9 +254,9 @@ class _EchoRun:
             self._step()
         for index in self._suspicion.silent_to_all():
             if index in self._alive:
-                self._sink.host_lost(HostLoss(index, f"{SILENT} of any host"))
+                self._sink.host_lost(samples.HostLoss(index, f"{protocol.SILENT} of any host"))
 
-    def run_further_rounds(self, more: More) -> None:
+    def run_further_rounds(self, more: samples.More) -> None:
         """Run further rounds of pairs as long as `more` returns any."""
         self._is_in_further_rounds = True
         while rounds := more():
@@ -291,7 +266,7 @@ class _EchoRun:
             while not self._grants.is_idle:
                 self._step()
 
-    def _further(self, rounds: Rounds) -> list[tuple[int, int, int]]:
+    def _further(self, rounds: samples.Rounds) -> list[tuple[int, int, int]]:
         """Return the meetings of further rounds whose hosts both live; give up the others."""
         meetings = []
         for pairs in rounds:
@@ -329,7 +304,7 @@ class _EchoRun:
             # Only those it meets: N hosts with all others each would be N^2 lines.
             self._acquainted[index] = {meeting.partner for meeting in meetings}
             peers = [self._peer(other) for other in sorted(self._acquainted[index])]
-            self._agents.send(index, schedule_text(peers, meetings))
+            self._agents.send(index, protocol.schedule_text(peers, meetings))
         self._ping_all()
         self._take_while(lambda: self._liveness.unanswered, _BIND_WAIT_S)
         for index in sorted(self._liveness.unanswered):
@@ -350,13 +325,13 @@ class _EchoRun:
     def _format_leave(self, end: int, grant: Grant, processor: int | None) -> str:
         """Return what one end of a granted meeting is told."""
         if not self._is_in_further_rounds:
-            return grant_text(grant.round, processor)
+            return protocol.grant_text(grant.round, processor)
         partner = grant.leader if end == grant.follower else grant.follower
-        text = again_text(Meeting(grant.round, partner, probes=True), processor)
+        text = protocol.again_text(protocol.Meeting(grant.round, partner, probes=True), processor)
         if partner in self._acquainted[end]:
             return text
         self._acquainted[end].add(partner)
-        return peer_text(*self._peer(partner)) + text
+        return protocol.peer_text(*self._peer(partner)) + text
 
     def _ping_all(self) -> None:
         """Ping all agents, even if an answer is due, so that they know that we are alive."""
@@ -382,9 +357,9 @@ class _EchoRun:
             self.lose_host(index, event.reason)
             return True
         self._liveness.settle(index)
-        if isinstance(event, ListeningPort):
+        if isinstance(event, protocol.ListeningPort):
             self._ports.setdefault(index, event.port)
-        elif not isinstance(event, Alive):
+        elif not isinstance(event, protocol.Alive):
             self._take_meeting(index, event)
         return True
 
@@ -397,7 +372,7 @@ class _EchoRun:
         self._agents.give_up(index)
         self._liveness.settle(index)
         self._reports.host_lost(index)
-        self._sink.host_lost(HostLoss(index, reason))
+        self._sink.host_lost(samples.HostLoss(index, reason))
         self._delivery.host_lost(index)
         self._lose_pairs(self._schedule.owed_with(index), self._why_lost[index])
         self._grants.host_lost(index)
@@ -422,12 +397,14 @@ class _EchoRun:
         """Deliver all readings that were measured but not yet delivered."""
         self._delivery.deliver_rest()
 
-    def _take_meeting(self, index: int, event: Rtt | Lost | MeetingOver) -> None:
+    def _take_meeting(
+        self, index: int, event: protocol.Rtt | protocol.Lost | protocol.MeetingOver
+    ) -> None:
         if self._schedule.partner(index, event.round) != event.partner:
             self.lose_host(index, "its echo agent reports a pair that it was not given")
-        elif isinstance(event, Lost):
+        elif isinstance(event, protocol.Lost):
             self._take_loss(index, event)
-        elif isinstance(event, MeetingOver):
+        elif isinstance(event, protocol.MeetingOver):
             self._take_over(index, event)
         elif len(event.rtt_us) != len(self._options.percentiles):
             self.lose_host(index, "its echo agent reports other percentiles than asked for")
@@ -435,7 +412,7 @@ class _EchoRun:
             self._suspicion.reading(index, event.partner)
             self._delivery.reading(index, event)
 
-    def _take_over(self, index: int, event: MeetingOver) -> None:
+    def _take_over(self, index: int, event: protocol.MeetingOver) -> None:
         if self._is_under_way(index, event.round):
             self._reports.over(index, event.partner, event.round, time.monotonic())
         share = self._delivery.over(index, event)
@@ -454,9 +431,9 @@ class _EchoRun:
         # Further meetings may begin before the last word of those before is heard.
         return self._grants.is_running(index, number) or self._reports.is_owed(index, number)
 
-    def _take_loss(self, index: int, event: Lost) -> None:
+    def _take_loss(self, index: int, event: protocol.Lost) -> None:
         self._lose_pairs([(index, event.partner)], f"{self._name(event.partner)} {event.reason}")
-        if event.reason == SILENT:
+        if event.reason == protocol.SILENT:
             self._grants.given_up(index, event.round)
             is_asked = event.partner in self._alive and self._liveness.ask(
                 event.partner, time.monotonic(), doubted=True
@@ -473,7 +450,7 @@ class _EchoRun:
         """Give up the directed pairs among these that are still pending."""
         for source, destination in directions:
             if self._schedule.settle(source, destination):
-                self._sink.pair_lost(PairLoss(source, destination, reason))
+                self._sink.pair_lost(samples.PairLoss(source, destination, reason))
 
     def _tell_partners(self, index: int, text: str) -> None:
         for other in sorted(self._alive):

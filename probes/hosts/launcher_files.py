@@ -16,15 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plink.probes.errors import HostListError, clean
+from plink.probes.hosts import hostlist
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.hostlist import (
-    MAX_NAMES,
-    MAX_SLOTS,
-    ListedHost,
-    check_hosts,
-    check_name,
-    merge_ranks,
-)
 
 _RANK = re.compile(r"rank\s+([0-9]{1,9})\s*=\s*([^\s=]+)(?:\s+slots?\s*=\s*\S.*)?", re.IGNORECASE)
 _RANKFILE = re.compile(r"rank\s+[0-9]+\s*=", re.IGNORECASE)
@@ -42,7 +35,7 @@ class _Entry:
     slots: int = 1
 
 
-def parse_launcher_file(text: str, source: str) -> list[ListedHost] | None:
+def parse_launcher_file(text: str, source: str) -> list[hostlist.ListedHost] | None:
     """Return the hosts of a launcher's file in rank order; None for any other text.
 
     Raises:
@@ -72,7 +65,7 @@ def parse_launcher_file(text: str, source: str) -> list[ListedHost] | None:
 
 def _hosts(
     lines: list[tuple[str, str]], read: Callable[[str], _Entry | None], source: str
-) -> list[ListedHost]:
+) -> list[hostlist.ListedHost]:
     entries: list[tuple[_Entry, str]] = []
     seen: dict[int, str] = {}
     for place, line in lines:
@@ -85,16 +78,18 @@ def _hosts(
             raise HostListError(
                 f"{place}: rank {entry.rank} is already at {seen[entry.rank]}", _HINT_RANKS
             )
-        check_name(entry.host, place)
+        hostlist.check_name(entry.host, place)
         entries.append((entry, place))
-        if len(entries) > MAX_NAMES * 16:
+        if len(entries) > hostlist.MAX_NAMES * 16:
             raise HostListError(f"{place}: the file has too many ranks")
     missing = next((rank for rank in range(len(seen)) if rank not in seen), None)
     if missing is not None:
         raise HostListError(f"{source}: rank {missing} is missing", _HINT_RANKS)
     entries.sort(key=lambda placed: placed[0].rank or 0)
-    hosts = [ListedHost(entry.host, slots=entry.slots, place=place) for entry, place in entries]
-    return check_hosts(merge_ranks(hosts), source)
+    hosts = [
+        hostlist.ListedHost(entry.host, slots=entry.slots, place=place) for entry, place in entries
+    ]
+    return hostlist.check_hosts(hostlist.merge_ranks(hosts), source)
 
 
 def _rankfile_line(line: str) -> _Entry | None:
@@ -118,7 +113,7 @@ def _environment_line(line: str) -> _Entry | None:
 def _torchrun_line(line: str) -> _Entry | None:
     host, *words = line.split()
     slots = _find_number(words, _PER_HOST)
-    return _Entry(host, slots=slots) if slots and slots <= MAX_SLOTS else None
+    return _Entry(host, slots=slots) if slots and slots <= hostlist.MAX_SLOTS else None
 
 
 def _script_line(line: str) -> _Entry | None:

@@ -16,16 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from plink.probes.errors import HostListError
-from plink.probes.hosts.hostlist import (
-    MAX_NAMES,
-    MAX_SLOTS,
-    ListedHost,
-    RangeError,
-    check_hosts,
-    check_name,
-    expand,
-    split_outside_brackets,
-)
+from plink.probes.hosts import hostlist
 
 _NODES = "SLURM_JOB_NODELIST"
 _TASKS = "SLURM_TASKS_PER_NODE"
@@ -36,7 +27,7 @@ _BEGIN = re.compile(r"^[ \t]*(switchname|blockname)[ \t]*=", re.IGNORECASE | re.
 _NOTHING = ("", "(null)")
 
 
-def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
+def parse_allocation(environment: Mapping[str, str]) -> list[hostlist.ListedHost]:
     """Return the hosts of the allocation that `environment` describes, with their tasks as slots.
 
     Raises:
@@ -51,10 +42,10 @@ def parse_allocation(environment: Mapping[str, str]) -> list[ListedHost]:
     if len(slots) != len(names):
         raise HostListError(f"{_TASKS} is for {len(slots)} nodes, {_NODES} names {len(names)}")
     hosts = [
-        ListedHost(name, slots=count, place=_NODES)
+        hostlist.ListedHost(name, slots=count, place=_NODES)
         for name, count in zip(names, slots, strict=True)
     ]
-    return check_hosts(hosts, _NODES)
+    return hostlist.check_hosts(hosts, _NODES)
 
 
 def _counts(text: str) -> Iterator[int]:
@@ -62,12 +53,12 @@ def _counts(text: str) -> Iterator[int]:
     total = 0
     for part in text.split(","):
         match = _COUNT.fullmatch(part.strip())
-        if match is None or not 1 <= int(match[1]) <= MAX_SLOTS:
+        if match is None or not 1 <= int(match[1]) <= hostlist.MAX_SLOTS:
             raise HostListError(f"{_TASKS}: {part[:40]!r} is not a number of tasks, as in 2(x3)")
         times = int(match[2] or 1)
         total += times
-        if total > MAX_NAMES:
-            raise HostListError(f"{_TASKS} is for more than {MAX_NAMES:,} nodes")
+        if total > hostlist.MAX_NAMES:
+            raise HostListError(f"{_TASKS} is for more than {hostlist.MAX_NAMES:,} nodes")
         yield from [int(match[1])] * times
 
 
@@ -107,8 +98,10 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
         if "switchname" in values and "switches" in values:
             children = expand_names(values["switches"], place)
             count_below += len(children)
-            if count_below > MAX_NAMES:
-                raise HostListError(f"{place}: the file names more than {MAX_NAMES:,} switches")
+            if count_below > hostlist.MAX_NAMES:
+                raise HostListError(
+                    f"{place}: the file names more than {hostlist.MAX_NAMES:,} switches"
+                )
             for child in children:
                 parents.setdefault(child, values["switchname"])
         if "nodes" not in values or "switches" in values or "aggregatedblock" in values:
@@ -121,23 +114,23 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
         members = _parse_names(values["nodes"], place)
         leaves[name] = (place, members)
         count += len(members)
-        if count > MAX_NAMES:
-            raise HostListError(f"{place}: the file names more than {MAX_NAMES:,} nodes")
+        if count > hostlist.MAX_NAMES:
+            raise HostListError(f"{place}: the file names more than {hostlist.MAX_NAMES:,} nodes")
     if not leaves:
         raise HostListError(f"{source}: no switch and no block has nodes")
     return TopologyConf(leaves, parents, blocks)
 
 
-def parse_topology_hosts(text: str, source: str) -> list[ListedHost]:
+def parse_topology_hosts(text: str, source: str) -> list[hostlist.ListedHost]:
     """Return all nodes of a topology.conf, in file order.
 
     Raises:
         HostListError: as `parse_topology_conf`, or there are fewer than two.
     """
     leaves = parse_topology_conf(text, source).leaves.values()
-    hosts = [ListedHost(name, place=place) for place, names in leaves for name in names]
+    hosts = [hostlist.ListedHost(name, place=place) for place, names in leaves for name in names]
     # A node may be below two switches; it is one host all the same.
-    return check_hosts({host.name: host for host in hosts}.values(), source)
+    return hostlist.check_hosts({host.name: host for host in hosts}.values(), source)
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
@@ -178,8 +171,12 @@ def expand_names(names: str, place: str) -> list[str]:
         HostListError: a bracket is wrong; `place` says where.
     """
     try:
-        return [name for part in split_outside_brackets(names) for name in expand(part)]
-    except RangeError as error:
+        return [
+            name
+            for part in hostlist.split_outside_brackets(names)
+            for name in hostlist.expand(part)
+        ]
+    except hostlist.RangeError as error:
         raise HostListError(f"{place}: {error}") from None
 
 
@@ -187,5 +184,5 @@ def _parse_names(nodes: str, place: str) -> list[str]:
     """Return the hosts of a node list, each of whose names is a host's."""
     names = expand_names(nodes, place)
     for name in names:
-        check_name(name, place)
+        hostlist.check_name(name, place)
     return names

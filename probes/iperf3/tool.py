@@ -12,14 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from plink.probes.errors import HostError, clean
-from plink.probes.iperf3.parse import (
-    Complaint,
-    TransferReport,
-    Version,
-    compute_received_gbit_s,
-    parse_report,
-    parse_version,
-)
+from plink.probes.iperf3 import parse
 from plink.probes.options import Iperf3Options, TransferOptions
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
 from plink.probes.reach import ReachedHost
@@ -34,8 +27,8 @@ from plink.probes.remote.session import (
 from plink.probes.samples import BandwidthReading, MeasuringJob, PairLoss, Sink, no_limit
 
 # `-1`, which ends a server after one test, came with it.
-OLDEST: Version = (3, 1)
-_CONNECT_TIMEOUT_SINCE: Version = (3, 2)
+OLDEST: parse.Version = (3, 1)
+_CONNECT_TIMEOUT_SINCE: parse.Version = (3, 2)
 _FIND = "timeout 10 iperf3 --version"
 
 LISTENING = "plink:listening"
@@ -76,14 +69,14 @@ _INTERVALS = 20
 _SHORTEST_INTERVAL_S = 0.1
 
 
-def find_version(session: Session) -> Version:
+def find_version(session: Session) -> parse.Version:
     """Return the version of iperf3 on a host.
 
     Raises:
         HostError: it is not installed, or too old, or the connection is gone.
     """
     done = session.run(posix_command(_FIND))
-    version = parse_version(done.stdout.decode(errors="replace"))
+    version = parse.parse_version(done.stdout.decode(errors="replace"))
     if done.status != 0 or version is None:
         raise HostError(session.host, "iperf3 is not installed there", "apt-get install iperf3")
     if version < OLDEST:
@@ -126,7 +119,7 @@ class TransferHost:
 
     session: Session
     address: str
-    version: Version
+    version: parse.Version
 
 
 class Transfers(Running):
@@ -158,7 +151,7 @@ class Transfers(Running):
         duration_s: int,
         *,
         timeout_divisor: int = 1,
-    ) -> TransferReport:
+    ) -> parse.TransferReport:
         """Run an iperf3 test and return its receiver's report.
 
         Args:
@@ -173,7 +166,7 @@ class Transfers(Running):
                 with self.prepare(
                     sender, receiver, port, duration_s, timeout_divisor=timeout_divisor
                 ) as run_test:
-                    report: TransferReport = run_test()
+                    report: parse.TransferReport = run_test()
                     return report
             except PortTakenError as error:
                 taken = error
@@ -188,7 +181,7 @@ class Transfers(Running):
         duration_s: int,
         *,
         timeout_divisor: int = 1,
-    ) -> Iterator[Callable[[], TransferReport]]:
+    ) -> Iterator[Callable[[], parse.TransferReport]]:
         """Yield a function that runs a test whose server and client are ready.
 
         Raises:
@@ -220,15 +213,17 @@ class Transfers(Running):
                 raise TransferError("was stopped")
             yield process
 
-    def _run_client(self, client: RemoteProcess, duration_s: int, limit_s: float) -> TransferReport:
+    def _run_client(
+        self, client: RemoteProcess, duration_s: int, limit_s: float
+    ) -> parse.TransferReport:
         """Send the start signal to a client and return its report."""
         self._check_time(duration_s)
         client.write("go\n")
         output = LimitedOutput(client, limit_s)
-        report = parse_report("\n".join(output.lines(_MAX_REPORT)))
-        if output.is_late or (isinstance(report, Complaint) and _says(report, _SILENT)):
+        report = parse.parse_report("\n".join(output.lines(_MAX_REPORT)))
+        if output.is_late or (isinstance(report, parse.Complaint) and _says(report, _SILENT)):
             raise TransferError("no data arrived", is_silence=True)
-        if isinstance(report, Complaint):
+        if isinstance(report, parse.Complaint):
             kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
             raise kind(f"iperf3: {report.text}")
         self._check_time(0.0)
@@ -246,14 +241,14 @@ def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
         if line == LISTENING:
             return
         lines.append(line)
-    complaint = Complaint("\n".join(lines))
+    complaint = parse.Complaint("\n".join(lines))
     if TAKEN in lines or _says(complaint, _OCCUPIED):
         raise PortTakenError(f"another program uses port {port} of {server.host}")
     why = "does not start" if output.is_late or not lines else f"ends: {lines[-1]}"
     raise TransferError(f"the iperf3 server on {server.host} {why}")
 
 
-def _says(complaint: Complaint, phrases: Sequence[str]) -> bool:
+def _says(complaint: parse.Complaint, phrases: Sequence[str]) -> bool:
     return any(phrase in complaint.text for phrase in phrases)
 
 
@@ -310,7 +305,7 @@ class _Iperf3:
                 if error.is_silence
                 else PairLoss(source, destination, str(error))
             )
-        gbit_s = compute_received_gbit_s(report, WARM_UP_SHARE * self._duration_s)
+        gbit_s = parse.compute_received_gbit_s(report, WARM_UP_SHARE * self._duration_s)
         if not gbit_s:
             return Silence("no data arrived")
         return BandwidthReading(source, destination, gbit_s, report.retransmits)

@@ -17,15 +17,8 @@ from pathlib import Path
 
 import paramiko
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    SSHCertificate,
-    SSHCertificateType,
-    SSHPublicKeyTypes,
-    load_ssh_public_identity,
-)
 
 from plink.probes.errors import ProbesError
 from plink.probes.ssh.config import Target, read_file
@@ -61,10 +54,7 @@ class UnknownAuthorityError(CertificateError):
 
 
 def certificate_blob(key: paramiko.PKey) -> bytes | None:
-    """Return the certificate that a server presented, in wire format.
-
-    None without one.
-    """
+    """Return the certificate that a server presented, in wire format; None without one."""
     # paramiko takes the key out of a certificate, and keeps the whole beside it.
     public = key.public_blob
     if public is None or not public.key_type.endswith(CERTIFICATE_SUFFIX):
@@ -73,10 +63,7 @@ def certificate_blob(key: paramiko.PKey) -> bytes | None:
 
 
 def read_authority(blob: bytes) -> bytes | None:
-    """Return the signing authority's key that a certificate names, unverified.
-
-    None where the certificate cannot be understood.
-    """
+    """Return the authority's key that a certificate names, unverified; None if it names none."""
     try:
         return _encode_key(_load(blob).signature_key())
     except (ValueError, UnsupportedAlgorithm):
@@ -110,16 +97,19 @@ def check_certificate(
         raise CertificateError("has a wrong signature") from None
     except (ValueError, UnsupportedAlgorithm):
         raise CertificateError("cannot be understood") from None
-    if isinstance(authority, RSAPublicKey) and not _is_strong(blob, authority):
-        raise CertificateError("is signed with SHA-1")
+    if isinstance(authority, RSAPublicKey):
+        # The kind of the signature stands before it.
+        before = blob[: -((authority.key_size + 7) // 8 + _LENGTH_BYTES)]
+        if not before.endswith(_RSA_SIGNATURES):
+            raise CertificateError("is signed with SHA-1")
     if not is_its_key:
         raise CertificateError("is for another key")
-    if certificate.type is not SSHCertificateType.HOST:
+    if certificate.type is not serialization.SSHCertificateType.HOST:
         raise CertificateError("is for a user and not for a host")
     _check_limits(certificate, name, time.time() if now_s is None else now_s)
 
 
-def _check_limits(certificate: SSHCertificate, name: str, now_s: float) -> None:
+def _check_limits(certificate: serialization.SSHCertificate, name: str, now_s: float) -> None:
     if now_s < certificate.valid_after:
         raise CertificateError(f"is not valid before {_date(certificate.valid_after)}")
     if now_s >= certificate.valid_before:
@@ -132,21 +122,18 @@ def _check_limits(certificate: SSHCertificate, name: str, now_s: float) -> None:
         raise CertificateError(f"has the critical option {option}, which is not known")
 
 
-def _is_strong(blob: bytes, authority: RSAPublicKey) -> bool:
-    """Return whether an RSA signature uses SHA-2."""
-    return blob[: -((authority.key_size + 7) // 8 + _LENGTH_BYTES)].endswith(_RSA_SIGNATURES)
-
-
-def _load(blob: bytes) -> SSHCertificate:
+def _load(blob: bytes) -> serialization.SSHCertificate:
     kind_end = _LENGTH_BYTES + int.from_bytes(blob[:_LENGTH_BYTES], "big")
-    loaded = load_ssh_public_identity(blob[_LENGTH_BYTES:kind_end] + b" " + base64.b64encode(blob))
-    if not isinstance(loaded, SSHCertificate):
+    loaded = serialization.load_ssh_public_identity(
+        blob[_LENGTH_BYTES:kind_end] + b" " + base64.b64encode(blob)
+    )
+    if not isinstance(loaded, serialization.SSHCertificate):
         raise ValueError("not a certificate")
     return loaded
 
 
-def _encode_key(key: SSHPublicKeyTypes) -> bytes:
-    text = key.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+def _encode_key(key: serialization.SSHPublicKeyTypes) -> bytes:
+    text = key.public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
     return base64.b64decode(text.split()[1])
 
 

@@ -7,33 +7,12 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from plink.probes import samples
 from plink.probes.errors import HostError, OptionError, clean
 from plink.probes.options import TRACE_PORT, TraceOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.session import HostPrograms, OutputEnded, RemoteProcess, run_on_all
-from plink.probes.samples import (
-    HostLoss,
-    MeasuringJob,
-    PairLoss,
-    Rounds,
-    RouteReading,
-    Sink,
-    Suspicion,
-    Wanted,
-)
-from plink.probes.trace.protocol import (
-    Ready,
-    Route,
-    Traced,
-    TraceLimits,
-    Unable,
-    WorkerMessage,
-    find_route,
-    opening,
-    parse_message,
-    request,
-    start_command,
-)
+from plink.probes.trace import protocol
 
 # Read as text, never imported: scapy belongs to the hosts.
 _PROGRAM = Path(__file__).parent / "worker.py"
@@ -50,7 +29,9 @@ _LEAST_WAIT_S = 0.1
 Direction = tuple[int, int]
 
 
-def measure(job: MeasuringJob[TraceOptions], sink: Sink[RouteReading]) -> None:
+def measure(
+    job: samples.MeasuringJob[TraceOptions], sink: samples.Sink[samples.RouteReading]
+) -> None:
     """Trace the routes of the wanted directed pairs; results go to `sink` as they come.
 
     A host that cannot trace is still traced to. No worker is left on a host when this ends, or
@@ -72,10 +53,10 @@ def measure(job: MeasuringJob[TraceOptions], sink: Sink[RouteReading]) -> None:
         run.conduct()
 
 
-def build_limits(options: TraceOptions, silence_s: float) -> TraceLimits:
+def build_limits(options: TraceOptions, silence_s: float) -> protocol.TraceLimits:
     """Return the workers' limits, so that all tries fit into the allowed silence."""
     wait_s = max(_LEAST_WAIT_S, silence_s / options.count)
-    return TraceLimits(options.port or TRACE_PORT, options.max_hops, wait_s)
+    return protocol.TraceLimits(options.port or TRACE_PORT, options.max_hops, wait_s)
 
 
 def read_worker_program() -> str:
@@ -95,7 +76,7 @@ class PairTurns:
         most: number of pairs that may be traced at once.
     """
 
-    def __init__(self, wanted: Wanted, rounds: Rounds, most: int) -> None:
+    def __init__(self, wanted: samples.Wanted, rounds: samples.Rounds, most: int) -> None:
         self._waiting: dict[int, deque[int]] = {}
         for pairs in rounds:
             for i, j in pairs:
@@ -138,7 +119,7 @@ class PairTurns:
         return lost
 
 
-class Workers(HostPrograms[WorkerMessage]):
+class Workers(HostPrograms[protocol.WorkerMessage]):
     """Trace workers that run on all hosts."""
 
     def __init__(self, hosts: Sequence[ReachedHost], python: str) -> None:
@@ -148,7 +129,7 @@ class Workers(HostPrograms[WorkerMessage]):
 
     def start(self, openings: Sequence[str], concurrency: int) -> dict[int, HostError]:
         """Start a trace worker on every host, `concurrency` at a time; return the failures."""
-        command = start_command(self._python)
+        command = protocol.start_command(self._python)
 
         def start(index: int) -> RemoteProcess:
             return self._hosts[index].session.start(command)
@@ -159,9 +140,9 @@ class Workers(HostPrograms[WorkerMessage]):
             self.send(index, openings[index])
         return failures
 
-    def parse(self, line: str) -> WorkerMessage:
+    def parse(self, line: str) -> protocol.WorkerMessage:
         """Parse a line of a trace worker's output into a message."""
-        return parse_message(line, self._python)
+        return protocol.parse_message(line, self._python)
 
     def explain_end(self, process: RemoteProcess) -> str:
         """Return why a trace worker that was not told to end has ended."""
@@ -177,7 +158,10 @@ class Workers(HostPrograms[WorkerMessage]):
 
 class _TraceRun:
     def __init__(
-        self, job: MeasuringJob[TraceOptions], sink: Sink[RouteReading], workers: Workers
+        self,
+        job: samples.MeasuringJob[TraceOptions],
+        sink: samples.Sink[samples.RouteReading],
+        workers: Workers,
     ) -> None:
         self._hosts = job.hosts
         self._turns = PairTurns(job.wanted, job.rounds, 2 * job.concurrency)
@@ -187,7 +171,7 @@ class _TraceRun:
         self._limits = build_limits(job.options, job.timeout_s)
         self._able = set(range(len(job.hosts)))
         self._starting = set(self._able)
-        self._suspicion = Suspicion()
+        self._suspicion = samples.Suspicion()
         self._suspected: set[int] = set()
         # By address, of whom a worker reports.
         self._index = {host.address: index for index, host in enumerate(job.hosts)}
@@ -195,7 +179,7 @@ class _TraceRun:
     def start(self, concurrency: int) -> None:
         """Start a trace worker on every host."""
         source = read_worker_program()
-        openings = [opening(source, host.address, self._limits) for host in self._hosts]
+        openings = [protocol.opening(source, host.address, self._limits) for host in self._hosts]
         for index, error in self._workers.start(openings, concurrency).items():
             self._lose_host(index, str(error))
 
@@ -217,39 +201,39 @@ class _TraceRun:
             self._ask_next()
         for index in self._suspicion.silent_to_all():
             if index in self._able:
-                self._sink.host_lost(HostLoss(index, "answers no probe of any host"))
+                self._sink.host_lost(samples.HostLoss(index, "answers no probe of any host"))
 
     def _ask_next(self) -> None:
         for source, destination in self._turns.next():
             tries = 1 if destination in self._suspected else self._options.count
-            self._workers.send(source, request(self._hosts[destination].address, tries))
+            self._workers.send(source, protocol.request(self._hosts[destination].address, tries))
 
-    def _take(self, index: int, message: WorkerMessage | OutputEnded) -> None:
+    def _take(self, index: int, message: protocol.WorkerMessage | OutputEnded) -> None:
         if index not in self._able:
             return
-        if isinstance(message, Ready) and index in self._starting:
+        if isinstance(message, protocol.Ready) and index in self._starting:
             self._starting.discard(index)
             self._turns.admit(index)
-        elif isinstance(message, (Unable, OutputEnded)):
+        elif isinstance(message, (protocol.Unable, OutputEnded)):
             self._lose_host(index, message.reason)
-        elif not isinstance(message, Traced) or not self._take_trace(index, message):
+        elif not isinstance(message, protocol.Traced) or not self._take_trace(index, message):
             self._lose_host(index, "its trace worker reports what it was not asked")
 
-    def _take_trace(self, source: int, traced: Traced) -> bool:
+    def _take_trace(self, source: int, traced: protocol.Traced) -> bool:
         """Record the result of a trace; return False if it was not running."""
         destination = self._index.get(traced.destination)
         if destination is None or not self._turns.over(source, destination):
             return False
         host = self._hosts[destination]
-        route = find_route(traced.answers, host.address, host.name)
-        if isinstance(route, Route):
+        route = protocol.find_route(traced.answers, host.address, host.name)
+        if isinstance(route, protocol.Route):
             self._suspicion.reading(source, destination)
             self._suspected -= {source, destination}
-            self._sink.reading(RouteReading(source, destination, route.hops, route.routers))
+            self._sink.reading(samples.RouteReading(source, destination, route.hops, route.routers))
             return True
         if route.is_silent:
             self._suspected.update(self._suspicion.silence(source, destination))
-        self._sink.pair_lost(PairLoss(source, destination, route.reason))
+        self._sink.pair_lost(samples.PairLoss(source, destination, route.reason))
         return True
 
     def _lose_host(self, index: int, reason: str) -> None:
@@ -259,7 +243,7 @@ class _TraceRun:
         self._able.discard(index)
         self._starting.discard(index)
         self._workers.end(index)
-        self._sink.host_lost(HostLoss(index, reason))
+        self._sink.host_lost(samples.HostLoss(index, reason))
         for source, destination in self._turns.lose(index):
             why = clean(f"{self._hosts[source].name} {reason}")
-            self._sink.pair_lost(PairLoss(source, destination, why))
+            self._sink.pair_lost(samples.PairLoss(source, destination, why))

@@ -17,7 +17,7 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.cli import run
 from plink.formats.hosts import places_by_domain
-from plink.measure.probing.resume import carry_over
+from plink.measure.probing.request import carry_over
 
 Domain = str | None
 

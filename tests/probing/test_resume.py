@@ -21,8 +21,14 @@ from plink.measure.probing.collectors import (
     RttCollector,
     RunRecord,
 )
-from plink.measure.probing.request import keep_interface, keep_network
-from plink.measure.probing.resume import carry_over, find_moved_hosts, refuse_to_drop, select_hosts
+from plink.measure.probing.request import (
+    carry_over,
+    find_moved_hosts,
+    keep_interface,
+    keep_network,
+    refuse_to_drop,
+    select_hosts,
+)
 from plink.measure.probing.tools import read_recorded_whole
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.rounds import round_robin

@@ -9,8 +9,8 @@ import pytest
 
 from page.subjects import LINK_GBIT_S, racks, with_rates
 from plink.base.replacing import replace
-from plink.measure.probing import check_transfers
-from plink.measure.probing.check_transfers import RepeatedTransfers
+from plink.measure.probing import check as checking
+from plink.measure.probing.check import RepeatedTransfers
 from plink.probes.samples import BandwidthReading, PairLoss
 from plink.probes.uplinks.plan import ExchangeTurn, Flow, GroupExchange
 from plink.probes.uplinks.tool import ExchangeLoss, GroupResult
@@ -65,9 +65,9 @@ def measure_groups(
 
 
 def test_every_transfer_is_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_transfers, "SimultaneousTransfers", simultaneous_transfers)
-    monkeypatch.setattr(check_transfers, "measure_links", measure_links)
-    monkeypatch.setattr(check_transfers, "measure_groups", measure_groups)
+    monkeypatch.setattr(checking, "SimultaneousTransfers", simultaneous_transfers)
+    monkeypatch.setattr(checking, "measure_links", measure_links)
+    monkeypatch.setattr(checking, "measure_groups", measure_groups)
     names = [reached_host(number).name for number in NUMBERS]
     cluster = with_rates(racks([3, 3], names=names), uplink_gbit_s=UPLINK_GBIT_S)
     assert cluster.uplinks is not None

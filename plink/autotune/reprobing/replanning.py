@@ -21,7 +21,7 @@ from plink.formats.hosts import Group
 from plink.formats.matrices import Matrix
 from plink.formats.plan import Plan
 from plink.measure.drift.judge import average_both_ways_us, judge, noise_ceilings
-from plink.measure.probing.resume import carry_over
+from plink.measure.probing.request import carry_over
 from plink.model.network import capacity
 from plink.optimize.groups.finding import (
     UngroupableError,

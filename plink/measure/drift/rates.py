@@ -235,7 +235,7 @@ def _size(change: RateChange) -> float:
     return abs(float(np.log(change.now_gbit_s / change.file_gbit_s)))
 
 
-Way = tuple[str, bool]
+GroupDirection = tuple[str, bool]
 """A group's name, and whether it sends."""
 
 
@@ -250,8 +250,8 @@ def sort_groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) ->
 
 def find_changed_uplinks(
     uplinks: Sequence[Uplink],
-    now_gbit_s: Mapping[Way, float],
-    explained_gbit_s: Mapping[Way, float],
+    now_gbit_s: Mapping[GroupDirection, float],
+    explained_gbit_s: Mapping[GroupDirection, float],
 ) -> list[RateChange]:
     """Return the uplinks whose rate differs from the file's, the most changed first.
 
@@ -277,9 +277,9 @@ def find_changed_uplinks(
 
 def limit_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
-) -> dict[Way, float]:
+) -> dict[GroupDirection, float]:
     """Return the greatest rate of each group in Gbit/s that its hosts' links now allow."""
-    limits: dict[Way, float] = {}
+    limits: dict[GroupDirection, float] = {}
     for sends in (True, False):
         file = {each.host: each.send_gbit_s if sends else each.receive_gbit_s for each in links}
         now = {each.name: each.now_gbit_s for each in changes if each.sends == sends}
@@ -292,13 +292,15 @@ def limit_by_hosts(
 
 
 def keep_nearer_uplinks(
-    uplinks: Sequence[Uplink], first: Mapping[Way, float], second: Mapping[Way, float]
-) -> dict[Way, float]:
+    uplinks: Sequence[Uplink],
+    first: Mapping[GroupDirection, float],
+    second: Mapping[GroupDirection, float],
+) -> dict[GroupDirection, float]:
     """Return, of an uplink's two new rates, the one nearer to the file's."""
     known = {(uplink.group, True): uplink.send_gbit_s for uplink in uplinks}
     known |= {(uplink.group, False): uplink.receive_gbit_s for uplink in uplinks}
 
-    def off(way: Way, rate: float) -> float:
+    def off(way: GroupDirection, rate: float) -> float:
         return abs(float(np.log(rate / (known[way] or rate))))
 
     return {

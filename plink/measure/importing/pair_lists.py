@@ -341,23 +341,27 @@ def as_csv(text: str, source: str) -> str:
     rows = _table_rows(text, source)
     if rows is None:
         return text
-    rows = _replace_commas([[cell.strip() for cell in row] for row in rows], source)
+    rows = [[cell.strip() for cell in row] for row in rows]
+    with_comma = [cell for row in rows for cell in row if _WITH_COMMA.fullmatch(cell)]
+    if with_comma and not any(_DECIMAL.fullmatch(cell) for cell in with_comma):
+        raise WrongUseError(
+            f"{source}: the comma of {with_comma[0]} may be a decimal point or separate thousands",
+            f"write {with_comma[0].replace(',', '.')} or {with_comma[0].replace(',', '')}",
+        )
+    rows = [
+        [cell.replace(",", ".") if _WITH_COMMA.fullmatch(cell) else cell for cell in row]
+        for row in rows
+    ]
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(rows)
     return stream.getvalue()
 
 
-def find_heading(text: str) -> str:
-    """Return the first line of a table that is not blank or a comment."""
-    for line in text[:_MOST_HEADING].splitlines():
-        if line.strip() and not line.startswith("#"):
-            return line.strip()
-    return ""
-
-
 def _table_rows(text: str, source: str) -> list[list[str]] | None:
     """Return the cells of a table that is not CSV; None for CSV."""
-    heading = find_heading(text)
+    beginning = text[:_MOST_HEADING].splitlines()
+    headings = (line.strip() for line in beginning if line.strip() and not line.startswith("#"))
+    heading = next(headings, "")
     separator = next((each for each in "\t;" if each in heading and "," not in heading), None)
     if separator is None and "|" not in text:
         return None
@@ -372,47 +376,26 @@ def _table_rows(text: str, source: str) -> list[list[str]] | None:
         and set(line.strip()) <= set("|:- \t")
         and _RULE.fullmatch(line.strip())
     ]
-    if rules:
-        return _split_markdown(lines, rules, source)
-    if separator is None:
-        return None
-    # Blank lines stay, so that a row keeps its number.
-    if '"' in text:
-        return list(csv.reader(lines, delimiter=separator))
-    return [line.split(separator) for line in lines]
-
-
-def _split_markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> list[list[str]]:
     if len(rules) > 1:
         raise WrongUseError(
             f"{source}: holds {format_count(len(rules), 'table')}",
             "put each table into a file of its own",
         )
-    rows: list[list[str]] = [[] for _ in range(rules[0] - 1)]
-    for line_number in range(rules[0] - 1, len(lines)):
-        if line_number == rules[0]:
-            rows.append([])
-        elif "|" not in lines[line_number]:
-            break
-        else:
-            line = lines[line_number].strip().removeprefix("|").removesuffix("|")
+    if rules:
+        # Blank lines stay, so that a row keeps its number.
+        rows: list[list[str]] = [[] for _ in range(rules[0] - 1)]
+        for line in (lines[rules[0] - 1], "", *lines[rules[0] + 1 :]):
+            if line and "|" not in line:
+                break
+            cells = line.strip().removeprefix("|").removesuffix("|").split("|") if line else []
             # Without emphasis and code marks.
-            rows.append([cell.strip().strip("*`").strip() for cell in line.split("|")])
-    return rows
-
-
-def _replace_commas(rows: list[list[str]], source: str) -> list[list[str]]:
-    """Return the rows with decimal commas replaced by points."""
-    with_comma = [cell for row in rows for cell in row if _WITH_COMMA.fullmatch(cell)]
-    if with_comma and not any(_DECIMAL.fullmatch(cell) for cell in with_comma):
-        raise WrongUseError(
-            f"{source}: the comma of {with_comma[0]} may be a decimal point or separate thousands",
-            f"write {with_comma[0].replace(',', '.')} or {with_comma[0].replace(',', '')}",
-        )
-    return [
-        [cell.replace(",", ".") if _WITH_COMMA.fullmatch(cell) else cell for cell in row]
-        for row in rows
-    ]
+            rows.append([cell.strip().strip("*`").strip() for cell in cells])
+        return rows
+    if separator is None:
+        return None
+    if '"' in text:
+        return list(csv.reader(lines, delimiter=separator))
+    return [line.split(separator) for line in lines]
 
 
 TOOL = "import"

@@ -99,32 +99,13 @@ _TEXTS: Sequence[tuple[str, str, str]] = (
         "is output of ping, which names one end alone",
         _HINT_PROBE,
     ),
-    (
-        r"Intel\(R\) MPI Benchmarks",
-        "is output of Intel's MPI benchmarks, which plink does not read",
-        _BETWEEN_HOSTS,
-    ),
-    (
-        r"^sockperf: |^\[.{0,40}sockperf",
-        "is output of sockperf, which names one end alone",
-        _HINT_PROBE,
-    ),
 )
 # The same of JSON, by a key in it.
 _JSONS: Sequence[tuple[str, str, str]] = (
     ('"test_info', "is perftest's JSON, which names neither hosts nor units", _HINT_PERFTEST),
     ('"nvbandwidth', f"is nvbandwidth's JSON: it {_ONE_MACHINE}", _BETWEEN_HOSTS),
     ('"intervals', "is iperf3's JSON, which names one end alone", _HINT_PROBE),
-    (
-        '"nccl',
-        "is the JSON of nccl-tests, which plink does not read",
-        "keep what nccl-tests prints: plink import reads that",
-    ),
-    (
-        "",
-        "is JSON, not CSV",
-        "plink show and plink order take plink's own files as they are",
-    ),
+    ("", "is JSON, not CSV", "plink show and plink order take plink's own files as they are"),
 )
 
 
@@ -218,7 +199,10 @@ def list_files(paths: Sequence[str]) -> list[str]:
     files: dict[str, str] = {}
     for path in paths:
         try:
-            names = _list_files(Path(path)) if path and Path(path).is_dir() else [path]
+            names = [path]
+            if path and Path(path).is_dir():
+                found = (each for each in Path(path).iterdir() if each.is_file())
+                names = sorted(str(each) for each in found if each.name[0] != ".")
             for name in names:
                 files.setdefault(
                     name if name == document.STANDARD_STREAM else os.path.realpath(name), name
@@ -230,10 +214,6 @@ def list_files(paths: Sequence[str]) -> list[str]:
         if not names:
             raise WrongUseError(f"{path}: is a folder without files")
     return list(files.values())
-
-
-def _list_files(folder: Path) -> list[str]:
-    return sorted(str(each) for each in folder.iterdir() if each.is_file() and each.name[0] != ".")
 
 
 def _import_one(content: Content, source: str, options: ImportRequest) -> Cluster:

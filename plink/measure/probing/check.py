@@ -1,10 +1,10 @@
-"""Drift check over the network: measure a few pairs of a cluster file again and judge."""
+"""Drift check over the network: measure parts of a cluster file again and judge what changed."""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,24 +13,389 @@ import numpy as np
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
+from plink.base.text import format_count, format_names
 from plink.formats.cluster import Cluster, require_rtt
+from plink.formats.groups import UplinkMeasurement
 from plink.formats.hosts import Host
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import Failure, RttMeasurement
-from plink.measure.drift.judge import Baseline, DriftJudgement, Mask, Pair, measure_and_judge
+from plink.measure.drift import rates as drift_rates
+from plink.measure.drift.judge import (
+    Baseline,
+    DriftJudgement,
+    Mask,
+    Pair,
+    keep_nearer,
+    measure_and_judge,
+)
 from plink.measure.listed import list_again
-from plink.measure.probing.check_transfers import RatesResult, check_rates, holds_rates
+from plink.measure.probing import tools
 from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.passes import FurtherRounds, PassOptions
-from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
-from plink.measure.probing.resume import find_moved_hosts
+from plink.measure.probing.request import (
+    ProbeRequest,
+    connect_hosts,
+    find_moved_hosts,
+    resume_options,
+)
 from plink.measure.probing.run import build_job
-from plink.measure.probing.tools import CHECK_PASSES, TOOLS
 from plink.probes.errors import OptionError
+from plink.probes.facts import limit_pairs
 from plink.probes.hosts.address import IPNetwork
-from plink.probes.options import RttOptions
-from plink.probes.reach import Reached, Way
+from plink.probes.iperf3.tool import OUT_OF_TIME
+from plink.probes.options import Iperf3Options, RttOptions, TransferOptions
+from plink.probes.reach import Reached, ReachedHost, Way
 from plink.probes.rounds import build_disjoint_rounds
+from plink.probes.samples import BandwidthReading, HostLoss, PairLoss
+from plink.probes.uplinks.plan import ExchangeTurn, plan_turns
+from plink.probes.uplinks.tool import (
+    ExchangeLoss,
+    SimultaneousTransfers,
+    measure_groups,
+    measure_links,
+)
+
+# As when uplinks are measured.
+_LINK_DURATION_S = 1
+# What seems to have changed is measured again so often, and counts only if it stays so. Uplinks,
+# which carry many transfers at once, are the steadier ones.
+_LINK_CONFIRMATIONS = 2
+_UPLINK_CONFIRMATIONS = 1
+
+
+class RepeatedTransfers:
+    """Transfers that measure links and uplinks of reached hosts again.
+
+    `failures` has what could not be measured.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        hosts: Sequence[ReachedHost],
+        *,
+        silence_s: float,
+        seed: int,
+        progress: ProgressListener,
+    ) -> None:
+        self._cluster = cluster
+        self._hosts = hosts
+        self._silence_s = silence_s
+        self._seed = seed
+        self._progress = progress
+        place_of = {name: place for place, name in enumerate(cluster.names)}
+        # The index in the file of each reached host, and back.
+        self._places = [place_of[host.name] for host in hosts]
+        self._index_of = {host.name: index for index, host in enumerate(hosts)}
+        # When no transfer is begun any more, by the monotonic clock.
+        self._until_s = 0.0
+        self.failures: list[Failure] = []
+
+    def links(self, gbit_s: Matrix | None, limit_s: float) -> drift_rates.LinkJudgement:
+        """Measure the hosts' links again and compare them with the file.
+
+        Args:
+            gbit_s: (N, N) bandwidths of the file that plink measured; None for what it has of the
+                hosts' links beside uplinks.
+            limit_s: seconds for all links, and as many again for those that seem changed.
+        """
+        cluster = self._cluster
+        options, duration_s, both = self._link_options(has_pairs=gbit_s is not None)
+        expected = drift_rates.predict_gbit_s(
+            cluster.names, gbit_s, cluster.groups, cluster.uplinks
+        )
+        is_here = np.isin(np.arange(len(cluster.hosts)), self._places)
+        expected = np.where(is_here[:, None] & is_here[None, :], expected, np.nan)
+        rounds = drift_rates.choose_transfers(expected, tools.CHECK_LINKS, self._seed)
+        with self._transfers(options, limit_s) as transfers:
+            now = self._measure_rates(transfers, rounds, duration_s, both=both)
+            judgement = drift_rates.judge_links(cluster.names, expected, now)
+            self._until_s = time.monotonic() + limit_s
+            for number in range(_LINK_CONFIRMATIONS):
+                if not judgement.changed.any():
+                    break
+                seed = self._seed + number
+                again = drift_rates.choose_other_transfers(
+                    expected, judgement.changed, judgement.compared, seed
+                )
+                rates = self._measure_rates(transfers, again, duration_s, both=both)
+                # What could not be confirmed is not known.
+                now[judgement.changed & np.isnan(rates)] = np.nan
+                now = keep_nearer(expected, now, rates)
+                judgement = drift_rates.judge_links(cluster.names, expected, now)
+        return judgement
+
+    def uplinks(
+        self, uplinks: UplinkMeasurement, hosts: Sequence[drift_rates.RateChange], limit_s: float
+    ) -> tuple[dict[drift_rates.GroupDirection, float], list[drift_rates.RateChange]]:
+        """Measure the uplinks again; return the rates in Gbit/s and those that changed.
+
+        Args:
+            hosts: links of hosts that changed, which may explain what groups exchange.
+            limit_s: seconds for all uplinks, and as many again for those that seem changed.
+        """
+        cluster = self._cluster
+        options = tools.UPLINKS.resume({}, uplinks.options, cluster.source)
+        present = {
+            group.name: [self._index_of[name] for name in group.hosts if name in self._index_of]
+            for group in cluster.groups
+        }
+        names = [name for name, members in present.items() if members]
+        groups = [present[name] for name in names]
+        # What a group exchanges without one of its hosts cannot be compared.
+        whole = {each.name for each in cluster.groups if len(present[each.name]) == len(each.hosts)}
+        weighty = drift_rates.sort_groups_by_weight(cluster.groups, uplinks.uplinks)
+        wanted = [names.index(group.name) for group in weighty if group.name in whole]
+        wanted = wanted[: tools.CHECK_UPLINKS]
+        if len(names) < 2 or not wanted:
+            return {}, []
+        explained = drift_rates.limit_by_hosts(cluster.groups, uplinks.links, hosts)
+        ways = [(group, sends) for group in wanted for sends in (True, False)]
+        turns = plan_turns([len(members) for members in groups], ways)
+        turns.sort(key=lambda turn: min(wanted.index(group) for group in turn.groups))
+        duration_s = options.group_duration_s
+        with self._transfers(options, limit_s) as transfers:
+            self._progress.stage("checking uplinks", len(ways))
+            now = self._measure_exchanges(transfers, names, groups, turns, duration_s)
+            changes = drift_rates.find_changed_uplinks(uplinks.uplinks, now, explained)
+            self._until_s = time.monotonic() + limit_s
+            for _ in range(_UPLINK_CONFIRMATIONS):
+                if not changes:
+                    break
+                self._progress.stage("checking uplinks again", len(changes))
+                alone = [ExchangeTurn((names.index(each.name),), each.sends) for each in changes]
+                again = self._measure_exchanges(transfers, names, groups, alone, duration_s)
+                for each in changes:
+                    # What could not be confirmed is not known.
+                    before = now.pop((each.name, each.sends))
+                    if (each.name, each.sends) in again:
+                        now[each.name, each.sends] = before
+                now |= drift_rates.keep_nearer_uplinks(uplinks.uplinks, now, again)
+                changes = drift_rates.find_changed_uplinks(uplinks.uplinks, now, explained)
+        return now, changes
+
+    def _measure_exchanges(
+        self,
+        transfers: SimultaneousTransfers,
+        names: Sequence[str],
+        groups: Sequence[Sequence[int]],
+        turns: Sequence[ExchangeTurn],
+        duration_s: int,
+    ) -> dict[drift_rates.GroupDirection, float]:
+        now: dict[drift_rates.GroupDirection, float] = {}
+        lost: dict[str, str] = {}
+        for result in measure_groups(transfers, groups, turns, duration_s):
+            # The loss of a transfer makes its group's rate incomplete.
+            if isinstance(result, PairLoss):
+                continue
+            name = names[result.group]
+            if isinstance(result, ExchangeLoss):
+                lost[name] = result.reason
+            elif result.is_whole:
+                now[name, result.sends] = result.gbit_s
+            else:
+                lost[name] = "not all of its hosts took part"
+            self._progress.step()
+        self.failures += [
+            Failure(name, f"its uplink was not measured: {reason}")
+            for name, reason in lost.items()
+            if reason != OUT_OF_TIME
+        ]
+        return now
+
+    def _link_options(self, *, has_pairs: bool) -> tuple[TransferOptions, int, bool]:
+        """Return options and seconds of link transfers, and whether to load both directions."""
+        cluster = self._cluster
+        if has_pairs and cluster.bandwidth is not None:
+            pairs = tools.IPERF3.resume({}, cluster.bandwidth.options, cluster.source)
+            return pairs, pairs.duration_s, pairs.direction == "both"
+        recorded = {} if cluster.uplinks is None else cluster.uplinks.options
+        groups = tools.UPLINKS.resume({}, recorded, cluster.source)
+        return groups, _LINK_DURATION_S, True
+
+    def _transfers(self, options: TransferOptions, limit_s: float) -> SimultaneousTransfers:
+        self._until_s = time.monotonic() + limit_s
+        return SimultaneousTransfers(
+            self._hosts,
+            options,
+            self._record_loss,
+            silence_s=self._silence_s,
+            left_s=lambda: self._until_s - time.monotonic(),
+        )
+
+    def _record_loss(self, loss: HostLoss) -> None:
+        failure = Failure(self._hosts[loss.host].name, loss.reason)
+        if failure not in self.failures:
+            self.failures.append(failure)
+
+    def _measure_rates(
+        self,
+        transfers: SimultaneousTransfers,
+        rounds: Sequence[Sequence[Pair]],
+        duration_s: int,
+        *,
+        both: bool,
+    ) -> Matrix:
+        """Return the rates of these pairs in both directions, (N, N); NaN if unknown."""
+        size, names = len(self._cluster.hosts), self._cluster.names
+        gbit_s = np.full((size, size), np.nan)
+        directed: list[list[tuple[int, int]]] = []
+        for pairs in rounds:
+            there = [(self._index_of[names[a]], self._index_of[names[b]]) for a, b in pairs]
+            back = [(b, a) for a, b in there]
+            directed += [there + back] if both else [there, back]
+        self._progress.stage("checking hosts' links", sum(map(len, directed)))
+        concurrency = limit_pairs([host.facts for host in self._hosts])
+        for result in measure_links(transfers, directed, duration_s, concurrency=concurrency):
+            if isinstance(result, BandwidthReading):
+                gbit_s[self._places[result.source], self._places[result.destination]] = (
+                    result.gbit_s
+                )
+            elif result.reason != OUT_OF_TIME:
+                source, destination = (
+                    self._hosts[end].name for end in (result.source, result.destination)
+                )
+                self.failures.append(Failure(source, result.reason, destination=destination))
+            self._progress.step()
+        return gbit_s
+
+
+# The share of the time for hosts' links where uplinks are to be checked, too: these take longer.
+_LINKS_SHARE = 1.0 / 3.0
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class RatesResult:
+    """Result of measuring hosts' links and groups' uplinks again.
+
+    Args:
+        hosts: names of those whose links were compared.
+        groups: names of those whose uplinks were compared.
+        changes: links and uplinks that carry another amount than in the file.
+        common_factor: new over old rate of hosts' links that did not change.
+        is_changed: the file no longer describes the rates.
+        not_checked: what the file holds and was not measured again, a clause each.
+        failures: what could not be measured, and why.
+    """
+
+    hosts: Sequence[str] = ()
+    groups: Sequence[str] = ()
+    changes: Sequence[drift_rates.RateChange] = ()
+    common_factor: float = 1.0
+    is_changed: bool = False
+    not_checked: Sequence[str] = ()
+    failures: Sequence[Failure] = ()
+    seconds: float = 0.0
+
+
+def holds_rates(cluster: Cluster) -> bool:
+    """Return whether a cluster file has rates that transfers can check."""
+    return _has_links(cluster) or _has_uplinks(cluster)
+
+
+def check_rates(
+    cluster: Cluster,
+    reached: Reached,
+    *,
+    limit_s: float,
+    silence_s: float,
+    seed: int,
+    progress: ProgressListener,
+) -> RatesResult:
+    """Measure some links and uplinks again, those that seem changed twice, and judge.
+
+    Args:
+        limit_s: seconds that transfers may take, and as many again those of what seems changed;
+            0 for none.
+
+    Raises:
+        WrongUseError: options in the file that cannot be.
+    """
+    has_links, has_uplinks = _has_links(cluster), _has_uplinks(cluster)
+    if limit_s <= 0.0:
+        return RatesResult(not_checked=_list_unchecked_rates(cluster, (), ()))
+    again = RepeatedTransfers(
+        cluster, reached.hosts, silence_s=silence_s, seed=seed, progress=progress
+    )
+    began = time.monotonic()
+    links: drift_rates.LinkJudgement | None = None
+    links_s = limit_s * (_LINKS_SHARE if has_uplinks else 1.0) if has_links else 0.0
+    changes: list[drift_rates.RateChange] = []
+    hosts: list[str] = []
+    groups: list[str] = []
+    if has_links:
+        has_pairs = cluster.bandwidth is not None and _has_bandwidth(cluster)
+        gbit_s = cluster.bandwidth.gbit_s if cluster.bandwidth and has_pairs else None
+        links = again.links(gbit_s, links_s)
+        changes += links.changes
+        seen = set(np.argwhere(links.compared).ravel().tolist())
+        hosts = [name for place, name in enumerate(cluster.names) if place in seen]
+    if cluster.uplinks is not None and has_uplinks:
+        now, changed = again.uplinks(cluster.uplinks, changes, limit_s - links_s)
+        groups = list(dict.fromkeys(group for group, _ in now))
+        changes += changed
+    return RatesResult(
+        hosts=hosts,
+        groups=groups,
+        changes=changes,
+        common_factor=1.0 if links is None else links.common_factor,
+        is_changed=bool(changes) or (links is not None and links.is_changed),
+        not_checked=_list_unchecked_rates(cluster, hosts, groups),
+        failures=list(dict.fromkeys(again.failures)),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _has_links(cluster: Cluster) -> bool:
+    has_links = cluster.uplinks is not None and bool(cluster.uplinks.links)
+    return _has_bandwidth(cluster) or (_has_uplinks(cluster) and has_links)
+
+
+def _has_bandwidth(cluster: Cluster) -> bool:
+    return cluster.bandwidth is not None and cluster.bandwidth.tool == Iperf3Options.tool
+
+
+def _has_uplinks(cluster: Cluster) -> bool:
+    return (
+        cluster.uplinks is not None
+        and cluster.uplinks.tool == tools.UplinkOptions.tool
+        and len(cluster.groups) > 1
+    )
+
+
+def _list_unchecked_rates(
+    cluster: Cluster, hosts: Collection[str], groups: Collection[str]
+) -> list[str]:
+    """Return the measurements in the file that the check of rates does not cover."""
+    unchecked = []
+    if _has_links(cluster):
+        others = [name for name in cluster.names if name not in set(hosts)]
+        if others:
+            unchecked.append(f"the links of {format_names(others, _MOST_NAMED)}")
+    elif _has_uplinks(cluster):
+        unchecked.append("hosts' links, of which the file has only sums")
+    if _has_bandwidth(cluster):
+        unchecked.append("the bandwidth of most pairs: of each host one or two were measured again")
+    if cluster.uplinks is not None and _has_uplinks(cluster):
+        known = [each.group for each in cluster.uplinks.uplinks if each.group not in set(groups)]
+        if known:
+            unchecked.append(f"the uplinks of {format_names(known, _MOST_NAMED)}")
+    return unchecked
+
+
+def summarize_changes(rates: RatesResult) -> str:
+    """Return, in words, how many of the compared links and uplinks changed."""
+    parts = []
+    for names, what, of, is_uplink in (
+        (rates.hosts, "links", "host", False),
+        (rates.groups, "uplinks", "group", True),
+    ):
+        changed = {each.name for each in rates.changes if each.is_uplink == is_uplink}
+        if names:
+            parts.append(f"{what} of {len(changed):,} of {format_count(len(names), of)}")
+    return f"{' and '.join(parts)} changed"
+
 
 # A seed that a person can type.
 _SEEDS = 1 << 31
@@ -79,7 +444,7 @@ def select_comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
         WrongUseError: there are none, or no tool of plink's measured them.
     """
     rtt = require_rtt(cluster, source)
-    if rtt.tool not in TOOLS:
+    if rtt.tool not in tools.TOOLS:
         raise WrongUseError(
             f"{source}: plink did not measure its round-trip times (tool: {rtt.tool})",
             "only measurements of plink probe can be checked",
@@ -109,7 +474,7 @@ def build_check_request(
         WrongUseError: it was measured otherwise.
     """
     tool = select_comparable_rtt(cluster, source).tool
-    known = {"passes": CHECK_PASSES, **given}
+    known = {"passes": tools.CHECK_PASSES, **given}
     how = resume_options(cluster, source, tool, known, network=network, interface=interface)
     return ProbeRequest(
         list_again(Cluster(cluster.hosts), source),
@@ -205,7 +570,7 @@ def check_reached(
 def _list_unchecked(cluster: Cluster) -> list[str]:
     """Return the measurements in the file that no check covers."""
     unchecked = []
-    if cluster.bandwidth is not None and cluster.bandwidth.tool not in TOOLS:
+    if cluster.bandwidth is not None and cluster.bandwidth.tool not in tools.TOOLS:
         unchecked.append(
             f"bandwidths, which plink did not measure (tool: {cluster.bandwidth.tool})"
         )
@@ -244,7 +609,7 @@ class _RepeatedRoundTrips:
 
     def measure(self, pairs: Sequence[Pair]) -> Matrix:
         """Measure both directions of pairs; return (N, N) in µs, NaN elsewhere and on failure."""
-        request, tool = self._request, TOOLS[self._request.tool]
+        request, tool = self._request, tools.TOOLS[self._request.tool]
         options = request.options
         if not isinstance(options, RttOptions) or tool.measure is None:
             raise OptionError(f"{tool.name} does not measure round-trip times")

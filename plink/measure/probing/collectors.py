@@ -11,19 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.base.replacing import replace
+from plink.formats import measurements
 from plink.formats.cluster import Cluster, Quantity
 from plink.formats.matrices import Counts, Matrix
-from plink.formats.measurements import (
-    NO_ROUTE,
-    BandwidthMeasurement,
-    Failure,
-    Halves,
-    Measurement,
-    Route,
-    RouteMeasurement,
-    RttMeasurement,
-    disagreement,
-)
 from plink.probes.echo.readings import DISTURBED
 from plink.probes.samples import (
     BandwidthReading,
@@ -76,8 +66,8 @@ class Collector(ABC, Generic[Reading]):
         self._on_remark = on_remark
         self._settled: set[tuple[int, int]] = set()
         # Why directions were given up that have no reading yet.
-        self._lost: dict[tuple[int, int], Failure] = {}
-        self.failures: list[Failure] = []
+        self._lost: dict[tuple[int, int], measurements.Failure] = {}
+        self.failures: list[measurements.Failure] = []
         self.remarks: list[str] = []
         self._begin()
 
@@ -94,7 +84,7 @@ class Collector(ABC, Generic[Reading]):
         """Store a reading in the matrices, given the indices of its hosts."""
 
     @abstractmethod
-    def result(self, run: RunRecord) -> tuple[Cluster, Measurement]:
+    def result(self, run: RunRecord) -> tuple[Cluster, measurements.Measurement]:
         """Return the cluster with the readings so far, and the measurement in it."""
 
     def _copy_or_unknown(self, matrix: Matrix | None) -> Matrix:
@@ -159,7 +149,7 @@ class Collector(ABC, Generic[Reading]):
         ends = self._measured[loss.source], self._measured[loss.destination]
         if np.isnan(self._readings()[ends]) and pair not in self._lost:
             source, destination = (self._name(end) for end in pair)
-            self._lost[pair] = Failure(source, loss.reason, destination=destination)
+            self._lost[pair] = measurements.Failure(source, loss.reason, destination=destination)
             self.failures.append(self._lost[pair])
         self._settle(*pair)
 
@@ -169,7 +159,7 @@ class Collector(ABC, Generic[Reading]):
 
     def host_lost(self, loss: HostLoss) -> None:
         """Record that a host failed during the run."""
-        self.failures.append(Failure(self._name(loss.host), loss.reason))
+        self.failures.append(measurements.Failure(self._name(loss.host), loss.reason))
 
     def remark(self, text: str) -> None:
         """Record a remark of the tool about the whole run, for the user."""
@@ -203,9 +193,9 @@ class BandwidthCollector(Collector[BandwidthReading]):
         known = reading.retransmits
         self._retransmits[pair] = np.nan if known is None else known
 
-    def result(self, run: RunRecord) -> tuple[Cluster, BandwidthMeasurement]:
+    def result(self, run: RunRecord) -> tuple[Cluster, measurements.BandwidthMeasurement]:
         """Return the cluster with the readings so far, and the measurement in it."""
-        measurement = BandwidthMeasurement(
+        measurement = measurements.BandwidthMeasurement(
             gbit_s=self._gbit_s,
             retransmits=self._retransmits,
             failures=self.failures,
@@ -222,9 +212,9 @@ class RouteCollector(Collector[RouteReading]):
     def _begin(self) -> None:
         kept = self._cluster.routes
         self._hops = self._copy_or_unknown(None if kept is None else kept.hops)
-        # Route to its index: every distinct one is kept once.
-        self._routes: dict[Route, int] = {}
-        self._route_of: Counts = np.full(self._hops.shape, NO_ROUTE, dtype=np.int64)
+        # measurements.Route to its index: every distinct one is kept once.
+        self._routes: dict[measurements.Route, int] = {}
+        self._route_of: Counts = np.full(self._hops.shape, measurements.NO_ROUTE, dtype=np.int64)
         if kept is not None:
             self._route_of = kept.route_of.astype(np.int64)
             self._routes = {route: index for index, route in enumerate(kept.routes)}
@@ -236,9 +226,9 @@ class RouteCollector(Collector[RouteReading]):
         self._hops[pair] = reading.hops
         self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
 
-    def result(self, run: RunRecord) -> tuple[Cluster, RouteMeasurement]:
+    def result(self, run: RunRecord) -> tuple[Cluster, measurements.RouteMeasurement]:
         """Return the cluster with the routes so far, and the measurement in it."""
-        measurement = RouteMeasurement(
+        measurement = measurements.RouteMeasurement(
             hops=self._hops,
             route_of=self._route_of,
             routes=list(self._routes),
@@ -317,7 +307,7 @@ class RttCollector(Collector[RttReading]):
     def _untrusted_pairs(self) -> npt.NDArray[np.bool_]:
         # Noise only ever adds: a reading of a disturbed meeting is to be trusted if another meeting
         # that was not disturbed has read the same.
-        agree = disagreement(self._halves_us) <= CONFIRMED
+        agree = measurements.disagreement(self._halves_us) <= CONFIRMED
         untrusted: npt.NDArray[np.bool_] = (self._disturbance >= DISTURBED) & ~(
             (self._calmest < DISTURBED) & agree
         )
@@ -337,7 +327,9 @@ class RttCollector(Collector[RttReading]):
         if passes.min() < passes.max():
             parts = [f"{passes.mean():.1f} passes on average ({passes.min()} to {passes.max()})"]
         if precision_percent > 0.0:
-            agree = np.count_nonzero(100.0 * disagreement(self._halves_us) <= precision_percent)
+            agree = np.count_nonzero(
+                100.0 * measurements.disagreement(self._halves_us) <= precision_percent
+            )
             parts.append(f"{agree} of {self.readings} agree within {precision_percent:g} %")
         return parts
 
@@ -361,15 +353,15 @@ class RttCollector(Collector[RttReading]):
             self._rtt_us[percentile][pair] = rtt_us
         self._disturbance[pair] = np.nan if reading.disturbance is None else reading.disturbance
 
-    def result(self, run: RunRecord) -> tuple[Cluster, RttMeasurement]:
+    def result(self, run: RunRecord) -> tuple[Cluster, measurements.RttMeasurement]:
         """Return the cluster with the readings so far, and the measurement in it."""
-        apart_percent = 100.0 * disagreement(self._halves_us)
+        apart_percent = 100.0 * measurements.disagreement(self._halves_us)
         precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
         # A reading that a calm meeting confirmed is recorded with that one's disturbance, so that
         # whoever reads the file doubts the same directions as `warnings`.
         is_confirmed = (self._disturbance >= DISTURBED) & ~self._untrusted_pairs()
         disturbance = np.where(is_confirmed, self._calmest, self._disturbance)
-        measurement = RttMeasurement(
+        measurement = measurements.RttMeasurement(
             rtt_us={percentile: matrix.copy() for percentile, matrix in self._rtt_us.items()},
             reading=self._percentiles[0],
             samples=self._samples.copy(),
@@ -377,7 +369,7 @@ class RttCollector(Collector[RttReading]):
             precision_percent=_none_if_all_nan(precision.round(3)),
             disturbance=_none_if_all_nan(disturbance.round(3)),
             passes=self._passes.copy(),
-            halves_us=Halves(self._halves_us[0].copy(), self._halves_us[1].copy()),
+            halves_us=measurements.Halves(self._halves_us[0].copy(), self._halves_us[1].copy()),
             failures=list(self.failures),
             **vars(run),
         )

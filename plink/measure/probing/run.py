@@ -13,25 +13,13 @@ from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.formats.cluster import Cluster
 from plink.formats.measurements import FollowedSample, Measurement, Sample
-from plink.measure.probing.collectors import (
-    BandwidthCollector,
-    Collector,
-    RouteCollector,
-    RttCollector,
-    RunRecord,
+from plink.measure.probing import collectors, passes
+from plink.measure.probing.request import (
+    ProbeRequest,
+    build_resume_state,
+    connect_hosts,
+    repeat_run_record,
 )
-from plink.measure.probing.passes import (
-    NO_POLICY,
-    AdaptiveSampler,
-    FurtherRounds,
-    PassOptions,
-    StoppingPolicy,
-    advise_sampling,
-    choose_sample,
-    list_rounds,
-)
-from plink.measure.probing.request import ProbeRequest, connect_hosts
-from plink.measure.probing.resume import build_resume_state, repeat_run_record
 from plink.measure.probing.tools import EXAMPLE_ROUNDS, TOOLS
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
@@ -70,7 +58,7 @@ def probe(
     request: ProbeRequest,
     progress: ProgressListener,
     on_result: Callable[[ProbeResult | UplinkResult], None] = lambda _: None,
-    policy: StoppingPolicy = NO_POLICY,
+    policy: passes.StoppingPolicy = passes.NO_POLICY,
 ) -> ProbeResult | UplinkResult:
     """Connect to the hosts of a request and measure them with the tool of its options.
 
@@ -98,7 +86,7 @@ def measure_pairs(
     reached: Reached,
     progress: ProgressListener,
     on_result: Callable[[ProbeResult], None] = lambda _: None,
-    policy: StoppingPolicy = NO_POLICY,
+    policy: passes.StoppingPolicy = passes.NO_POLICY,
 ) -> ProbeResult:
     """Measure the pairs of a request whose hosts were reached, with a tool for pairs.
 
@@ -114,21 +102,21 @@ def measure_pairs(
     measured = [places[name] for name in present]
     collector = _build_collector(request, kept, measured, progress)
     collector.failures += state.absent
-    sample = choose_sample(len(listed), request.rounds, request.seed)
+    sample = passes.choose_sample(len(listed), request.rounds, request.seed)
     following = _build_following(request, collector, sample)
-    rounds = list_rounds(listed, present, sample) if following is None else following.next()
+    rounds = passes.list_rounds(listed, present, sample) if following is None else following.next()
     wanted = collector.missing(rounds)
-    visits: FurtherRounds | None = None
-    if isinstance(collector, RttCollector) and isinstance(options, RttOptions):
+    visits: passes.FurtherRounds | None = None
+    if isinstance(collector, collectors.RttCollector) and isinstance(options, RttOptions):
         earlier = None if request.earlier is None else request.earlier.rtt
         # Readings without a record of passes stay as they are, unless more passes are asked for.
         is_whole = earlier is None or earlier.passes is not None or options.extra_passes
-        visits = FurtherRounds(
+        visits = passes.FurtherRounds(
             collector,
             measured,
             rounds if is_whole else [[(min(pair), max(pair)) for pair in wanted]],
             wanted,
-            PassOptions(
+            passes.PassOptions(
                 options.passes, options.precision_percent, options.extra_passes, request.seed
             ),
             policy=policy,
@@ -138,7 +126,7 @@ def measure_pairs(
     is_due = bool(wanted) or (visits is not None and visits.is_due)
     job = build_job(request, reached.hosts, wanted, rounds, visits)
     notes = [*state.moves, *_describe_hosts(request, reached.hosts, job.concurrency)]
-    for note in [*notes, *advise_sampling(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
+    for note in [*notes, *passes.advise_sampling(len(reached.hosts), sample, EXAMPLE_ROUNDS)]:
         progress.say(note)
     if wanted:
         progress.stage("probing", len(wanted))
@@ -154,7 +142,7 @@ def measure_pairs(
     with defer_interrupts():
         before = kept.find_measurement(collector.quantity)
         if is_due or before is None:
-            run = RunRecord(
+            run = collectors.RunRecord(
                 tool=request.tool,
                 options={
                     **options.to_record(),
@@ -174,11 +162,11 @@ def measure_pairs(
             run = repeat_run_record(before, sample, state.moves)
             done = ["nothing measured anew"]
         cluster, measurement = collector.result(run)
-        if is_due and isinstance(collector, RttCollector) and not cluster.groups:
+        if is_due and isinstance(collector, collectors.RttCollector) and not cluster.groups:
             # That there are no groups was said of other readings.
             cluster = replace(cluster, grouping=None)
         asked = (
-            list_rounds(listed, kept.names, sample)
+            passes.list_rounds(listed, kept.names, sample)
             if following is None
             else [[(measured[i], measured[j]) for i, j in met] for met in following.pairs]
         )
@@ -198,12 +186,14 @@ def measure_pairs(
 
 def _build_collector(
     request: ProbeRequest, kept: Cluster, measured: Sequence[int], progress: ProgressListener
-) -> Collector[Any]:
+) -> collectors.Collector[Any]:
     callbacks: dict[str, Any] = {"on_settled": progress.step, "on_remark": progress.say}
     if isinstance(request.options, RttOptions):
-        return RttCollector(kept, measured, request.options.percentiles, **callbacks)
+        return collectors.RttCollector(kept, measured, request.options.percentiles, **callbacks)
     is_rate = TOOLS[request.tool].quantity == "bandwidth"
-    return (BandwidthCollector if is_rate else RouteCollector)(kept, measured, **callbacks)
+    return (collectors.BandwidthCollector if is_rate else collectors.RouteCollector)(
+        kept, measured, **callbacks
+    )
 
 
 def build_job(
@@ -211,7 +201,7 @@ def build_job(
     hosts: Sequence[ReachedHost],
     wanted: Wanted,
     rounds: Rounds,
-    visits: FurtherRounds | None,
+    visits: passes.FurtherRounds | None,
 ) -> MeasuringJob[Any]:
     """Build the job for the request's tool; `visits` supplies further rounds."""
     fitting = limit_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
@@ -254,13 +244,13 @@ def _describe_hosts(
 
 
 def _build_following(
-    request: ProbeRequest, collector: Collector[Any], sample: Sample | None
-) -> AdaptiveSampler | None:
+    request: ProbeRequest, collector: collectors.Collector[Any], sample: Sample | None
+) -> passes.AdaptiveSampler | None:
     if not isinstance(sample, FollowedSample):
         return None
-    if not isinstance(collector, RttCollector):
+    if not isinstance(collector, collectors.RttCollector):
         raise OptionError(
             f"automatic rounds are chosen by round-trip times, which {request.tool} does not "
             "measure"
         )
-    return AdaptiveSampler(collector, sample)
+    return passes.AdaptiveSampler(collector, sample)

@@ -20,24 +20,14 @@ from plink.formats.hosts import Group
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import BandwidthMeasurement, Failure
 from plink.measure.probing.collectors import RunRecord
-from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.resume import build_resume_state, repeat_run_record
+from plink.measure.probing.request import ProbeRequest, build_resume_state, repeat_run_record
 from plink.measure.probing.tools import UplinkOptions
 from plink.probes.errors import OptionError
 from plink.probes.facts import count_sharing_hosts, limit_pairs
 from plink.probes.options import Iperf3Options
 from plink.probes.reach import Reached, ReachedHost
 from plink.probes.samples import BandwidthReading, HostLoss, PairLoss, Rounds
-from plink.probes.uplinks.plan import (
-    ExchangeTurn,
-    GroupExchange,
-    HostRates,
-    may_exceed,
-    plan_links,
-    plan_second_looks,
-    plan_turns,
-    raise_to_seen_rates,
-)
+from plink.probes.uplinks import plan
 from plink.probes.uplinks.tool import (
     ExchangeLoss,
     GroupResult,
@@ -73,9 +63,9 @@ class LinkCollector:
         )
         self.failures: list[Failure] = []
 
-    def links(self) -> HostRates:
+    def links(self) -> plan.HostRates:
         """Return the links' rates as far as they were measured."""
-        return HostRates(
+        return plan.HostRates(
             send=_find_largest(self._gbit_s),
             receive=_find_largest(self._gbit_s.T),
         )
@@ -83,7 +73,7 @@ class LinkCollector:
     def doubtful(self, rounds: Rounds) -> Rounds:
         """Return rounds that repeat slow transfers with other partners."""
         rates = {pair: float(self._gbit_s[pair]) for pairs in rounds for pair in pairs}
-        return plan_second_looks(
+        return plan.plan_second_looks(
             self._groups, {pair: rate for pair, rate in rates.items() if not np.isnan(rate)}
         )
 
@@ -110,32 +100,37 @@ class UplinkCollector:
         kept: Mapping[str, Uplink],
     ) -> None:
         self._names = names
-        self._groups = groups
+        self.groups = groups
         self._kept = kept
-        self._exchanges: dict[tuple[int, bool], GroupExchange] = {}
+        self._exchanges: dict[tuple[int, bool], plan.GroupExchange] = {}
         # What groups exchanged while others did, too, of those that were measured again alone.
-        self._beside_others: dict[tuple[int, bool], GroupExchange] = {}
+        self._beside_others: dict[tuple[int, bool], plan.GroupExchange] = {}
         self.failures: list[Failure] = []
 
     def missing(self) -> list[tuple[int, bool]]:
         """Return groups, by index, and directions that are not measured yet."""
-        wanted = []
-        for index, name in enumerate(self._groups):
-            before = self._kept.get(name, Uplink(name, None, None))
-            wanted += [(index, True)] if before.send_gbit_s is None else []
-            wanted += [(index, False)] if before.receive_gbit_s is None else []
-        return wanted
+        return [
+            (index, sends)
+            for index, name in enumerate(self.groups)
+            for sends, known in self._list_kept(name)
+            if known is None
+        ]
 
-    def doubtful(self, links: HostRates) -> list[tuple[int, bool]]:
+    def _list_kept(self, name: str) -> Sequence[tuple[bool, float | None]]:
+        """Return what an earlier run measured of a group, sending and receiving."""
+        kept = self._kept.get(name, Uplink(name, None, None))
+        return (True, kept.send_gbit_s), (False, kept.receive_gbit_s)
+
+    def doubtful(self, links: plan.HostRates) -> list[tuple[int, bool]]:
         """Return the groups and directions that other transfers may have slowed.
 
         That is so where the group's own uplink need not have been the limit, or hosts share a
         machine that may have been, or a group's two directions differ: it had other company, or
         none, in the other one. All are in doubt once one of them did better alone.
         """
-        groups = list(self._groups.values())
+        groups = list(self.groups.values())
         carried = self._all_carried()
-        seen = raise_to_seen_rates(links, self._exchanges.values())
+        seen = plan.raise_to_seen_rates(links, self._exchanges.values())
         company_cost = any(
             self._exchanges[way].gbit_s > _SAME * before.gbit_s
             for way, before in self._beside_others.items()
@@ -147,23 +142,23 @@ class UplinkCollector:
             and (
                 company_cost
                 or exchange.is_busy
-                or may_exceed(exchange, groups, seen, carried)
+                or plan.may_exceed(exchange, groups, seen, carried)
                 or carried.get((way[0], not way[1]), 0.0) > _SAME * exchange.gbit_s
             )
         ]
 
-    def uplinks(self, links: HostRates) -> list[Uplink]:
+    def uplinks(self, links: plan.HostRates) -> list[Uplink]:
         """Return the uplinks known so far, leaving out groups without a reading."""
-        groups = list(self._groups.values())
-        links = raise_to_seen_rates(links, self._exchanges.values())
+        groups = list(self.groups.values())
+        links = plan.raise_to_seen_rates(links, self._exchanges.values())
         carried = self._all_carried()
         uplinks = []
-        for index, name in enumerate(self._groups):
+        for index, name in enumerate(self.groups):
             uplink = self._kept.get(name, Uplink(name, None, None))
             for sends, way in ((True, "send"), (False, "receive")):
                 exchange = self._exchanges.get((index, sends))
                 if exchange is not None:
-                    is_bound = may_exceed(exchange, groups, links, carried)
+                    is_bound = plan.may_exceed(exchange, groups, links, carried)
                     rate: dict[str, Any] = {
                         f"{way}_gbit_s": exchange.gbit_s,
                         f"{way}_is_lower_bound": is_bound,
@@ -179,9 +174,9 @@ class UplinkCollector:
                 uplinks.append(replace(uplink, hosts_gbit_s=total))
         return uplinks
 
-    def host_links(self, links: HostRates) -> list[HostLink]:
+    def host_links(self, links: plan.HostRates) -> list[HostLink]:
         """Return each host's best send and receive rates, alone or among others."""
-        seen = raise_to_seen_rates(links, self._exchanges.values())
+        seen = plan.raise_to_seen_rates(links, self._exchanges.values())
         return [
             HostLink(name, seen.send.get(host), seen.receive.get(host))
             for host, name in enumerate(self._names)
@@ -191,9 +186,8 @@ class UplinkCollector:
     def _all_carried(self) -> dict[tuple[int, bool], float]:
         """Return the rate of each group and direction, measured now or earlier."""
         carried: dict[tuple[int, bool], float] = {}
-        for index, name in enumerate(self._groups):
-            before = self._kept.get(name, Uplink(name, None, None))
-            for sends, known in ((True, before.send_gbit_s), (False, before.receive_gbit_s)):
+        for index, name in enumerate(self.groups):
+            for sends, known in self._list_kept(name):
                 exchange = self._exchanges.get((index, sends))
                 gbit_s = known if exchange is None else exchange.gbit_s
                 if gbit_s is not None:
@@ -207,7 +201,7 @@ class UplinkCollector:
         elif isinstance(result, ExchangeLoss):
             what = "send" if result.sends else "receive"
             reason = f"what the group can {what} is not known: {result.reason}"
-            self.failures.append(Failure(list(self._groups)[result.group], reason))
+            self.failures.append(Failure(list(self.groups)[result.group], reason))
         else:
             way = (result.group, result.sends)
             if way in self._exchanges:
@@ -297,15 +291,7 @@ def measure_uplinks(
             ) as transfers:
                 rounds = _plan_unknown_links(list(members.values()), links, request.concurrency)
                 _find_link_rates(transfers, rounds, options.duration_s or 1, links, progress)
-                progress.stage("measuring uplinks", len(wanted))
-                _find_group_rates(
-                    transfers,
-                    list(members.values()),
-                    options.group_duration_s,
-                    links=links,
-                    collector=collector,
-                    progress=progress,
-                )
+                _find_group_rates(transfers, options.group_duration_s, links, collector, progress)
     except KeyboardInterrupt:
         if not collector.uplinks(links.links()):
             raise
@@ -369,27 +355,28 @@ def _add_earlier_links(
 
 def _find_group_rates(
     transfers: SimultaneousTransfers,
-    groups: Sequence[Sequence[int]],
     duration_s: int,
-    *,
     links: LinkCollector,
     collector: UplinkCollector,
     progress: ProgressListener,
 ) -> None:
     """Measure several groups at a time, and those with doubtful results alone."""
+    groups, wanted = list(collector.groups.values()), collector.missing()
 
-    def measure(turns: Sequence[ExchangeTurn]) -> None:
+    def measure(stage: str, directions: int, turns: Sequence[plan.ExchangeTurn]) -> None:
+        progress.stage(stage, directions)
         for result in measure_groups(transfers, groups, turns, duration_s):
             collector.take(result)
             if not isinstance(result, PairLoss):
                 progress.step()
 
-    measure(plan_turns([len(hosts) for hosts in groups], collector.missing()))
+    turns = plan.plan_turns([len(hosts) for hosts in groups], wanted)
+    measure("measuring uplinks", len(wanted), turns)
     tried: set[tuple[int, bool]] = set()
     while doubtful := [way for way in collector.doubtful(links.links()) if way not in tried]:
         tried.update(doubtful)
-        progress.stage("measuring uplinks one by one", len(doubtful))
-        measure([ExchangeTurn((group,), sends) for group, sends in doubtful])
+        turns = [plan.ExchangeTurn((group,), sends) for group, sends in doubtful]
+        measure("measuring uplinks one by one", len(doubtful), turns)
 
 
 def _restrict_groups(groups: Sequence[Group], names: set[str]) -> list[Group]:
@@ -425,31 +412,25 @@ def _plan_unknown_links(
     """
     links = collector.links()
     known = links.send.keys() & links.receive.keys()
-    rounds = [
-        [pair for pair in pairs if not known.issuperset(pair)] for pairs in plan_links(groups)
-    ]
-    return [
-        pairs[first : first + (most or len(pairs))]
-        for pairs in rounds
-        if pairs
-        for first in range(0, len(pairs), most or len(pairs))
-    ]
+    rounds = []
+    for planned in plan.plan_links(groups):
+        pairs = [pair for pair in planned if not known.issuperset(pair)]
+        size = most or len(pairs) or 1
+        rounds += [pairs[first : first + size] for first in range(0, len(pairs), size)]
+    return rounds
 
 
 def _describe_hosts(
     hosts: Sequence[ReachedHost], members: Mapping[str, Sequence[int]]
 ) -> list[str]:
-    notes = []
     outside = len(hosts) - sum(map(len, members.values()))
-    if outside:
-        notes.append(f"{outside} of {len(hosts)} hosts are in no group and take no part")
     sharing = count_sharing_hosts([host.facts for host in hosts])
-    if sharing:
-        notes.append(
-            f"{sharing} of {len(hosts)} hosts share a machine: its processors may be the limit "
-            "where uplinks are fast"
-        )
-    return notes
+    notes = {
+        f"{outside} of {len(hosts)} hosts are in no group and take no part": outside,
+        f"{sharing} of {len(hosts)} hosts share a machine: its processors may be the limit where "
+        "uplinks are fast": sharing,
+    }
+    return [note for note, count in notes.items() if count]
 
 
 _BOTH_WAYS_S = 1
