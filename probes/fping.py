@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 from plink.probes.errors import HostError, clean
 from plink.probes.options import FpingOptions
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
-from plink.probes.remote.session import (
-    MAX_OUTPUT,
-    LimitedOutput,
-    Running,
-    posix_command,
-    run_on_all,
-)
+from plink.probes.remote import session as remote
 from plink.probes.samples import MeasuringJob, PairLoss, RttReading, Sink
 
 _SET_PATH = "PATH=$PATH:/usr/sbin:/sbin; "
@@ -50,7 +44,7 @@ class _Fping:
     silent_to_all = "answers no ping of any host"
 
     def __init__(self, job: MeasuringJob[FpingOptions]) -> None:
-        self.running = Running()
+        self.running = remote.Running()
         self._hosts = job.hosts
         self._options = job.options
         self._timeout_ms = max(1, round(job.timeout_s * 1000))
@@ -61,13 +55,13 @@ class _Fping:
 
         def find(index: int) -> int:
             session = self._hosts[index].session
-            done = session.run(posix_command(_FIND))
+            done = session.run(remote.posix_command(_FIND))
             if done.status != 0:
                 hint = "apt-get install fping"
                 raise HostError(session.host, "fping is not installed there", hint)
             return _ROOT_PERIOD_MS if done.stdout.strip() == b"0" else _USER_PERIOD_MS
 
-        self._period_ms, failures = run_on_all(find, range(len(self._hosts)), concurrency)
+        self._period_ms, failures = remote.run_on_all(find, range(len(self._hosts)), concurrency)
         return failures
 
     def measure(
@@ -105,11 +99,11 @@ class _Fping:
         session, period_ms = self._hosts[source].session, self._period_ms[source]
         arguments = [*map(str, (count, period_ms, timeout_ms)), address]
         longest_s = (count * period_ms + timeout_ms) / 1000.0 + _SPARE_S
-        with self.running.start(session, posix_command(_MEASURE, *arguments)) as process:
+        with self.running.start(session, remote.posix_command(_MEASURE, *arguments)) as process:
             if self.running.is_stopped:
                 return ""
-            output = LimitedOutput(process, longest_s)
-            report = "\n".join(output.lines(MAX_OUTPUT))
+            output = remote.LimitedOutput(process, longest_s)
+            report = "\n".join(output.lines(remote.MAX_OUTPUT))
         if output.is_late:
             raise HostError(session.host, f"fping did not end within {longest_s:.0f} s")
         return report

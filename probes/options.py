@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
@@ -143,16 +142,18 @@ TRACE_PORT = 33434
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolOptions(ABC):
+class ToolOptions:
     """Base class of the options of a measuring tool."""
 
     tool: ClassVar[str]
     # The fields that the cluster file records: readings compare only where these are alike.
     recorded: ClassVar[tuple[str, ...]]
+    # How the tool measures, formatted with the options.
+    description: ClassVar[str]
 
-    @abstractmethod
     def describe(self) -> str:
         """Return a short description of how the tool measures with these options."""
+        return self.description.format(self)
 
     def to_record(self) -> dict[str, Any]:
         """Return the options as JSON values, as the cluster file records them."""
@@ -173,6 +174,7 @@ class RttOptions(ToolOptions):
     """
 
     recorded = ("count", "passes", "precision_percent", "percentile")
+    description = "{0.tool} x {0.count}"
     # docs/benchmarks.md, Probing
     count: int = 100
     passes: int = 5
@@ -184,10 +186,6 @@ class RttOptions(ToolOptions):
     def percentiles(self) -> tuple[float, ...]:
         """Percentiles to keep; the first stands for a pair."""
         return (self.percentile, *sorted({*STANDARD_PERCENTILES} - {self.percentile}))
-
-    def describe(self) -> str:
-        """Return a short description of how the tool measures with these options."""
-        return f"{self.tool} x {self.count}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,14 +242,11 @@ class TraceOptions(ToolOptions):
 
     tool: ClassVar[str] = "trace"
     recorded = ("count", "max_hops")
+    description = "trace x {0.count}"
     count: int = 3
     max_hops: int = 30
     remote_python: str = "python3"
     port: int = 0
-
-    def describe(self) -> str:
-        """Return a short description of how the tool measures with these options."""
-        return f"trace x {self.count}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,12 +277,9 @@ class Iperf3Options(TransferOptions):
 
     tool: ClassVar[str] = "iperf3"
     recorded = (*TransferOptions.recorded, "direction")
+    description = "iperf3 for {0.duration_s} s"
     duration_s: int = 1
     direction: str = "each"
-
-    def describe(self) -> str:
-        """Return a short description of how the tool measures with these options."""
-        return f"iperf3 for {self.duration_s} s"
 
 
 Options = TypeVar("Options", bound=ToolOptions)

@@ -18,17 +18,7 @@ from typing import IO
 from plink.probes.errors import HostError, OptionError
 from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.options import ViaOptions
-from plink.probes.remote.session import (
-    LOST,
-    MAX_OUTPUT,
-    Completed,
-    Opener,
-    RemoteProcess,
-    Session,
-    end_group,
-    last_line,
-    signal_group,
-)
+from plink.probes.remote import session as remote
 
 _HOST = "{host}"
 _COMMAND = "{command}"
@@ -81,7 +71,7 @@ _GOODBYE_S = 2.0
 _TERMINATE_S = 1.0
 
 
-class ViaProcess(RemoteProcess):
+class ViaProcess(remote.RemoteProcess):
     """Command on a host that runs through a local command such as `kubectl exec`."""
 
     def __init__(self, host: str, process: subprocess.Popen[bytes]) -> None:
@@ -98,7 +88,7 @@ class ViaProcess(RemoteProcess):
         try:
             self._write(text.encode())
         except (OSError, ValueError):
-            raise HostError(self.host, LOST) from None
+            raise HostError(self.host, remote.LOST) from None
 
     def feed(self, content: bytes) -> None:
         """Send all standard input and close it; the command may exit without reading it."""
@@ -122,7 +112,7 @@ class ViaProcess(RemoteProcess):
     def stderr_tail(self) -> str:
         """Return the last line of standard error; call this when the output has ended."""
         self._stderr_reader.join(_STDERR_WAIT_S)
-        return last_line(self._tail)
+        return remote.last_line(self._tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
         """Wait for the exit status; -1 if the command was killed, None if it still runs."""
@@ -138,13 +128,13 @@ class ViaProcess(RemoteProcess):
 
     def abandon(self) -> None:
         """Kill the local command's process at once."""
-        signal_group(self._process, signal.SIGKILL)
+        remote.signal_group(self._process, signal.SIGKILL)
         self.wait_for_exit(_TERMINATE_S)
 
     def end(self) -> None:
         """Close the process's input and wait for its end, which is forced after a while."""
         self.end_input()
-        end_group(self._process, _GOODBYE_S, _TERMINATE_S)
+        remote.end_group(self._process, _GOODBYE_S, _TERMINATE_S)
         self._is_over = True
         if not self._is_read:
             _pipe(self._process.stdout).close()
@@ -166,7 +156,7 @@ class ViaProcess(RemoteProcess):
                 self._tail = (self._tail + chunk)[-_STDERR_TAIL:]
 
 
-class ViaSession(Session):
+class ViaSession(remote.Session):
     """Session with a host through a command template."""
 
     def __init__(self, host: str, address: str, template: Template) -> None:
@@ -196,9 +186,9 @@ class ViaSession(Session):
                 return process
         process.abandon()
         process.end()
-        raise HostError(self.host, LOST)
+        raise HostError(self.host, remote.LOST)
 
-    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
+    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> remote.Completed:
         """Run a shell command on the host and wait for its end."""
         process = self.start(command)
         output = bytearray()
@@ -206,7 +196,7 @@ class ViaSession(Session):
         def collect() -> None:
             for chunk in process.chunks():
                 output.extend(chunk)
-                if len(output) > MAX_OUTPUT:
+                if len(output) > remote.MAX_OUTPUT:
                     return
 
         collector = threading.Thread(target=collect, daemon=True)
@@ -216,13 +206,15 @@ class ViaSession(Session):
         if collector.is_alive():
             process.abandon()
             raise HostError(self.host, f"a command did not end within {timeout_s:g} s")
-        if len(output) > MAX_OUTPUT:
+        if len(output) > remote.MAX_OUTPUT:
             process.abandon()
-            raise HostError(self.host, f"a command wrote more than {MAX_OUTPUT >> 20} MiB")
+            raise HostError(self.host, f"a command wrote more than {remote.MAX_OUTPUT >> 20} MiB")
         status = process.wait_for_exit(_STDERR_WAIT_S)
         if status is None:
             process.abandon()
-        return Completed(-1 if status is None else status, bytes(output), process.stderr_tail())
+        return remote.Completed(
+            -1 if status is None else status, bytes(output), process.stderr_tail()
+        )
 
     def close(self) -> None:
         """End all commands that were started in the session, and wait for them."""
@@ -241,7 +233,7 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     return stream
 
 
-class ViaOpener(Opener):
+class ViaOpener(remote.Opener):
     """Opener of sessions that reaches each host with a command.
 
     Raises:

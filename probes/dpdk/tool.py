@@ -37,12 +37,11 @@ def measure(job: MeasuringJob[DpdkOptions], sink: RemarkableSink[RttReading]) ->
         start=_START,
         cores_per_pair=CORES_PER_PAIR,
     )
-    hosts = [_at_its_nic(host, by_host.get(host.name)) for host in job.hosts]
+    hosts = [
+        replace(host, address=str(by_host[host.name].address.ip)) if host.name in by_host else host
+        for host in job.hosts
+    ]
     coordinator.measure(replace(job, hosts=hosts), sink, agent)
-
-
-def _at_its_nic(host: ReachedHost, nic: Nic | None) -> ReachedHost:
-    return host if nic is None else replace(host, address=str(nic.address.ip))
 
 
 def _arguments(nics: Mapping[str, Nic], host: ReachedHost) -> list[str]:

@@ -77,9 +77,24 @@ def parse_report(output: str) -> TransferReport | Complaint:
     items = data.get("intervals")
     intervals = [_interval(item) for item in items] if isinstance(items, list) else []
     known = [interval for interval in intervals if interval is not None]
-    if not known or len(known) < len(intervals) or not _follow(known):
+    # Intervals do not overlap.
+    do_follow = all(
+        after.start_s >= before.end_s - _TOLERANCE_S for before, after in pairwise(known)
+    )
+    if not known or len(known) < len(intervals) or not do_follow:
         return Complaint("gave no readable report")
-    return TransferReport(known, _retransmits(data), _cpu_percent(data))
+    end = _get_object(data, "end")
+    retransmits = _number(_get_object(end, "sum_sent").get("retransmits"))
+    if retransmits is not None:
+        retransmits = int(retransmits) if retransmits <= _MAX_RETRANSMITS else None
+    used = _get_object(end, "cpu_utilization_percent")
+    percent = _number(used.get("remote_total")) or 0.0, _number(used.get("host_total")) or 0.0
+    return TransferReport(known, retransmits, percent)
+
+
+def _get_object(data: dict[str, Any], key: str) -> dict[str, Any]:
+    value = data.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def compute_received_gbit_s(
@@ -127,28 +142,6 @@ def _interval(item: Any) -> Interval | None:
     if start_s is None or end_s is None or received is None or end_s <= start_s:
         return None
     return Interval(start_s, end_s, received)
-
-
-def _follow(intervals: Sequence[Interval]) -> bool:
-    """Return whether the intervals of a test do not overlap."""
-    return all(
-        after.start_s >= before.end_s - _TOLERANCE_S for before, after in pairwise(intervals)
-    )
-
-
-def _retransmits(data: dict[str, Any]) -> int | None:
-    end = data.get("end")
-    sent = end.get("sum_sent") if isinstance(end, dict) else None
-    number = _number(sent.get("retransmits")) if isinstance(sent, dict) else None
-    return None if number is None or number > _MAX_RETRANSMITS else int(number)
-
-
-def _cpu_percent(data: dict[str, Any]) -> tuple[float, float]:
-    end = data.get("end")
-    used = end.get("cpu_utilization_percent") if isinstance(end, dict) else None
-    if not isinstance(used, dict):
-        return 0.0, 0.0
-    return _number(used.get("remote_total")) or 0.0, _number(used.get("host_total")) or 0.0
 
 
 def _number(value: Any) -> float | None:

@@ -16,14 +16,7 @@ from plink.probes.iperf3 import parse
 from plink.probes.options import Iperf3Options, TransferOptions
 from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import (
-    LimitedOutput,
-    RemoteProcess,
-    Running,
-    Session,
-    posix_command,
-    run_on_all,
-)
+from plink.probes.remote import session as remote
 from plink.probes.samples import BandwidthReading, MeasuringJob, PairLoss, Sink, no_limit
 
 # `-1`, which ends a server after one test, came with it.
@@ -69,13 +62,13 @@ _INTERVALS = 20
 _SHORTEST_INTERVAL_S = 0.1
 
 
-def find_version(session: Session) -> parse.Version:
+def find_version(session: remote.Session) -> parse.Version:
     """Return the version of iperf3 on a host.
 
     Raises:
         HostError: it is not installed, or too old, or the connection is gone.
     """
-    done = session.run(posix_command(_FIND))
+    done = session.run(remote.posix_command(_FIND))
     version = parse.parse_version(done.stdout.decode(errors="replace"))
     if done.status != 0 or version is None:
         raise HostError(session.host, "iperf3 is not installed there", "apt-get install iperf3")
@@ -117,12 +110,12 @@ class PortTakenError(TransferError):
 class TransferHost:
     """Host that takes part in iperf3 tests."""
 
-    session: Session
+    session: remote.Session
     address: str
     version: parse.Version
 
 
-class Transfers(Running):
+class Transfers(remote.Running):
     """Running iperf3 tests on all hosts; thread-safe.
 
     Args:
@@ -192,7 +185,7 @@ class Transfers(Running):
         silence_s = self._silence_s / timeout_divisor
         limit_s = duration_s + silence_s + _SPARE_S
         timeout = f"timeout -k 1 {limit_s + _LEFT_ALONE_S:.1f}"
-        serve = posix_command(_SERVE, sender.address, str(port))
+        serve = remote.posix_command(_SERVE, sender.address, str(port))
         with self._start(sender.session, f"{timeout} {serve}") as server:
             _wait_for_server(server, silence_s + _SPARE_S, port)
             interval_s = max(_SHORTEST_INTERVAL_S, duration_s / _INTERVALS)
@@ -202,24 +195,24 @@ class Transfers(Running):
                 words += ["-C", self._options.congestion]
             if receiver.version >= _CONNECT_TIMEOUT_SINCE:
                 words += ["--connect-timeout", str(max(1, round(silence_s * 1000)))]
-            receive = posix_command(_RECEIVE, *words)
+            receive = remote.posix_command(_RECEIVE, *words)
             with self._start(receiver.session, f"{timeout} {receive}") as client:
                 yield lambda: self._run_client(client, duration_s, limit_s)
 
     @contextmanager
-    def _start(self, session: Session, command: str) -> Iterator[RemoteProcess]:
+    def _start(self, session: remote.Session, command: str) -> Iterator[remote.RemoteProcess]:
         with self.start(session, command, _START_S) as process:
             if self.is_stopped:
                 raise TransferError("was stopped")
             yield process
 
     def _run_client(
-        self, client: RemoteProcess, duration_s: int, limit_s: float
+        self, client: remote.RemoteProcess, duration_s: int, limit_s: float
     ) -> parse.TransferReport:
         """Send the start signal to a client and return its report."""
         self._check_time(duration_s)
         client.write("go\n")
-        output = LimitedOutput(client, limit_s)
+        output = remote.LimitedOutput(client, limit_s)
         report = parse.parse_report("\n".join(output.lines(_MAX_REPORT)))
         if output.is_late or (isinstance(report, parse.Complaint) and _says(report, _SILENT)):
             raise TransferError("no data arrived", is_silence=True)
@@ -234,8 +227,8 @@ class Transfers(Running):
             raise TransferError(OUT_OF_TIME)
 
 
-def _wait_for_server(server: RemoteProcess, limit_s: float, port: int) -> None:
-    output = LimitedOutput(server, limit_s)
+def _wait_for_server(server: remote.RemoteProcess, limit_s: float, port: int) -> None:
+    output = remote.LimitedOutput(server, limit_s)
     lines: list[str] = []
     for line in output.lines(_MAX_REPORT):
         if line == LISTENING:
@@ -261,7 +254,7 @@ def find_transfer_hosts(
         host = hosts[index]
         return TransferHost(host.session, host.address, find_version(host.session))
 
-    return run_on_all(find, range(len(hosts)), concurrency)
+    return remote.run_on_all(find, range(len(hosts)), concurrency)
 
 
 # TCP needs a while to find its rate, and the queues on the way to fill: the first part of a test

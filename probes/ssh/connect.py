@@ -197,9 +197,11 @@ class SshOpener(Opener):
         """
         try:
             transport = self._log_in(target, target.jumps)
-            return SshSession(
-                target.name, transport, _peer_address(transport, target), target.hostname
-            )
+            # Behind a proxy the name is all that is known.
+            address = target.hostname
+            if not target.jumps and target.proxy_command is None:
+                address = transport.getpeername()[0].removeprefix("::ffff:")
+            return SshSession(target.name, transport, address, target.hostname)
         except Exception as error:
             raise explain(error, target, self._options.timeout_s) from None
 
@@ -277,14 +279,6 @@ class SshOpener(Opener):
 def _close(thing: _Closable) -> None:
     with suppress(OSError, EOFError, paramiko.SSHException):
         thing.close()
-
-
-def _peer_address(transport: paramiko.Transport, target: Target) -> str:
-    """Return the remote address of a connection, or the host's name behind a proxy."""
-    if target.jumps or target.proxy_command is not None:
-        return target.hostname
-    peer: tuple[str, int] = transport.getpeername()
-    return peer[0].removeprefix("::ffff:")
 
 
 class ProxyCommand(paramiko.ProxyCommand):

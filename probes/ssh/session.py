@@ -11,14 +11,7 @@ import paramiko
 from paramiko.buffered_pipe import BufferedPipe
 
 from plink.probes.errors import HostError
-from plink.probes.remote.session import (
-    LOST,
-    MAX_OUTPUT,
-    Completed,
-    RemoteProcess,
-    Session,
-    last_line,
-)
+from plink.probes.remote import session as remote
 
 # A close says goodbye to the server, which cannot be sent where the connection takes nothing.
 _GOODBYE_S = 2.0
@@ -85,7 +78,7 @@ _CHUNK = 1 << 16
 _LOSS_NOTICE_S = 0.5
 
 
-class SshProcess(RemoteProcess):
+class SshProcess(remote.RemoteProcess):
     """Remote command in an SSH channel of its own."""
 
     def __init__(self, host: str, channel: paramiko.Channel) -> None:
@@ -97,17 +90,14 @@ class SshProcess(RemoteProcess):
         try:
             self._channel.sendall(text.encode())
         except (OSError, EOFError, paramiko.SSHException):
-            raise HostError(self.host, LOST) from None
-
-    def _check_connection(self) -> None:
-        if not self._channel.eof_received and _is_lost(self._channel):
-            raise HostError(self.host, LOST)
+            raise HostError(self.host, remote.LOST) from None
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the command's standard output as it arrives, until it closes."""
         while chunk := self._channel.recv(_CHUNK):
             yield chunk
-        self._check_connection()
+        if not self._channel.eof_received and _is_lost(self._channel):
+            raise HostError(self.host, remote.LOST)
 
     def end_input(self) -> None:
         """Close the process's standard input but continue to read its output."""
@@ -129,7 +119,7 @@ class SshProcess(RemoteProcess):
             pass
         finally:
             self._channel.settimeout(None)
-        return last_line(tail)
+        return remote.last_line(tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
         """Wait for the exit status; -1 if the command was killed, None if it still runs."""
@@ -146,7 +136,7 @@ class SshProcess(RemoteProcess):
         self._channel.get_transport().close()
 
 
-class SshSession(Session):
+class SshSession(remote.Session):
     """SSH session with a host, called `host` in the list and `hostname` in SSH."""
 
     def __init__(
@@ -170,7 +160,7 @@ class SshSession(Session):
             raise HostError(self.host, f"a command did not start within {timeout_s:g} s")
         return SshProcess(self.host, channel)
 
-    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
+    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> remote.Completed:
         """Run a shell command and wait for its end."""
         end_s = time.monotonic() + timeout_s
         channel = self._open_channel(timeout_s)
@@ -179,7 +169,7 @@ class SshSession(Session):
                 completed = self._converse(channel, command, stdin)
         except (OSError, EOFError, paramiko.SSHException) as error:
             completed = None
-            reason = f"{LOST} while running a command ({error or 'it was closed'})"
+            reason = f"{remote.LOST} while running a command ({error or 'it was closed'})"
         finally:
             channel.close()
         if deadline.passed:
@@ -188,7 +178,7 @@ class SshSession(Session):
             raise HostError(self.host, reason)
         return completed
 
-    def _converse(self, channel: paramiko.Channel, command: str, stdin: bytes) -> Completed:
+    def _converse(self, channel: paramiko.Channel, command: str, stdin: bytes) -> remote.Completed:
         channel.exec_command(command)
         # Read aside, lest a command that fills one stream waits while the other is read.
         stderr = bytearray()
@@ -200,12 +190,12 @@ class SshSession(Session):
         stdout = bytearray()
         if not _read(channel.recv, stdout):
             channel.close()
-            raise HostError(self.host, f"a command wrote more than {MAX_OUTPUT >> 20} MiB")
+            raise HostError(self.host, f"a command wrote more than {remote.MAX_OUTPUT >> 20} MiB")
         aside.join()
         status = channel.recv_exit_status()
         if status == -1 and _is_lost(channel):
-            raise HostError(self.host, LOST)
-        return Completed(status, bytes(stdout), stderr.decode(errors="replace").strip())
+            raise HostError(self.host, remote.LOST)
+        return remote.Completed(status, bytes(stdout), stderr.decode(errors="replace").strip())
 
     @property
     def is_open(self) -> bool:
@@ -218,7 +208,7 @@ class SshSession(Session):
 
     def _open_channel(self, timeout_s: float) -> paramiko.Channel:
         if not self._transport.is_active():
-            raise HostError(self.host, LOST)
+            raise HostError(self.host, remote.LOST)
         try:
             return self._transport.open_session(timeout=timeout_s)
         except (OSError, EOFError, paramiko.SSHException) as error:
@@ -229,7 +219,7 @@ def _read(receive: Callable[[int], bytes], into: bytearray) -> bool:
     """Read a channel to its end; return False if there was more than `MAX_OUTPUT`."""
     while chunk := receive(_CHUNK):
         into += chunk
-        if len(into) > MAX_OUTPUT:
+        if len(into) > remote.MAX_OUTPUT:
             return False
     return True
 

@@ -53,12 +53,6 @@ def measure(
         run.conduct()
 
 
-def build_limits(options: TraceOptions, silence_s: float) -> protocol.TraceLimits:
-    """Return the workers' limits, so that all tries fit into the allowed silence."""
-    wait_s = max(_LEAST_WAIT_S, silence_s / options.count)
-    return protocol.TraceLimits(options.port or TRACE_PORT, options.max_hops, wait_s)
-
-
 def read_worker_program() -> str:
     """Return the source text of the trace worker's program."""
     return _PROGRAM.read_text(encoding="ascii")
@@ -168,7 +162,10 @@ class _TraceRun:
         self._options = job.options
         self._sink = sink
         self._workers = workers
-        self._limits = build_limits(job.options, job.timeout_s)
+        # All tries fit into the allowed silence.
+        wait_s = max(_LEAST_WAIT_S, job.timeout_s / job.options.count)
+        port = job.options.port or TRACE_PORT
+        self._limits = protocol.TraceLimits(port, job.options.max_hops, wait_s)
         self._able = set(range(len(job.hosts)))
         self._starting = set(self._able)
         self._suspicion = samples.Suspicion()

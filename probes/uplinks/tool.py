@@ -13,20 +13,11 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from plink.probes.errors import HostError
+from plink.probes.iperf3 import tool as iperf3
 from plink.probes.iperf3.parse import (
     TransferReport,
     compute_received_between_gbit_s,
     compute_received_gbit_s,
-)
-from plink.probes.iperf3.tool import (
-    DEFAULT_PORT,
-    OUT_OF_TIME,
-    WARM_UP_SHARE,
-    PortTakenError,
-    TransferError,
-    TransferHost,
-    Transfers,
-    find_transfer_hosts,
 )
 from plink.probes.options import TransferOptions
 from plink.probes.reach import ReachedHost
@@ -113,16 +104,16 @@ class SimultaneousTransfers:
     ) -> None:
         self.hosts = hosts
         self.left_s = left_s
-        self._transfers = Transfers(options, silence_s, left_s)
-        self._port = options.port or DEFAULT_PORT
+        self._transfers = iperf3.Transfers(options, silence_s, left_s)
+        self._port = options.port or iperf3.DEFAULT_PORT
         self._ssh_concurrency = ssh_concurrency
         self._on_host_lost = on_host_lost
-        self._ends: Mapping[int, TransferHost] = {}
+        self._ends: Mapping[int, iperf3.TransferHost] = {}
         # Why hosts cannot take part, by index.
         self._lost: dict[int, HostError] = {}
 
     def __enter__(self) -> Self:
-        self._ends, self._lost = find_transfer_hosts(self.hosts, self._ssh_concurrency)
+        self._ends, self._lost = iperf3.find_transfer_hosts(self.hosts, self._ssh_concurrency)
         for index, error in self._lost.items():
             self._on_host_lost(HostLoss(index, str(error)))
         return self
@@ -144,7 +135,7 @@ class SimultaneousTransfers:
         for pair in pairs:
             if pair not in done:
                 lost = next(host for host in pair if host in self._lost)
-                done[pair] = TransferError(f"{self.hosts[lost].name}: {self._lost[lost]}")
+                done[pair] = iperf3.TransferError(f"{self.hosts[lost].name}: {self._lost[lost]}")
         return [done[pair] for pair in pairs]
 
     def is_busy(self, pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome]) -> bool:
@@ -213,7 +204,7 @@ class SimultaneousTransfers:
                     ready.put(None)
                 begin.wait()
                 return TimedTransfer(run_transfer(), time.monotonic())
-            except (TransferError, HostError) as error:
+            except (iperf3.TransferError, HostError) as error:
                 return error
 
     def _prepare(
@@ -225,7 +216,7 @@ class SimultaneousTransfers:
                 return held.enter_context(
                     self._transfers.prepare(sender, receiver, self._port + place, duration_s)
                 )
-            except PortTakenError as error:
+            except iperf3.PortTakenError as error:
                 taken = error
         raise taken
 
@@ -255,7 +246,7 @@ def measure_links(
         # Hosts that cannot take part were named by whoever found that out.
         pairs = [pair for pair in wanted if all(map(transfers.can_take_part, pair))]
         if transfers.left_s() <= duration_s:
-            yield from (PairLoss(*pair, OUT_OF_TIME) for pair in pairs)
+            yield from (PairLoss(*pair, iperf3.OUT_OF_TIME) for pair in pairs)
             continue
         if not pairs:
             continue
@@ -270,7 +261,7 @@ def measure_links(
             if isinstance(outcome, Exception):
                 yield PairLoss(*pair, str(outcome))
                 continue
-            gbit_s = compute_received_gbit_s(outcome.report, WARM_UP_SHARE * duration_s)
+            gbit_s = compute_received_gbit_s(outcome.report, iperf3.WARM_UP_SHARE * duration_s)
             if gbit_s:
                 yield BandwidthReading(*pair, gbit_s, outcome.report.retransmits)
             else:
@@ -325,7 +316,7 @@ def _measure_turn(
         if not left:
             return
         if transfers.left_s() <= longer * duration_s:
-            reason = OUT_OF_TIME
+            reason = iperf3.OUT_OF_TIME
             break
         planned = zip(left, plan_flows(present, left), strict=True)
         flows = [(group, flow) for group, of_group in planned for flow in of_group]
@@ -343,7 +334,7 @@ def _measure_turn(
         is_busy = transfers.is_busy(pairs, outcomes)
         if transfers.left_s() <= 0.0:
             # Some of them may have ended in time: those are not what all exchange.
-            reason = OUT_OF_TIME
+            reason = iperf3.OUT_OF_TIME
             break
         done = {group for group, _ in timed}
         yield from drop([group for group in left if group not in done], "no transfer succeeded")
@@ -367,7 +358,7 @@ def _compute_common_gbit_s(
     timed: Sequence[TimedTransfer], duration_s: int
 ) -> Sequence[float] | None:
     """Return each transfer's rate while all of them ran; None if one is unknown."""
-    windows_s = common_windows_s(timed, duration_s, WARM_UP_SHARE * duration_s)
+    windows_s = common_windows_s(timed, duration_s, iperf3.WARM_UP_SHARE * duration_s)
     rates = [
         compute_received_between_gbit_s(each.report, *window_s)
         for each, window_s in zip(timed, windows_s or (), strict=False)

@@ -13,6 +13,7 @@ import pytest
 
 from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
+from plink.probes.iperf3 import tool as iperf3
 from plink.probes.iperf3.parse import Interval, TransferReport
 from plink.probes.iperf3.tool import OUT_OF_TIME, PortTakenError, TransferError
 from plink.probes.options import Iperf3Options
@@ -106,8 +107,8 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         ends = {index: index for index in range(len(hosts)) if index not in played.lost}
         return ends, played.lost
 
-    monkeypatch.setattr(tool, "Transfers", Transfers)
-    monkeypatch.setattr(tool, "find_transfer_hosts", find_transfer_hosts)
+    monkeypatch.setattr(iperf3, "Transfers", Transfers)
+    monkeypatch.setattr(iperf3, "find_transfer_hosts", find_transfer_hosts)
     monkeypatch.setattr(tool, "time", SimpleNamespace(monotonic=lambda: played.clock.now_s))
     return played
 

@@ -395,18 +395,12 @@ def measure_and_judge(
         if not judgement.changed:
             break
         controls = judgement.unchanged[:: max(1, len(judgement.unchanged) // _CONTROLS)]
-        more = choose_more_partners(
-            times_us, _suspects(judgement), pairs, _MORE_PARTNERS * partners, seed
-        )
+        named = {host for change in judgement.changes for host in change.hosts}
+        suspects = sorted(named or {host for pair in judgement.changed for host in pair})
+        more = choose_more_partners(times_us, suspects, pairs, _MORE_PARTNERS * partners, seed)
         pairs = sorted({*pairs, *more})
         again_us = measure(sorted({*judgement.changed, *controls, *more}))
         factor = fit_common_factor(file_us, again_us, controls) or common
         steady_us = keep_nearer(file_us, steady_us, again_us / factor)
         judgement = judge(file_us, steady_us, ceilings)
     return replace(judgement, common_factor=common)
-
-
-def _suspects(judgement: DriftJudgement) -> list[int]:
-    """Return the hosts whose pairs to measure again: changed ones, or with a changed pair."""
-    named = {host for change in judgement.changes for host in change.hosts}
-    return sorted(named or {host for pair in judgement.changed for host in pair})

@@ -19,15 +19,8 @@ from plink.formats.groups import UplinkMeasurement
 from plink.formats.hosts import Host
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import Failure, RttMeasurement
+from plink.measure.drift import judge
 from plink.measure.drift import rates as drift_rates
-from plink.measure.drift.judge import (
-    Baseline,
-    DriftJudgement,
-    Mask,
-    Pair,
-    keep_nearer,
-    measure_and_judge,
-)
 from plink.measure.listed import list_again
 from plink.measure.probing import tools
 from plink.measure.probing.collectors import RttCollector, RunRecord
@@ -121,7 +114,7 @@ class RepeatedTransfers:
                 rates = self._measure_rates(transfers, again, duration_s, both=both)
                 # What could not be confirmed is not known.
                 now[judgement.changed & np.isnan(rates)] = np.nan
-                now = keep_nearer(expected, now, rates)
+                now = judge.keep_nearer(expected, now, rates)
                 judgement = drift_rates.judge_links(cluster.names, expected, now)
         return judgement
 
@@ -231,7 +224,7 @@ class RepeatedTransfers:
     def _measure_rates(
         self,
         transfers: SimultaneousTransfers,
-        rounds: Sequence[Sequence[Pair]],
+        rounds: Sequence[Sequence[judge.Pair]],
         duration_s: int,
         *,
         both: bool,
@@ -417,7 +410,7 @@ class CheckResult:
     """
 
     hosts: int
-    judgement: DriftJudgement
+    judgement: judge.DriftJudgement
     moved: Mapping[str, tuple[str, str]]
     unreachable: Mapping[str, str]
     failures: Sequence[Failure]
@@ -490,7 +483,7 @@ def build_check_request(
 
 def check(
     cluster: Cluster,
-    file: Baseline,
+    file: judge.Baseline,
     request: ProbeRequest,
     *,
     partners: int,
@@ -535,7 +528,7 @@ def check(
 
 def check_reached(
     cluster: Cluster,
-    file: Baseline,
+    file: judge.Baseline,
     request: ProbeRequest,
     reached: Reached,
     *,
@@ -548,7 +541,7 @@ def check_reached(
         PlinkError: no pair can be compared.
     """
     again = _RepeatedRoundTrips(cluster, request, reached, progress)
-    judgement = measure_and_judge(
+    judgement = judge.measure_and_judge(
         file, again.are_reached, again.measure, partners=partners, seed=request.seed
     )
     if judgement is None:
@@ -601,13 +594,13 @@ class _RepeatedRoundTrips:
         self.seconds = 0.0
 
     @property
-    def are_reached(self) -> Mask:
+    def are_reached(self) -> judge.Mask:
         """Mask of the pairs whose hosts were both reached, shape (N, N)."""
         there = np.isin(np.arange(len(self._cluster.hosts)), self._places)
-        both: Mask = there[:, None] & there[None, :]
+        both: judge.Mask = there[:, None] & there[None, :]
         return both
 
-    def measure(self, pairs: Sequence[Pair]) -> Matrix:
+    def measure(self, pairs: Sequence[judge.Pair]) -> Matrix:
         """Measure both directions of pairs; return (N, N) in µs, NaN elsewhere and on failure."""
         request, tool = self._request, tools.TOOLS[self._request.tool]
         options = request.options

@@ -14,18 +14,10 @@ from plink.base.replacing import replace
 from plink.formats import measurements
 from plink.formats.cluster import Cluster, Quantity
 from plink.formats.matrices import Counts, Matrix
+from plink.probes import samples
 from plink.probes.echo.readings import DISTURBED
-from plink.probes.samples import (
-    BandwidthReading,
-    HostLoss,
-    PairLoss,
-    Rounds,
-    RouteReading,
-    RttReading,
-    Wanted,
-)
 
-Reading = TypeVar("Reading", RttReading, BandwidthReading, RouteReading)
+Reading = TypeVar("Reading", samples.RttReading, samples.BandwidthReading, samples.RouteReading)
 
 
 @dataclass(frozen=True)
@@ -91,7 +83,7 @@ class Collector(ABC, Generic[Reading]):
         size = len(self._cluster.hosts)
         return np.full((size, size), np.nan) if matrix is None else matrix.copy()
 
-    def missing(self, rounds: Rounds) -> Wanted:
+    def missing(self, rounds: samples.Rounds) -> samples.Wanted:
         """Return the directed pairs of the run without a trustworthy reading."""
         unread = np.isnan(self._readings()) | self._untrusted_pairs()
         return frozenset(
@@ -116,7 +108,7 @@ class Collector(ABC, Generic[Reading]):
         del precision_percent
         return []
 
-    def count_asked(self, rounds: Rounds) -> int:
+    def count_asked(self, rounds: samples.Rounds) -> int:
         """Return how many directed pairs the run was to measure.
 
         A question of the run, such as which groups there are, may ask for pairs beside the rounds.
@@ -143,7 +135,7 @@ class Collector(ABC, Generic[Reading]):
             self.failures.remove(failure)
         self._settle(reading.source, reading.destination)
 
-    def pair_lost(self, loss: PairLoss) -> None:
+    def pair_lost(self, loss: samples.PairLoss) -> None:
         """Record that a directed pair was given up; an earlier reading stays."""
         pair = loss.source, loss.destination
         ends = self._measured[loss.source], self._measured[loss.destination]
@@ -157,7 +149,7 @@ class Collector(ABC, Generic[Reading]):
         """Begin another pass, in which these directed pairs are expected once more."""
         self._settled.clear()
 
-    def host_lost(self, loss: HostLoss) -> None:
+    def host_lost(self, loss: samples.HostLoss) -> None:
         """Record that a host failed during the run."""
         self.failures.append(measurements.Failure(self._name(loss.host), loss.reason))
 
@@ -175,7 +167,7 @@ class Collector(ABC, Generic[Reading]):
         return self._cluster.hosts[self._measured[index]].name
 
 
-class BandwidthCollector(Collector[BandwidthReading]):
+class BandwidthCollector(Collector[samples.BandwidthReading]):
     """Collector of a run's bandwidths between a cluster's hosts."""
 
     quantity: ClassVar[Quantity] = "bandwidth"
@@ -188,7 +180,7 @@ class BandwidthCollector(Collector[BandwidthReading]):
     def _readings(self) -> Matrix:
         return self._gbit_s
 
-    def _take(self, pair: tuple[int, int], reading: BandwidthReading) -> None:
+    def _take(self, pair: tuple[int, int], reading: samples.BandwidthReading) -> None:
         self._gbit_s[pair] = reading.gbit_s
         known = reading.retransmits
         self._retransmits[pair] = np.nan if known is None else known
@@ -204,7 +196,7 @@ class BandwidthCollector(Collector[BandwidthReading]):
         return replace(self._cluster, bandwidth=measurement), measurement
 
 
-class RouteCollector(Collector[RouteReading]):
+class RouteCollector(Collector[samples.RouteReading]):
     """Collector of a run's routes between a cluster's hosts."""
 
     quantity: ClassVar[Quantity] = "routes"
@@ -212,7 +204,7 @@ class RouteCollector(Collector[RouteReading]):
     def _begin(self) -> None:
         kept = self._cluster.routes
         self._hops = self._copy_or_unknown(None if kept is None else kept.hops)
-        # measurements.Route to its index: every distinct one is kept once.
+        # Route to its index: every distinct one is kept once.
         self._routes: dict[measurements.Route, int] = {}
         self._route_of: Counts = np.full(self._hops.shape, measurements.NO_ROUTE, dtype=np.int64)
         if kept is not None:
@@ -222,7 +214,7 @@ class RouteCollector(Collector[RouteReading]):
     def _readings(self) -> Matrix:
         return self._hops
 
-    def _take(self, pair: tuple[int, int], reading: RouteReading) -> None:
+    def _take(self, pair: tuple[int, int], reading: samples.RouteReading) -> None:
         self._hops[pair] = reading.hops
         self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
 
@@ -258,7 +250,7 @@ class PassReadings:
     halves_us: tuple[Matrix, Matrix]
 
 
-class RttCollector(Collector[RttReading]):
+class RttCollector(Collector[samples.RttReading]):
     """Collector of round-trip times; the first of its `percentiles` stands for a pair.
 
     Where a pair met several times, the least reading counts, for each direction by itself, since
@@ -339,7 +331,7 @@ class RttCollector(Collector[RttReading]):
         odd_us, even_us = self._halves_us
         return PassReadings(self._passes[here], (odd_us[here], even_us[here]))
 
-    def _take(self, pair: tuple[int, int], reading: RttReading) -> None:
+    def _take(self, pair: tuple[int, int], reading: samples.RttReading) -> None:
         reading_us = reading.rtt_us[self._percentiles[0]]
         half_us = self._halves_us[self._passes[pair] % 2]
         half_us[pair] = np.fmin(half_us[pair], reading_us)

@@ -15,17 +15,9 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.given_way import GivenWay
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
+from plink.formats import measurements
 from plink.formats.cluster import Cluster, Unreachable
 from plink.formats.hosts import Host, is_recordable
-from plink.formats.measurements import (
-    SAMPLE_OPTIONS,
-    Failure,
-    FollowedSample,
-    Measurement,
-    RttMeasurement,
-    Sample,
-    find_sample,
-)
 from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.tools import FOLLOWED_ROUNDS, TOOLS, build_option_changed_error
 from plink.probes.errors import HostError
@@ -127,7 +119,7 @@ def resume_options(
     if earlier is None:
         return ResumedSettings(measuring.options(**given), network, interface, rounds, seed or 0)
     before = _find_earlier(earlier, source, tool)
-    if isinstance(before, RttMeasurement):
+    if isinstance(before, measurements.RttMeasurement):
         given = {"percentile": before.reading, **given}
         percentile, read = given["percentile"], before.reading
         if read != percentile or set(before.rtt_us) != {*STANDARD_PERCENTILES, percentile}:
@@ -156,7 +148,7 @@ def resume_options(
     )
 
 
-def _find_earlier(earlier: Cluster, source: str, tool: str) -> Measurement | None:
+def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Measurement | None:
     """Return the measurement to continue, or None where the file has none of this quantity."""
     quantity = TOOLS[tool].quantity
     if quantity == "uplinks":
@@ -207,7 +199,7 @@ def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -
 
 
 def keep_sample(
-    before: Measurement, rounds: int | None, seed: int | None, source: str
+    before: measurements.Measurement, rounds: int | None, seed: int | None, source: str
 ) -> tuple[int | None, int | None]:
     """Return the given `rounds` and `seed`, else those of the earlier measurement.
 
@@ -216,13 +208,15 @@ def keep_sample(
     Raises:
         WrongUseError: another seed is given than the one recorded.
     """
-    sample = find_sample(before.options)
+    sample = measurements.find_sample(before.options)
     if sample is None:
         return rounds, seed
     if seed not in (None, sample.seed):
         raise build_option_changed_error(source, "seed", sample.seed, seed)
     if rounds is None:
-        rounds = FOLLOWED_ROUNDS if isinstance(sample, FollowedSample) else sample.rounds
+        rounds = (
+            FOLLOWED_ROUNDS if isinstance(sample, measurements.FollowedSample) else sample.rounds
+        )
     return rounds, sample.seed
 
 
@@ -279,7 +273,7 @@ class ResumeState:
     """
 
     cluster: Cluster
-    absent: Sequence[Failure]
+    absent: Sequence[measurements.Failure]
     moves: Sequence[str]
 
 
@@ -296,7 +290,7 @@ def build_resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
         way=_way_as_given(request.way),
     )
     absent = [
-        Failure(error.host, f"{error} (what was measured earlier is kept)")
+        measurements.Failure(error.host, f"{error} (what was measured earlier is kept)")
         for error in reached.failures
         if error.host in names
     ]
@@ -430,7 +424,7 @@ def carry_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[
 
 
 def repeat_run_record(
-    before: Measurement, sample: Sample | None, notes: Sequence[str]
+    before: measurements.Measurement, sample: measurements.Sample | None, notes: Sequence[str]
 ) -> RunRecord:
     """Return the record of a run that had nothing left to measure: that of the earlier run.
 
@@ -440,7 +434,11 @@ def repeat_run_record(
     return RunRecord(
         tool=before.tool,
         options={
-            **{name: value for name, value in before.options.items() if name not in SAMPLE_OPTIONS},
+            **{
+                name: value
+                for name, value in before.options.items()
+                if name not in measurements.SAMPLE_OPTIONS
+            },
             **({} if sample is None else sample.to_options()),
         },
         started=before.started,

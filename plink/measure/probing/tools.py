@@ -72,6 +72,7 @@ class UplinkOptions(TransferOptions):
     """
 
     tool: ClassVar[str] = "uplinks"
+    description: ClassVar[str] = "uplinks for {0.group_duration_s} s"
     groups: Sequence[Group] = ()
 
     # TCP connections that share an uplink need longer to settle than one by itself.
@@ -79,10 +80,6 @@ class UplinkOptions(TransferOptions):
     def group_duration_s(self) -> int:
         """Duration of a transfer between groups in whole seconds."""
         return self.duration_s or 2
-
-    def describe(self) -> str:
-        """Return a short description of how the tool measures with these options."""
-        return f"uplinks for {self.group_duration_s} s"
 
     def to_record(self) -> dict[str, Any]:
         """Return the options as JSON values, as the cluster file records them."""
