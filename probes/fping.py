@@ -78,7 +78,14 @@ class _Fping:
         self, source: int, destination: int, count: int, timeout_ms: int
     ) -> RttReading | Silence | PairLoss:
         target = self._hosts[destination]
-        report = self._run(source, target.address, count, timeout_ms)
+        session, period_ms = self._hosts[source].session, self._period_ms[source]
+        arguments = [*map(str, (count, period_ms, timeout_ms)), target.address]
+        longest_s = (count * period_ms + timeout_ms) / 1000.0 + _SPARE_S
+        with self.running.start(session, remote.posix_command(_MEASURE, *arguments)) as process:
+            output = remote.LimitedOutput(process, longest_s)
+            report = "" if self.running.is_stopped else "\n".join(output.lines(remote.MAX_OUTPUT))
+        if output.is_late:
+            raise HostError(session.host, f"fping did not end within {longest_s:.0f} s")
         samples = parse_report(report, target.address, count)
         if samples is None:
             last = report.strip().splitlines()[-1:] or ["nothing"]
@@ -93,20 +100,6 @@ class _Fping:
             received=len(echoes),
             rtt_us={p: percentile_us(echoes, p) for p in self._options.percentiles},
         )
-
-    def _run(self, source: int, address: str, count: int, timeout_ms: int) -> str:
-        """Run fping on a host and return its report on `count` probes to `address`."""
-        session, period_ms = self._hosts[source].session, self._period_ms[source]
-        arguments = [*map(str, (count, period_ms, timeout_ms)), address]
-        longest_s = (count * period_ms + timeout_ms) / 1000.0 + _SPARE_S
-        with self.running.start(session, remote.posix_command(_MEASURE, *arguments)) as process:
-            if self.running.is_stopped:
-                return ""
-            output = remote.LimitedOutput(process, longest_s)
-            report = "\n".join(output.lines(remote.MAX_OUTPUT))
-        if output.is_late:
-            raise HostError(session.host, f"fping did not end within {longest_s:.0f} s")
-        return report
 
 
 def parse_report(output: str, address: str, count: int) -> list[float | None] | None:

@@ -166,16 +166,19 @@ class MeasuringJob(Generic[Options_co]):
     left_s: Callable[[], float] = no_limit
 
 
+# Numbers of silences after which a host is suspected.
+_SUSPECT_AT = (2, 6)
+
+
 class Suspicion:
     """Record of which hosts could reach each other, to find hosts that none can reach.
 
-    A host that was silent `limit` times since its last reading is suspected, and once more after
+    A host that was silent twice since its last reading is suspected, and once more after
     three times as many. Others go on trying it, but wait less each time: giving it up for everybody
     would also give up the hosts of a group that only cannot reach another group.
     """
 
-    def __init__(self, limit: int = 2) -> None:
-        self._limit = limit
+    def __init__(self) -> None:
         self._silences: Counter[int] = Counter()
         self._heard: set[int] = set()
 
@@ -188,8 +191,7 @@ class Suspicion:
     def silence(self, source: int, destination: int) -> list[int]:
         """Record that two hosts could not reach each other; return newly suspected hosts."""
         self._silences.update((source, destination))
-        limits = (self._limit, 3 * self._limit)
-        return [host for host in (source, destination) if self._silences[host] in limits]
+        return [host for host in (source, destination) if self._silences[host] in _SUSPECT_AT]
 
     def silent_to_all(self) -> list[int]:
         """Return the hosts that no other could reach, if others reached each other."""

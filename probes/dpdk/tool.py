@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from plink.probes.echo import coordinator
 from plink.probes.echo.coordinator import AgentProgram
-from plink.probes.options import DpdkOptions, Nic
+from plink.probes.options import DpdkOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.upload import EXEC
 from plink.probes.samples import MeasuringJob, RemarkableSink, RttReading
@@ -29,11 +27,19 @@ def measure(job: MeasuringJob[DpdkOptions], sink: RemarkableSink[RttReading]) ->
         OptionError: the agent is not installed here.
     """
     by_host = {nic.host: nic for nic in job.options.nics}
+
+    def list_arguments(host: ReachedHost) -> list[str]:
+        nic = by_host.get(host.name)
+        if nic is None:
+            return []
+        gateway = [str(nic.gateway)] if nic.gateway else []
+        return [nic.device, str(nic.address.network.prefixlen), *gateway]
+
     agent = AgentProgram(
         name="DPDK agent",
         file=AGENT_FILE,
         hint="install libdpdk-dev and reinstall plink, or use the tool echo",
-        arguments=partial(_arguments, by_host),
+        arguments=list_arguments,
         start=_START,
         cores_per_pair=CORES_PER_PAIR,
     )
@@ -42,11 +48,3 @@ def measure(job: MeasuringJob[DpdkOptions], sink: RemarkableSink[RttReading]) ->
         for host in job.hosts
     ]
     coordinator.measure(replace(job, hosts=hosts), sink, agent)
-
-
-def _arguments(nics: Mapping[str, Nic], host: ReachedHost) -> list[str]:
-    nic = nics.get(host.name)
-    if nic is None:
-        return []
-    gateway = [str(nic.gateway)] if nic.gateway else []
-    return [nic.device, str(nic.address.network.prefixlen), *gateway]

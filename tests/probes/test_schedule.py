@@ -90,7 +90,7 @@ def test_the_meetings_of_a_lost_host_are_not_granted() -> None:
 
 
 def test_a_silent_host_is_suspected_twice() -> None:
-    suspicion = Suspicion(limit=2)
+    suspicion = Suspicion()
     suspected = [suspicion.silence(9, other) for other in range(8)]
     assert suspected == [[], [9], [], [], [], [9], [], []]
 
@@ -118,7 +118,7 @@ def test_a_meeting_that_was_given_up_holds_nobody_else_up() -> None:
 
 
 def test_a_reading_clears_a_suspicion() -> None:
-    suspicion = Suspicion(limit=2)
+    suspicion = Suspicion()
     assert suspicion.silence(0, 9) == []
     suspicion.reading(9, 5)
     assert suspicion.silence(1, 9) == []

@@ -255,7 +255,11 @@ def measure_uplinks(
         raise OptionError(f"{request.tool} does not measure uplinks")
     state = build_resume_state(request, reached)
     kept = state.cluster
-    groups = _restrict_groups(options.groups, set(kept.names))
+    present = set(kept.names)
+    known = [
+        Group(group.name, [n for n in group.hosts if n in present]) for group in options.groups
+    ]
+    groups = [group for group in known if group.hosts]
     cluster = replace(
         kept, groups=groups, grouping=kept.grouping if groups == kept.groups else None
     )
@@ -377,12 +381,6 @@ def _find_group_rates(
         tried.update(doubtful)
         turns = [plan.ExchangeTurn((group,), sends) for group, sends in doubtful]
         measure("measuring uplinks one by one", len(doubtful), turns)
-
-
-def _restrict_groups(groups: Sequence[Group], names: set[str]) -> list[Group]:
-    """Return the groups restricted to hosts of the cluster, without empty groups."""
-    known = [Group(group.name, [name for name in group.hosts if name in names]) for group in groups]
-    return [group for group in known if group.hosts]
 
 
 def _index_members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
