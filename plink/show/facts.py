@@ -17,9 +17,9 @@ from plink.base.text import (
 )
 from plink.formats.cluster import Cluster
 from plink.formats.groups import Uplink
-from plink.formats.measurements import BandwidthMeasurement, Failure, Measurement
-from plink.show.summary import Pair, Summary, oversubscription, summarise_routes
-from plink.show.tables import UNKNOWN, Column, Fact, align_columns, cells, headings
+from plink.formats.measurements import Failure, Measurement
+from plink.show.summary import Summary, oversubscription, rank_pairs, summarise_routes
+from plink.show.tables import UNKNOWN, Column, Fact, join_some, table_lines
 
 _SHOWN = 3
 
@@ -63,27 +63,13 @@ def failure_facts(label: str, failures: Sequence[Failure]) -> list[Fact]:
         return []
     by_reason: dict[str, list[str]] = {}
     for failure in failures:
-        ends = (
-            [failure.source]
-            if failure.destination is None
-            else [
-                failure.source,
-                failure.destination,
-            ]
-        )
+        ends = filter(None, (failure.source, failure.destination))
         by_reason.setdefault(failure.reason, []).append(" → ".join(ends))
     most_first = sorted(by_reason.items(), key=lambda entry: -len(entry[1]))
-    lines = [
-        f"{', '.join(ends[:_SHOWN])}{_more_text(len(ends))}: {reason}"
-        for reason, ends in most_first[:_SHOWN]
-    ]
+    lines = [f"{join_some(ends, _SHOWN)}: {reason}" for reason, ends in most_first[:_SHOWN]]
     if len(most_first) > _SHOWN:
         lines.append(format_count(len(most_first) - _SHOWN, "other reason"))
     return [(label, lines)]
-
-
-def _more_text(count: int) -> str:
-    return f" and {count - _SHOWN:,} more" if count > _SHOWN else ""
 
 
 def note_facts(measurement: Measurement) -> list[Fact]:
@@ -93,53 +79,39 @@ def note_facts(measurement: Measurement) -> list[Fact]:
 
 def rtt_facts(summary: Summary) -> list[Fact]:
     """Return facts on modes, extremes, asymmetry, losses and gaps, short where all is well."""
-    modes = [f"{rtt_text(mode.rtt_us)} ({share_text(mode.share)})" for mode in summary.modes]
+    nearest, farthest = (
+        [f"{rtt_text(pair.rtt_us)} {pair.source} – {pair.destination}" for pair in pairs[:_SHOWN]]
+        for pairs in (summary.nearest, summary.farthest)
+    )
+    asymmetry = ["no pair measured both ways"]
+    if summary.asymmetry is not None:
+        worst = summary.asymmetry
+        ends = f"{worst.source} → {worst.destination}"
+        both = [f"median {share_text(worst.median)}", f"worst {share_text(worst.worst)} {ends}"]
+        asymmetry = both if worst.worst else ["none"]
+    losses = missing = ["none"]
+    if summary.lost:
+        of = f"{summary.lost:,} of {summary.sent:,} ({share_text(summary.lost / summary.sent)})"
+        losses = [f"{of}, {format_count(summary.lossy_pairs, 'direction')}"]
+        losses += [
+            f"{loss.lost:,} of {loss.sent:,} {loss.source} → {loss.destination}"
+            for loss in summary.losses[:_SHOWN]
+        ]
+    if gaps := summary.pairs - summary.measured:
+        missing = [f"{gaps:,} of {format_count(summary.pairs, 'direction')}"]
+        missing += [] if summary.sample is None else [f"sampled: {summary.sample}"]
+        missing += [f"{gap.pairs:,} with {gap.host}" for gap in summary.gaps[:_SHOWN]]
     return [
-        ("modes", modes),
-        ("nearest", _pair_lines(summary.nearest)),
-        ("farthest", _pair_lines(summary.farthest)),
-        ("asymmetry", _asymmetry_lines(summary)),
-        ("losses", _loss_lines(summary)),
-        ("missing", _gap_lines(summary)),
+        (
+            "modes",
+            [f"{rtt_text(mode.rtt_us)} ({share_text(mode.share)})" for mode in summary.modes],
+        ),
+        ("nearest", nearest),
+        ("farthest", farthest),
+        ("asymmetry", asymmetry),
+        ("losses", losses),
+        ("missing", missing),
     ]
-
-
-def _pair_lines(pairs: Sequence[Pair]) -> list[str]:
-    return [
-        f"{rtt_text(pair.rtt_us)} {pair.source} – {pair.destination}" for pair in pairs[:_SHOWN]
-    ]
-
-
-def _asymmetry_lines(summary: Summary) -> list[str]:
-    asymmetry = summary.asymmetry
-    if asymmetry is None:
-        return ["no pair measured both ways"]
-    if not asymmetry.worst:
-        return ["none"]
-    ends = f"{asymmetry.source} → {asymmetry.destination}"
-    worst = f"worst {share_text(asymmetry.worst)} {ends}"
-    return [f"median {share_text(asymmetry.median)}", worst]
-
-
-def _loss_lines(summary: Summary) -> list[str]:
-    if not summary.lost:
-        return ["none"]
-    share = share_text(summary.lost / summary.sent)
-    directions = format_count(summary.lossy_pairs, "direction")
-    return [f"{summary.lost:,} of {summary.sent:,} ({share}), {directions}"] + [
-        f"{loss.lost:,} of {loss.sent:,} {loss.source} → {loss.destination}"
-        for loss in summary.losses[:_SHOWN]
-    ]
-
-
-def _gap_lines(summary: Summary) -> list[str]:
-    missing = summary.pairs - summary.measured
-    if not missing:
-        return ["none"]
-    lines = [f"{missing:,} of {format_count(summary.pairs, 'direction')}"]
-    if summary.sample is not None:
-        lines.append(f"sampled: {summary.sample}")
-    return lines + [f"{gap.pairs:,} with {gap.host}" for gap in summary.gaps[:_SHOWN]]
 
 
 def bandwidth_facts(cluster: Cluster) -> list[Fact]:
@@ -153,19 +125,14 @@ def bandwidth_facts(cluster: Cluster) -> list[Fact]:
         lines.append(spread_text(values, bandwidth_text))
     lines.append(f"{directions_text(values.size, len(cluster.hosts))} measured")
     facts: list[Fact] = [("bandwidth", lines)]
-    if slowest := _slowest_lines(cluster.names, bandwidth):
+    names, gbit_s = cluster.names, bandwidth.gbit_s
+    slowest = [
+        f"{bandwidth_text(float(gbit_s[i, j]))} {names[i]} → {names[j]}"
+        for i, j in rank_pairs(gbit_s)[:_SHOWN]
+    ]
+    if slowest:
         facts.append(("slowest", slowest))
     return facts + failure_facts("failed", bandwidth.failures) + note_facts(bandwidth)
-
-
-def _slowest_lines(names: Sequence[str], bandwidth: BandwidthMeasurement) -> list[str]:
-    flat = bandwidth.gbit_s.ravel()
-    known = np.flatnonzero(np.isfinite(flat))
-    ranked = known[np.argsort(flat[known], kind="stable")][:_SHOWN]
-    pairs = (divmod(int(index), len(names)) for index in ranked)
-    return [
-        f"{bandwidth_text(float(bandwidth.gbit_s[i, j]))} {names[i]} → {names[j]}" for i, j in pairs
-    ]
 
 
 def uplink_facts(cluster: Cluster) -> list[Fact]:
@@ -180,6 +147,19 @@ def uplink_lines(cluster: Cluster) -> list[str]:
     if cluster.uplinks is None:
         return []
     sizes = {group.name: str(len(group.hosts)) for group in cluster.groups}
+
+    def oversubscription_text(uplink: Uplink) -> str:
+        ratio = oversubscription(uplink)
+        if ratio is None:
+            return UNKNOWN
+        directions = (
+            (uplink.send_gbit_s, uplink.send_is_lower_bound),
+            (uplink.receive_gbit_s, uplink.receive_is_lower_bound),
+        )
+        # The ratio is that of the slower direction, whose lower bound makes an upper one of it.
+        _, is_upper_bound = min((rate, is_least) for rate, is_least in directions if rate)
+        return f"{'≤ ' if is_upper_bound else ''}{ratio:.1f}:1"
+
     columns: list[Column[Uplink]] = [
         Column("group", lambda uplink: uplink.group, is_text=True),
         Column("hosts", lambda uplink: sizes.get(uplink.group, UNKNOWN)),
@@ -189,10 +169,10 @@ def uplink_lines(cluster: Cluster) -> list[str]:
             lambda uplink: rate_text(uplink.receive_gbit_s, uplink.receive_is_lower_bound),
         ),
         Column("hosts' links", lambda uplink: rate_text(uplink.hosts_gbit_s)),
-        Column("oversubscribed", _oversubscription_text),
+        Column("oversubscribed", oversubscription_text),
     ]
     uplinks = cluster.uplinks.uplinks
-    lines = align_columns([headings(columns), *cells(columns, uplinks)])
+    lines = table_lines(columns, uplinks)
     if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in uplinks):
         lines.append("≥: at least; something else, as the other groups' links, may be the limit")
     return lines
@@ -203,19 +183,6 @@ def rate_text(gbit_s: float | None, is_lower_bound: bool = False) -> str:
     if gbit_s is None:
         return UNKNOWN
     return f"{'≥ ' if is_lower_bound else ''}{bandwidth_text(gbit_s)}"
-
-
-def _oversubscription_text(uplink: Uplink) -> str:
-    ratio = oversubscription(uplink)
-    if ratio is None:
-        return UNKNOWN
-    directions = (
-        (uplink.send_gbit_s, uplink.send_is_lower_bound),
-        (uplink.receive_gbit_s, uplink.receive_is_lower_bound),
-    )
-    # The ratio is that of the slower direction: a lower bound of its rate is an upper one of it.
-    _, is_upper_bound = min((rate, is_least) for rate, is_least in directions if rate)
-    return f"{'≤ ' if is_upper_bound else ''}{ratio:.1f}:1"
 
 
 def route_facts(cluster: Cluster) -> list[Fact]:

@@ -19,14 +19,15 @@ from plink.base.text import (
 )
 from plink.formats import document
 from plink.formats.cluster import Cluster
-from plink.formats.groups import Grouping, GroupQuality
+from plink.formats.groups import Grouping
 from plink.formats.hosts import Group
 from plink.formats.limits import Amount, Text
 from plink.formats.structs import Output
 from plink.model.network import Capacity, UplinkCapacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
-from plink.show.tables import UNKNOWN, Column, align_columns, cells, headings
+from plink.show.facts import rate_text
+from plink.show.tables import UNKNOWN, Column, join_some, table_lines
 from plink.solvers.groups.grouping import estimate_messages
 from plink.solvers.groups.levels import LIKELY, SURE
 
@@ -43,52 +44,34 @@ def group_columns(cluster: Cluster, capacity: Capacity | None) -> list[Column[Gr
         cluster: the cluster with its groups.
         capacity: what its links carry; None if that is not known.
     """
-    grouping = cluster.grouping
-    known = {} if grouping is None else {item.group: item for item in grouping.quality}
-    uplinks = {} if capacity is None else {uplink.group: uplink for uplink in capacity.uplinks}
+    known = {each.group: each for each in cluster.grouping.quality} if cluster.grouping else {}
+    uplinks = {uplink.group: uplink for uplink in capacity.uplinks} if capacity else {}
 
-    def quality(group: Group) -> GroupQuality:
-        return known.get(group.name) or GroupQuality(group.name)
-
-    def within_text(group: Group) -> str:
-        return _distance_text(quality(group).within_us, quality(group).within_gbit_s)
-
-    def between_text(group: Group) -> str:
-        return _distance_text(quality(group).between_us, quality(group).between_gbit_s)
+    def distance_text(group: Group, side: str) -> str:
+        quality = known.get(group.name)
+        gbit_s, rtt_us = (getattr(quality, f"{side}_{unit}", None) for unit in ("gbit_s", "us"))
+        if gbit_s is not None:
+            return bandwidth_text(gbit_s)
+        return UNKNOWN if rtt_us is None else rtt_text(rtt_us)
 
     def certainty_text(group: Group) -> str:
-        probability = quality(group).probability
+        probability = getattr(known.get(group.name), "probability", None)
         return UNKNOWN if probability is None else probability_text(probability)
 
     def uplink_text(group: Group) -> str:
         uplink = uplinks.get(group.name)
         both = () if uplink is None else (uplink.send_gbit_s, uplink.receive_gbit_s)
-        rates = [rate for rate in both if rate is not None]
-        return bandwidth_text(min(rates)) if rates else UNKNOWN
+        return rate_text(min((rate for rate in both if rate is not None), default=None))
 
     return [
         Column("group", lambda group: group.name, is_text=True),
         Column("hosts", lambda group: str(len(group.hosts))),
-        Column("within", within_text),
-        Column("to next", between_text),
+        Column("within", lambda group: distance_text(group, "within")),
+        Column("to next", lambda group: distance_text(group, "between")),
         Column("sure", certainty_text),
         Column("uplink", uplink_text),
-        Column("members", lambda group: _names(group.hosts), is_text=True),
+        Column("members", lambda group: join_some(group.hosts, SHOWN, " "), is_text=True),
     ]
-
-
-def _distance_text(rtt_us: float | None, gbit_s: float | None) -> str:
-    if gbit_s is not None:
-        return bandwidth_text(gbit_s)
-    return UNKNOWN if rtt_us is None else rtt_text(rtt_us)
-
-
-def _names(hosts: Sequence[str]) -> str:
-    return " ".join(hosts[:SHOWN]) + _more_text(hosts)
-
-
-def _more_text(hosts: Sequence[object]) -> str:
-    return f" and {len(hosts) - SHOWN:,} more" if len(hosts) > SHOWN else ""
 
 
 class LinkRates(Output, frozen=True):
@@ -153,9 +136,8 @@ def group_lines(
     if not cluster.groups:
         return remarks
     columns = group_columns(cluster, capacity)
-    last = len(columns) - 1
-    lines = align_columns([headings(columns), *cells(columns, cluster.groups)], left=(0, last))
-    members = lines[0].rindex(columns[last].heading)
+    lines = table_lines(columns, cluster.groups)
+    members = lines[0].rindex(columns[-1].heading)
     if cluster.grouping is not None:
         remarks += method_lines(cluster, cluster.grouping)
     return [
@@ -186,31 +168,36 @@ def wrap_line(line: str, width: int | None, indent: int) -> list[str]:
 
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
     """Return sentences on the groups' certainty, hosts that fit badly, and what to measure."""
+    nearest = {each.host: " or ".join(each.groups) for each in grouping.nearest if each.groups}
     lines = []
     if grouping.probability is not None:
-        lines.append(
-            _certainty_sentence(
-                grouping.probability, grouping.rival, has_groups=bool(cluster.groups)
-            )
-        )
+        chance = probability_text(grouping.probability)
+        verdict = f"not likely ({chance})"
+        if grouping.probability >= LIKELY:
+            verdict = f"{'sure' if grouping.probability >= SURE else 'likely, not sure'} ({chance})"
+        elif cluster.groups:
+            verdict = f"not sure, as a whole right to {chance}"
+        rival = f"; the best explanation without groups: {grouping.rival}" if grouping.rival else ""
+        lines.append(f"groups: {verdict}{rival}")
     if len(grouping.levels) > 1:
         counts = " > ".join(format_count(len(level), "group") for level in grouping.levels)
         lines.append(f"levels: {counts}")
-    if grouping.doubtful:
-        doubtful = ", ".join(
-            f"{each.host} (sure to {probability_text(each.probability)}"
-            f"{_nearest_text(grouping, each.host, '; best in {}')})"
-            for each in grouping.doubtful[:SHOWN]
-        )
-        lines.append(f"may belong elsewhere: {doubtful}{_more_text(grouping.doubtful)}")
-    if grouping.alone:
-        alone = ", ".join(
-            f"{host}{_nearest_text(grouping, host, ' (nearest to {})')}"
-            for host in grouping.alone[:SHOWN]
-        )
-        lines.append(f"fit nowhere: {alone}{_more_text(grouping.alone)}")
-    if grouping.unmeasured:
-        lines.append(f"not measured enough: {_names(grouping.unmeasured)}")
+    doubtful = [
+        f"{each.host} (sure to {probability_text(each.probability)}"
+        + (f"; best in {nearest[each.host]})" if each.host in nearest else ")")
+        for each in grouping.doubtful
+    ]
+    alone = [
+        f"{host} (nearest to {nearest[host]})" if host in nearest else host
+        for host in grouping.alone
+    ]
+    for label, hosts, separator in (
+        ("may belong elsewhere", doubtful, ", "),
+        ("fit nowhere", alone, ", "),
+        ("not measured enough", grouping.unmeasured, " "),
+    ):
+        if hosts:
+            lines.append(f"{label}: {join_some(hosts, SHOWN, separator)}")
     advice = more_passes(cluster)
     if advice is not None:
         file, passes = document.argument(cluster.source), str(advice.passes)
@@ -220,24 +207,6 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
             f"of probing: {again}"
         )
     return list(map(printable, lines))
-
-
-def _certainty_sentence(probability: float, rival: str | None, *, has_groups: bool) -> str:
-    instead = "" if not rival else f"; the best explanation without groups: {rival}"
-    chance = probability_text(probability)
-    if probability >= SURE:
-        return f"groups: sure ({chance}){instead}"
-    if probability >= LIKELY:
-        return f"groups: likely, not sure ({chance}){instead}"
-    if has_groups:
-        return f"groups: not sure, as a whole right to {chance}{instead}"
-    return f"groups: not likely ({chance}){instead}"
-
-
-def _nearest_text(grouping: Grouping, host: str, form: str) -> str:
-    """Return the two groups nearest to a host in a form with `{}` for them; empty if unknown."""
-    nearest = next((each.groups for each in grouping.nearest if each.host == host), ())
-    return form.format(" or ".join(nearest)) if nearest else ""
 
 
 def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
@@ -277,25 +246,17 @@ def judgement_lines(judgement: Judgement) -> list[str]:
             f"information {level.of_groups:.3f}{best}, adjusted Rand index {level.rand:.3f}"
         )
     if judgement.compared is not None:
-        lines += _misplaced_lines(judgement)
+        misplaced = judgement.elsewhere
+        agree = judgement.hosts - len(misplaced)
+        hosts = format_count(judgement.hosts, "host")
+        lines.append(f"level {judgement.compared}: {agree} of {hosts} agree")
+        for each in misplaced[:SHOWN]:
+            other = each.found_with or "none of its groups"
+            place = f"stands in {each.stands}, and was found with the hosts of {other}"
+            lines.append(f"    {each.host} {place}")
+        if len(misplaced) > SHOWN:
+            lines.append(f"    and {len(misplaced) - SHOWN} more (--json names all)")
     return list(map(printable, lines))
-
-
-def _misplaced_lines(judgement: Judgement) -> list[str]:
-    """Return the hosts that true groups place elsewhere, at the level that agrees best."""
-    misplaced = judgement.elsewhere
-    agree = judgement.hosts - len(misplaced)
-    lines = [
-        f"level {judgement.compared}: {agree} of {format_count(judgement.hosts, 'host')} agree"
-    ]
-    for each in misplaced[:SHOWN]:
-        other = "none of its groups" if each.found_with is None else each.found_with
-        lines.append(
-            f"    {each.host} stands in {each.stands}, and was found with the hosts of {other}"
-        )
-    if len(misplaced) > SHOWN:
-        lines.append(f"    and {len(misplaced) - SHOWN} more (--json names all)")
-    return lines
 
 
 def describe_groups(
@@ -303,17 +264,9 @@ def describe_groups(
 ) -> GroupsOutput:
     """Return what `plink group --json` prints."""
     rates = zip(cluster.names, capacity.send_gbit_s, capacity.receive_gbit_s, strict=True)
-    return GroupsOutput(
-        cluster.groups,
-        cluster.grouping,
-        LinkCapacities(
-            [LinkRates(name, _number(send), _number(receive)) for name, send, receive in rates],
-            capacity.uplinks,
-            capacity.assumptions,
-        ),
-        judgement,
-    )
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    links = [
+        LinkRates(name, *(None if np.isnan(rate) else float(rate) for rate in pair))
+        for name, *pair in rates
+    ]
+    known = LinkCapacities(links, capacity.uplinks, capacity.assumptions)
+    return GroupsOutput(cluster.groups, cluster.grouping, known, judgement)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from plink.base.size import format_size
 from plink.base.text import format_count, range_text, rtt_text, share_text
-from plink.formats.hosts import Host
 from plink.formats.order import BandwidthCost, Order
 from plink.optimize.orders.quality import confirmation
-from plink.show.tables import Fact
+from plink.show.tables import Fact, join_some
 from plink.solvers.search import RANDOM_ORDERS
 
 GIVEN, RANDOM, OURS, BOUND = "given order", "random (median)", "plink's order", "lower bound"
@@ -54,13 +51,12 @@ def cost_legend(order: Order) -> str:
 def search_text(order: Order) -> str:
     """Return how an order was searched for: solver, seed, effort, and what ended it."""
     solver = order.solver
-    parts = [solver.name, f"seed {solver.seed}"]
-    if solver.steps:
-        parts.append(format_count(solver.steps, "step"))
+    steps = [format_count(solver.steps, "step")] if solver.steps else []
     ended_by = solver.ended_by
     if order.filled_pairs and ended_by in _OPTIMAL:
         ended_by += " of distances as filled in"
-    return " · ".join([*parts, f"{order.seconds:.2f} s", f"ended by {ended_by}"])
+    parts = [solver.name, f"seed {solver.seed}", *steps, f"{order.seconds:.2f} s"]
+    return " · ".join([*parts, f"ended by {ended_by}"])
 
 
 def costs_us(order: Order) -> list[tuple[str, float | None]]:
@@ -68,13 +64,10 @@ def costs_us(order: Order) -> list[tuple[str, float | None]]:
 
     The bound is None where none is known.
     """
-    bound_us = order.cost.lower_bound_us if has_bound(order) else None
-    return [
-        (GIVEN, order.cost.listed_us),
-        (RANDOM, order.cost.random_us),
-        (OURS, order.cost.cost_us),
-        (BOUND, bound_us),
-    ]
+    cost = order.cost
+    values_us = (cost.listed_us, cost.random_us, cost.cost_us)
+    bound_us = cost.lower_bound_us if has_bound(order) else None
+    return list(zip((GIVEN, RANDOM, OURS, BOUND), (*values_us, bound_us), strict=True))
 
 
 def has_bound(order: Order) -> bool:
@@ -102,19 +95,14 @@ def gap_text(order: Order, of_cost: str = "") -> str:
     if not has_bound(order):
         return "no lower bound is known"
     if order.gap:
-        return f"{_savings_text(order)}{of_cost} could still be saved"
+        most = share_text(order.gap)
+        share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
+        if order.cost.range_us is not None and order.most_us is not None:
+            share += f" of {rtt_text(order.most_us)}"
+        return f"{share}{of_cost} could still be saved"
     if order.cost.range_us is None:
         return "no order is cheaper"
     return f"no order costs less than {rtt_text(order.cost.lower_bound_us)}"
-
-
-def _savings_text(order: Order) -> str:
-    """Return the largest share of an order's cost that its lower bound allows to save."""
-    most = share_text(order.gap)
-    share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
-    if order.cost.range_us is None or order.most_us is None:
-        return share
-    return f"{share} of {rtt_text(order.most_us)}"
 
 
 def bandwidth_gap_text(bandwidth: BandwidthCost) -> str:
@@ -138,8 +126,10 @@ def order_facts(order: Order, *, with_hosts: bool) -> list[Fact]:
     hosts = len(order.hosts) + len(order.unused)
     pairs = format_count(hosts * (hosts - 1) // 2, "pair")
     facts: list[Fact] = []
-    if order.cost.range_us is not None:
-        facts.append(("range", _range_lines(order)))
+    if (limits_us := order.cost.range_us) is not None:
+        most = "with no limit" if limits_us.high_us is None else "by the shortest way over others"
+        means = f"pairs without a measurement at nothing, and {most}"
+        facts.append(("range", [range_text(limits_us.low_us, limits_us.high_us), means]))
     if order.random_orders < RANDOM_ORDERS:
         median = f"the median of {order.random_orders:,}: the time sufficed for no more"
         facts.append(("random", [median]))
@@ -151,28 +141,13 @@ def order_facts(order: Order, *, with_hosts: bool) -> list[Fact]:
     facts += [("confirmed", [confirmation(order)]), ("filled", [filled])]
     if order.unmeasured_hosts:
         facts.append(("no data", [", ".join(order.unmeasured_hosts)]))
-    if with_hosts:
-        facts.append(("hosts", [_names(order.hosts)]))
-    if order.unused:
-        facts.append(("left out", [_names(order.unused)]))
-    return facts
-
-
-def _range_lines(order: Order) -> list[str]:
-    limits_us = order.cost.range_us
-    if limits_us is None:
-        return []
-    most = "with no limit" if limits_us.high_us is None else "by the shortest way over others"
-    return [
-        range_text(limits_us.low_us, limits_us.high_us),
-        f"pairs without a measurement at nothing, and {most}",
+    listed = [("hosts", order.hosts if with_hosts else ()), ("left out", order.unused)]
+    facts += [
+        (label, [join_some([host.name for host in hosts], _SHOWN_HOSTS, " ")])
+        for label, hosts in listed
+        if hosts
     ]
-
-
-def _names(hosts: Sequence[Host]) -> str:
-    names = [host.name for host in hosts[:_SHOWN_HOSTS]]
-    more = [f"and {len(hosts) - _SHOWN_HOSTS:,} more"] if len(hosts) > _SHOWN_HOSTS else []
-    return " ".join([*names, *more])
+    return facts
 
 
 def rank_labels(order: Order) -> list[str]:

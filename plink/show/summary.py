@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Meta
 from msgspec.structs import asdict
 
@@ -15,9 +14,7 @@ from plink.formats.groups import Uplink
 from plink.formats.limits import Amount, Positive, Share, Text, Whole
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import (
-    BandwidthMeasurement,
     Failure,
-    Route,
     RouteMeasurement,
     RttMeasurement,
     find_sample,
@@ -177,7 +174,12 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
     """Return the statistics of one percentile of `rtt` over the hosts `names`."""
     matrix = rtt.rtt_us[percentile]
     values = matrix[np.isfinite(matrix)]
-    nearest, farthest = _extremes(names, matrix)
+    one_of_both = np.where(np.tri(len(names), dtype=bool), np.nan, np.fmax(matrix, matrix.T))
+    nearest, farthest = (
+        [Pair(names[i], names[j], float(one_of_both[i, j])) for i, j in pairs]
+        for pairs in (rank_pairs(one_of_both), rank_pairs(one_of_both, largest=True))
+    )
+    least_us, median_us, most_us = _spread(values)
     lost = int(rtt.losses.sum())
     sample = find_sample(rtt.options)
     return Summary(
@@ -188,9 +190,9 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
         seconds=rtt.seconds,
         pairs=len(names) * (len(names) - 1),
         measured=values.size,
-        min_us=float(values.min()) if values.size else None,
-        median_us=float(np.median(values)) if values.size else None,
-        max_us=float(values.max()) if values.size else None,
+        min_us=least_us,
+        median_us=median_us,
+        max_us=most_us,
         modes=[Mode(round(mode.rtt_us, 3), round(mode.share, 6)) for mode in find_modes(values)],
         nearest=nearest,
         farthest=farthest,
@@ -287,89 +289,67 @@ def cluster_to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]
         cluster: hosts and what was measured.
         summary: statistics of its round-trip times; None where it holds none.
     """
-    uplinks = None if cluster.uplinks is None else cluster.uplinks.uplinks
+    bandwidth = uplinks = None
+    if cluster.bandwidth is not None:
+        values = cluster.bandwidth.gbit_s[np.isfinite(cluster.bandwidth.gbit_s)]
+        tool, options = cluster.bandwidth.tool, cluster.bandwidth.options
+        bandwidth = BandwidthSummary(tool, options, values.size, *_spread(values))
+    if cluster.uplinks is not None:
+        uplinks = [
+            ShownUplink(**asdict(uplink), oversubscription=oversubscription(uplink))
+            for uplink in cluster.uplinks.uplinks
+        ]
+    routes = None if cluster.routes is None else summarise_routes(cluster.routes)
     shown = ShownCluster(
-        cluster.names,
-        cluster.unreachable,
-        outliers(cluster),
-        None if cluster.bandwidth is None else _summarise_bandwidth(cluster.bandwidth),
-        None if uplinks is None else [_describe_uplink(uplink) for uplink in uplinks],
-        None if cluster.routes is None else summarise_routes(cluster.routes),
+        cluster.names, cluster.unreachable, outliers(cluster), bandwidth, uplinks, routes
     )
     data: dict[str, Any] = encode(shown)
     return data if summary is None else data | encode(summary)
 
 
-def _summarise_bandwidth(bandwidth: BandwidthMeasurement) -> BandwidthSummary:
-    values = bandwidth.gbit_s[np.isfinite(bandwidth.gbit_s)]
-    extremes = np.quantile(values, [0.0, 0.5, 1.0]).tolist() if values.size else ()
-    return BandwidthSummary(bandwidth.tool, bandwidth.options, values.size, *extremes)
+def _spread(values: Matrix) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Return the least, median and greatest of known values; None where there are none."""
+    if not values.size:
+        return None, None, None
+    return float(values.min()), float(np.median(values)), float(values.max())
 
 
-def _describe_uplink(uplink: Uplink) -> ShownUplink:
-    return ShownUplink(**asdict(uplink), oversubscription=oversubscription(uplink))
-
-
-def _extremes(names: Sequence[str], matrix: Matrix) -> tuple[list[Pair], list[Pair]]:
-    values = np.fmax(matrix, matrix.T)[_mask_upper(len(names))]
-    known = np.flatnonzero(np.isfinite(values))
+def rank_pairs(values: Matrix, *, largest: bool = False) -> list[tuple[int, int]]:
+    """Return row and column of a matrix's few least known values, or of its largest ones."""
+    flat = -values.ravel() if largest else values.ravel()
+    known = np.flatnonzero(np.isfinite(flat))
     if not known.size:
-        return [], []
-
-    def rank_pairs(is_near: bool) -> npt.NDArray[np.intp]:
-        # Only these have to be sorted, and so many fit into memory.
-        last = min(_SHOWN, known.size) - 1
-        place = last if is_near else known.size - 1 - last
-        edge = np.partition(values[known], place)[place]
-        some = known[values[known] <= edge] if is_near else known[values[known] >= edge]
-        extremes: npt.NDArray[np.intp] = some[np.argsort(values[some], kind="stable")]
-        return extremes
-
-    def pair(index: int) -> Pair:
-        source, destination = _ends(index, len(names))
-        return Pair(names[source], names[destination], float(values[index]))
-
-    nearest = [pair(index) for index in rank_pairs(is_near=True)[:_SHOWN]]
-    return nearest, [pair(index) for index in rank_pairs(is_near=False)[::-1][:_SHOWN]]
-
-
-def _mask_upper(size: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of the entries above the diagonal, (N, N)."""
-    is_above: npt.NDArray[np.bool_] = ~np.tri(size, dtype=bool)
-    return is_above
-
-
-def _ends(index: int, size: int) -> tuple[int, int]:
-    """Return row and column of a pair, given its number above the matrix's diagonal."""
-    row_ends = np.cumsum(np.arange(size - 1, -1, -1))
-    row = int(np.searchsorted(row_ends, index, side="right"))
-    return row, size - (int(row_ends[row]) - int(index))
+        return []
+    # Only these have to be sorted, and so many fit into memory.
+    edge = np.partition(flat[known], min(_SHOWN, known.size) - 1)[min(_SHOWN, known.size) - 1]
+    some = known[flat[known] <= edge]
+    ranked = some[np.argsort(flat[some], kind="stable")][:_SHOWN].tolist()
+    return [divmod(index, len(values)) for index in ranked]
 
 
 def _asymmetry(names: Sequence[str], matrix: Matrix) -> Asymmetry | None:
-    upper = _mask_upper(len(names))
-    there, back = matrix[upper], matrix.T[upper]
-    smaller = np.minimum(there, back)
-    usable = np.flatnonzero(np.isfinite(smaller) & (smaller > 0.0))
-    if not usable.size:
+    smaller, larger = np.minimum(matrix, matrix.T), np.maximum(matrix, matrix.T)
+    is_usable = np.isfinite(smaller) & (smaller > 0.0)
+    relative = np.full(matrix.shape, np.nan)
+    np.divide(larger - smaller, smaller, out=relative, where=is_usable)
+    worst = rank_pairs(relative, largest=True)
+    if not worst:
         return None
-    relative = np.abs(there - back)[usable] / smaller[usable]
-    worst = int(usable[int(np.argmax(relative))])
-    ends = [names[host] for host in _ends(worst, len(names))]
-    slow_first = ends if there[worst] >= back[worst] else ends[::-1]
-    median, largest = (round(float(share), 6) for share in (np.median(relative), relative.max()))
-    return Asymmetry(median, largest, *slow_first)
+    i, j = worst[0]
+    ends = (i, j) if matrix[i, j] >= matrix[j, i] else (j, i)
+    median = float(np.median(relative[is_usable]))
+    largest = float(relative[i, j])
+    return Asymmetry(round(median, 6), round(largest, 6), *(names[end] for end in ends))
 
 
 def _losses(names: Sequence[str], rtt: RttMeasurement) -> list[Loss]:
     if not rtt.losses.any():
         return []
     sent = rtt.samples.astype(np.int64) + rtt.losses
-    share = np.where(sent > 0, rtt.losses / np.maximum(sent, 1), 0.0)
-    worst = _find_largest_pairs(share)
+    share = np.where(rtt.losses > 0, rtt.losses / np.maximum(sent, 1), np.nan)
     return [
         Loss(names[i], names[j], int(rtt.losses[i, j]), int(sent[i, j]))
-        for i, j in (divmod(index, len(names)) for index in worst)
+        for i, j in rank_pairs(share, largest=True)
     ]
 
 
@@ -387,14 +367,6 @@ def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
     return gaps
 
 
-def _find_largest_pairs(values: npt.NDArray[Any]) -> list[int]:
-    """Return the flat indices of a matrix's largest positive values, the largest first."""
-    flat = values.ravel()
-    above = np.flatnonzero(flat > 0)
-    ranked = above[np.argsort(-flat[above], kind="stable")]
-    return [int(index) for index in ranked[:_SHOWN]]
-
-
 def oversubscription(uplink: Uplink) -> float | None:
     """Return the ratio of a group's summed host rates to its uplink's rate."""
     carried = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
@@ -407,19 +379,16 @@ def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
     """Return statistics of the routes; pairs that were traced again count by the latest."""
     hops = routes.hops[np.isfinite(routes.hops)]
     used = [routes.routes[index] for index in np.unique(routes.route_of[routes.route_of >= 0])]
+    shown = [[router for router in route if router is not None] for route in used]
+    least, median, most = _spread(hops)
     return RouteSummary(
         tool=routes.tool,
         options=routes.options,
         measured=hops.size,
-        min_hops=int(hops.min()) if hops.size else None,
-        median_hops=float(np.median(hops)) if hops.size else None,
-        max_hops=int(hops.max()) if hops.size else None,
+        min_hops=None if least is None else int(least),
+        median_hops=median,
+        max_hops=None if most is None else int(most),
         distinct=len(used),
         with_silent=sum(None in route for route in used),
-        with_repeated=sum(_repeats(route) for route in used),
+        with_repeated=sum(len(set(routers)) < len(routers) for routers in shown),
     )
-
-
-def _repeats(route: Route) -> bool:
-    shown = [router for router in route if router is not None]
-    return len(set(shown)) < len(shown)

@@ -5,7 +5,7 @@ Texts are plain and untrusted: what draws them escapes them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -55,19 +55,24 @@ def capitalise(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def align_columns(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> list[str]:
-    """Return rows as lines with aligned columns, without control characters.
+def join_some(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first `most` texts joined, and how many more there are."""
+    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return separator.join(texts[:most]) + more
 
-    Args:
-        rows: texts of equally many columns.
-        left: columns that are flush left; the others are flush right.
+
+def table_lines(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> list[str]:
+    """Return a table as lines with aligned columns, headings first, without control characters.
+
+    There is no line of headings where all are empty.
     """
-    rows = [tuple(map(printable, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    texts = [headings(columns), *cells(columns, rows)]
+    lines = [tuple(map(printable, row)) for row in (texts if any(texts[0]) else texts[1:])]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(
-            cell.ljust(width) if number in left else cell.rjust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if column.is_text else cell.rjust(width)
+            for column, cell, width in zip(columns, row, widths, strict=True)
         ).rstrip()
-        for row in rows
+        for row in lines
     ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from msgspec.structs import asdict, replace
 
 from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
 from plink.formats.limits import Amount, Positive, Text, Whole
@@ -16,11 +16,13 @@ from plink.show.tables import UNKNOWN, Column, Fact
 from plink.training.control.ranks import Ranks
 from plink.training.timeline.lines import FORMAT
 from plink.training.timeline.merging import Pending, Timeline
-from plink.training.timeline.summary import Buffers, NameSummary, RankSummary, Summary
+from plink.training.timeline.summary import ShownBuffers, ShownCollective, ShownRank, Summary
 
 _SHOWN_PENDING = 4
 
-NAME_COLUMNS: tuple[Column[NameSummary], ...] = (
+_Shown = TypeVar("_Shown", ShownRank, ShownCollective, ShownBuffers)
+
+NAME_COLUMNS: tuple[Column[ShownCollective], ...] = (
     Column("collective", lambda name: name.name, is_text=True),
     Column("times", lambda name: f"{name.times:,}"),
     Column("size", lambda name: bytes_text(name.size_bytes)),
@@ -28,13 +30,17 @@ NAME_COLUMNS: tuple[Column[NameSummary], ...] = (
     Column("held up others", lambda name: _time_text(name.held_up_us)),
     Column(
         "mostly last",
-        lambda name: "" if name.last is None else f"rank {name.last[0]} ({name.last[1]:,})",
+        lambda name: (
+            ""
+            if name.mostly_last is None
+            else f"rank {name.mostly_last.rank} ({name.mostly_last.times:,})"
+        ),
         is_text=True,
     ),
 )
 
 
-def rank_columns(timeline: Timeline) -> list[Column[RankSummary]]:
+def rank_columns(timeline: Timeline) -> list[Column[ShownRank]]:
     """Return the columns of a table of a timeline's ranks."""
     total = len(timeline.names)
     return [
@@ -96,61 +102,6 @@ def pending_text(timeline: Timeline, pending: Pending) -> str:
     )
 
 
-class ShownRank(Output, frozen=True):
-    """Statistics of a rank in a timeline: how often it was last, and how long it held others up.
-
-    Attributes:
-        rank: number of the rank
-        last: number of collectives that it was the last to announce
-        held_up_us: time for which all others waited for it alone, in µs
-        median_us, most_us: median and longest of these times, in µs
-        waited_us: time with something announced and nothing being reduced, in µs
-        reduced_us: time with something being reduced, in µs
-        span_us: time from its first event to its last, in µs
-    """
-
-    rank: Whole
-    last: Whole
-    held_up_us: Amount
-    median_us: Amount | None
-    most_us: Amount
-    waited_us: Amount
-    reduced_us: Amount
-    span_us: Amount
-
-
-class LastRank(Output, frozen=True):
-    """Rank that most often was the last to announce a collective, with the count.
-
-    Attributes:
-        rank: number of the rank
-        times: how often it was last
-    """
-
-    rank: Whole
-    times: Positive
-
-
-class ShownCollective(Output, frozen=True):
-    """Statistics of all collectives of one name in a timeline.
-
-    Attributes:
-        name: name of the collectives
-        times: how often it was agreed on
-        size_bytes: size of its tensors, in bytes
-        waited_us: time from the first announcement to the last, the median, in µs
-        held_up_us: time for which all but the last rank waited for that one, in µs
-        mostly_last: rank that was last most often
-    """
-
-    name: Text
-    times: Positive
-    size_bytes: Amount
-    waited_us: Amount | None
-    held_up_us: Amount
-    mostly_last: LastRank | None
-
-
 class PendingCollective(Output, frozen=True):
     """Collective that some ranks announced but that never ran.
 
@@ -176,24 +127,6 @@ class AgreementTime(Output, frozen=True):
 
     p50: float | None
     p99: float | None
-
-
-class ShownBuffers(Output, frozen=True):
-    """Statistics of the fusion buffers in which collectives were reduced together.
-
-    Attributes:
-        count: number of buffers
-        collectives: collectives in all of them
-        median_collectives, most_collectives: collectives in a buffer
-        median_bytes, most_bytes: bytes of a buffer
-    """
-
-    count: Whole
-    collectives: Whole
-    median_collectives: Amount | None
-    most_collectives: Whole
-    median_bytes: Amount | None
-    most_bytes: Amount
 
 
 class ShownTimeline(Output, frozen=True, kw_only=True, tag_field="of", tag=FORMAT):
@@ -234,19 +167,9 @@ def describe_timeline(timeline: Timeline, summary: Summary) -> ShownTimeline:
         collectives=len(timeline.names),
         missed_events=timeline.missed,
         agreeing_us=AgreementTime(_number(summary.agreeing_us), _number(summary.agreeing_p99_us)),
-        buffers=ShownBuffers(**_numbers(summary.buffers)),
-        ranks=[ShownRank(**_numbers(rank)) for rank in summary.ranks],
-        names=[
-            ShownCollective(
-                name.name,
-                name.times,
-                name.size_bytes,
-                _number(name.waited_us),
-                round(name.held_up_us, 1),
-                None if name.last is None else LastRank(*name.last),
-            )
-            for name in summary.names
-        ],
+        buffers=_round_members(summary.buffers),
+        ranks=list(map(_round_members, summary.ranks)),
+        names=list(map(_round_members, summary.names)),
         pending=[
             PendingCollective(
                 each.name, each.announced_by, round(each.since_us, 1), each.has_failed
@@ -256,9 +179,12 @@ def describe_timeline(timeline: Timeline, summary: Summary) -> ShownTimeline:
     )
 
 
-def _numbers(summary: RankSummary | Buffers) -> dict[str, Any]:
-    """Return the members of a summary, rounded; None for unknown ones."""
-    return {name: _number(value) for name, value in asdict(summary).items()}
+def _round_members(summary: _Shown) -> _Shown:
+    """Return statistics with numbers rounded to a tenth."""
+    members = asdict(summary).items()
+    return replace(
+        summary, **{name: round(value, 1) for name, value in members if isinstance(value, float)}
+    )
 
 
 def _ranks_text(timeline: Timeline) -> str:
@@ -291,7 +217,7 @@ def _agreement_text(timeline: Timeline, summary: Summary) -> str:
         f"{format_count(len(timeline.names), 'collective')} of "
         f"{format_count(len(summary.names), 'name')}"
     )
-    if math.isnan(summary.agreeing_us):
+    if summary.agreeing_us is None or summary.agreeing_p99_us is None:
         return text
     return (
         f"{text}, {rtt_text(max(0.0, summary.agreeing_us))} after the last rank announced them "
@@ -301,7 +227,7 @@ def _agreement_text(timeline: Timeline, summary: Summary) -> str:
 
 def _buffers_text(summary: Summary) -> str:
     buffers = summary.buffers
-    if not buffers.count:
+    if buffers.median_collectives is None or buffers.median_bytes is None:
         return "none"
     collectives = format_count(round(buffers.median_collectives), "collective")
     return (
@@ -311,13 +237,13 @@ def _buffers_text(summary: Summary) -> str:
     )
 
 
-def _time_text(us: float) -> str:
-    return rtt_text(us) if math.isfinite(us) and us > 0.0 else UNKNOWN
+def _time_text(us: float | None) -> str:
+    return rtt_text(us) if us else UNKNOWN
 
 
 def _share(part_us: float, whole_us: float) -> float:
     return part_us / whole_us if whole_us > 0.0 else 0.0
 
 
-def _number(value: float) -> float | None:
-    return round(value, 1) if math.isfinite(value) else None
+def _number(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else round(value, 1)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -39,6 +39,12 @@ _BAR_WIDTH = 16
 _MAX_NAME_WIDTH = 24
 _MAX_RANKS_WIDTH = 20
 _GUTTER = 4
+_RANK_COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
+    ("rank", "right"),
+    ("host", "left"),
+    ("to next", "right"),
+    ("", "left"),
+)
 # More hosts than this stand in several columns where the page is wide enough.
 _LINES = 24
 
@@ -60,17 +66,16 @@ def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> N
 
 def _print_costs(console: Console, order: Order) -> None:
     """Print the cost table, with as many columns as the console has room for."""
-    row_type = tuple[str, float | None]
+    hosts, cost = len(order.hosts), order.cost
 
-    def format_share(cost_us: float | None, other_us: float) -> str:
+    def share(cost_us: float | None, other_us: float) -> str:
         return "" if cost_us is None or not other_us else share_text(cost_us / other_us)
 
-    hosts = len(order.hosts)
-    columns: list[Column[row_type]] = [
+    columns: list[Column[tuple[str, float | None]]] = [
         Column("", lambda row: row[0], is_text=True),
         Column(order.cost_name, lambda row: "none known" if row[1] is None else rtt_text(row[1])),
-        Column("of random", lambda row: format_share(row[1], order.cost.random_us)),
-        Column("of given", lambda row: format_share(row[1], order.cost.listed_us)),
+        Column("of random", lambda row: share(row[1], cost.random_us)),
+        Column("of given", lambda row: share(row[1], cost.listed_us)),
         Column("a hop", lambda row: "" if row[1] is None else rtt_text(row[1] / hosts)),
     ]
     most = 3 if console.width < _WIDE else 5 if order.is_ring_of_latencies else 4
@@ -79,15 +84,14 @@ def _print_costs(console: Console, order: Order) -> None:
 
 def _print_bandwidths(console: Console, bandwidth: BandwidthCost) -> None:
     """Print the bottlenecks of orders, and the times that a Gbit takes over their hops, summed."""
-    row_type = tuple[str, float | None, float | None]
-    rows: list[row_type] = [
+    rows: list[tuple[str, float | None, float | None]] = [
         (GIVEN, bandwidth.listed_gbit_s, bandwidth.listed_s_per_gbit),
         (RANDOM, bandwidth.random_gbit_s, bandwidth.random_s_per_gbit),
         (OURS, bandwidth.bottleneck_gbit_s, bandwidth.sum_s_per_gbit),
         ("bound", bandwidth.bound_gbit_s, bandwidth.bound_s_per_gbit),
     ]
     random = bandwidth.random_gbit_s
-    columns: list[Column[row_type]] = [
+    columns: list[Column[tuple[str, float | None, float | None]]] = [
         Column("", lambda row: row[0], is_text=True),
         Column(
             "bottleneck", lambda row: "none known" if row[1] is None else bandwidth_text(row[1])
@@ -120,7 +124,10 @@ def print_ranks(paper: Paper, order: Order) -> None:
     page = Table.grid(padding=(0, _GUTTER, 0, 0))
     parts = []
     for start in range(0, len(ranks), lines):
-        part = _rank_table(widths)
+        part = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="cyan")
+        for (name, justify), width in zip(_RANK_COLUMNS, widths, strict=True):
+            style = "dim" if name == "rank" else None
+            part.add_column(name, justify=justify, width=width, style=style, no_wrap=True)
         for place in range(start, min(start + lines, len(ranks))):
             hop = Text(hops[place])
             part.add_row(Text(ranks[place]), Text(order.names[place]), hop, bars[place])
@@ -131,24 +138,14 @@ def print_ranks(paper: Paper, order: Order) -> None:
     paper.console.print(page)
 
 
-def _rank_table(widths: tuple[int, int, int, int]) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="cyan")
-    rank, name, hop, bar = widths
-    table.add_column("rank", justify="right", width=rank, style="dim", no_wrap=True)
-    table.add_column("host", width=name, no_wrap=True)
-    table.add_column("to next", justify="right", width=hop, no_wrap=True)
-    table.add_column("", width=bar, no_wrap=True)
-    return table
-
-
 def _bars(hops_us: Sequence[float], shades: str | None) -> list[Text]:
     """Return a bar for each hop of an order, proportional to its distance."""
     hops = np.array(hops_us)
-    largest = float(hops.max())
     positions = scale_for(hops).positions(hops)
+    largest = float(hops.max()) or 1.0
     bars = []
     for hop, position in zip(hops, positions, strict=True):
-        length = math.ceil(_BAR_WIDTH * hop / largest) if hop > 0.0 else 0
+        length = math.ceil(_BAR_WIDTH * hop / largest)
         if shades is None:
             bars.append(Text("█" * length, Style(color=colour(float(position)))))
         else:

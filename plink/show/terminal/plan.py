@@ -142,22 +142,19 @@ def print_plan(console: Console, source: str, planned: Planned) -> None:
     bound_s = plan.bound_s or 0.0
     print_line(console, f"{source}: {_purpose(plan)} on {_hosts_text(plan)}", "bold")
     console.print()
+    share = "{:.2f} x".format if bound_s else lambda _: UNKNOWN
     columns: list[Column[_Row]] = [
         Column("kind", lambda row: row[0], is_text=True),
         Column("predicted", lambda row: rtt_text(row[1] * 1e6)),
-        Column("of the bound", lambda row: _share_of_bound(row, bound_s)),
-        Column(
-            "between groups", lambda row: bytes_text(row[2].cross_group_bytes) if row[2] else ""
-        ),
-        Column("on the wire", lambda row: bytes_text(row[2].wire_bytes) if row[2] else ""),
+        Column("of the bound", lambda row: share(row[1] / (bound_s or 1.0)) if row[2] else ""),
+        Column("between groups", lambda row: _bytes_text(row, "cross_group_bytes")),
+        Column("on the wire", lambda row: _bytes_text(row, "wire_bytes")),
         Column("rounds", lambda row: str(row[2].rounds) if row[2] else ""),
     ]
     rows: list[_Row] = [(each.kind, each.time_s, each.measures) for each in planned.candidates]
-    rows.sort(key=lambda row: row[1])
+    rows = [*sorted(rows, key=lambda row: row[1]), ("bound", bound_s, None)]
     styles = {planned.chosen.kind: "bold", "bound": "dim"}
-    print_table(
-        console, columns, [*rows, ("bound", bound_s, None)], lambda row: styles.get(row[0], "")
-    )
+    print_table(console, columns, rows, lambda row: styles.get(row[0], ""))
     console.print()
     print_line(console, planned.reason)
     if planned.ports is not None:
@@ -166,10 +163,8 @@ def print_plan(console: Console, source: str, planned: Planned) -> None:
         print_line(console, f"no {refused.kind}: {refused.reason}", "dim")
 
 
-def _share_of_bound(row: _Row, bound_s: float) -> str:
-    if row[2] is None:
-        return ""
-    return f"{row[1] / bound_s:.2f} x" if bound_s else UNKNOWN
+def _bytes_text(row: _Row, member: str) -> str:
+    return "" if row[2] is None else bytes_text(getattr(row[2], member))
 
 
 def describe_planned(planned: Planned) -> PlannedOutput:
@@ -184,10 +179,7 @@ def describe_planned(planned: Planned) -> PlannedOutput:
                 kind=candidate.kind,
                 time_s=candidate.time_s,
                 routes=candidate.forest.routes,
-                rounds=candidate.measures.rounds,
-                wire_bytes=candidate.measures.wire_bytes,
-                cross_group_bytes=candidate.measures.cross_group_bytes,
-                balance=candidate.measures.balance,
+                **_traffic(candidate.measures),
                 ports=candidate.ports or None,
             )
             for candidate in planned.candidates
@@ -215,6 +207,11 @@ def _figures(plan: Plan) -> dict[str, Any]:
     }
 
 
+def _traffic(measures: Measures) -> dict[str, Any]:
+    names = ("rounds", "wire_bytes", "cross_group_bytes", "balance")
+    return {name: getattr(measures, name) for name in names}
+
+
 def _purpose(plan: Plan) -> str:
     """Return the plan's purpose: `20 MB` of an all-reduce, `2 all-gather of 20 MB`."""
     size = format_size(plan.size_bytes)
@@ -236,13 +233,25 @@ def print_plan_page(console: Console, plan: Plan) -> None:
     measures = _measure_plan(plan)
     print_line(console, f"{plan.kind} plan of {_hosts_text(plan)}", "bold")
     print_line(console, f"made for {_purpose(plan)}", "dim")
+    times = sorted(plan.predicted, key=lambda each: each.time_s)
+    predicted = [f"{each.kind} {rtt_text(each.time_s * 1e6)}" for each in times]
+    if plan.bound_s is not None:
+        predicted.append(f"no plan takes less than {rtt_text(plan.bound_s * 1e6)}")
+    shares = plan.forest.shares
+    least, most = (share_text(float(share)) for share in (shares.min(), shares.max()))
+    share = f"{most} of the buffer each" if least == most else f"{least} to {most} of the buffer"
+    rounds = f"at most {format_count(measures.rounds, 'round')}"
+    carried = [f"{bytes_text(measures.wire_bytes)} on the wire"]
+    if plan.groups:
+        carried.append(f"{bytes_text(measures.cross_group_bytes)} between groups")
+    carried.append(f"the busiest rank has {measures.balance:.2f} times the mean")
     rows: list[Fact] = [
-        ("predicted", _prediction_lines(plan)),
-        ("routes", [_routes(plan), f"at most {format_count(measures.rounds, 'round')}"]),
-        ("bytes", _bytes(plan, measures)),
+        ("predicted", predicted or ["nothing"]),
+        ("routes", [f"{plan.forest.routes:,}, {share}", rounds]),
+        ("bytes", carried),
     ]
     if plan.has_servers:
-        rows.append(("servers", _servers(plan)))
+        rows.append(("servers", _server_lines(plan)))
     if plan.assumptions:
         rows.append(("assumed", plan.assumptions))
     print_facts(console, rows)
@@ -250,14 +259,11 @@ def print_plan_page(console: Console, plan: Plan) -> None:
 
 def describe_plan(plan: Plan) -> ShownPlan:
     """Return a plan as `plink show --json` prints it."""
-    measures = _measure_plan(plan)
+    roots = np.argmax(plan.forest.reduce_parents == NO_PARENT, axis=1)
     return ShownPlan(
         **_figures(plan),
-        balance=measures.balance,
-        rounds=measures.rounds,
-        wire_bytes=measures.wire_bytes,
-        cross_group_bytes=measures.cross_group_bytes,
-        root_shares=_root_shares(plan),
+        **_traffic(_measure_plan(plan)),
+        root_shares=np.bincount(roots, plan.forest.shares, len(plan.ranks)).tolist(),
         predicted=plan.predicted,
         ports=_ports(plan) if plan.has_servers else None,
     )
@@ -265,17 +271,17 @@ def describe_plan(plan: Plan) -> ShownPlan:
 
 def _measure_plan(plan: Plan) -> Measures:
     """Return the rounds and bytes of a plan's collectives, added up."""
-    return sum_measures([_measure_collective(plan, name) for name in plan.collectives])
-
-
-def _measure_collective(plan: Plan, collective: str) -> Measures:
-    if collective == ALL_REDUCE:
-        # By all routes, though a small buffer does not use them all.
-        return measure(
-            plan.forest, plan.size_bytes, group_of=plan.group_by_rank, host_of=plan.host_by_rank
-        )
-    traffic = build_traffic(Demand(collective, plan.size_bytes), plan.forest)
-    return measure_traffic(traffic, plan.group_by_rank, plan.host_by_rank)
+    groups, hosts = plan.group_by_rank, plan.host_by_rank
+    measured = []
+    for name in plan.collectives:
+        if name == ALL_REDUCE:
+            # By all routes, though a small buffer does not use them all.
+            each = measure(plan.forest, plan.size_bytes, group_of=groups, host_of=hosts)
+        else:
+            traffic = build_traffic(Demand(name, plan.size_bytes), plan.forest)
+            each = measure_traffic(traffic, groups, hosts)
+        measured.append(each)
+    return sum_measures(measured)
 
 
 def _ports(plan: Plan) -> list[PortUse]:
@@ -290,42 +296,14 @@ def _ports(plan: Plan) -> list[PortUse]:
     ]
 
 
-def _servers(plan: Plan) -> list[str]:
+def _server_lines(plan: Plan) -> list[str]:
     """Return a line for each server of a plan with its traffic."""
     lines = [f"{format_count(plan.contributors, 'worker')}, by whose number a mean is divided"]
-    for host in dict.fromkeys(rank.host for rank in plan.ranks if rank.role == SERVER):
-        received = [port.received_bytes for port in _ports(plan) if port.host == host]
-        least, most = bytes_text(min(received)), bytes_text(max(received))
+    received: dict[str, list[float]] = {}
+    for port in _ports(plan):
+        received.setdefault(port.host, []).append(port.received_bytes)
+    for host, sizes in received.items():
+        least, most = bytes_text(min(sizes)), bytes_text(max(sizes))
         each = most if least == most else f"{least} to {most}"
-        ports = format_count(len(received), "port")
-        lines.append(f"{host}: {ports}, {each} into each")
+        lines.append(f"{host}: {format_count(len(sizes), 'port')}, {each} into each")
     return lines
-
-
-def _root_shares(plan: Plan) -> list[float]:
-    """Return the share of the buffer of which each rank is the root."""
-    roots = np.argmax(plan.forest.reduce_parents == NO_PARENT, axis=1)
-    shares: list[float] = np.bincount(roots, plan.forest.shares, len(plan.ranks)).tolist()
-    return shares
-
-
-def _prediction_lines(plan: Plan) -> Sequence[str]:
-    times = sorted(plan.predicted, key=lambda each: each.time_s)
-    lines = [f"{each.kind} {rtt_text(each.time_s * 1e6)}" for each in times]
-    if plan.bound_s is not None:
-        lines.append(f"no plan takes less than {rtt_text(plan.bound_s * 1e6)}")
-    return lines or ["nothing"]
-
-
-def _routes(plan: Plan) -> str:
-    shares = plan.forest.shares
-    least, most = (share_text(float(share)) for share in (shares.min(), shares.max()))
-    each = f"{most} of the buffer each" if least == most else f"{least} to {most} of the buffer"
-    return f"{plan.forest.routes:,}, {each}"
-
-
-def _bytes(plan: Plan, measures: Measures) -> Sequence[str]:
-    lines = [f"{bytes_text(measures.wire_bytes)} on the wire"]
-    if plan.groups:
-        lines.append(f"{bytes_text(measures.cross_group_bytes)} between groups")
-    return [*lines, f"the busiest rank has {measures.balance:.2f} times the mean"]

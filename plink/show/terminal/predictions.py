@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.text import Text
@@ -15,7 +16,7 @@ from plink.optimize.expected import Expected
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast
 from plink.optimize.prediction import RANDOM_ORDERS, Forecast, OrderCost, PredictionRow
 from plink.plans.names import BARRIER
-from plink.show.tables import UNKNOWN, Column, align_columns
+from plink.show.tables import UNKNOWN, Column, table_lines
 from plink.show.terminal.paper import paper, print_line, print_table
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 
@@ -25,15 +26,15 @@ _OTHER = {"contention": "latency", "latency": "contention"}
 def print_algorithms() -> None:
     """Print one line per algorithm; lines are folded only on a terminal."""
     console = paper(None).console
+    columns: list[Column[tuple[str, str]]] = [
+        Column("", lambda row: row[0], is_text=True),
+        Column("", lambda row: row[1], is_text=True),
+    ]
     rows = [(name, algorithm.about) for name, algorithm in {**ALGORITHMS, **OTHERS}.items()]
     if console.is_terminal:
-        columns: list[Column[tuple[str, str]]] = [
-            Column("", lambda row: row[0], is_text=True),
-            Column("", lambda row: row[1], is_text=True),
-        ]
         print_table(console, columns, rows)
         return
-    for line in align_columns(rows, left=(0, 1)):
+    for line in table_lines(columns, rows):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -53,12 +54,7 @@ def print_forecast(console: Console, forecast: Forecast, objective: str | None) 
     """
     chosen = objective or ("contention" if forecast.has_times else "latency")
     costs = {"contention": "times under contention", "latency": "sums of latencies"}[chosen]
-    print_line(
-        console,
-        f"{forecast.source}: {format_size(forecast.size_bytes)} on "
-        f"{ranks_text(forecast.hosts, forecast.ranks)}",
-        "bold",
-    )
+    _print_title(console, forecast, f"on {ranks_text(forecast.hosts, forecast.ranks)}")
     print_line(console, f"predicted {costs}; random is the median of {RANDOM_ORDERS} orders", "dim")
     console.print()
     print_table(console, _forecast_columns(forecast, chosen), forecast.rows)
@@ -74,23 +70,48 @@ def print_forecast(console: Console, forecast: Forecast, objective: str | None) 
         print_line(console, reason, "dim")
 
 
+def _print_title(console: Console, forecast: Forecast | PlanForecast, where: str) -> None:
+    size = format_size(forecast.size_bytes)
+    print_line(console, f"{forecast.source}: {size} {where}", "bold")
+
+
 def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[PredictionRow]]:
+    """Return the columns of those costs that any row has."""
     other = _OTHER[chosen]
+
+    def own_cost(row: PredictionRow) -> OrderCost:
+        return row.given if row.order is None else row.order
+
+    def share_of_random(row: PredictionRow) -> str:
+        cost_us, random_us = _cost_us(own_cost(row), chosen), _cost_us(row.random, chosen)
+        return share_text(cost_us / random_us) if cost_us is not None and random_us else UNKNOWN
+
+    def range_of(row: PredictionRow) -> str:
+        limits_us = _range_us(own_cost(row), chosen)
+        return UNKNOWN if limits_us is None else range_text(*limits_us)
+
+    optional: list[tuple[Column[PredictionRow], bool]] = [
+        (
+            Column("order", lambda row: _cost_text(row.order, chosen)),
+            any(row.order is not None for row in forecast.rows),
+        ),
+        (
+            Column("range", range_of),
+            any(_range_us(own_cost(row), chosen) is not None for row in forecast.rows),
+        ),
+        (Column("given", lambda row: _cost_text(row.given, chosen)), True),
+        (Column("random", lambda row: _cost_text(row.random, chosen)), True),
+        (Column("of random", share_of_random), True),
+        (
+            Column(other, lambda row: _cost_text(own_cost(row), other)),
+            any(_cost_us(row.given, other) is not None for row in forecast.rows),
+        ),
+    ]
     columns: list[Column[PredictionRow]] = [
         Column("algorithm", lambda row: row.algorithm, is_text=True),
-        Column("given", lambda row: _cost_text(row.given, chosen)),
-        Column("random", lambda row: _cost_text(row.random, chosen)),
-        Column("of random", lambda row: _share_of_random(row, chosen)),
+        *(column for column, is_shown in optional if is_shown),
     ]
-    if any(row.order is not None for row in forecast.rows):
-        columns.insert(1, Column("order", lambda row: _cost_text(row.order, chosen)))
-    if any(_range_us(_choose_cost(row), chosen) is not None for row in forecast.rows):
-        columns.insert(2, Column("range", lambda row: _range_text(_choose_cost(row), chosen)))
-    if any(_cost_us(row.given, other) is not None for row in forecast.rows):
-        columns.append(Column(other, lambda row: _cost_text(_choose_cost(row), other)))
-    if any(row.expected is not None for row in forecast.rows):
-        columns += _EXPECTED_COLUMNS
-    return columns
+    return columns + _expected_columns(forecast.rows)
 
 
 class _Fitted(Protocol):
@@ -100,29 +121,22 @@ class _Fitted(Protocol):
     def expected(self) -> Expected | None: ...
 
 
-def _expected_text(row: _Fitted) -> str:
-    seconds = None if row.expected is None else row.expected.seconds
-    return UNKNOWN if seconds is None else rtt_text(seconds * 1e6)
+def _expected_columns(rows: Sequence[_Fitted]) -> list[Column[Any]]:
+    """Return the columns of fitted clients' times; none if no row has one."""
 
+    def expected_text(row: _Fitted) -> str:
+        seconds = None if row.expected is None else row.expected.seconds
+        return UNKNOWN if seconds is None else rtt_text(seconds * 1e6)
 
-def _interval_text(row: _Fitted) -> str:
-    expected = row.expected
-    if expected is None or expected.low_s is None or expected.high_s is None:
-        return UNKNOWN
-    return range_text(expected.low_s * 1e6, expected.high_s * 1e6)
+    def interval_text(row: _Fitted) -> str:
+        expected = row.expected
+        if expected is None or expected.low_s is None or expected.high_s is None:
+            return UNKNOWN
+        return range_text(expected.low_s * 1e6, expected.high_s * 1e6)
 
-
-_EXPECTED_COLUMNS = (Column("expected", _expected_text), Column("90 %", _interval_text))
-
-
-def _choose_cost(row: PredictionRow) -> OrderCost:
-    """Return a row's cost in the order, or in the listed order if there is none."""
-    return row.given if row.order is None else row.order
-
-
-def _share_of_random(row: PredictionRow, objective: str) -> str:
-    cost, random = _cost_us(_choose_cost(row), objective), _cost_us(row.random, objective)
-    return share_text(cost / random) if cost is not None and random else UNKNOWN
+    if all(row.expected is None for row in rows):
+        return []
+    return [Column("expected", expected_text), Column("90 %", interval_text)]
 
 
 def _cost_us(cost: OrderCost, objective: str) -> float | None:
@@ -138,11 +152,6 @@ def _range_us(cost: OrderCost, objective: str) -> Range | None:
     return low_s * 1e6, None if high_s is None else high_s * 1e6
 
 
-def _range_text(cost: OrderCost, objective: str) -> str:
-    limits_us = _range_us(cost, objective)
-    return UNKNOWN if limits_us is None else range_text(*limits_us)
-
-
 def _cost_text(cost: OrderCost | None, objective: str) -> str:
     value_us = None if cost is None else _cost_us(cost, objective)
     return UNKNOWN if value_us is None else rtt_text(value_us)
@@ -150,33 +159,27 @@ def _cost_text(cost: OrderCost | None, objective: str) -> str:
 
 def print_plan_forecast(console: Console, forecast: PlanForecast) -> None:
     """Print the table of predicted times of collectives along a plan."""
-    print_line(
-        console,
-        f"{forecast.source}: {format_size(forecast.size_bytes)} along {forecast.kind} on "
-        f"{ranks_text(forecast.hosts, forecast.ranks)}",
-        "bold",
-    )
+    where = f"along {forecast.kind} on {ranks_text(forecast.hosts, forecast.ranks)}"
+    _print_title(console, forecast, where)
     console.print()
+
+    def share_of_bound(row: CollectiveRow) -> str:
+        # What links carry is no limit for a barrier.
+        has_bound = row.bound_s > 0.0 and row.collective != BARRIER
+        return f"{row.time_s / row.bound_s:.2f} x" if has_bound else UNKNOWN
+
     columns: list[Column[CollectiveRow]] = [
         Column("collective", lambda row: row.collective, is_text=True),
         Column("predicted", lambda row: rtt_text(row.time_s * 1e6)),
-        Column("of the bound", _share_of_bound),
+        Column("of the bound", share_of_bound),
         Column("between groups", lambda row: bytes_text(row.cross_group_bytes)),
         Column("on the wire", lambda row: bytes_text(row.wire_bytes)),
         Column("rounds", lambda row: str(row.rounds)),
     ]
-    if any(row.expected is not None for row in forecast.rows):
-        columns += _EXPECTED_COLUMNS
-    print_table(console, columns, forecast.rows)
+    print_table(console, columns + _expected_columns(forecast.rows), forecast.rows)
     for row in forecast.rows:
         if row.expected is not None and row.expected.refused is not None:
             print_line(console, f"{row.collective}: {row.expected.refused}", "dim")
-
-
-def _share_of_bound(row: CollectiveRow) -> str:
-    # What links carry is no limit for a barrier.
-    has_bound = row.bound_s > 0.0 and row.collective != BARRIER
-    return f"{row.time_s / row.bound_s:.2f} x" if has_bound else UNKNOWN
 
 
 def print_fit(console: Console, fit: ClientFit) -> None:

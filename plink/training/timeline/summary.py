@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from plink.formats.limits import Amount, Positive, Text, Whole
+from plink.formats.structs import Output
 from plink.training.timeline.clocks import Floats
 from plink.training.timeline.merging import Timeline
 
@@ -28,71 +30,77 @@ class Lateness:
     late_us: Floats
 
 
-@dataclass(frozen=True)
-class RankSummary:
-    """Summary of one rank.
+class ShownRank(Output, frozen=True):
+    """Statistics of a rank in a timeline: how often it was last, and how long it held others up.
 
-    Args:
-        rank: its number.
-        last: how often it was the last to announce.
-        held_up_us: for so long all others waited for it alone with something.
-        median_us: of these times, for one collective.
-        most_us: the longest.
-        waited_us: something had been announced, and nothing was being reduced.
-        reduced_us: something was being reduced.
-        span_us: from its first event to its last.
+    Attributes:
+        rank: number of the rank
+        last: number of collectives that it was the last to announce
+        held_up_us: time for which all others waited for it alone, in µs
+        median_us, most_us: median and longest of these times, in µs
+        waited_us: time with something announced and nothing being reduced, in µs
+        reduced_us: time with something being reduced, in µs
+        span_us: time from its first event to its last, in µs
     """
 
-    rank: int
-    last: int
-    held_up_us: float
-    median_us: float
-    most_us: float
-    waited_us: float
-    reduced_us: float
-    span_us: float
+    rank: Whole
+    last: Whole
+    held_up_us: Amount
+    median_us: Amount | None
+    most_us: Amount
+    waited_us: Amount
+    reduced_us: Amount
+    span_us: Amount
 
 
-@dataclass(frozen=True)
-class NameSummary:
-    """Summary of all collectives with one name.
+class LastRank(Output, frozen=True):
+    """Rank that most often was the last to announce a collective, with the count.
 
-    Args:
-        name: of them.
-        times: how often it was agreed on.
-        waited_us: from its first announcement to its last, the median.
-        held_up_us: how long all but the last rank waited for that one alone, in all.
-        last: the rank that was last most often, and how often; None where it was nobody.
-        size_bytes: of its tensors.
+    Attributes:
+        rank: number of the rank
+        times: how often it was last
     """
 
-    name: str
-    times: int
-    waited_us: float
-    held_up_us: float
-    last: tuple[int, int] | None
-    size_bytes: float
+    rank: Whole
+    times: Positive
 
 
-@dataclass(frozen=True)
-class Buffers:
-    """How collectives shared buffers.
+class ShownCollective(Output, frozen=True):
+    """Statistics of all collectives of one name in a timeline.
 
-    Args:
-        count: of buffers.
-        collectives: in all of them.
-        median_collectives: of a buffer.
-        most_collectives: of a buffer.
-        median_bytes: of a buffer.
-        most_bytes: of a buffer.
+    Attributes:
+        name: name of the collectives
+        times: how often it was agreed on
+        size_bytes: size of its tensors, in bytes
+        waited_us: time from the first announcement to the last, the median, in µs
+        held_up_us: time for which all but the last rank waited for that one, in µs
+        mostly_last: rank that was last most often
     """
 
-    count: int
-    collectives: int
-    median_collectives: float
-    most_collectives: int
-    median_bytes: float
-    most_bytes: float
+    name: Text
+    times: Positive
+    size_bytes: Amount
+    waited_us: Amount | None
+    held_up_us: Amount
+    mostly_last: LastRank | None
+
+
+class ShownBuffers(Output, frozen=True):
+    """Statistics of the fusion buffers in which collectives were reduced together.
+
+    Attributes:
+        count: number of buffers
+        collectives: collectives in all of them
+        median_collectives, most_collectives: collectives in a buffer
+        median_bytes, most_bytes: bytes of a buffer
+    """
+
+    count: Whole
+    collectives: Whole
+    median_collectives: Amount | None
+    most_collectives: Whole
+    median_bytes: Amount | None
+    most_bytes: Amount
 
 
 @dataclass(frozen=True)
@@ -103,16 +111,16 @@ class Summary:
         ranks: those that others waited for longest are first.
         names: the same.
         buffers: how collectives shared them.
-        agreeing_us: from the last announcement to when a rank knew of it: the median; NaN where
+        agreeing_us: from the last announcement to when a rank knew of it: the median; None where
             that is not known.
         agreeing_p99_us: the 99th percentile.
     """
 
-    ranks: Sequence[RankSummary]
-    names: Sequence[NameSummary]
-    buffers: Buffers
-    agreeing_us: float
-    agreeing_p99_us: float
+    ranks: Sequence[ShownRank]
+    names: Sequence[ShownCollective]
+    buffers: ShownBuffers
+    agreeing_us: float | None
+    agreeing_p99_us: float | None
 
 
 def lateness(timeline: Timeline) -> Lateness:
@@ -155,7 +163,7 @@ def summary_of(timeline: Timeline) -> Summary:
     )
 
 
-def _of_rank(timeline: Timeline, late: Lateness, place: int) -> RankSummary:
+def _of_rank(timeline: Timeline, late: Lateness, place: int) -> ShownRank:
     is_last = late.last == place
     late_us = late.late_us[is_last]
     came_us = timeline.announced_us[is_last, place]
@@ -165,7 +173,7 @@ def _of_rank(timeline: Timeline, late: Lateness, place: int) -> RankSummary:
     either_us = _covered_us(np.concatenate([waits, runs], axis=1))
     both = np.concatenate([waits, runs], axis=1)
     known = both[np.isfinite(both)]
-    return RankSummary(
+    return ShownRank(
         rank=timeline.ranks[place],
         last=len(late_us),
         held_up_us=_covered_us(np.stack([came_us - late_us, came_us])),
@@ -189,7 +197,7 @@ def _covered_us(spans_us: Floats) -> float:
     return float(np.maximum(end_us - from_us, 0.0).sum())
 
 
-def _of_names(timeline: Timeline, late: Lateness) -> list[NameSummary]:
+def _of_names(timeline: Timeline, late: Lateness) -> list[ShownCollective]:
     places: dict[str, list[int]] = {}
     for place, name in enumerate(timeline.names):
         places.setdefault(name, []).append(place)
@@ -204,21 +212,21 @@ def _of_names(timeline: Timeline, late: Lateness) -> list[NameSummary]:
         times = np.bincount(last[last != NOBODY], minlength=1)
         most = int(times.argmax())
         found.append(
-            NameSummary(
+            ShownCollective(
                 name,
                 len(at),
+                float(timeline.sizes_bytes[at[-1]]),
                 _percentile(spread_us[np.isfinite(spread_us)], 50.0),
                 float(late.late_us[at].sum()),
-                (timeline.ranks[most], int(times[most])) if times[most] else None,
-                float(timeline.sizes_bytes[at[-1]]),
+                LastRank(timeline.ranks[most], int(times[most])) if times[most] else None,
             )
         )
     return sorted(found, key=lambda each: (-each.held_up_us, each.name))
 
 
-def _buffers(timeline: Timeline) -> Buffers:
+def _buffers(timeline: Timeline) -> ShownBuffers:
     collectives, sizes_bytes = timeline.collectives, timeline.buffers_bytes
-    return Buffers(
+    return ShownBuffers(
         len(collectives),
         int(collectives.sum()),
         _percentile(collectives.astype(np.float64), 50.0),
@@ -244,5 +252,5 @@ def _agreeing(timeline: Timeline) -> Floats:
     return took_us[np.isfinite(took_us)]
 
 
-def _percentile(values: Floats, percent: float) -> float:
-    return float(np.percentile(values, percent)) if values.size else float("nan")
+def _percentile(values: Floats, percent: float) -> float | None:
+    return float(np.percentile(values, percent)) if values.size else None
