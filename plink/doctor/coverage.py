@@ -50,20 +50,14 @@ def list_coverage(evidence: Evidence) -> Coverage:
         tell("uplinks both ways at once", twice, "group", uplinks)
         conditions = len(evidence.conditions)
         tell("settings, processors and clocks", conditions, "host", cluster.conditions)
-        before = evidence.before
-        hosts_before = 0 if before is None else len(before.hosts)
-        tell("an earlier file", hosts_before, "host", _first_measurement(before))
+        before = evidence.before or Cluster(())
+        first = before.rtt or before.uplinks or before.bandwidth or before.conditions
+        tell("an earlier file", len(before.hosts), "host", first)
     if evidence.tuned is not None:
         present.append(f"a tuned job's log ({format_count(evidence.tuned.windows, 'window')})")
     if evidence.comparison is not None:
         present.append(f"a comparison ({format_count(len(evidence.comparison.rows), 'row')})")
     return Coverage(present, missing)
-
-
-def _first_measurement(cluster: Cluster | None) -> Measurement | None:
-    if cluster is None:
-        return None
-    return cluster.rtt or cluster.uplinks or cluster.bandwidth or cluster.conditions
 
 
 def _describe_time(measurement: Measurement | None, asked_at: datetime | None) -> str:

@@ -5,84 +5,50 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from plink.base.replacing import replace
-from plink.doctor import (
-    busy,
-    changes,
-    clocks,
-    compared,
-    errors,
-    far_hosts,
-    losses,
-    queues,
-    settings,
-    slow_hosts,
-    slow_pairs,
-    traffic,
-    tuned,
-    uplinks,
-    wrong_results,
-)
+from plink.doctor import conditions, earlier, far_hosts, links, losses, queues
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import LEAST_PROBABILITY, Finding, FindingKind
 
 FINDERS: Sequence[Callable[[Evidence], list[Finding]]] = (
-    wrong_results.find,
-    slow_hosts.find,
-    slow_pairs.find,
+    links.find_wrong_results,
+    links.find_slow_hosts,
+    links.find_slow_pairs,
     far_hosts.find,
     losses.find,
     queues.find,
-    uplinks.find,
-    settings.find,
-    errors.find,
-    busy.find,
-    traffic.find,
-    clocks.find,
-    changes.find,
-    tuned.find,
-    compared.find,
+    links.find_slow_uplinks,
+    conditions.find_odd_settings,
+    conditions.find_errors,
+    conditions.find_busy_hosts,
+    conditions.find_traffic,
+    conditions.find_clocks,
+    earlier.find_changes,
+    earlier.find_slower_iterations,
+    earlier.find_slower_bench,
 )
 
-# What a cause makes its hosts, or its group, show as well.
+# What a cause makes its hosts show as well.
+_SLOW_LINK = {FindingKind.SLOW_HOST, FindingKind.SLOW_ONE_WAY, FindingKind.SLOW_PAIR}
 _OF_HOST = {
-    FindingKind.NIC_SPEED: {
-        FindingKind.SLOW_HOST,
-        FindingKind.SLOW_ONE_WAY,
-        FindingKind.LOSS,
-        FindingKind.SLOW_PAIR,
-    },
-    FindingKind.MTU: {FindingKind.SLOW_HOST, FindingKind.SLOW_ONE_WAY, FindingKind.SLOW_PAIR},
-    FindingKind.BUSY: {
-        *(
-            FindingKind.SLOW_HOST,
-            FindingKind.SLOW_ONE_WAY,
-            FindingKind.LOSS,
-            FindingKind.FAR_HOST,
-            FindingKind.SLOW_PAIR,
-        ),
-        FindingKind.FARTHER,
-    },
-    FindingKind.OTHER_TRAFFIC: {
-        FindingKind.SLOW_HOST,
-        FindingKind.SLOW_ONE_WAY,
-        FindingKind.LOSS,
-        FindingKind.SLOW_PAIR,
-    },
-    FindingKind.LOSS: {FindingKind.SLOW_HOST, FindingKind.SLOW_ONE_WAY, FindingKind.SLOW_PAIR},
+    FindingKind.NIC_SPEED: {*_SLOW_LINK, FindingKind.LOSS},
+    FindingKind.MTU: _SLOW_LINK,
+    FindingKind.BUSY: {*_SLOW_LINK, FindingKind.LOSS, FindingKind.FAR_HOST, FindingKind.FARTHER},
+    FindingKind.OTHER_TRAFFIC: {*_SLOW_LINK, FindingKind.LOSS},
+    FindingKind.LOSS: _SLOW_LINK,
     FindingKind.SLOW_HOST: {FindingKind.SLOW_ONE_WAY, FindingKind.SLOW_PAIR, FindingKind.LOSS},
     FindingKind.SLOW_ONE_WAY: {FindingKind.SLOW_PAIR, FindingKind.LOSS},
     FindingKind.FAR_HOST: {FindingKind.FARTHER},
 }
 _OF_GROUP = {
     FindingKind.CONGESTED: {
-        *(
-            FindingKind.UPLINK_ONE_WAY,
-            FindingKind.HALF_DUPLEX,
-            FindingKind.SLOW_UPLINK,
-            FindingKind.FARTHER,
-            FindingKind.CONGESTED,
-        ),
-        *(FindingKind.LOSS, FindingKind.SLOW_PAIR, FindingKind.FAR_HOST),
+        FindingKind.UPLINK_ONE_WAY,
+        FindingKind.HALF_DUPLEX,
+        FindingKind.SLOW_UPLINK,
+        FindingKind.FARTHER,
+        FindingKind.CONGESTED,
+        FindingKind.LOSS,
+        FindingKind.SLOW_PAIR,
+        FindingKind.FAR_HOST,
     },
     FindingKind.HALF_DUPLEX: {
         FindingKind.UPLINK_ONE_WAY,

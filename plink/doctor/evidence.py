@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ from plink.model.estimating import estimate_round_trips
 from plink.probes.condition import HostCondition
 
 Indices = npt.NDArray[np.intp]
+Value = TypeVar("Value")
 
 # So much of a host's bandwidths is taken as what its link carries: its best ones.
 _BEST_SHARE = 0.25
@@ -61,6 +63,10 @@ class Evidence:
             [place.get(name, count + index) for index, name in enumerate(self.names)], dtype=np.intp
         )
 
+    def hosts_of(self, group: str) -> list[str]:
+        """Return the names of a group's hosts."""
+        return next(list(each.hosts) for each in self.cluster.groups if each.name == group)
+
     def members(self, group: int) -> Indices:
         """Return the host indices of a group by its number."""
         return np.flatnonzero(self.group_by_host == group)
@@ -70,6 +76,11 @@ class Evidence:
         """Network condition of each host that reported one, by name."""
         said = self.cluster.conditions
         return {} if said is None else {each.host: each.condition for each in said.hosts}
+
+    def reported(self, value_of: Callable[[HostCondition], Value | None]) -> dict[str, Value]:
+        """Return what hosts reported of one thing, by name; hosts that did not are left out."""
+        values = {host: value_of(each) for host, each in self.conditions.items()}
+        return {host: value for host, value in values.items() if value is not None}
 
     @cached_property
     def links(self) -> Sequence[HostLink]:

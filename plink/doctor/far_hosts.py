@@ -16,7 +16,7 @@ from plink.base.text import rtt_text
 from plink.doctor.certainty import Floats, probability, spread
 from plink.doctor.evidence import Evidence, Indices, symmetric
 from plink.doctor.finding import Finding, FindingKind
-from plink.formats.matrices import Matrix
+from plink.formats.matrices import Matrix, median_rows
 
 # A host is farther by at least this share of its neighbours' round trips.
 _LEAST_SHARE = 0.15
@@ -133,9 +133,4 @@ def _fit(
 
 def _compute_usual_us(times: Matrix, mates: Indices) -> Floats:
     """Return the median round trip from some hosts to each host in µs, (N,)."""
-    rows = np.sort(times[mates], axis=0)
-    known = np.isfinite(rows).sum(axis=0)
-    places = np.arange(len(times))
-    low, high = (rows[np.maximum(known - 1 + more, 0) // 2, places] for more in (0, 1))
-    usual: Floats = np.where(known > 0, (low + high) / 2.0, np.nan)
-    return usual
+    return median_rows(times[mates].T)

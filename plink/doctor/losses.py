@@ -82,33 +82,31 @@ def _remove_bursts(losses: Matrix) -> Matrix:
 
 def _find_best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
     """Return the host, pair or group that explains losses best, and its log likelihood gain."""
-    names, size = evidence.names, len(lost)
+    names, groups = evidence.names, evidence.cluster.groups
     pairs = np.argwhere(lost > 0.0)
     of_hosts = _gains(_sum_by_host(lost), _sum_by_host(sent))
     # A host of one pair is that pair.
     of_hosts[_sum_by_host(np.sign(sent)) < _LEAST_PAIRS] = 0.0
     of_pairs = _gains(lost[tuple(pairs.T)], sent[tuple(pairs.T)])
     of_groups = _gains(*(_sum_by_group(evidence, matrix) for matrix in (lost, sent)))
-    choice = math.log(size + len(pairs) + len(of_groups))
-    kind = int(np.argmax([max(gains, default=0.0) for gains in (of_hosts, of_pairs, of_groups)]))
-    mask = np.zeros((size, size), dtype=np.bool_)
-    if kind == 0:
-        host = int(np.argmax(of_hosts))
-        mask[host, :] = mask[:, host] = True
-        how = f"{names[host]} exchanges with all others"
-        return _Way((names[host],), how, None, mask), float(of_hosts[host]) - choice
-    if kind == 1:
-        place = int(np.argmax(of_pairs))
-        one, other = pairs[place]
+    gains = np.concatenate([of_hosts, of_pairs, of_groups])
+    place = int(np.argmax(gains))
+    mask = np.zeros(lost.shape, dtype=np.bool_)
+    if place < len(names):
+        mask[place, :] = mask[:, place] = True
+        way = _Way((names[place],), f"{names[place]} exchanges with all others", None, mask)
+    elif place < len(names) + len(pairs):
+        one, other = pairs[place - len(names)].tolist()
         mask[one, other] = True
-        ends = (names[int(one)], names[int(other)])
-        how = f"{ends[0]} and {ends[1]} exchange"
-        return _Way(ends, how, None, mask), float(of_pairs[place]) - choice
-    number = int(np.argmax(of_groups))
-    group, is_in = evidence.cluster.groups[number], evidence.group_by_host == number
-    how = f"{group.name} exchanges with other groups"
-    way = _Way(tuple(group.hosts), how, group.name, is_in[:, None] != is_in[None, :])
-    return way, float(of_groups[number]) - choice
+        ends = (names[one], names[other])
+        way = _Way(ends, f"{ends[0]} and {ends[1]} exchange", None, mask)
+    else:
+        number = place - len(names) - len(pairs)
+        is_in = evidence.group_by_host == number
+        how = f"{groups[number].name} exchanges with other groups"
+        mask = is_in[:, None] != is_in[None, :]
+        way = _Way(tuple(groups[number].hosts), how, groups[number].name, mask)
+    return way, float(gains[place]) - math.log(len(gains))
 
 
 def _sum_by_host(matrix: Matrix) -> Floats:
