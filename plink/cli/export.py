@@ -113,7 +113,7 @@ def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_jso
         document.write_bytes(output, content.encode())
     if as_json:
         tiers = [
-            [file_hosts.Group(name, list(hosts)) for name, hosts in tier.hosts_of.items()]
+            [file_hosts.Group(name, list(hosts)) for name, hosts in tier.items()]
             for tier in topologies.list_switches(found)
         ]
         print_json(outputs.ExportedTopology(kind, tiers))

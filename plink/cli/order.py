@@ -54,8 +54,8 @@ class _CommandWithFormats(click.Command):
             formatter.write_text(f"{about}.")
         with formatter.section("To use the file"):
             # Not wrapped: it is to be copied.
-            formatter.write(f"  {launchers.build_usage(name, 'FILE', None)}\n")
-        caveat = launchers.find_caveat(name)
+            formatter.write(f"  {launchers.ALL[name].build_usage('FILE', None)}\n")
+        caveat = launchers.ALL[name].caveat
         if caveat is not None:
             formatter.write_paragraph()
             with formatter.indentation():
@@ -68,22 +68,20 @@ def _describe_format(name: str) -> str:
     Raises:
         WrongUseError: there is no such format.
     """
-    about = launchers.describe_formats().get(name)
-    if about is None:
+    if name not in launchers.ALL:
         raise WrongUseError(
             f"there is no format {name!r}", "plink order --format LIST lists the formats"
         )
-    return about
+    return launchers.ALL[name].about
 
 
 def _on_format(context: click.Context, _: click.Parameter, name: str | None) -> str | None:
     if name is None or context.resilient_parsing:
         return name
     if name.upper() == _LIST:
-        described = launchers.describe_formats()
-        width = max(map(len, described))
-        for known, about in described.items():
-            click.echo(f"{known:<{width}}  {about}")
+        width = max(map(len, launchers.ALL))
+        for known, found in launchers.ALL.items():
+            click.echo(f"{known:<{width}}  {found.about}")
         context.exit()
     context.meta[_CHOSEN] = name
     return name
@@ -242,9 +240,9 @@ def _print(order: order_verb.RankOrder, file: str, *, as_json: bool, to_stderr: 
 def _explain(format_name: str, output: str, order: order_verb.RankOrder) -> None:
     """Print the command that makes the launcher keep the order, as several ways do not."""
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
-    usage = launchers.build_usage(format_name, name, order.ranks)
+    usage = launchers.ALL[format_name].build_usage(name, order.ranks)
     click.echo(printable(f"{name}: {usage}"), err=True)
-    caveat = launchers.find_caveat(format_name)
+    caveat = launchers.ALL[format_name].caveat
     if caveat is not None:
         note(caveat)
     if any(host.user or host.port or host.ssh_address for host in order.hosts):

@@ -28,7 +28,6 @@ from plink.probes.errors import ProbesError
 
 with lazy_imports():
     from plink.deploy.slurm import allocation as slurm_job
-    from plink.deploy.slurm import hostfile as slurm_hostfile
     from plink.deploy.slurm import kept as kept_readings
     from plink.deploy.slurm import ordering
     from plink.formats import cluster as cluster_file
@@ -133,9 +132,7 @@ def command(*, request: OrderRequest, **options: Any) -> int:
     try:
         found, allocation = _order_job(options, request)
         folder = _folder(options) / allocation.cluster / _HOSTFILES
-        hostfile = slurm_hostfile.write_hostfile(
-            found.hosts, options["output"], folder, allocation.job
-        )
+        hostfile = slurm_job.write_hostfile(found.hosts, options["output"], folder, allocation.job)
     except (PlinkError, ProbesError, KeyboardInterrupt) as error:
         reason = str(error) or f"nothing was known within {options['within_s']:g} s"
         warn(f"the job runs in the given order: {reason}", getattr(error, "hint", None))
@@ -146,7 +143,7 @@ def command(*, request: OrderRequest, **options: Any) -> int:
     if options["as_json"]:
         print_json_line(_describe(found, hostfile, time.monotonic() - began_s))
     else:
-        lines = slurm_hostfile.shell_lines(hostfile)
+        lines = slurm_job.shell_lines(hostfile)
         document.write_bytes(document.STANDARD_STREAM, lines.encode())
     return failed if found.lost else 0
 
@@ -155,16 +152,16 @@ def _order_job(
     options: Mapping[str, Any], request: OrderRequest
 ) -> tuple[ordering.Ordered, slurm_job.Allocation]:
     allocation = slurm_job.read_allocation(os.environ, options["tasks_per_node"])
-    default: ordering.Reach = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
+    default = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
     kept = kept_readings.Kept(
         _folder(options) / allocation.cluster, timedelta(days=options["max_age_days"])
     )
     group_of = _groups(options["groups"]) if options["groups"] else None
-    wait_s = min(_AGENTS_WAIT_S, options["within_s"] / 2)
-    reaching = ordering.Reaching(options["reach"] or default, wait_s)
+    has_agents = (options["reach"] or default) == "agents"
+    wait_s = min(_AGENTS_WAIT_S, options["within_s"] / 2) if has_agents else None
     with interrupt_after(options["within_s"]), StageProgress() as progress, print_unreached():
         found = ordering.order_allocation(
-            allocation, kept, request, reaching, progress, group_of=group_of
+            allocation, kept, request, progress, agents_wait_s=wait_s, group_of=group_of
         )
         return found, allocation
 

@@ -189,30 +189,17 @@ def _verify_logs(values: Mapping[str, Any]) -> int:
     texts = [document.read_bytes(path).decode(errors="replace") for path in values["logs"]]
     found = deploy_nccl_order.compare_nccl_order(order.runs, "\n".join(texts), format_names(labels))
     if values["as_json"]:
-        print_json_line(_describe_rings(found))
+        print_json_line(found)
     else:
         _print_rings(found)
-    return 0 if found.is_kept else EXIT_CHANGED
+    return 0 if found.kept else EXIT_CHANGED
 
 
-def _describe_rings(found: deploy_nccl_order.NcclOrder) -> deploy_nccl_order.NcclVerdict:
-    return deploy_nccl_order.NcclVerdict(
-        _LAUNCHER,
-        found.is_kept,
-        found.job.version,
-        sorted(found.job.networks),
-        found.ranks,
-        found.rings,
-        found.trees,
-        found.other_trees,
-    )
-
-
-def _print_rings(found: deploy_nccl_order.NcclOrder) -> None:
-    library = found.job.library
-    version = f"{library} {found.job.version}" if found.job.version else library
+def _print_rings(found: deploy_nccl_order.NcclVerdict) -> None:
+    library = found.library
+    version = f"{library} {found.version}" if found.version else library
     hosts = len({rank.found for rank in found.ranks})
-    verdict = "follows" if found.is_kept else "does not follow"
+    verdict = "follows" if found.kept else "does not follow"
     where = f"{format_count(len(found.ranks), 'rank')} on {format_count(hosts, 'host')}"
     lines = [f"{version} {verdict} the order: {where}, {format_count(len(found.rings), 'ring')}"]
     moved = [rank for rank in found.ranks if not rank.is_kept]
@@ -235,8 +222,8 @@ def _print_rings(found: deploy_nccl_order.NcclOrder) -> None:
         lines.append(f"ring {_ring_path(found.rings[0])}")
     if found.trees:
         lines.append(_trees(found))
-    if found.job.networks:
-        lines.append(f"between hosts: {', '.join(sorted(found.job.networks))}")
+    if found.networks:
+        lines.append(f"between hosts: {', '.join(sorted(found.networks))}")
     for line in lines:
         click.echo(printable(line))
 
@@ -247,7 +234,7 @@ def _ring_path(ring: deploy_nccl_order.Ring) -> str:
     return f"{ring.channel:02d} goes {shown}{more}"
 
 
-def _trees(found: deploy_nccl_order.NcclOrder) -> str:
+def _trees(found: deploy_nccl_order.NcclVerdict) -> str:
     if not found.other_trees:
         return f"trees: all {found.trees} join hosts as plink order --algo nccl-tree expects"
     return (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+from typing import ClassVar
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.text import format_names
@@ -17,6 +17,8 @@ from plink.formats.limits import Text, Whole
 from plink.formats.structs import Output
 from plink.solvers.collectives.nccl import double_tree
 
+# Format of plink order for which NCCL makes rings.
+LAUNCHER = "nccl"
 _WANTED = "set NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,GRAPH, and keep what every rank prints"
 _SHOWN = 3
 # What Docker calls a container that nobody names.
@@ -53,6 +55,8 @@ class NcclVerdict(Output, frozen=True):
         other_trees: channels whose tree joins other hosts
     """
 
+    IN_MEMORY: ClassVar = frozenset({"library"})
+
     launcher: Text
     kept: bool
     version: Text | None
@@ -61,30 +65,8 @@ class NcclVerdict(Output, frozen=True):
     rings: Sequence[Ring]
     trees: Whole
     other_trees: Sequence[Whole]
-
-
-@dataclass(frozen=True)
-class NcclOrder:
-    """Comparison of the rings and trees in a job's NCCL log with an order.
-
-    Args:
-        job: as logged.
-        ranks: where each is and should be.
-        rings: rings of every channel.
-        other_trees: channels whose tree joins other hosts than NCCL's trees do in plink's model.
-        trees: how many channels logged a tree.
-    """
-
-    job: NcclJob
-    ranks: Sequence[PlacedRank]
-    rings: Sequence[Ring]
-    other_trees: Sequence[int]
-    trees: int
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether every rank is on its host and every ring follows the order."""
-        return all(rank.is_kept for rank in self.ranks) and all(ring.is_kept for ring in self.rings)
+    # NCCL or RCCL.
+    library: str
 
     @property
     def ways(self) -> int:
@@ -92,7 +74,7 @@ class NcclOrder:
         return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
 
 
-def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrder:
+def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVerdict:
     """Compare NCCL's rings and trees in a job's logs with an order.
 
     Args:
@@ -122,11 +104,26 @@ def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclOrd
         PlacedRank(rank, name, found[rank] or job.host_of_rank[rank])
         for rank, name in enumerate(expected)
     ]
-    rings = [
-        _ring(channel, ring, [place.found for place in placed], expected)
-        for channel, ring in sorted(job.rings.items())
-    ]
-    return NcclOrder(job, placed, rings, _other_trees(job, placed), len(job.parents))
+    wanted = _visits(expected, is_whole=True)
+    rings = []
+    for channel, ring in sorted(job.rings.items()):
+        is_whole = len(ring) == len(expected)
+        visits = _visits(
+            [placed[rank].found for rank in ring if rank < len(placed)], is_whole=is_whole
+        )
+        is_kept = _follows(visits, wanted, is_whole=is_whole)
+        rings.append(Ring(channel, visits, is_whole, is_kept))
+    return NcclVerdict(
+        launcher=LAUNCHER,
+        kept=all(rank.is_kept for rank in placed) and all(ring.is_kept for ring in rings),
+        version=job.version,
+        networks=sorted(job.networks),
+        ranks=placed,
+        rings=rings,
+        trees=len(job.parents),
+        other_trees=_other_trees(job, placed),
+        library=job.library,
+    )
 
 
 def _find_host(machine: str, job: NcclJob, aliases: Mapping[str, str]) -> str | None:
@@ -171,22 +168,10 @@ def _aliases(host: Host) -> set[str]:
     return {host.name, host.name.partition(".")[0], host.address}
 
 
-def _ring(channel: int, ring: Sequence[int], found: Sequence[str], expected: Sequence[str]) -> Ring:
-    is_whole = len(ring) == len(expected)
-    hosts = _visits([found[rank] for rank in ring if rank < len(found)], is_whole=is_whole)
-    wanted = _visits(expected, is_whole=True)
-    return Ring(channel, hosts, is_whole, _follows(hosts, wanted, is_whole=is_whole))
-
-
 def _way(hosts: Sequence[str]) -> tuple[str, ...]:
     """Return a ring in canonical form, so that start and direction do not matter."""
-    turned = [
-        tuple(each[place:]) + tuple(each[:place])
-        for each in (list(hosts), list(reversed(hosts)))
-        for place, name in enumerate(each)
-        if name == min(hosts)
-    ]
-    return min(turned)
+    both = (tuple(hosts), tuple(reversed(hosts)))
+    return min(each[place:] + each[:place] for each in both for place in range(len(hosts)))
 
 
 def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> bool:

@@ -70,10 +70,7 @@ _END = re.compile(rb"\r\n|\n|\r")
 
 
 def rank_environments(
-    hosts: Sequence[Host],
-    interfaces: Mapping[str, str],
-    master_port: int,
-    extra: Mapping[str, str],
+    hosts: Sequence[Host], interfaces: Mapping[str, str], master_port: int, extra: Mapping[str, str]
 ) -> list[dict[str, str]]:
     """Return every rank's environment for `torch.distributed` (`env://`), Gloo and NCCL.
 

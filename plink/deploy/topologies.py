@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from plink.base.errors import WrongUseError
-from plink.deploy.kubernetes.tiers import Tier, find_tiers
+from plink.deploy.kubernetes.tiers import find_tiers
 from plink.deploy.launchers import slurm
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Group
@@ -20,15 +19,8 @@ from plink.formats.hosts import Group
 _STEMS = ("leaf", "spine", "core")
 
 
-@dataclass(frozen=True)
-class Switches:
-    """Switches of one network tier, each with the hosts below it."""
-
-    hosts_of: dict[str, Sequence[str]]
-
-
-def list_switches(cluster: Cluster) -> list[Switches]:
-    """Return the network tiers of a cluster as switches, the nearest tier first.
+def list_switches(cluster: Cluster) -> list[dict[str, Sequence[str]]]:
+    """Return the switches of each network tier with the hosts below them, the nearest tier first.
 
     Raises:
         WrongUseError: there are no groups, or domains that lie in two wider ones.
@@ -39,7 +31,15 @@ def list_switches(cluster: Cluster) -> list[Switches]:
             f"{cluster.source}: holds no groups, which a topology is made from",
             "plink group finds them and writes them into a cluster file",
         )
-    return [_name_switches(tier, number) for number, tier in enumerate(tiers)]
+    switches = []
+    for number, tier in enumerate(tiers):
+        stem = _STEMS[number] if number < len(_STEMS) else f"tier{number}"
+        named = {
+            tier.names.get(place, f"{stem}-{place + 1}"): hosts
+            for place, hosts in enumerate(tier.domains)
+        }
+        switches.append(named)
+    return switches
 
 
 def render_slurm(cluster: Cluster) -> str:
@@ -48,18 +48,16 @@ def render_slurm(cluster: Cluster) -> str:
     Raises:
         WrongUseError: as `list_switches`, or Slurm cannot take a name.
     """
-    tiers = list_switches(cluster)
-    nearest = tiers[0].hosts_of
-    slurm.check_names([Group(name, hosts) for name, hosts in nearest.items()])
-    lines = [f"SwitchName={name} Nodes={','.join(hosts)}\n" for name, hosts in nearest.items()]
-    below = tiers[0]
-    for tier in tiers[1:]:
-        for name, hosts in tier.hosts_of.items():
-            inside = [each for each, few in below.hosts_of.items() if set(few) <= set(hosts)]
+    below, *wider = list_switches(cluster)
+    slurm.check_names([Group(name, hosts) for name, hosts in below.items()])
+    lines = [f"SwitchName={name} Nodes={','.join(hosts)}\n" for name, hosts in below.items()]
+    for tier in wider:
+        for name, hosts in tier.items():
+            inside = [each for each, few in below.items() if set(few) <= set(hosts)]
             lines.append(f"SwitchName={name} Switches={','.join(inside)}\n")
         below = tier
-    if len(below.hosts_of) > 1:
-        lines.append(f"SwitchName={slurm.ROOT} Switches={','.join(below.hosts_of)}\n")
+    if len(below) > 1:
+        lines.append(f"SwitchName={slurm.ROOT} Switches={','.join(below)}\n")
     return "".join(lines)
 
 
@@ -71,7 +69,7 @@ def render_topograph(cluster: Cluster) -> str:
     """
     layers: dict[str, list[str]] = {}
     for tier in list_switches(cluster):
-        for name, hosts in tier.hosts_of.items():
+        for name, hosts in tier.items():
             for host in hosts:
                 layers.setdefault(host, []).append(name)
     instances = [
@@ -80,13 +78,4 @@ def render_topograph(cluster: Cluster) -> str:
     return json.dumps({"instances": instances}, indent=2) + "\n"
 
 
-def _name_switches(tier: Tier, number: int) -> Switches:
-    stem = _STEMS[number] if number < len(_STEMS) else f"tier{number}"
-    names = [tier.names.get(place, f"{stem}-{place + 1}") for place, _ in enumerate(tier.domains)]
-    return Switches(dict(zip(names, tier.domains, strict=True)))
-
-
-FORMATS = {
-    "slurm-topology": render_slurm,
-    "topograph": render_topograph,
-}
+FORMATS = {"slurm-topology": render_slurm, "topograph": render_topograph}

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,8 @@ _PROGRAMS = {"mpirun": ["mpirun.openmpi", "mpirun"], "mpiexec": ["mpiexec.hydra"
 _MOST_CHARACTERS = 300
 # Lines that come before an error and say nothing of it: rules, and ssh's and Open MPI's warnings.
 _NO_REASON = re.compile(r"\W*$|warning\b|.*\bsetpgid\b", re.IGNORECASE)
+# Let root run Open MPI.
+_FOR_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 _QUOTED = "$PLINK_PROGRAM"
 _MARK = "plink-placed"
 # More than a machine with very many addresses needs; the rest of a longer line is ignored.
@@ -146,7 +149,7 @@ def default_command(launcher: str, path: str | None) -> str:
         return f"{shlex.quote(path)} {rest}"
     if launcher == "intelmpi":
         return usage
-    known = [name for name in _PROGRAMS.get(first, []) if _is_on_path(name)]
+    known = [name for name in _PROGRAMS.get(first, []) if shutil.which(name) is not None]
     return f"{known[0]} {rest}" if known and launcher != "openmpi5-rankfile" else usage
 
 
@@ -173,8 +176,9 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
     environment = {
         "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
         _QUOTED.removeprefix("$"): shlex.join(words),
-        **_for_root(),
     }
+    if os.geteuid() == 0:
+        environment |= dict.fromkeys(_FOR_ROOT, "1")
     ended = run_launcher(["sh", "-c", command], trial.timeout_s, environment)
     if ended is None:
         raise PlinkError(f"the launcher did not end within {trial.timeout_s:g} s")
@@ -185,8 +189,10 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
 
 
 def program_words(launcher: str) -> list[str]:
-    """Return the words that replace PROGRAM in a usage line."""
-    words = program(RANK_VARIABLES[launcher])
+    """Return the words that replace PROGRAM in a usage line: a program that reports its host."""
+    addresses = "$(hostname -I 2>/dev/null || ip -o addr show 2>/dev/null)"
+    rank = f"${{{RANK_VARIABLES[launcher]}:-?}}"
+    words = ["sh", "-c", f'echo {_MARK} "{rank}" "$(uname -n)" {addresses}']
     if launcher in _THROUGH_A_SHELL:
         words = [word.replace("$", r"\$") for word in words]
     return [*_NOT_PYTHON.get(launcher, ()), *words]
@@ -206,12 +212,6 @@ def fill_command(command: str, file: str, ranks: int, words: Sequence[str]) -> s
     return fill_usage(
         command, {"PROGRAM": words_there, "RANKS": str(ranks), "FILE": shlex.quote(file)}
     )
-
-
-def program(rank_variable: str) -> list[str]:
-    """Return the words of the program that reports a rank's host in a trial run."""
-    addresses = "$(hostname -I 2>/dev/null || ip -o addr show 2>/dev/null)"
-    return ["sh", "-c", f'echo {_MARK} "${{{rank_variable}:-?}}" "$(uname -n)" {addresses}']
 
 
 def parse_reports(output: str) -> list[RankReport]:
@@ -292,18 +292,6 @@ def explain_misplacement(ranks: Sequence[PlacedRank], local: str | None) -> str 
             "--rdzv-backend=static keeps --node-rank), and Slurm without --distribution=arbitrary"
         )
     return None
-
-
-def _for_root() -> Mapping[str, str]:
-    """Return the environment variables that let root run Open MPI."""
-    if os.geteuid() != 0:
-        return {}
-    return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-
-
-def _is_on_path(name: str) -> bool:
-    folders = os.environ.get("PATH", "").split(os.pathsep)
-    return any(os.access(Path(folder, name), os.X_OK) for folder in folders if folder)
 
 
 def _failure(ended: LauncherExit) -> PlinkError:

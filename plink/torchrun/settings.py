@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from plink.base.arguments import suggest_nearest
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.formats import cluster as cluster_file
@@ -92,8 +92,7 @@ def read_settings(config: Mapping[str, Any], environment: Mapping[str, str]) -> 
             "leave algorithm out: an order file is for the algorithm that it names",
         )
     if algorithm is not None and algorithm not in ALGORITHMS:
-        near = difflib.get_close_matches(algorithm, ALGORITHMS, n=1)
-        hint = f"is {near[0]} meant?" if near else "plink.algorithms() lists the algorithms"
+        hint = suggest_nearest(algorithm, ALGORITHMS) or "plink.algorithms() lists the algorithms"
         raise WrongUseError(f"no algorithm is called {algorithm!r}", hint)
     known = keep if is_probed and keep is not None and Path(keep).exists() else cluster
     read_order = None if order is None or is_probed else order_file.read_order(order)
@@ -113,8 +112,7 @@ def _refuse_unknown(config: Mapping[str, Any]) -> None:
     known = (*_OWN, *_PYTORCHS)
     for name in config:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"is {near[0]} meant?" if near else f"plink's are {', '.join(_OWN)}"
+            hint = suggest_nearest(name, known) or f"plink's are {', '.join(_OWN)}"
             raise WrongUseError(f"--rdzv-conf has an unknown option {name!r}", hint)
 
 

@@ -123,10 +123,9 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
         Raises:
             WrongUseError: there is no such launcher, or it cannot take this order.
         """
-        known = writers.describe_formats()
-        if launcher not in known:
+        if launcher not in writers.ALL:
             hint = (
-                suggest_nearest(launcher, known)
+                suggest_nearest(launcher, writers.ALL)
                 or "plink.launchers() describes those that there are"
             )
             raise WrongUseError(f"no launcher is called {launcher!r}", hint)
@@ -141,7 +140,8 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
         """
         name = os.fspath(path)
         document.write_bytes(name, self.render(launcher).encode())
-        return writers.build_usage(launcher, shlex.quote(name), self.ranks)
+        usage: str = writers.ALL[launcher].build_usage(shlex.quote(name), self.ranks)
+        return usage
 
     def __repr__(self) -> str:
         found = f"{self.algorithm} over {format_count(self.ranks, 'rank')}"
@@ -213,4 +213,4 @@ def algorithms() -> dict[str, str]:
 
 def launchers() -> dict[str, str]:
     """Return the launchers that `Order.write` supports: name to description of the file."""
-    return writers.describe_formats()
+    return {name: found.about for name, found in writers.ALL.items()}

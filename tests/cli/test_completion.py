@@ -73,7 +73,7 @@ def test_what_may_stand_there(words: list[str], incomplete: str, expected: list[
 
 def test_names_are_those_that_options_take() -> None:
     assert list(completion.ALGORITHMS) == [*ALGORITHMS, *OTHERS]
-    assert list(completion.FORMATS) == list(launchers.describe_formats())
+    assert list(completion.FORMATS) == list(launchers.ALL)
     assert set(completion.LAUNCHERS) == {*RANK_VARIABLES, "nccl"}
     assert completion.CLIENTS == CLIENTS
 

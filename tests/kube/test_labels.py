@@ -15,8 +15,7 @@ from engine import certificates
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.deploy.kubernetes.access import reach
-from plink.deploy.kubernetes.api_server import Access, ApiServer
-from plink.deploy.kubernetes.labelling import ANNOTATION
+from plink.deploy.kubernetes.api_server import ANNOTATION, Access, ApiServer
 from plink.formats import cluster as cluster_file
 from plink.formats.cluster import Cluster, Unreachable
 from plink.formats.groups import Grouping, Partition

@@ -24,9 +24,9 @@ def test_every_format_is_registered_under_its_name_and_has_a_text_here() -> None
     for name, found in FORMATS.items():
         assert found.name == name
         assert "FILE" in found.usage
-    described = launchers.describe_formats()
-    assert len(described) == len(FORMATS) + len(launchers.TOPOLOGIES)
-    assert all("\n" not in about and len(about) < 90 for about in described.values())
+    about = [found.about for found in launchers.ALL.values()]
+    assert len(about) == len(FORMATS) + len(launchers.TOPOLOGIES)
+    assert all("\n" not in text and len(text) < 90 for text in about)
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -35,11 +35,13 @@ def test_text(name: str) -> None:
 
 
 def test_blanks_of_a_usage_line_are_whole_words() -> None:
-    assert launchers.build_usage("slurm", "RANKS/FILE", 4) == (
+    assert launchers.ALL["slurm"].build_usage("RANKS/FILE", 4) == (
         "SLURM_HOSTFILE=$(realpath RANKS/FILE) srun --distribution=arbitrary -n 4 PROGRAM"
     )
-    assert launchers.build_usage("slurm-tree", "t", None).startswith(
-        "cp t /etc/slurm/topology.conf"
+    assert (
+        launchers.ALL["slurm-tree"]
+        .build_usage("t", None)
+        .startswith("cp t /etc/slurm/topology.conf")
     )
 
 

@@ -123,16 +123,16 @@ def test_a_topology_needs_groups(folder, capsys, monkeypatch):
 def test_formats_are_listed_without_a_file(capsys, word):
     assert run(["order", "--format", word]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(launchers.describe_formats())
+    assert [line.split()[0] for line in lines] == list(launchers.ALL)
     assert all(line.split(maxsplit=1)[1] for line in lines)
 
 
-@pytest.mark.parametrize("name", launchers.describe_formats())
+@pytest.mark.parametrize("name", launchers.ALL)
 def test_every_format_has_help_with_the_command_to_use_it(capsys, name):
     assert run(["order", "--format", name, "--help"]) == 0
     shown = capsys.readouterr().out
     assert f"--format {name} -o FILE" in shown
-    assert f"  {launchers.build_usage(name, 'FILE', None)}\n" in shown
+    assert f"  {launchers.ALL[name].build_usage('FILE', None)}\n" in shown
 
 
 def test_where_no_order_decides_the_ring_the_writer_says_so(folder, capsys):

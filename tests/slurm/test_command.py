@@ -10,7 +10,7 @@ import pytest
 
 from plink.base.errors import PlinkError
 from plink.cli import run
-from plink.deploy.slurm.hostfile import shell_lines, write_hostfile
+from plink.deploy.slurm.allocation import shell_lines, write_hostfile
 from plink.deploy.slurm.kept import Kept
 from plink.formats.hosts import Host
 from slurm.test_allocation import JOB

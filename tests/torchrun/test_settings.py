@@ -29,7 +29,7 @@ def settings(text: str, **environment: str) -> object:
     ("text", "message", "hint"),
     [
         ("", "--rdzv-conf has neither order nor cluster", "order=order.json uses"),
-        ("oder=order.json", "--rdzv-conf has an unknown option 'oder'", "is order meant?"),
+        ("oder=order.json", "--rdzv-conf has an unknown option 'oder'", "did you mean 'order'?"),
         ("order=order.json,xyz=1", "--rdzv-conf has an unknown option 'xyz'", "plink's are order"),
         ("order=nowhere.json", "nowhere.json: ", None),
         ("order=cluster.json", "cluster.json: expected a plink.order file", None),
@@ -41,7 +41,7 @@ def settings(text: str, **environment: str) -> object:
             "algorithm=ring and order=FILE exclude",
             "leave algorithm out",
         ),
-        ("order=probe,algorithm=rign", "no algorithm is called 'rign'", "is ring meant?"),
+        ("order=probe,algorithm=rign", "no algorithm is called 'rign'", "did you mean 'ring'?"),
         ("order=order.json,host=-x", "host='-x' begins with a dash", "the name that"),
         ("order=probe,keep=cluster.json", "cluster.json: was measured with import", "another file"),
     ],

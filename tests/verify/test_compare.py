@@ -23,7 +23,6 @@ from plink.deploy.verify import (
     fill_command,
     fit_to_job,
     parse_reports,
-    program,
     program_words,
     run_trial,
 )
@@ -100,8 +99,8 @@ def test_reasons(found: str, local: str | None, said: str | None) -> None:
 
 def test_the_program_says_rank_name_and_addresses() -> None:
     done = subprocess.run(
-        program("SOME_RANK"),
-        env={"SOME_RANK": "7", "PATH": "/usr/bin:/bin:/sbin"},
+        program_words("renumber"),
+        env={"PLINK_RANK": "7", "PATH": "/usr/bin:/bin:/sbin"},
         capture_output=True,
         text=True,
         check=True,

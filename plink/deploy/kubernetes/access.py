@@ -10,8 +10,9 @@ import ssl
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -72,7 +73,7 @@ def _direct(api: str, token_file: str | None, ca_file: str | None) -> Access:
     url, port = _address(api)
     if url.scheme == "http" and token_file is not None and url.hostname not in _LOOPBACK:
         raise WrongUseError(f"{api}: a token would be sent unencrypted", "use https")
-    token = _token_reader(token_file)
+    token = partial(_read_token, token_file)
     token()
     context = _create_context(ca_file) if url.scheme == "https" else None
     host = url.hostname or ""
@@ -99,16 +100,13 @@ def _address(api: str) -> tuple[SplitResult, int]:
     return url, port
 
 
-def _token_reader(path: str | None) -> Callable[[], str | None]:
-    def read() -> str | None:
-        if path is None:
-            return None
-        text = _text(path).strip()
-        if not text or not text.isprintable() or " " in text:
-            raise WrongUseError(f"{path}: does not hold a token")
-        return text
-
-    return read
+def _read_token(path: str | None) -> str | None:
+    if path is None:
+        return None
+    text = _text(path).strip()
+    if not text or not text.isprintable() or " " in text:
+        raise WrongUseError(f"{path}: does not hold a token")
+    return text
 
 
 def _create_context(ca_file: str | None) -> ssl.SSLContext:

@@ -10,14 +10,13 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.deploy.kubernetes.labelling import Node
 
 # What the API server says it will answer when asked again.
 _BUSY = {429, 500, 502, 503, 504}
@@ -28,6 +27,41 @@ _MOST_BYTES = 1 << 28
 _MERGE_PATCH = "application/merge-patch+json"
 
 _PERMISSION = "the account needs get, list and patch of nodes, as in plink kube manifests"
+
+
+# What plink has written stands in this annotation of a node.
+ANNOTATION = "plink/labels"
+
+Labels = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Node:
+    """Kubernetes node as the API server describes it: name, addresses, labels.
+
+    Args:
+        name: its own.
+        labels, annotations: its own.
+        addresses: internal ones.
+        version: `resourceVersion`, which changes whenever the node does.
+    """
+
+    name: str
+    labels: Labels = field(default_factory=dict)
+    annotations: Labels = field(default_factory=dict)
+    addresses: Sequence[str] = ()
+    version: str = ""
+
+    @property
+    def written(self) -> dict[str, str]:
+        """Labels of the node that plink wrote and nobody has changed since."""
+        try:
+            noted = json.loads(self.annotations.get(ANNOTATION, "{}"))
+        except (ValueError, RecursionError):
+            return {}
+        if not isinstance(noted, dict):
+            return {}
+        return {key: value for key, value in noted.items() if self.labels.get(key) == value}
 
 
 class ConflictError(Exception):

@@ -9,11 +9,13 @@ import numpy as np
 
 from plink.deploy.kubernetes.tiers import find_tiers
 from plink.formats.cluster import Cluster, require_rtt
+from plink.formats.matrices import median_rows
 
 _S_PER_US = 1e-6
 
 # Name, help, and a line's labels and value each.
-Family = tuple[str, str, list[tuple[dict[str, str], float]]]
+Values = list[tuple[dict[str, str], float]]
+Family = tuple[str, str, Values]
 
 
 def render(cluster: Cluster) -> str:
@@ -31,43 +33,28 @@ def families(cluster: Cluster) -> Iterator[Family]:
     rtt = require_rtt(cluster)
     readings_us = np.array(rtt.readings_us, dtype=float)
     np.fill_diagonal(readings_us, np.nan)
-    pairs = len(cluster.hosts) * (len(cluster.hosts) - 1)
-    alone: dict[str, str] = {}
-    yield (
-        "measured_timestamp_seconds",
-        "When the measurement began",
-        [(alone, _seconds(rtt.started))],
-    )
-    yield "probing_seconds", "How long it took", [(alone, rtt.seconds)]
-    yield "hosts", "Hosts that were measured", [(alone, len(cluster.hosts))]
-    yield (
-        "unreachable_hosts",
-        "Listed hosts that were not reached",
-        [(alone, len(cluster.unreachable))],
-    )
-    yield (
-        "pairs_missing",
-        "Directed pairs without a reading",
-        [(alone, pairs - int(np.isfinite(readings_us).sum()))],
-    )
-    yield "probes_lost", "Probes without an answer", [(alone, int(np.sum(rtt.losses)))]
-    yield (
-        "tier_domains",
-        "Domains of each tier, 0 the finest",
-        [({"tier": str(n)}, len(tier.domains)) for n, tier in enumerate(find_tiers(cluster))],
-    )
-    medians_us = [
-        (name, row[np.isfinite(row)]) for name, row in zip(cluster.names, readings_us, strict=True)
+    hosts = len(cluster.hosts)
+    missing = hosts * (hosts - 1) - int(np.isfinite(readings_us).sum())
+    for name, text, value in (
+        ("measured_timestamp_seconds", "When the measurement began", _seconds(rtt.started)),
+        ("probing_seconds", "How long it took", rtt.seconds),
+        ("hosts", "Hosts that were measured", hosts),
+        ("unreachable_hosts", "Listed hosts that were not reached", len(cluster.unreachable)),
+        ("pairs_missing", "Directed pairs without a reading", missing),
+        ("probes_lost", "Probes without an answer", int(np.sum(rtt.losses))),
+    ):
+        yield name, text, [({}, value)]
+    tiers: Values = [
+        ({"tier": str(n)}, len(tier.domains)) for n, tier in enumerate(find_tiers(cluster))
     ]
-    yield (
-        "host_rtt_seconds",
-        "Median round trip to the other hosts",
-        [
-            ({"host": name}, float(np.median(known)) * _S_PER_US)
-            for name, known in medians_us
-            if len(known)
-        ],
-    )
+    yield "tier_domains", "Domains of each tier, 0 the finest", tiers
+    medians_us = zip(cluster.names, median_rows(readings_us).tolist(), strict=True)
+    medians = [
+        ({"host": name}, median_us * _S_PER_US)
+        for name, median_us in medians_us
+        if np.isfinite(median_us)
+    ]
+    yield "host_rtt_seconds", "Median round trip to the other hosts", medians
 
 
 def _seconds(iso: str | None) -> float:

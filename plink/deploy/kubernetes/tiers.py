@@ -21,7 +21,6 @@ with lazy_imports():
     from scipy import optimize
 
 # Kubernetes, "Labels and Selectors": the syntax of keys and values.
-_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(
     r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
@@ -114,35 +113,30 @@ def assign_values(
         present: what hosts have that plink wrote.
         taken: values that something else wrote, which no new domain gets.
     """
-    value_of = {n: name for n, name in tier.names.items() if _VALUE.fullmatch(name)}
+    value_of = {n: name for n, name in tier.names.items() if _NAME.fullmatch(name)}
     kept = _match_values([[present.get(host) for host in hosts] for hosts in tier.domains])
     used = set(value_of.values())
     value_of |= {n: value for n, value in kept.items() if n not in value_of and value not in used}
     used = set(value_of.values())
     stem = key.rpartition("/")[2]
-    count = 0
+    fresh = (f"{stem}-{number}" for number in itertools.count(1))
+    unused = (value for value in fresh if value not in used and value not in taken)
     for number in range(len(tier.domains)):
-        while number not in value_of:
-            count += 1
-            value = f"{stem}-{count}"
-            if value not in used and value not in taken:
-                value_of[number] = value
+        if number not in value_of:
+            value_of[number] = next(unused)
     return {host: value_of[n] for n, hosts in enumerate(tier.domains) for host in hosts}
 
 
-def _match_values(present: Sequence[Sequence[str | None]]) -> dict[int, str]:
+def _match_values(present: Sequence[list[str | None]]) -> dict[int, str]:
     """Return a label value for each domain of a tier, so that few hosts change theirs.
 
     Args:
         present: what the hosts of each domain have.
     """
     values = sorted({value for hosts in present for value in hosts if value is not None})
-    place = {value: n for n, value in enumerate(values)}
-    shared = np.zeros((len(present), len(values)), dtype=np.int64)
-    for number, hosts in enumerate(present):
-        for value in hosts:
-            if value is not None:
-                shared[number, place[value]] += 1
+    shared = np.array([[hosts.count(value) for value in values] for hosts in present])
+    if not values:
+        return {}
     domains, columns = optimize.linear_sum_assignment(shared, maximize=True)
     chosen = zip(domains.tolist(), columns.tolist(), strict=True)
     return {number: values[column] for number, column in chosen if shared[number, column]}

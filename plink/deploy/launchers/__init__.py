@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from plink.deploy.launchers import (
     address_lists,
@@ -13,11 +14,11 @@ from plink.deploy.launchers import (
     slurm,
     torchrun,
 )
-from plink.deploy.launchers.format import Format, TopologyFormat, check_adjacent, sort_by_rank
+from plink.deploy.launchers.format import Format, check_adjacent, sort_by_rank
 from plink.formats.hosts import Group, Host
 
 # Files that fix the rank of every host.
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, Format[Host]] = {
     found.name: found
     for found in (
         hostfiles.NAMES,
@@ -38,13 +39,9 @@ FORMATS: dict[str, Format] = {
 }
 
 # Files that say which hosts are near each other.
-TOPOLOGIES: dict[str, TopologyFormat] = {found.name: found for found in slurm.TOPOLOGIES}
+TOPOLOGIES: dict[str, Format[Group]] = {found.name: found for found in slurm.TOPOLOGIES}
 
-
-def describe_formats() -> dict[str, str]:
-    """Return the name and a one-line description of every launcher's file format."""
-    orders = {name: found.about for name, found in FORMATS.items()}
-    return orders | {name: found.about for name, found in TOPOLOGIES.items()}
+ALL: dict[str, Format[Any]] = {**FORMATS, **TOPOLOGIES}
 
 
 def render(
@@ -66,15 +63,3 @@ def render(
         return TOPOLOGIES[name].render(sort_by_rank([*ranked, *unused], groups, "Slurm"))
     check_adjacent(ranked, FORMATS[name])
     return FORMATS[name].render(ranked)
-
-
-def find_caveat(name: str) -> str | None:
-    """Return what a launcher's file does not decide although a user might expect it, or None."""
-    return FORMATS[name].caveat if name in FORMATS else None
-
-
-def build_usage(name: str, file: str, ranks: int | None) -> str:
-    """Return the command that uses a launcher's file; it keeps RANKS if `ranks` is None."""
-    if name in TOPOLOGIES:
-        return TOPOLOGIES[name].build_usage(file)
-    return FORMATS[name].build_usage(file, ranks)

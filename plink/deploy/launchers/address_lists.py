@@ -15,8 +15,7 @@ import ipaddress
 import json
 from collections.abc import Sequence
 
-from plink.deploy.launchers.format import Format, places, ranks_by_host
-from plink.deploy.launchers.names import check_names, refusal
+from plink.deploy.launchers.format import Format, check_names, places, ranks_by_host, refusal
 from plink.formats.hosts import Host
 
 # LightGBM's default of local_listen_port; local rank i of a host listens i further on.

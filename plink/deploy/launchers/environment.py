@@ -16,8 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.deploy.launchers.format import Format, Place, places, ranks_by_host
-from plink.deploy.launchers.names import MASTER_PORT, check_names, is_address, master_address
+from plink.deploy.launchers.format import (
+    MASTER_PORT,
+    Format,
+    Place,
+    check_names,
+    is_address,
+    master_address,
+    places,
+    ranks_by_host,
+)
 from plink.formats.hosts import Host
 
 _USAGE = 'while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE; wait'
@@ -34,8 +42,11 @@ def render_nccl(hosts: Sequence[Host]) -> str:
     rows = torch_environments(hosts, "NCCL")
     # As PyTorch's master address, so NCCL's first meeting is at rank 0.
     family = ["NCCL_SOCKET_FAMILY=AF_INET6"] if ":" in hosts[0].address else []
+    # With `=`, NCCL takes the name as a whole: `eth1` excludes `eth10`.
+    name, whole = "NCCL_SOCKET_IFNAME", " | sed 's/^/=/'"
     return "".join(
-        _line(place, [*words, *family, _nccl_interface(place.host)]) for place, words in rows
+        _line(place, [*words, *family, _assign_interface(name, place.host, whole)])
+        for place, words in rows
     )
 
 
@@ -86,16 +97,13 @@ def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place
 
 def gloo_interface(host: Host) -> str:
     """Return a shell assignment of Gloo's interface, completed by `host` itself; may be empty."""
-    if not is_address(host.address):
-        return ""
-    return f"GLOO_SOCKET_IFNAME=$(ip -o addr show to {host.address} | cut -d' ' -f2)"
+    return _assign_interface("GLOO_SOCKET_IFNAME", host, "")
 
 
-def _nccl_interface(host: Host) -> str:
-    """Return a shell assignment of NCCL's interface, with `=` so that `eth1` excludes `eth10`."""
+def _assign_interface(variable: str, host: Host, more: str) -> str:
     if not is_address(host.address):
         return ""
-    return f"NCCL_SOCKET_IFNAME=$(ip -o addr show to {host.address} | cut -d' ' -f2 | sed 's/^/=/')"
+    return f"{variable}=$(ip -o addr show to {host.address} | cut -d' ' -f2{more})"
 
 
 def _line(place: Place, words: Sequence[str]) -> str:

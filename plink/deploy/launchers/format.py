@@ -1,31 +1,42 @@
 """Interface of launchers' file formats: pure functions from hosts to text.
 
-A `Format` fixes the rank of every host. A `TopologyFormat` says which hosts are near each other,
-whatever their ranks; a scheduler then decides.
+A format of hosts fixes the rank of every host. A format of groups, a topology, says which hosts are
+near each other, whatever their ranks; a scheduler then decides.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from plink.base.errors import WrongUseError
+from plink.base.text import brief
 from plink.formats.hosts import Group, Host
+
+Item = TypeVar("Item", Host, Group)
+Writer = Callable[[Sequence[Host]], str]
+# Where rank 0 listens, as torchrun has it.
+MASTER_PORT = 29500
+
+_NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
+_HINT = "rename the host in the cluster file; an alias in the SSH configuration serves as a name"
 
 
 @dataclass(frozen=True)
-class Format:
-    """File format of a launcher: its name, description, writer and usage line.
+class Format(Generic[Item]):
+    """File format of a launcher or a scheduler: its name, description, writer and usage line.
 
     Args:
         name: what the user calls it.
         about: the launcher and what is written for it, in a line.
         usage: one command that uses it; FILE is the file, RANKS the number of ranks.
-        render: hosts in rank order, each with as many slots as ranks, to the text of the file.
-            A host comes more than once where its ranks are apart. Raises `WrongUseError` where the
-            launcher cannot take a host.
+        render: hosts in rank order, each with as many slots as ranks, to the text of the file; a
+            host comes more than once where its ranks are apart. For a topology, groups that hold
+            every host once. Raises `WrongUseError` where the launcher cannot take one.
         adjacent_because: why the ranks of a host must be adjacent; None where they need not be.
         caveat: where the order decides less than one would think, in a sentence; None for nowhere.
     """
@@ -33,7 +44,7 @@ class Format:
     name: str
     about: str
     usage: str
-    render: Callable[[Sequence[Host]], str]
+    render: Callable[[Sequence[Item]], str]
     adjacent_because: str | None = None
     caveat: str | None = None
 
@@ -42,28 +53,6 @@ class Format:
         return fill_usage(
             self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file}
         )
-
-
-@dataclass(frozen=True)
-class TopologyFormat:
-    """File format of a scheduler's topology: its name, writer and usage line.
-
-    Args:
-        name: what the user calls it.
-        about: the scheduler and what is written for it, in a line.
-        usage: one command that uses it; FILE is the file.
-        render: groups that hold every host once, none empty, to the text of the file. Raises
-            `WrongUseError` where the scheduler cannot take a name.
-    """
-
-    name: str
-    about: str
-    usage: str
-    render: Callable[[Sequence[Group]], str]
-
-    def build_usage(self, file: str) -> str:
-        """Return the command that uses a file of the format."""
-        return fill_usage(self.usage, {"FILE": file})
 
 
 @dataclass(frozen=True)
@@ -102,7 +91,7 @@ def ranks_by_host(hosts: Sequence[Host]) -> Counter[str]:
     return ranks_on
 
 
-def check_adjacent(hosts: Sequence[Host], found: Format) -> None:
+def check_adjacent(hosts: Sequence[Host], found: Format[Host]) -> None:
     """Raise if ranks of a host are not adjacent and the launcher's file cannot express that.
 
     Raises:
@@ -144,3 +133,54 @@ def sort_by_rank(hosts: Sequence[Host], groups: Sequence[Group], reader: str) ->
         if host.name not in names:
             names.append(host.name)
     return [Group(name, names) for name, names in members.items()]
+
+
+def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> None:
+    """Raise if a host's name is not a host name.
+
+    A cluster file may hold any text as a name: what launchers, SSH or a shell would read as
+    something else than a name is refused here.
+
+    Args:
+        hosts: the hosts in rank order.
+        launcher: the program that reads the file, for errors.
+        ipv6: whether it takes IPv6 addresses as names.
+
+    Raises:
+        WrongUseError: a name is neither a host name nor an address, or there is no host.
+    """
+    if not hosts:
+        raise WrongUseError(f"{launcher} needs at least one host")
+    for host in hosts:
+        is_ipv6 = ":" in host.name and is_address(host.name)
+        if is_ipv6 and not ipv6:
+            raise refusal(host, launcher, "is an IPv6 address")
+        if not is_ipv6 and not _NAME.fullmatch(host.name):
+            raise refusal(host, launcher, "is not a host name")
+
+
+def master_address(hosts: Sequence[Host], launcher: str) -> str:
+    """Return rank 0's traffic address, at which the other ranks reach it.
+
+    Raises:
+        WrongUseError: it is neither a host name nor an address.
+    """
+    address = hosts[0].address
+    if not is_address(address) and not _NAME.fullmatch(address):
+        reason = f"{launcher} cannot reach rank 0 at {brief(address)}, which is not an address"
+        raise WrongUseError(reason, "correct the host's address in the cluster file")
+    return address
+
+
+def is_address(text: str) -> bool:
+    """Return whether `text` is an IPv4 or IPv6 address without a zone."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text
+
+
+def refusal(host: Host, launcher: str, reason: str) -> WrongUseError:
+    """Return the error that a launcher cannot take a host, with the reason."""
+    return WrongUseError(f"{launcher} cannot take {brief(host.name)}, which {reason}", _HINT)

@@ -14,80 +14,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from plink.deploy.launchers.format import Format
-from plink.deploy.launchers.names import check_names
+from plink.deploy.launchers.format import Format, Writer, check_names
 from plink.formats.hosts import Host
 
 
-def render_names(hosts: Sequence[Host]) -> str:
-    """Return a host file with each host's name once, in rank order, without slots."""
-    check_names(hosts, "a list of names")
-    return "".join(f"{host.name}\n" for host in hosts)
+def _build_writer(launcher: str, line: str, *, ipv6: bool = False) -> Writer:
+    """Return the writer of a file with a line for each host.
+
+    Args:
+        launcher: the program that reads the file.
+        line: form of a line, with `{host.name}` and `{host.slots}`.
+        ipv6: whether a name may be an IPv6 address. It may not where colons count ranks (MPICH) or
+            slots (Horovod), or separate names (DeepSpeed's --include).
+    """
+
+    def render(hosts: Sequence[Host]) -> str:
+        check_names(hosts, launcher, ipv6=ipv6)
+        return "".join(line.format(host=host) + "\n" for host in hosts)
+
+    return render
 
 
-def render_mpich(hosts: Sequence[Host]) -> str:
-    """Return MPICH's host file: `host:ranks` per line."""
-    return _with_ranks(hosts, "MPICH")
+_WITH_RANKS, _WITH_SLOTS = "{host.name}:{host.slots}", "{host.name} slots={host.slots}"
 
-
-def render_intelmpi(hosts: Sequence[Host]) -> str:
-    """Return Intel MPI's host file: `host:ranks` per line."""
-    return _with_ranks(hosts, "Intel MPI")
-
-
-def render_horovod(hosts: Sequence[Host]) -> str:
-    """Return Horovod's host file: `host slots=N` per line."""
-    return _with_slots(hosts, "Horovod")
-
-
-def render_deepspeed(hosts: Sequence[Host]) -> str:
-    """Return DeepSpeed's host file: `host slots=N` per line."""
-    return _with_slots(hosts, "DeepSpeed")
-
-
-def _with_ranks(hosts: Sequence[Host], launcher: str) -> str:
-    # An IPv6 address is refused: its colons would count ranks.
-    check_names(hosts, launcher, ipv6=False)
-    return "".join(f"{host.name}:{host.slots}\n" for host in hosts)
-
-
-def _with_slots(hosts: Sequence[Host], launcher: str) -> str:
-    # An IPv6 address is refused: Horovod puts `:slots` behind a name, and DeepSpeed's --include
-    # separates names by colons.
-    check_names(hosts, launcher, ipv6=False)
-    return "".join(f"{host.name} slots={host.slots}\n" for host in hosts)
-
-
-NAMES = Format(
-    name="hosts",
-    about="names, one per line, each host once",
-    usage='while read -r host; do ssh -n "$host" hostname; done < FILE',
-    render=render_names,
-    adjacent_because="it lists every host once",
+FORMATS = (
+    Format(
+        name="hosts",
+        about="names, one per line, each host once",
+        usage='while read -r host; do ssh -n "$host" hostname; done < FILE',
+        render=_build_writer("a list of names", "{host.name}", ipv6=True),
+        adjacent_because="it lists every host once",
+    ),
+    Format(
+        name="mpich",
+        about="MPICH (Hydra): host file with ranks per host",
+        usage="mpiexec -n RANKS -f FILE PROGRAM",
+        render=_build_writer("MPICH", _WITH_RANKS),
+    ),
+    Format(
+        name="intelmpi",
+        about="Intel MPI: machine file with ranks per host",
+        usage="I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=off mpirun -n RANKS -machinefile FILE PROGRAM",
+        render=_build_writer("Intel MPI", _WITH_RANKS),
+    ),
+    Format(
+        name="horovod",
+        about="Horovod: host file with slots",
+        usage="horovodrun --gloo -np RANKS --hostfile FILE python SCRIPT",
+        render=_build_writer("Horovod", _WITH_SLOTS),
+        adjacent_because="Horovod takes a host once",
+    ),
+    Format(
+        name="deepspeed",
+        about="DeepSpeed: host file with slots",
+        usage="deepspeed --hostfile FILE SCRIPT",
+        render=_build_writer("DeepSpeed", _WITH_SLOTS),
+        adjacent_because="DeepSpeed takes a host once",
+    ),
 )
-MPICH = Format(
-    name="mpich",
-    about="MPICH (Hydra): host file with ranks per host",
-    usage="mpiexec -n RANKS -f FILE PROGRAM",
-    render=render_mpich,
-)
-INTEL_MPI = Format(
-    name="intelmpi",
-    about="Intel MPI: machine file with ranks per host",
-    usage="I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=off mpirun -n RANKS -machinefile FILE PROGRAM",
-    render=render_intelmpi,
-)
-HOROVOD = Format(
-    name="horovod",
-    about="Horovod: host file with slots",
-    usage="horovodrun --gloo -np RANKS --hostfile FILE python SCRIPT",
-    render=render_horovod,
-    adjacent_because="Horovod takes a host once",
-)
-DEEPSPEED = Format(
-    name="deepspeed",
-    about="DeepSpeed: host file with slots",
-    usage="deepspeed --hostfile FILE SCRIPT",
-    render=render_deepspeed,
-    adjacent_because="DeepSpeed takes a host once",
-)
+NAMES, MPICH, INTEL_MPI, HOROVOD, DEEPSPEED = FORMATS

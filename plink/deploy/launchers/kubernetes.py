@@ -15,14 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from plink.deploy.launchers.format import Format
-from plink.deploy.launchers.names import check_names, refusal
+from plink.deploy.launchers.format import Format, check_names, refusal
 from plink.formats.hosts import Host
 
 GATE = "plink-order"
 
 _COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 _TRAINING = "training.kubeflow.org"
+_JOBSET = "jobset.sigs.k8s.io"
 _LWS = "leaderworkerset.sigs.k8s.io"
 # A node's name and the value of its label are lower case, RFC 1123.
 _NODE = re.compile(r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?")
@@ -50,11 +50,17 @@ pin() {{
 Labels = Callable[[int], str]
 
 
-def kubernetes_format(name: str, kind: str, labels: Labels) -> Format:
+def kubernetes_format(name: str, kind: str, labels: Labels) -> Format[Host]:
     """Return the format of one kind of job; in `labels`, `$job` is the job's name."""
 
     def render(hosts: Sequence[Host]) -> str:
-        _check(hosts, kind)
+        check_names(hosts, kind, ipv6=False)
+        for host in hosts:
+            if not _NODE.fullmatch(host.name):
+                raise refusal(host, kind, "cannot name a node")
+            if host.slots != hosts[0].slots:
+                reason = f"has {host.slots} slots, while other hosts have another number"
+                raise refusal(host, kind, reason)
         lines = [f'pin "{labels(index)}" {host.name}\n' for index, host in enumerate(hosts)]
         return _HEAD.replace("KIND", kind) + "".join(lines)
 
@@ -67,26 +73,6 @@ def kubernetes_format(name: str, kind: str, labels: Labels) -> Format:
     )
 
 
-def _check(hosts: Sequence[Host], kind: str) -> None:
-    check_names(hosts, kind, ipv6=False)
-    for host in hosts:
-        if not _NODE.fullmatch(host.name):
-            raise refusal(host, kind, "cannot name a node")
-        if host.slots != hosts[0].slots:
-            raise refusal(
-                host, kind, f"has {host.slots} slots, while other hosts have another number"
-            )
-
-
-def _pytorchjob(index: int) -> str:
-    role, replica = ("master", 0) if index == 0 else ("worker", index - 1)
-    return _replica(role, replica)
-
-
-def _mpijob(index: int) -> str:
-    return _replica("worker", index)
-
-
 def _replica(role: str, index: int) -> str:
     return (
         f"{_TRAINING}/job-name=$job,{_TRAINING}/replica-type={role},"
@@ -94,26 +80,28 @@ def _replica(role: str, index: int) -> str:
     )
 
 
-def _trainjob(index: int) -> str:
-    # A TrainJob makes a JobSet of its own name, whose job `node` trains.
-    return (
-        "jobset.sigs.k8s.io/jobset-name=$job,jobset.sigs.k8s.io/replicatedjob-name=node,"
-        f"{_COMPLETION_INDEX}={index}"
-    )
-
-
-def _jobset(index: int) -> str:
-    return f"jobset.sigs.k8s.io/jobset-name=$job,{_COMPLETION_INDEX}={index}"
-
-
-def _leaderworkerset(index: int) -> str:
-    return f"{_LWS}/name=$job,{_LWS}/group-index=0,{_LWS}/worker-index={index}"
-
-
 FORMATS = (
-    kubernetes_format("pytorchjob", "PyTorchJob", _pytorchjob),
-    kubernetes_format("trainjob", "TrainJob", _trainjob),
-    kubernetes_format("mpijob", "MPIJob", _mpijob),
-    kubernetes_format("leaderworkerset", "LeaderWorkerSet", _leaderworkerset),
-    kubernetes_format("jobset", "JobSet", _jobset),
+    kubernetes_format(
+        "pytorchjob",
+        "PyTorchJob",
+        lambda index: _replica("worker", index - 1) if index else _replica("master", 0),
+    ),
+    # A TrainJob makes a JobSet of its own name, whose job `node` trains.
+    kubernetes_format(
+        "trainjob",
+        "TrainJob",
+        lambda index: (
+            f"{_JOBSET}/jobset-name=$job,{_JOBSET}/replicatedjob-name=node,"
+            f"{_COMPLETION_INDEX}={index}"
+        ),
+    ),
+    kubernetes_format("mpijob", "MPIJob", lambda index: _replica("worker", index)),
+    kubernetes_format(
+        "leaderworkerset",
+        "LeaderWorkerSet",
+        lambda index: f"{_LWS}/name=$job,{_LWS}/group-index=0,{_LWS}/worker-index={index}",
+    ),
+    kubernetes_format(
+        "jobset", "JobSet", lambda index: f"{_JOBSET}/jobset-name=$job,{_COMPLETION_INDEX}={index}"
+    ),
 )

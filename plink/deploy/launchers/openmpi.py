@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from plink.deploy.launchers.format import Format, places
-from plink.deploy.launchers.names import check_names, is_address, refusal
+from plink.deploy.launchers.format import Format, check_names, is_address, places, refusal
 from plink.formats.hosts import Host
 
 _LAUNCHER = "Open MPI"

@@ -12,60 +12,56 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
-from plink.deploy.launchers import names
-from plink.deploy.launchers.format import Format, TopologyFormat, places
+from plink.deploy.launchers import format as launcher_format
+from plink.deploy.launchers.format import Format, places
 from plink.formats.hosts import Group, Host
 
 ROOT = "plink-root"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_CONF_USAGE = "cp FILE /etc/slurm/topology.conf && scontrol reconfigure"
-_YAML_USAGE = "cp FILE /etc/slurm/topology.yaml && scontrol reconfigure"
+_USAGE = "cp FILE /etc/slurm/topology.{} && scontrol reconfigure"
 
 
 def render_hostfile(hosts: Sequence[Host]) -> str:
     """Return a SLURM_HOSTFILE: a node's name once for each of its tasks."""
-    names.check_names(hosts, "Slurm", ipv6=False)
+    launcher_format.check_names(hosts, "Slurm", ipv6=False)
     return "".join(f"{place.host.name}\n" for place in places(hosts))
 
 
-def render_tree(groups: Sequence[Group]) -> str:
-    """Return a topology.conf with a switch per group and one above them."""
+def _render_conf(groups: Sequence[Group], kind: str) -> str:
+    """Return a topology.conf with a switch or block per group."""
     check_names(groups)
-    lines = [f"SwitchName={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
-    if len(groups) > 1:
-        lines.append(f"SwitchName={ROOT} Switches={_names(groups)}\n")
+    lines = [f"{kind}Name={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
+    names_text, base_size = _summarize(groups)
+    if kind == "Block":
+        lines.append(f"BlockSizes={base_size}\n")
+    elif len(groups) > 1:
+        lines.append(f"SwitchName={ROOT} Switches={names_text}\n")
     return "".join(lines)
 
 
-def render_block(groups: Sequence[Group]) -> str:
-    """Return a topology.conf with a block per group."""
+def _render_yaml(groups: Sequence[Group], kind: str) -> str:
+    """Return a topology.yaml (Slurm 25.05) with a switch or block per group."""
     check_names(groups)
-    lines = [f"BlockName={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
-    return "".join(lines) + f"BlockSizes={_base_size(groups)}\n"
-
-
-def render_tree_yaml(groups: Sequence[Group]) -> str:
-    """Return a topology.yaml (Slurm 25.05) with a switch per group and one above."""
-    check_names(groups)
-    lines = ["- topology: plink", "  cluster_default: true", "  tree:", "    switches:"]
-    if len(groups) > 1:
-        lines += [f'      - switch: "{ROOT}"', f'        children: "{_names(groups)}"']
+    names_text, base_size = _summarize(groups)
+    lines = ["- topology: plink", "  cluster_default: true"]
+    if kind == "block":
+        lines += ["  block:", "    block_sizes:", f"      - {base_size}", "    blocks:"]
+    else:
+        lines += ["  tree:", "    switches:"]
+        if len(groups) > 1:
+            lines += [f'      - switch: "{ROOT}"', f'        children: "{names_text}"']
     for group in groups:
-        lines += [f'      - switch: "{group.name}"', f'        nodes: "{",".join(group.hosts)}"']
+        lines += [f'      - {kind}: "{group.name}"', f'        nodes: "{",".join(group.hosts)}"']
     return "\n".join(lines) + "\n"
 
 
-def render_block_yaml(groups: Sequence[Group]) -> str:
-    """Return a topology.yaml (Slurm 25.05) with a block per group."""
-    check_names(groups)
-    lines = ["- topology: plink", "  cluster_default: true", "  block:", "    block_sizes:"]
-    lines += [f"      - {_base_size(groups)}", "    blocks:"]
-    for group in groups:
-        lines += [f'      - block: "{group.name}"', f'        nodes: "{",".join(group.hosts)}"']
-    return "\n".join(lines) + "\n"
+def _summarize(groups: Sequence[Group]) -> tuple[str, int]:
+    """Return the groups' names, and the size of the least."""
+    return ",".join(group.name for group in groups), min(len(group.hosts) for group in groups)
 
 
 def check_names(groups: Sequence[Group]) -> None:
@@ -88,14 +84,6 @@ def check_names(groups: Sequence[Group]) -> None:
                 )
 
 
-def _names(groups: Sequence[Group]) -> str:
-    return ",".join(group.name for group in groups)
-
-
-def _base_size(groups: Sequence[Group]) -> int:
-    return min(len(group.hosts) for group in groups)
-
-
 HOSTFILE = Format(
     name="slurm",
     about="Slurm: SLURM_HOSTFILE for srun's arbitrary distribution, one line per task",
@@ -103,28 +91,28 @@ HOSTFILE = Format(
     render=render_hostfile,
 )
 TOPOLOGIES = (
-    TopologyFormat(
+    Format(
         name="slurm-tree",
         about="Slurm: topology.conf, groups of hosts as switches",
-        usage=_CONF_USAGE,
-        render=render_tree,
+        usage=_USAGE.format("conf"),
+        render=partial(_render_conf, kind="Switch"),
     ),
-    TopologyFormat(
+    Format(
         name="slurm-block",
         about="Slurm 24.05: topology.conf, groups of hosts as blocks",
-        usage=_CONF_USAGE,
-        render=render_block,
+        usage=_USAGE.format("conf"),
+        render=partial(_render_conf, kind="Block"),
     ),
-    TopologyFormat(
+    Format(
         name="slurm-tree-yaml",
         about="Slurm 25.05: topology.yaml, groups of hosts as switches",
-        usage=_YAML_USAGE,
-        render=render_tree_yaml,
+        usage=_USAGE.format("yaml"),
+        render=partial(_render_yaml, kind="switch"),
     ),
-    TopologyFormat(
+    Format(
         name="slurm-block-yaml",
         about="Slurm 25.05: topology.yaml, groups of hosts as blocks",
-        usage=_YAML_USAGE,
-        render=render_block_yaml,
+        usage=_USAGE.format("yaml"),
+        render=partial(_render_yaml, kind="block"),
     ),
 )

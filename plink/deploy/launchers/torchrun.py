@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from plink.deploy.launchers.environment import gloo_interface
-from plink.deploy.launchers.format import Format
-from plink.deploy.launchers.names import MASTER_PORT, check_names, master_address
+from plink.deploy.launchers.format import MASTER_PORT, Format, check_names, master_address
 from plink.formats.hosts import Host
 
 _HEAD = """\
@@ -37,28 +36,16 @@ exit $status
 """
 
 
-def commands(hosts: Sequence[Host]) -> list[str]:
-    """Return the torchrun command of every host in rank order, without the user's script.
-
-    Raises:
-        WrongUseError: a name is not a host name, or rank 0 has no address.
-    """
+def _list_commands(hosts: Sequence[Host]) -> list[tuple[str, str]]:
+    """Return every host's name and its torchrun command, without the user's script."""
     check_names(hosts, "torchrun")
     master = master_address(hosts, "torchrun")
     return [
-        " ".join(
-            word
-            for word in [
-                gloo_interface(host),
-                "torchrun",
-                "--rdzv-backend=static",
-                f"--nnodes={len(hosts)}",
-                f"--node-rank={node_rank}",
-                f"--nproc-per-node={host.slots}",
-                f"--master-addr={master}",
-                f"--master-port={MASTER_PORT}",
-            ]
-            if word
+        (
+            host.name,
+            f"{gloo_interface(host)} torchrun --rdzv-backend=static --nnodes={len(hosts)} "
+            f"--node-rank={node_rank} --nproc-per-node={host.slots} --master-addr={master} "
+            f"--master-port={MASTER_PORT}".lstrip(),
         )
         for node_rank, host in enumerate(hosts)
     ]
@@ -66,22 +53,13 @@ def commands(hosts: Sequence[Host]) -> list[str]:
 
 def render_commands(hosts: Sequence[Host]) -> str:
     """Return a line for each host: its name, then its torchrun command."""
-    return "".join(
-        f"{host.name} {command}\n" for host, command in zip(hosts, commands(hosts), strict=True)
-    )
+    return "".join(f"{name} {command}\n" for name, command in _list_commands(hosts))
 
 
 def render_script(hosts: Sequence[Host]) -> str:
     """Return a shell script that starts one command per host and exits with the worst status."""
-    lines = [
-        f"on {host.name} {_quote(command)}\n"
-        for host, command in zip(hosts, commands(hosts), strict=True)
-    ]
-    return _HEAD + "".join(lines) + _TAIL
-
-
-def _quote(command: str) -> str:
-    return "'" + command.replace("'", "'\\''") + "'"
+    quoted = [(name, command.replace("'", "'\\''")) for name, command in _list_commands(hosts)]
+    return _HEAD + "".join(f"on {name} '{command}'\n" for name, command in quoted) + _TAIL
 
 
 FORMATS = (

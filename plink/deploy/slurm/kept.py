@@ -14,6 +14,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
@@ -156,41 +157,26 @@ def select_new_readings(cluster: Cluster, before: Cluster | None) -> Cluster | N
         is_new &= rtt.samples > old.samples
     if not is_new.any():
         return None
-    times_us = {key: np.where(is_new, matrix, np.nan) for key, matrix in rtt.rtt_us.items()}
-    return Cluster(
-        cluster.hosts,
-        rtt=RttMeasurement(
-            rtt_us=times_us,
-            reading=rtt.reading,
-            samples=np.where(is_new, rtt.samples, 0),
-            losses=np.where(is_new, rtt.losses, 0),
-            passes=None if rtt.passes is None else np.where(is_new, rtt.passes, 0),
-            halves_us=None
-            if rtt.halves_us is None
-            else Halves(*(np.where(is_new, half, np.nan) for half in rtt.halves_us)),
-            tool=rtt.tool,
-            started=rtt.started,
-            seconds=rtt.seconds,
-        ),
-    )
+    fresh = _overlay(rtt.for_hosts([None] * len(cluster.hosts)), rtt, is_new)
+    bare = replace(fresh, options={}, failures=[], notes=[], precision_percent=None)
+    return Cluster(cluster.hosts, rtt=replace(bare, disturbance=None))
 
 
 def overlay_readings(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
     """Return the readings of one cluster, completed by those of another."""
-    is_above = ~np.isnan(above.readings_us)
+    return _overlay(below, above, ~np.isnan(above.readings_us))
+
+
+def _overlay(
+    below: RttMeasurement, above: RttMeasurement, is_above: npt.NDArray[np.bool_]
+) -> RttMeasurement:
+    """Return the readings of `above` where the mask says so, else those of `below`."""
     passes, halves_us = None, None
-    if (
-        below.passes is not None
-        and above.passes is not None
-        and below.halves_us is not None
-        and above.halves_us is not None
-    ):
-        odd_us, even_us = (
-            np.where(is_above, over, under)
-            for under, over in zip(below.halves_us, above.halves_us, strict=True)
-        )
+    if below.passes is not None and above.passes is not None:
         passes = np.where(is_above, above.passes, below.passes)
-        halves_us = Halves(odd_us, even_us)
+    if below.halves_us is not None and above.halves_us is not None:
+        pairs = zip(above.halves_us, below.halves_us, strict=True)
+        halves_us = Halves(*(np.where(is_above, over, under) for over, under in pairs))
     return replace(
         below,
         rtt_us={

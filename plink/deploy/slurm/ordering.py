@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -30,8 +31,9 @@ from plink.probes.errors import ProbesError
 from plink.probes.options import EchoOptions, ViaOptions
 from plink.probes.reach import Way
 
-Reach = Literal["steps", "agents"]
 Source = Literal["kept", "switches", "groups", "measured"]
+# Opens the way by which nodes are reached.
+_Reach = Callable[[], AbstractContextManager[Way]]
 
 # More hosts are not measured each with each: so many partners tell groups (docs/sampling.md).
 _MOST_IN_FULL = 64
@@ -42,19 +44,6 @@ _CHECK_PARTNERS = 3
 _TIMEOUT_S = 2.0
 _ASK_S = 10.0
 _MOST_TOPOLOGY = 4 << 20
-
-
-@dataclass(frozen=True)
-class Reaching:
-    """Options on how to reach a Slurm job's nodes: by job steps or by agents.
-
-    Args:
-        by: `steps`, one for each node, or `agents`, which one step starts.
-        wait_s: for agents.
-    """
-
-    by: Reach
-    wait_s: float
 
 
 @dataclass(frozen=True)
@@ -80,9 +69,9 @@ def order_allocation(
     allocation: Allocation,
     kept: Kept,
     request: OrderRequest,
-    reaching: Reaching,
     progress: ProgressListener,
     *,
+    agents_wait_s: float | None,
     group_of: Mapping[str, str] | None,
 ) -> Ordered:
     """Return the nodes of a job in the order that makes an algorithm cheap.
@@ -91,14 +80,16 @@ def order_allocation(
         allocation: the job.
         kept: what earlier jobs have measured, and where this one keeps what it measures.
         request: which order.
-        reaching: how nodes are reached, where something has to be measured.
         progress: told how far it is.
+        agents_wait_s: seconds to wait for agents, by which nodes are reached where something has to
+            be measured; None to reach them by a job step each.
         group_of: groups of nodes that stand for one another; None for those of Slurm's switches.
 
     Raises:
         PlinkError: nothing is known of the nodes, and nothing could be measured.
         KeyboardInterrupt: the user, or the time limit, stopped it before it knew anything.
     """
+    reach = partial(_reach, allocation, agents_wait_s, progress)
     switch_of = ask_switches() if group_of is None else group_of
     under = {switch_of[name] for name in allocation.names if name in switch_of}
     others = [name for name, switch in switch_of.items() if switch in under]
@@ -109,10 +100,10 @@ def order_allocation(
     if wider is not None and wider.rtt is not None and switch_of:
         told = fill_by_switch(wider.rtt, wider.names, switch_of)
         guessed = _restrict_to_job(replace(wider, rtt=told), allocation)
-        if _suffices(guessed) and _still_holds(guessed, allocation, reaching, progress):
+        if _suffices(guessed) and _still_holds(guessed, reach, progress):
             source: Source = "switches" if group_of is None else "groups"
             return _order_hosts(guessed, allocation, request, source, 0)
-    cluster, pairs = _measure_missing_pairs(known, allocation, kept, reaching, progress)
+    cluster, pairs = _measure_missing_pairs(known, allocation, kept, reach, progress)
     return _order_hosts(cluster, allocation, request, "measured", pairs)
 
 
@@ -154,12 +145,10 @@ def _suffices(cluster: Cluster) -> bool:
     return known is not None and bool((count_partners(known.readings_us, hosts) >= least).all())
 
 
-def _still_holds(
-    cluster: Cluster, allocation: Allocation, reaching: Reaching, progress: ProgressListener
-) -> bool:
+def _still_holds(cluster: Cluster, reach: _Reach, progress: ProgressListener) -> bool:
     """Return whether a few new readings agree with those that switches predict."""
     rtt = select_comparable_rtt(cluster, "what is kept")
-    with _way(allocation, reaching, progress) as way:
+    with reach() as way:
         asked = build_check_request(
             cluster, "what is kept", {"passes": _PASSES}, timeout_s=_TIMEOUT_S, way=way
         )
@@ -181,11 +170,11 @@ def _measure_missing_pairs(
     known: Cluster | None,
     allocation: Allocation,
     kept: Kept,
-    reaching: Reaching,
+    reach: _Reach,
     progress: ProgressListener,
 ) -> tuple[Cluster, int]:
     """Measure pairs without a reading; return the cluster and their number."""
-    with _way(allocation, reaching, progress) as way:
+    with reach() as way:
         request = ProbeRequest(
             allocation.hosts,
             options=EchoOptions(passes=_PASSES),
@@ -208,21 +197,22 @@ def _measure_missing_pairs(
         kept.keep(result.cluster, known, allocation.job)
     except PlinkError as error:
         progress.say(f"the readings are not kept for later jobs: {error}")
-    before = 0 if known is None or known.rtt is None else _readings(known)
-    return result.cluster, _readings(result.cluster) - before
-
-
-def _readings(cluster: Cluster) -> int:
-    return 0 if cluster.rtt is None else int((~np.isnan(cluster.rtt.readings_us)).sum())
+    now, before = (
+        0 if each is None or each.rtt is None else int((~np.isnan(each.rtt.readings_us)).sum())
+        for each in (result.cluster, known)
+    )
+    return result.cluster, now - before
 
 
 @contextmanager
-def _way(allocation: Allocation, reaching: Reaching, progress: ProgressListener) -> Iterator[Way]:
+def _reach(
+    allocation: Allocation, agents_wait_s: float | None, progress: ProgressListener
+) -> Iterator[Way]:
     """Yield the way to reach the nodes: agents, or job steps if agents cannot call."""
     with ExitStack() as stack:
         way: Way = ViaOptions(step_template())
-        if reaching.by == "agents":
-            calling = run_agents(allocation, reaching.wait_s, progress)
+        if agents_wait_s is not None:
+            calling = run_agents(allocation, agents_wait_s, progress)
             try:
                 way = stack.enter_context(calling)
             except (PlinkError, ProbesError) as error:
