@@ -11,7 +11,7 @@ from plink.cli.stderr import console
 
 with lazy_imports():
     from plink.formats import document
-    from plink.show.page import html, outline, report
+    from plink.show.page import html, parts, report
     from plink.show.page import subject as page_subject
 
 
@@ -46,6 +46,6 @@ def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
         content = html.page(title, sections, library).encode()
     document.write_bytes(output, content)
     if as_json:
-        print_json(outline.outline(output, len(content), title, sections))
+        print_json(parts.outline(output, len(content), title, sections))
     if output != document.STANDARD_STREAM:
         click.echo(f"{printable(output)}: {len(content) / 1e6:.1f} MB", err=True)

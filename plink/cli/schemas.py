@@ -29,7 +29,7 @@ from plink.optimize.plans.forecasting import PlanForecast
 from plink.optimize.prediction import Forecast
 from plink.renumber.launch import RenumberedProcess
 from plink.show.groups import GroupsOutput
-from plink.show.page.outline import ReportOutline
+from plink.show.page.parts import ReportOutline
 from plink.show.summary import ShownCluster, Summary
 from plink.show.terminal.hub import FoundBounds
 from plink.show.terminal.plan import PlannedOutput, ShownPlan

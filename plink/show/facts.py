@@ -22,6 +22,7 @@ from plink.show.summary import Summary, oversubscription, rank_pairs, summarise_
 from plink.show.tables import UNKNOWN, Column, Fact, join_some, table_lines
 
 _SHOWN = 3
+LOWER_BOUND = "≥: at least; something else, as the other groups' links, may be the limit"
 
 
 def directions_text(count: int, hosts: int) -> str:
@@ -174,7 +175,7 @@ def uplink_lines(cluster: Cluster) -> list[str]:
     uplinks = cluster.uplinks.uplinks
     lines = table_lines(columns, uplinks)
     if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in uplinks):
-        lines.append("≥: at least; something else, as the other groups' links, may be the limit")
+        lines.append(LOWER_BOUND)
     return lines
 
 

@@ -6,12 +6,17 @@ Both work on the logarithm: distances in one network span rack, row and ocean.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
+from plink.base.lazy import lazy_imports
 from plink.formats.limits import Amount, Share
 from plink.formats.structs import Output
+
+with lazy_imports():
+    from scipy import signal
 
 Vector = npt.NDArray[np.float64]
 
@@ -65,25 +70,12 @@ def find_modes(values_us: Vector) -> list[Mode]:
 
 def _valleys(density: Vector) -> list[int]:
     """Return the lowest points between distinct peaks of a density."""
-    rising = np.diff(density, prepend=0.0, append=0.0)
-    candidates = np.flatnonzero((rising[:-1] > 0.0) & (rising[1:] <= 0.0))
-    peaks: list[int] = []
-    valleys: list[int] = []
-    for peak in (int(candidate) for candidate in candidates):
-        while peaks:
-            valley = peaks[-1] + int(np.argmin(density[peaks[-1] : peak]))
-            if density[valley] < _MAX_VALLEY * min(density[peaks[-1]], density[peak]):
-                valleys.append(valley)
-                break
-            # No dip worth the name: the two are one peak, the higher of them.
-            if density[peak] <= density[peaks[-1]]:
-                break
-            peaks.pop()
-            if valleys:
-                valleys.pop()
-        if len(peaks) == len(valleys):
-            peaks.append(peak)
-    return valleys
+    padded = np.pad(density, 1)
+    peaks, about = signal.find_peaks(padded, prominence=0.0)
+    distinct = peaks[about["prominences"] > (1.0 - _MAX_VALLEY) * padded[peaks]] - 1
+    return [
+        int(left + np.argmin(density[left:right])) for left, right in pairwise(distinct.tolist())
+    ]
 
 
 def histogram_line(values_us: Vector, width: int) -> str:

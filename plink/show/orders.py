@@ -23,6 +23,12 @@ def purpose_text(order: Order) -> str:
     return order.algorithm if order.mesh is None else f"{order.algorithm} {order.mesh.text}"
 
 
+def share_of_random(order: Order) -> str:
+    """Return the share of an order's cost in that of a random order, in words."""
+    measure = "latency score" if order.is_score else "predicted cost"
+    return f"{share_text(order.cost.cost_us / order.cost.random_us)} of a random order's {measure}"
+
+
 def hosts_text(order: Order) -> str:
     """Return the numbers of hosts and ranks of an order, and of hosts left out."""
     hosts = len(order.hosts)
@@ -83,13 +89,8 @@ def explain_unproven(order: Order) -> str | None:
     return f"not proven: {format_count(order.filled_pairs, 'pair')} {verb} not measured"
 
 
-def gap_text(order: Order, of_cost: str = "") -> str:
-    """Return how much of an order's cost another order could save, as far as is known.
-
-    Args:
-        order: an order with costs.
-        of_cost: what the share is of, to be put after it.
-    """
+def _gap_text(order: Order) -> str:
+    """Return how much of an order's cost another order could save, as far as is known."""
     if unproven := explain_unproven(order):
         return unproven
     if not has_bound(order):
@@ -99,13 +100,13 @@ def gap_text(order: Order, of_cost: str = "") -> str:
         share = f"less than {most[2:]}" if most.startswith("<") else f"at most {most}"
         if order.cost.range_us is not None and order.most_us is not None:
             share += f" of {rtt_text(order.most_us)}"
-        return f"{share}{of_cost} could still be saved"
+        return f"{share} could still be saved"
     if order.cost.range_us is None:
-        return "no order is cheaper"
-    return f"no order costs less than {rtt_text(order.cost.lower_bound_us)}"
+        return "none: no order is cheaper"
+    return f"none: no order costs less than {rtt_text(order.cost.lower_bound_us)}"
 
 
-def bandwidth_gap_text(bandwidth: BandwidthCost) -> str:
+def _bandwidth_gap_text(bandwidth: BandwidthCost) -> str:
     """Return by how much another order's bottleneck bandwidth could be higher."""
     bound = bandwidth.bound_gbit_s
     if bound is None:
@@ -118,11 +119,7 @@ def bandwidth_gap_text(bandwidth: BandwidthCost) -> str:
 
 def order_facts(order: Order, *, with_hosts: bool) -> list[Fact]:
     """Return facts on the quality of an order and, if `with_hosts`, its hosts in rank order."""
-    gap = gap_text(order)
-    if order.bandwidth is not None:
-        gap = bandwidth_gap_text(order.bandwidth)
-    elif has_bound(order) and not order.gap and explain_unproven(order) is None:
-        gap = f"none: {gap}"
+    gap = _gap_text(order) if order.bandwidth is None else _bandwidth_gap_text(order.bandwidth)
     hosts = len(order.hosts) + len(order.unused)
     pairs = format_count(hosts * (hosts - 1) // 2, "pair")
     facts: list[Fact] = []

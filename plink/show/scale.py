@@ -63,14 +63,9 @@ def scale_for(values_us: Values) -> Scale:
 
 def colour(position: float) -> str:
     """Return the colour at a position from 0 (near) to 1 (far), as `#rrggbb`."""
-    place = position * (len(_VIRIDIS) - 1)
-    below = min(int(place), len(_VIRIDIS) - 2)
-    weight = place - below
-    channels = (
-        round(a + weight * (b - a))
-        for a, b in zip(_VIRIDIS[below], _VIRIDIS[below + 1], strict=True)
-    )
-    return "#" + "".join(f"{channel:02x}" for channel in channels)
+    places = np.linspace(0.0, 1.0, len(_VIRIDIS))
+    channels = (np.interp(position, places, channel) for channel in zip(*_VIRIDIS, strict=True))
+    return "#" + "".join(f"{round(float(channel)):02x}" for channel in channels)
 
 
 def shade(position: float, shades: str) -> str:

@@ -45,6 +45,11 @@ def cells(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> list[tuple[str
     return [tuple(column.text(row) for column in columns) for row in rows]
 
 
+def drop_unknown(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:
+    """Return the columns in which anything is known of any row."""
+    return [column for column in columns if any(column.text(row) != UNKNOWN for row in rows)]
+
+
 def number_columns(columns: Sequence[Column[Any]]) -> tuple[int, ...]:
     """Return the places of the columns that are aligned to the right."""
     return tuple(place for place, column in enumerate(columns) if not column.is_text)

@@ -10,17 +10,23 @@ import numpy as np
 from msgspec.structs import asdict, replace
 
 from plink.base.text import bytes_text, format_count, printable, rtt_text, share_text
-from plink.formats.limits import Amount, Positive, Text, Whole
+from plink.formats.limits import Amount, Positive, Whole
 from plink.formats.structs import Output
 from plink.show.tables import UNKNOWN, Column, Fact
 from plink.training.control.ranks import Ranks
 from plink.training.timeline.lines import FORMAT
-from plink.training.timeline.merging import Pending, Timeline
-from plink.training.timeline.summary import ShownBuffers, ShownCollective, ShownRank, Summary
+from plink.training.timeline.merging import PendingCollective, Timeline
+from plink.training.timeline.summary import (
+    AgreementTime,
+    ShownBuffers,
+    ShownCollective,
+    ShownRank,
+    Summary,
+)
 
 _SHOWN_PENDING = 4
 
-_Shown = TypeVar("_Shown", ShownRank, ShownCollective, ShownBuffers)
+_Shown = TypeVar("_Shown", bound=Output)
 
 NAME_COLUMNS: tuple[Column[ShownCollective], ...] = (
     Column("collective", lambda name: name.name, is_text=True),
@@ -56,7 +62,11 @@ def rank_columns(timeline: Timeline) -> list[Column[ShownRank]]:
 
 def timeline_facts(timeline: Timeline, summary: Summary) -> list[Fact]:
     """Return facts on a timeline: ranks, clocks, and collectives that never ran."""
-    facts: list[Fact] = [("ranks", [_ranks_text(timeline)]), ("clocks", [_clocks_text(timeline)])]
+    ranks = f"all {timeline.of_ranks:,}" if timeline.of_ranks > 1 else "1"
+    if missing := set(range(timeline.of_ranks)) - set(timeline.ranks):
+        ranks = f"{len(timeline.ranks):,} of {timeline.of_ranks:,}: there is no file of "
+        ranks += str(Ranks.of(missing))
+    facts: list[Fact] = [("ranks", [ranks]), ("clocks", [_clocks_text(timeline)])]
     if not timeline.names and not timeline.pending:
         return [*facts, ("events", ["none"])]
     facts += [
@@ -90,43 +100,16 @@ def latest_text(timeline: Timeline, summary: Summary) -> str:
     )
 
 
-def pending_text(timeline: Timeline, pending: Pending) -> str:
+def pending_text(timeline: Timeline, pending: PendingCollective) -> str:
     """Return which ranks announced a collective that was never agreed on, and which did not."""
     there = Ranks.of(pending.announced_by)
     others = Ranks.of(set(timeline.ranks) - set(pending.announced_by))
     missing = f", not by {others}" if others else ""
-    end = "failed" if pending.has_failed else "never agreed on"
+    end = "failed" if pending.failed else "never agreed on"
     return (
         f"'{printable(pending.name)}' was announced by {there}{missing}, at "
-        f"{pending.since_us / 1e6:.3f} s, and {end}"
+        f"{pending.at_us / 1e6:.3f} s, and {end}"
     )
-
-
-class PendingCollective(Output, frozen=True):
-    """Collective that some ranks announced but that never ran.
-
-    Attributes:
-        name: name of the collective
-        announced_by: ranks that announced it
-        at_us: when the last of these did, from the beginning on, in µs
-        failed: whether a rank was told that it had failed
-    """
-
-    name: Text
-    announced_by: Sequence[Whole]
-    at_us: Amount
-    failed: bool
-
-
-class AgreementTime(Output, frozen=True):
-    """Percentiles of the time from a collective's last announcement until a rank knew of it.
-
-    Attributes:
-        p50, p99: percentiles, in µs
-    """
-
-    p50: float | None
-    p99: float | None
 
 
 class ShownTimeline(Output, frozen=True, kw_only=True, tag_field="of", tag=FORMAT):
@@ -162,20 +145,18 @@ def describe_timeline(timeline: Timeline, summary: Summary) -> ShownTimeline:
     """Return the timeline as `plink timeline --json` and `plink show --json` print it."""
     return ShownTimeline(
         ranks_of_group=timeline.of_ranks,
-        clock_error_us=[_number(error) for error in timeline.clocks.error_us.tolist()],
+        clock_error_us=[
+            None if math.isnan(error) else round(error, 1)
+            for error in timeline.clocks.error_us.tolist()
+        ],
         clocks_drifted_us=round(timeline.clocks.drifted_us, 1),
         collectives=len(timeline.names),
         missed_events=timeline.missed,
-        agreeing_us=AgreementTime(_number(summary.agreeing_us), _number(summary.agreeing_p99_us)),
+        agreeing_us=_round_members(summary.agreeing_us),
         buffers=_round_members(summary.buffers),
         ranks=list(map(_round_members, summary.ranks)),
         names=list(map(_round_members, summary.names)),
-        pending=[
-            PendingCollective(
-                each.name, each.announced_by, round(each.since_us, 1), each.has_failed
-            )
-            for each in timeline.pending
-        ],
+        pending=list(map(_round_members, timeline.pending)),
     )
 
 
@@ -185,14 +166,6 @@ def _round_members(summary: _Shown) -> _Shown:
     return replace(
         summary, **{name: round(value, 1) for name, value in members if isinstance(value, float)}
     )
-
-
-def _ranks_text(timeline: Timeline) -> str:
-    there = len(timeline.ranks)
-    if there == timeline.of_ranks:
-        return f"all {there:,}" if there > 1 else "1"
-    missing = Ranks.of(set(range(timeline.of_ranks)) - set(timeline.ranks))
-    return f"{there:,} of {timeline.of_ranks:,}: there is no file of {missing}"
 
 
 def _clocks_text(timeline: Timeline) -> str:
@@ -217,11 +190,12 @@ def _agreement_text(timeline: Timeline, summary: Summary) -> str:
         f"{format_count(len(timeline.names), 'collective')} of "
         f"{format_count(len(summary.names), 'name')}"
     )
-    if summary.agreeing_us is None or summary.agreeing_p99_us is None:
+    median_us, most_us = summary.agreeing_us.p50, summary.agreeing_us.p99
+    if median_us is None or most_us is None:
         return text
     return (
-        f"{text}, {rtt_text(max(0.0, summary.agreeing_us))} after the last rank announced them "
-        f"(median; 99 of 100 within {rtt_text(max(0.0, summary.agreeing_p99_us))})"
+        f"{text}, {rtt_text(max(0.0, median_us))} after the last rank announced them "
+        f"(median; 99 of 100 within {rtt_text(max(0.0, most_us))})"
     )
 
 
@@ -243,7 +217,3 @@ def _time_text(us: float | None) -> str:
 
 def _share(part_us: float, whole_us: float) -> float:
     return part_us / whole_us if whole_us > 0.0 else 0.0
-
-
-def _number(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else round(value, 1)

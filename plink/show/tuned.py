@@ -24,18 +24,16 @@ _MOST_DATE_S = 1e11
 def decision_columns(run: History) -> list[Column[tuple[int, Change]]]:
     """Return the columns of the table of a tuned run's decisions."""
 
-    def before_text(row: tuple[int, Change]) -> str:
-        return _time_text(run.around(row[1])[0])
-
-    def after_text(row: tuple[int, Change]) -> str:
-        return _time_text(run.around(row[1])[1]) if row[1].is_new_plan else ""
+    def time_text(change: Change, side: int) -> str:
+        seconds = run.around(change)[side]
+        return "" if seconds is None else rtt_text(1e6 * seconds)
 
     return [
         Column("decision", lambda row: f"{row[0]} {row[1].what}", is_text=True),
-        Column("after", lambda row: span_text(float(run.at_s[row[1].window] - run.at_s[0]))),
+        Column("after", lambda row: _span_text(float(run.at_s[row[1].window] - run.at_s[0]))),
         Column("plan", lambda row: str(row[1].plan)),
-        Column("before", before_text),
-        Column("then", after_text),
+        Column("before", lambda row: time_text(row[1], 0)),
+        Column("then", lambda row: time_text(row[1], 1) if row[1].is_new_plan else ""),
         Column("reason", lambda row: row[1].reason, is_text=True),
     ]
 
@@ -55,16 +53,38 @@ def run_facts(run: History) -> list[Fact]:
     facts: list[Fact] = [("job", [f"{job}, {size} an iteration"])]
     if not run.windows:
         return [*facts, ("measured", ["nothing yet"])]
+    measured = f"{format_count(run.windows, 'window')} in {_span_text(run.seconds)}"
+    if _LEAST_DATE_S <= run.at_s[0] <= _MOST_DATE_S:
+        moment = datetime.fromtimestamp(float(run.at_s[0]), tz=timezone.utc)
+        measured += f" from {moment:%Y-%m-%d %H:%M:%S} UTC on"
+    if run.is_cut:
+        measured += "; the log goes on from an earlier one"
+    speeds = run.throughput_bytes_s / 1e6
+    edge = max(1, min(5, run.windows // 2))
+    first, last = (sorted(part)[len(part) // 2] for part in (speeds[:edge], speeds[-edge:]))
+    speed = (
+        f"{first:,.1f} MB/s reduced at first, {speeds.min():,.1f} in the slowest window, "
+        f"{last:,.1f} at the end ({share_text(float(last / first))} of the first)"
+    )
+    counts = Counter(change.what for change in run.changes)
+    plans = "no decision but to wait"
+    if counts:
+        made = ", ".join(f"{count} {what}" for what, count in counts.items())
+        plans = f"{format_count(len(run.new_plans), 'new plan')}: {made}"
+    before, after = (
+        "unknown" if each is None else f"{each:.2f}"
+        for each in (run.balance(0), run.balance(run.windows - 1))
+    )
+    balance = f"the busiest host sends {before} times what the least busy does, {after} at the end"
     facts += [
-        ("measured", [_windows_text(run)]),
-        ("speed", [_speed_text(run)]),
-        ("plans", [_plans_text(run)]),
-        ("balance", [_balance_text(run)]),
+        ("measured", [measured]),
+        ("speed", [speed]),
+        ("plans", [plans]),
+        ("balance", [balance]),
     ]
-    probed = [change for change in run.changes if change.action is Action.REPROBE]
+    probed = sum(change.action is Action.REPROBE for change in run.changes)
     if probed:
-        times = format_count(len(probed), "time")
-        facts.append(("asked", [f"{times} for hosts to be probed again"]))
+        facts.append(("asked", [f"{format_count(probed, 'time')} for hosts to be probed again"]))
     return facts
 
 
@@ -130,6 +150,7 @@ class TunedRun(Output, frozen=True, kw_only=True, tag_field="of", tag="plink.aut
 
 def describe_tuned(run: History) -> TunedRun:
     """Return the run as `plink show --json` prints it."""
+    last_plan = int(run.plans[-1]) if run.windows else 0
     return TunedRun(
         hosts=run.hosts,
         ranks=len(run.plan.ranks),
@@ -138,7 +159,7 @@ def describe_tuned(run: History) -> TunedRun:
         seconds=run.seconds,
         first_iteration_s=float(run.iteration_s[0]) if run.windows else None,
         last_iteration_s=float(run.iteration_s[-1]) if run.windows else None,
-        plan=int(run.changes[-1].plan) if run.changes else _last_plan(run),
+        plan=int(run.changes[-1].plan) if run.changes else last_plan,
         new_plans=len(run.new_plans),
         balance=run.balance(run.windows - 1) if run.windows else None,
         decisions=[
@@ -155,51 +176,9 @@ def describe_tuned(run: History) -> TunedRun:
     )
 
 
-def _last_plan(run: History) -> int:
-    return int(run.plans[-1]) if run.windows else 0
-
-
-def span_text(seconds: float) -> str:
+def _span_text(seconds: float) -> str:
     """Return a duration since the beginning: `50.0 s`, `3:20 min`, `2:05:00 h`."""
     whole = round(seconds)
     if whole >= 3600:
         return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02} h"
     return f"{whole // 60}:{whole % 60:02} min" if whole >= 100 else f"{seconds:.1f} s"
-
-
-def _time_text(seconds: float | None) -> str:
-    return "" if seconds is None else rtt_text(1e6 * seconds)
-
-
-def _windows_text(run: History) -> str:
-    text = f"{format_count(run.windows, 'window')} in {span_text(run.seconds)}"
-    began_s = float(run.at_s[0])
-    if _LEAST_DATE_S <= began_s <= _MOST_DATE_S:
-        moment = datetime.fromtimestamp(began_s, tz=timezone.utc)
-        text += f" from {moment:%Y-%m-%d %H:%M:%S} UTC on"
-    return f"{text}; the log goes on from an earlier one" if run.is_cut else text
-
-
-def _speed_text(run: History) -> str:
-    """Return the throughput of the first, slowest and last windows as text."""
-    speeds = run.throughput_bytes_s / 1e6
-    edge = max(1, min(5, run.windows // 2))
-    first, last = (sorted(part)[len(part) // 2] for part in (speeds[:edge], speeds[-edge:]))
-    return (
-        f"{first:,.1f} MB/s reduced at first, {speeds.min():,.1f} in the slowest window, "
-        f"{last:,.1f} at the end ({share_text(float(last / first))} of the first)"
-    )
-
-
-def _plans_text(run: History) -> str:
-    if not run.changes:
-        return "no decision but to wait"
-    counts = Counter(change.what for change in run.changes)
-    made = ", ".join(f"{count} {what}" for what, count in counts.items())
-    return f"{format_count(len(run.new_plans), 'new plan')}: {made}"
-
-
-def _balance_text(run: History) -> str:
-    first, last = run.balance(0), run.balance(run.windows - 1)
-    now, then = ("unknown" if each is None else f"{each:.2f}" for each in (first, last))
-    return f"the busiest host sends {now} times what the least busy does, {then} at the end"

@@ -54,7 +54,7 @@ def test_the_slow_host_and_the_gain_without_it_are_said(slow: Drawn) -> None:
     assert left_out.without_us is not None
     # A ring of N ranks takes 2 (N - 1) / N of the buffer over its slowest link.
     assert left_out.with_us / left_out.without_us > 1.5
-    lines = [each.text for each in advise_leaving_out(found, order, "c.json")]
+    lines = [each.why for each in advise_leaving_out(found, order, "c.json")]
     assert lines[0].startswith(f"{name_of(slow)} is slow")
     assert (
         f"predicted without {name_of(slow)}, on 15 ranks instead of 16: ring of 100 MB" in lines[1]
@@ -112,7 +112,7 @@ def test_an_algorithm_that_does_not_run_on_fewer_is_named(slow: Drawn) -> None:
     assert found.leaving_out is not None
     assert found.leaving_out.without_us is None
     assert found.leaving_out.gain == 0.0
-    said = advise_leaving_out(found, order, "c.json")[1].text
+    said = advise_leaving_out(found, order, "c.json")[1].why
     assert said == f"without {name_of(slow)}: halving-doubling does not run on 15 ranks"
 
 
@@ -124,7 +124,7 @@ def test_a_far_host_is_priced_by_latency_where_no_rate_is_known() -> None:
     assert found.leaving_out is not None
     assert not found.leaving_out.is_time
     assert found.leaving_out.is_worth_it
-    said = advise_leaving_out(found, order, "c.json")[1].text
+    said = advise_leaving_out(found, order, "c.json")[1].why
     assert "instead of" in said
     assert "the sum of ring's latencies is " in said
 

@@ -13,7 +13,6 @@ from plink.show.page.bandwidth import bandwidth_section
 from plink.show.page.charts import BETWEEN, WITHIN
 from plink.show.page.groups import groups_section
 from plink.show.page.html import part_html
-from plink.show.page.main_finding import main_finding
 from plink.show.page.matrix import distances_section
 from plink.show.page.parts import (
     AdviceList,
@@ -26,6 +25,7 @@ from plink.show.page.parts import (
     Table,
     list_figures,
 )
+from plink.show.page.report import main_finding
 
 SIZES = [3, 5, 4]
 

@@ -12,12 +12,11 @@ from plink.base.replacing import replace
 from plink.base.text import rtt_text
 from plink.model.distance import distances
 from plink.show.page import matrix as heat
-from plink.show.page.groups import MAX_JOINTS, dendrogram
+from plink.show.page.groups import MAX_JOINTS, dendrogram, map_section
 from plink.show.page.html import figures_json
 from plink.show.page.matrix import heat_map
 from plink.show.page.orders import cost_bars, draw_ring, find_crossings
 from plink.show.page.parts import Figure, list_figures
-from plink.show.page.points import map_section
 from plink.show.page.quality import host_dots, spreads
 from plink.show.page.report import build_sections
 from plink.show.scale import scale_for

@@ -221,16 +221,16 @@ def test_by_the_graph_clocks_are_bounded_by_ends(tmp_path: Path) -> None:
     timeline = merge_ranks(read_ranks(contents_of(written(tmp_path, truth))))
     assert abs(timeline.clocks.ahead_us[1] - 70_000.0) <= timeline.clocks.error_us[1]
     assert timeline.clocks.drifted_us == 0.0
-    assert summary_of(timeline).agreeing_us is None
+    assert summary_of(timeline).agreeing_us.p50 is None
 
 
 def test_of_ranks_without_files_nothing_is_said(tmp_path: Path) -> None:
     paths = write_timelines(tmp_path, 4)
     timeline = merge_ranks(read_ranks(contents_of(paths[1:])))
     summary = summary_of(timeline)
-    assert summary.agreeing_us is None
+    assert summary.agreeing_us.p50 is None
     assert latest_text(timeline, summary).startswith("among ranks 1-3, rank ")
     complete = merge_ranks(read_ranks(contents_of(paths)))
     # The first of two in a buffer waits a millisecond for the second.
-    assert summary_of(complete).agreeing_us == pytest.approx(550.0, abs=0.2)
+    assert summary_of(complete).agreeing_us.p50 == pytest.approx(550.0, abs=0.2)
     assert latest_text(complete, summary_of(complete)).startswith("rank 0 was the last")

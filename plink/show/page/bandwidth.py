@@ -11,8 +11,8 @@ from plink.formats import document
 from plink.formats.cluster import Cluster
 from plink.model.network import KnownNetwork, build_network, capacity
 from plink.optimize.limiting import Limited, find_limits
-from plink.show.advice import Advice
-from plink.show.facts import known_values, rate_text
+from plink.show.advice import NextStep
+from plink.show.facts import LOWER_BOUND, known_values, rate_text
 from plink.show.page.charts import BETWEEN, NO_GROUP_COLOUR, WITHIN
 from plink.show.page.matrix import Quantity, matrix_parts
 from plink.show.page.parts import (
@@ -95,7 +95,7 @@ def bandwidth_section(subject: Subject) -> Section | None:
         file = UNNAMED_FILE if subject.source is None else document.argument(subject.source)
         reason = "Bandwidth was not measured: what links carry, and what limits a collective, is "
         again = next_command("probe", "--resume", file, "--tool", "iperf3", way=cluster.way)
-        parts.append(AdviceList([Advice(f"{reason}not known", again)]))
+        parts.append(AdviceList([NextStep(f"{reason}not known", again)]))
     return Section("bandwidth", "Bandwidth", parts)
 
 
@@ -181,8 +181,7 @@ def _describe_uplinks(subject: Subject, cluster: Cluster) -> list[Part]:
     caption = "What all hosts of a group together exchange with other groups"
     parts: list[Part] = [Bars(caption, ("group", "sends", "receives", "its hosts could"), rows)]
     if any(uplink.send_is_lower_bound or uplink.receive_is_lower_bound for uplink in uplinks):
-        bound = "≥: at least; something else, as the other groups' links, may have been the limit."
-        parts.append(Paragraph(bound))
+        parts.append(Paragraph(f"{LOWER_BOUND}."))
     return parts
 
 

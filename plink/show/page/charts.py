@@ -6,6 +6,7 @@ both a colour and a symbol of their own, so that no reader depends on colour alo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -110,13 +111,9 @@ def shortening_note(names: Sequence[str]) -> str:
 
 def _shared_prefix_length(names: Sequence[str]) -> int:
     """Return the length of the names' common prefix, up to the end of a word."""
-    if len(names) < 2:
-        return 0
-    # Between the first and the last in sorted order lie all others.
-    first, last = min(names), max(names)
-    pairs = zip(first, last, strict=False)
-    same = next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(last)))
-    while same and first[same - 1].isalnum():
+    # Letter by letter, as is meant.
+    same = len(os.path.commonprefix(list(names))) if len(names) > 1 else 0  # noqa: RUF071
+    while same and names[0][same - 1].isalnum():
         same -= 1
     return same
 

@@ -1,31 +1,25 @@
-"""Report section on groups: a table, their certainty, and the dendrogram."""
+"""Report sections on groups: a table, their certainty, the dendrogram, and a map of the hosts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from plink.base.text import rtt_text
+from plink.base.text import rtt_text, share_text
 from plink.formats.matrices import Matrix
+from plink.model.denoising import find_measured_hosts, select_readings
 from plink.model.network import capacity
 from plink.show.groups import SHOWN, group_columns, grouping_lines, method_lines
-from plink.show.page.charts import (
-    MUTED,
-    NO_GROUP,
-    Json,
-    Segments,
-    axis,
-    group_colour,
-    layout,
-    ticks,
-)
+from plink.show.page import charts
 from plink.show.page.parts import Figure, Folded, Names, Paragraph, Part, Section, Table
 from plink.show.page.subject import Subject
 from plink.show.tables import capitalise, cells, headings, number_columns
+from plink.solvers.embedding.embed import embed
 
 _LEAST_HOSTS = 3
 # More joints than this are thinner than a screen's dots; the lowest are left out.
@@ -37,6 +31,13 @@ _SHORT = 0.93
 _TICKS = 6
 # The height where hosts are no distance apart at all: a logarithm has no place for 0.
 _LEAST_US = 1e-3
+_LEAST_MAPPED = 4
+# A map of more hosts takes minutes, and shows no more.
+_MOST_POINTS = 512
+_MAX_MAP_NAMES = 24
+_MAX_LEGEND = 32
+# Share of a distance from which on the picture misleads more than it tells.
+_ROUGH = 0.25
 
 
 def groups_section(subject: Subject) -> Section | None:
@@ -104,20 +105,20 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
     return Figure(
         "tree",
         _branch_traces(subject, joints, leaves),
-        layout(
-            axis(
+        charts.layout(
+            charts.axis(
                 showgrid=False,
                 showticklabels=bool(named),
                 tickfont={"size": 10},
                 range=[-1, size],
-                **ticks(range(len(named)), [subject.labels[leaf] for leaf in named]),
+                **charts.ticks(range(len(named)), [subject.labels[leaf] for leaf in named]),
             ),
-            axis(
+            charts.axis(
                 "mean round trip",
                 type="log",
                 minor={"showgrid": False},
                 range=[float(np.log10(low)), float(np.log10(high))],
-                **ticks(heights, map(rtt_text, heights)),
+                **charts.ticks(heights, map(rtt_text, heights)),
             ),
             legend=None,
         ),
@@ -129,7 +130,7 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
 
 def _branch_traces(
     subject: Subject, joints: npt.NDArray[np.float64], leaves: Sequence[int]
-) -> list[Json]:
+) -> list[charts.Json]:
     """Return a trace of the dendrogram's lines for each group, and one for those across groups."""
     size = len(leaves)
     place = np.empty(2 * size - 1)
@@ -137,9 +138,9 @@ def _branch_traces(
     height = np.concatenate([np.zeros(size), joints[:, 2]])
     hosts = np.concatenate([np.ones(size), joints[:, 3]]).astype(int)
     group = np.full(2 * size - 1, _MIXED)
-    group[:size] = np.where(subject.group_by_host == NO_GROUP, _MIXED, subject.group_by_host)
+    group[:size] = np.where(subject.group_by_host == charts.NO_GROUP, _MIXED, subject.group_by_host)
     floor = float(joints[:, 2][joints[:, 2] > 0.0].min(initial=1.0)) * 0.5
-    branches: dict[int, Segments] = {}
+    branches: dict[int, charts.Segments] = {}
     for number, (left, right) in enumerate(joints[:, :2].astype(int)):
         node, length = size + number, height[size + number]
         place[node] = (place[left] + place[right]) / 2.0
@@ -149,17 +150,125 @@ def _branch_traces(
         # Many hosts' lines side by side would be one block of colour: they are short ones.
         foot = floor if size <= _MAX_NAMES else max(floor, _SHORT * length)
         text = f"{hosts[left]} and {hosts[right]} hosts, {rtt_text(length)} apart"
-        branches.setdefault(int(group[node]), Segments()).add(
+        branches.setdefault(int(group[node]), charts.Segments()).add(
             [place[left], place[left], place[right], place[right]],
             [height[left] or foot, length, length, height[right] or foot],
             [text] * 4,
         )
     traces = []
     for number in sorted(branches):
-        title, colour = "between groups", MUTED
+        title, colour = "between groups", charts.MUTED
         if number != _MIXED:
             title = subject.group_name(number)
-            colour = group_colour(subject.shade_by_group[number])
+            colour = charts.group_colour(subject.shade_by_group[number])
         line = {"color": colour, "width": 1.5}
         traces.append(branches[number].trace(title, line, hover="%{text}|name"))
     return traces
+
+
+def map_section(subject: Subject) -> Section | None:
+    """Return the report's section with a map of hosts, or with the reason for none."""
+    cluster = subject.cluster
+    if cluster is None or subject.distances is None:
+        return None
+    hosts = find_measured_hosts(cluster)
+    measured = len(hosts)
+    if measured < _LEAST_MAPPED:
+        return Section("map", "Map", [Paragraph("A map needs four hosts with measurements.")])
+    if measured > _MOST_POINTS:
+        is_measured = set(hosts)
+        # Evenly from the sequence, in which groups stand together: of each group its share.
+        sequence = [host for host in subject.sequence if host in is_measured]
+        hosts = [sequence[place * measured // _MOST_POINTS] for place in range(_MOST_POINTS)]
+    try:
+        embedding = embed(select_readings(cluster, hosts), dimensions=2)
+    except ValueError as error:
+        return Section("map", "Map", [Paragraph(f"There is no map: {error}.")])
+    missed = share_text(embedding.held_out_error)
+    text = f"Distances on the map miss the measured ones by {missed} on average."
+    picture: Part = _draw_map(subject, hosts, embedding.points)
+    if embedding.held_out_error > _ROUGH:
+        text += (
+            " That is too much to read anything from it: this network does not fit into a plane. "
+            "So the map is folded away; trust the heat map and the tree."
+        )
+        picture = Folded("The map all the same", [picture])
+    if len(hosts) < measured:
+        text += f" {len(hosts)} of {measured:,} hosts are shown, of each group its share."
+    if measured < len(subject.names):
+        text += f" {len(subject.names) - measured} hosts have too few measurements to be placed."
+    return Section("map", "Map", [Paragraph(text), picture])
+
+
+def _draw_map(subject: Subject, hosts: list[int], points: charts.Floats) -> Figure:
+    """Return the map of hosts at positions in µs, (M, 2), with one trace per group."""
+    positions = np.full((len(subject.names), 2), np.nan)
+    positions[hosts] = points - points.mean(axis=0)
+    has_names = len(subject.names) <= _MAX_MAP_NAMES
+    traces = [
+        group_markers(
+            subject,
+            group,
+            [host for host in hosts if subject.group_by_host[host] == group],
+            positions,
+            has_names=has_names,
+            marker={"size": 11 if has_names else 8, "line": {"color": "var(--card)", "width": 1}},
+            hover="%{text}|name",
+            textposition="top center",
+            textfont={"size": 10, "color": charts.MUTED},
+        )
+        for group in subject.shown_groups
+        if (subject.group_by_host[hosts] == group).any()
+    ]
+    return Figure(
+        "map",
+        traces,
+        charts.layout(
+            charts.axis(unit="µs", nticks=6),
+            charts.axis(unit="µs", nticks=6, scaleanchor="x"),
+            legend="beside" if 1 < len(traces) <= _MAX_LEGEND else None,
+        ),
+        640,
+        "Each host is a point, placed so that distances between points come as near to the "
+        "measured round trips as they can; colour and symbol are its group. The axes have no "
+        "meaning of their own, only distances have. Groups should show as clumps apart.",
+        f"map of {len(hosts)} hosts in {len(traces)} groups",
+        is_square=True,
+        narrow={"legend": {"itemsizing": "constant", "orientation": "h", "y": -0.1}},
+    )
+
+
+def group_markers(
+    subject: Subject,
+    group: int,
+    hosts: Sequence[int],
+    points: charts.Floats,
+    *,
+    has_names: bool,
+    marker: charts.Json,
+    **more: Any,
+) -> charts.Json:
+    """Return the plotly trace of a group's hosts as markers.
+
+    Args:
+        subject: the report's subject.
+        group: number of the group, or `NO_GROUP`.
+        hosts: indices of its hosts.
+        points: (N, 2) positions of all hosts.
+        has_names: whether the names stand beside the markers.
+        marker: further properties of the markers.
+        more: further members of the trace (`trace`).
+    """
+    shade = subject.shade_by_group[group]
+    return charts.trace(
+        subject.group_name(group),
+        *points[list(hosts)].T,
+        mode="markers+text" if has_names else "markers",
+        text=[subject.labels[host] for host in hosts],
+        marker={
+            "color": charts.group_colour(shade),
+            "symbol": charts.group_symbol(shade),
+            **marker,
+        },
+        **more,
+    )

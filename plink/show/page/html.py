@@ -6,13 +6,15 @@ Every text is escaped by the templates' environment, and nowhere else.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
+import numpy as np
 from jinja2 import Environment, PackageLoader
 from markupsafe import Markup, escape
 
@@ -71,12 +73,8 @@ def part_html(part: Part) -> str:
 def figures_json(figures: Sequence[Figure]) -> str:
     """Return the figures' data as JSON that is safe inside a script element."""
     data = {
-        f"figure-{figure.name}": {
-            "data": figure.traces,
-            "layout": figure.layout,
-            "narrow": figure.narrow,
-        }
-        for figure in figures
+        f"figure-{each.name}": {"data": each.traces, "layout": each.layout, "narrow": each.narrow}
+        for each in figures
     }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # `<` ends a script element or begins a comment in it; in JSON it stands in texts only.
@@ -93,38 +91,31 @@ def plotly_js() -> str:
         text: str = offline.get_plotlyjs()
     except ImportError:
         raise PlinkError(
-            "plink report needs plotly, which is not installed",
-            "pip install plotly",
+            "plink report needs plotly, which is not installed", "pip install plotly"
         ) from None
     return text
 
 
+@functools.cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,
         keep_trailing_newline=True,
-        finalize=_finalize,
+        # Without control characters, unless it is HTML already.
+        finalize=lambda value: (
+            printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+        ),
     )
-    filters: dict[str, Callable[..., str]] = {
+    environment.filters |= {
         "kind": lambda part: type(part).__name__,
-        "percent": _percent,
-        "prose": _prose,
+        "percent": lambda share: f"{100.0 * float(np.clip(share, 0.0, 1.0)):.4g}%",
+        "prose": _mark_names,
     }
-    environment.filters |= filters
     return environment
 
 
-def _finalize(value: object) -> object:
-    """Return a template's value without control characters, unless it is HTML already."""
-    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * min(1.0, max(0.0, share)):.4g}%"
-
-
-def _prose(text: str) -> Markup:
+def _mark_names(text: str) -> Markup:
     """Return text as HTML in which names are not broken across lines."""
     span = Markup("<span class=name>{}</span>")
     parts = _NAME.split(text)

@@ -13,19 +13,7 @@ from plink.base.text import rtt_text
 from plink.formats.matrices import Matrix, median_blocks
 from plink.formats.measurements import percentile_name
 from plink.show.facts import directions_text, known_values, spread_text
-from plink.show.page.charts import (
-    INK,
-    NO_GROUP,
-    SELF,
-    UNMEASURED,
-    Json,
-    axis,
-    layout,
-    plotly_text,
-    round_numbers,
-    shortening_note,
-    ticks,
-)
+from plink.show.page import charts
 from plink.show.page.parts import Figure, Folded, Legend, Paragraph, Part, Section, Table
 from plink.show.page.subject import Subject
 from plink.show.scale import Scale, colour, scale_for
@@ -115,8 +103,8 @@ def matrix_parts(
             for (number, unit), next_unit in zip(marks, units, strict=True)
         ],
         [
-            (UNMEASURED, "not measured" if missing else "not measured: none"),
-            (SELF, "the host itself"),
+            (charts.UNMEASURED, "not measured" if missing else "not measured: none"),
+            (charts.SELF, "the host itself"),
         ],
     )
     figure = heat_map(subject, values, scale, quantity)
@@ -132,14 +120,14 @@ def heat_map(
     cells = median_blocks(values, sequence, per_cell)
     if per_cell == 1:
         np.fill_diagonal(cells, 0.0)
-    names = [plotly_text(subject.labels[host]) for host in sequence[::per_cell]]
+    names = [charts.plotly_text(subject.labels[host]) for host in sequence[::per_cell]]
     trace = {
         "type": "heatmap",
         "x": names,
         "y": names,
-        "z": [round_numbers(row, _DIGITS) for row in cells],
+        "z": [charts.round_numbers(row, _DIGITS) for row in cells],
         "zmin": 0.0,
-        "zmax": round_numbers([scale.high])[0],
+        "zmax": charts.round_numbers([scale.high])[0],
         "colorscale": _colour_stops(values, scale, quantity.colour),
         "showscale": False,
         "meta": {"unit": quantity.unit},
@@ -152,14 +140,14 @@ def heat_map(
     frames = [
         (groups[first], first // per_cell, (last - 1) // per_cell)
         for first, last in pairwise(cuts)
-        if groups[first] != NO_GROUP
+        if groups[first] != charts.NO_GROUP
     ]
-    shown: Json = {"tickmode": "array", "tickvals": names, "ticktext": names}
+    shown: charts.Json = {"tickmode": "array", "tickvals": names, "ticktext": names}
     if len(names) > _MAX_NAMES:
         few = frames if len(frames) <= _MAX_NAMES else []
         middles = [names[(first + last) // 2] for _, first, last in few]
-        shown = ticks(middles, [subject.group_name(group)[:20] for group, _, _ in few])
-    shared: Json = {
+        shown = charts.ticks(middles, [subject.group_name(group)[:20] for group, _, _ in few])
+    shared: charts.Json = {
         "type": "category",
         "showgrid": False,
         "ticks": "",
@@ -167,18 +155,18 @@ def heat_map(
         "constrain": "domain",
         **shown,
     }
-    caption = " ".join(filter(None, [quantity.caption, shortening_note(subject.names)]))
+    caption = " ".join(filter(None, [quantity.caption, charts.shortening_note(subject.names)]))
     if per_cell > 1:
         caption += f" A cell is the median of {per_cell} x {per_cell} hosts, named by the first."
     size = f"{len(subject.names)} hosts"
     return Figure(
         quantity.figure,
         [trace],
-        layout(
-            axis(side="bottom", **shared),
-            axis(autorange="reversed", scaleanchor="x", **shared),
+        charts.layout(
+            charts.axis(side="bottom", **shared),
+            charts.axis(autorange="reversed", scaleanchor="x", **shared),
             legend=None,
-            plot_bgcolor=UNMEASURED,
+            plot_bgcolor=charts.UNMEASURED,
             shapes=[_frame(first - 0.5, last + 0.5) for _, first, last in frames[:_MAX_FRAMES]],
         ),
         720,
@@ -194,12 +182,12 @@ def _colour_stops(
     """Return logarithmic colour stops for plotly, from 0 (the host itself) to the scale's end."""
     least = float(np.nanmin(np.where(values > 0.0, values, np.nan), initial=scale.low))
     beginning, near = 0.5 * least / scale.high, scale.low / scale.high
-    below = [[0.0, SELF], [beginning, SELF], [beginning, colour_at(0.0)]]
+    below = [[0.0, charts.SELF], [beginning, charts.SELF], [beginning, colour_at(0.0)]]
     return [*below, *([near ** (1.0 - step), colour_at(step)] for step in _STEPS)]
 
 
-def _frame(low: float, high: float) -> Json:
-    line = {"color": INK, "width": 1}
+def _frame(low: float, high: float) -> charts.Json:
+    line = {"color": charts.INK, "width": 1}
     return {"type": "rect", "x0": low, "x1": high, "y0": low, "y1": high, "line": line}
 
 
@@ -228,10 +216,7 @@ def _table_for(subject: Subject, values: Matrix, quantity: Quantity) -> Folded:
             for group in subject.groups
         }
         rows = [
-            [
-                name,
-                *(_spread_texts(values[np.ix_(own, far)], text)[1] for far in places.values()),
-            ]
+            [name, *(_spread_texts(values[np.ix_(own, far)], text)[1] for far in places.values())]
             for name, own in places.items()
         ]
         caption = f"medians of {what} between groups, a row for each source"

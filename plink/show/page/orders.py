@@ -7,36 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.size import format_size
-from plink.base.text import format_count, range_text, rtt_text, share_text
+from plink.base.text import format_count, rtt_text, share_text
 from plink.formats.order import Order
-from plink.optimize.orders.quality import confirmation, doubt
+from plink.optimize.orders.quality import doubt
 from plink.show.orders import (
     OURS,
     RANDOM,
+    cost_legend,
     costs_us,
-    gap_text,
     has_bound,
     hosts_text,
+    order_facts,
     purpose_text,
 )
-from plink.show.page.charts import (
-    BETWEEN,
-    MUTED,
-    NO_GROUP,
-    NO_GROUP_COLOUR,
-    WITHIN,
-    Floats,
-    Json,
-    Segments,
-    axis,
-    layout,
-    plotly_text,
-    round_numbers,
-)
-from plink.show.page.parts import Bar, Bars, Figure, Paragraph, Part, Section
-from plink.show.page.points import group_markers
-from plink.show.page.subject import NamedOrder, Subject
+from plink.show.page import charts
+from plink.show.page.groups import group_markers
+from plink.show.page.parts import Bar, Bars, Figure, Paragraph, Part, Section, facts_table
+from plink.show.page.subject import Subject
 from plink.show.tables import capitalise
 
 _LEAST_HOSTS = 3
@@ -54,47 +41,23 @@ _LEFT_OUT = 0.3
 
 
 def costs_section(subject: Subject) -> Section | None:
-    """Return a chart of costs for each order; None without any order of several hosts."""
+    """Return facts and a chart of costs for each order; None without any order of several hosts."""
     parts: list[Part] = []
     for named in subject.orders:
-        if len(named.order.hosts) > 1:
-            parts.append(Paragraph(_cost_sentence(named)))
-            doubtful = doubt(named.order)
-            if doubtful is not None:
+        order = named.order
+        if len(order.hosts) > 1:
+            title = f"{named.source}: {purpose_text(order)} on {hosts_text(order)}"
+            parts.append(Paragraph(f"{title}; {cost_legend(order)}."))
+            if (doubtful := doubt(order)) is not None:
                 parts.append(Paragraph(capitalise(doubtful), is_note=True))
-            parts.append(cost_bars(named.order))
+            facts = order_facts(order, with_hosts=False)
+            parts += [facts_table(f"What is known of {named.source}", facts), cost_bars(order)]
     return Section("orders", "Orders", parts) if parts else None
-
-
-def _cost_sentence(named: NamedOrder) -> str:
-    order = named.order
-    if order.cost.size_bytes is not None:
-        cost = f"the time for {format_size(order.cost.size_bytes)} where flows share links"
-    elif order.bandwidth is not None:
-        cost = "what a Gbit takes over the least bandwidth that is used"
-    else:
-        cost = "a sum of latencies, not a time"
-    share = f"the same {order.cost_name} as any"
-    if order.cost.random_us:
-        of_random = share_text(order.cost.cost_us / order.cost.random_us)
-        share = f"{of_random} of a random order's {order.cost_name}"
-    limits_us = order.cost.range_us
-    if limits_us is not None:
-        share += (
-            f" with {format_count(order.filled_pairs, 'pair')} filled in from others, and is "
-            f"{range_text(limits_us.low_us, limits_us.high_us)}"
-        )
-    gap = gap_text(order, "" if limits_us else f" of its {order.cost_name}")
-    return (
-        f"{named.source}: {purpose_text(order)} on {hosts_text(order)}; "
-        f"the {order.cost_name} is {cost}. plink's order has {share}; {gap}. Gain found again on "
-        f"other readings: {confirmation(order)}."
-    )
 
 
 def cost_bars(order: Order) -> Bars:
     """Return a bar chart of the costs of one order."""
-    colours = (NO_GROUP_COLOUR, NO_GROUP_COLOUR, WITHIN, MUTED)
+    colours = (charts.NO_GROUP_COLOUR, charts.NO_GROUP_COLOUR, charts.WITHIN, charts.MUTED)
     rows = [
         ("random order (median)" if label == RANDOM else label, cost_us, colour)
         for (label, cost_us), colour in zip(costs_us(order), colours, strict=True)
@@ -161,8 +124,8 @@ def _count_crossings(
         return f"As listed, {crossing} of {len(ranks)} hops lead from one group to another."
     before = int(find_crossings(subject, given).sum())
     of_hosts = subject.group_by_host[list(ranks)]
-    alone = int((of_hosts == NO_GROUP).sum())
-    groups = len(set(of_hosts.tolist()) - {NO_GROUP})
+    alone = int((of_hosts == charts.NO_GROUP).sum())
+    groups = len(set(of_hosts.tolist()) - {charts.NO_GROUP})
     least = groups + alone if groups + alone > 1 else 0
     lone = f" and {format_count(alone, 'host')} in no group" if alone else ""
     return (
@@ -179,7 +142,7 @@ def find_crossings(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.boo
     groups = subject.group_by_host[list(ranks)]
     if not subject.groups:
         return np.zeros(len(ranks), dtype=bool)
-    crosses: npt.NDArray[np.bool_] = (groups != np.roll(groups, -1)) | (groups == NO_GROUP)
+    crosses: npt.NDArray[np.bool_] = (groups != np.roll(groups, -1)) | (groups == charts.NO_GROUP)
     return crosses
 
 
@@ -188,42 +151,37 @@ def _list_hops(
 ) -> list[tuple[str, str, npt.NDArray[np.intp]]]:
     """Return title, colour and ranks of the hops that stay in a group, and of those that leave."""
     crosses = find_crossings(subject, ranks)
-    title, colour = ("stays in the group", WITHIN) if subject.groups else ("hop", MUTED)
+    title, colour = (
+        ("stays in the group", charts.WITHIN) if subject.groups else ("hop", charts.MUTED)
+    )
     kinds = [
         (title, colour, np.flatnonzero(~crosses)),
-        ("leaves the group", BETWEEN, np.flatnonzero(crosses)),
+        ("leaves the group", charts.BETWEEN, np.flatnonzero(crosses)),
     ]
     return [kind for kind in kinds if kind[2].size]
 
 
 def hop_bars(subject: Subject, order: Order, ranks: Sequence[int], name: str) -> Figure:
-    """Return the bar chart of the distance from each rank's host to the next.
-
-    Args:
-        subject: the report's subject.
-        order: the order.
-        ranks: indices of its hosts in rank order.
-        name: name of the figure.
-    """
+    """Return the bar chart of the distance from each rank's host (`ranks`) to the next."""
     labels = [subject.labels[host] for host in ranks]
     filled = set(order.filled_hops)
     hops = [
-        plotly_text(f"{source} → {target}{' (not measured)' if rank in filled else ''}")
+        charts.plotly_text(f"{source} → {target}{' (not measured)' if rank in filled else ''}")
         for rank, (source, target) in enumerate(zip(labels, [*labels[1:], labels[0]], strict=True))
     ]
-    traces: list[Json] = [
+    traces: list[charts.Json] = [
         {
             "type": "bar",
             "name": title,
             "x": rows.tolist(),
-            "y": round_numbers(order.cost.hops_us[rank] for rank in rows),
+            "y": charts.round_numbers(order.cost.hops_us[rank] for rank in rows),
             "text": [hops[rank] for rank in rows],
             "textposition": "none",
             "marker": {
                 "color": colour,
                 "opacity": [_PALE if rank in filled else 1.0 for rank in rows] if filled else 1.0,
                 "pattern": {
-                    "shape": "/" if colour == BETWEEN and len(ranks) <= _MANY else "",
+                    "shape": "/" if colour == charts.BETWEEN and len(ranks) <= _MANY else "",
                     "size": 5,
                 },
             },
@@ -231,13 +189,11 @@ def hop_bars(subject: Subject, order: Order, ranks: Sequence[int], name: str) ->
         }
         for title, colour, rows in _list_hops(subject, ranks)
     ]
-    caption = "The measured distance of every hop of plink's order."
+    caption = "The distance of every hop of plink's order."
     if filled:
         verb = "was" if len(filled) == 1 else "were"
-        caption = (
-            f"The distance of every hop of plink's order. {format_count(len(filled), 'hop')} "
-            f"{verb} not measured, but filled in from other pairs (pale)."
-        )
+        hops_text = format_count(len(filled), "hop")
+        caption += f" {hops_text} {verb} not measured, but filled in from other pairs (pale)."
     caption += " In a ring by latency these sum up to its score."
     if order.bandwidth is not None:
         caption = (
@@ -247,9 +203,9 @@ def hop_bars(subject: Subject, order: Order, ranks: Sequence[int], name: str) ->
     return Figure(
         name,
         traces,
-        layout(
-            axis("place in the order", showgrid=False),
-            axis("to the next host", unit="µs"),
+        charts.layout(
+            charts.axis("place in the order", showgrid=False),
+            charts.axis("to the next host", unit="µs"),
             bargap=0.1,
         ),
         300,
@@ -264,12 +220,7 @@ def draw_ring(
 ) -> Figure:
     """Return a figure with the hosts on a circle by group, and lines from rank to rank.
 
-    Args:
-        subject: the report's subject.
-        title: name of the order.
-        ranks: indices of its hosts in rank order.
-        name: name of the figure.
-        is_half: whether another ring stands beside it.
+    `ranks` are the indices of the hosts in rank order.
     """
     sequence = np.array(subject.sequence)
     groups = subject.group_by_host[sequence]
@@ -288,7 +239,7 @@ def draw_ring(
     return Figure(
         name,
         [*_hop_traces(subject, ranks, points), *_host_traces(subject, ranks, points)],
-        layout(hidden, {**hidden, "scaleanchor": "x"}, "below"),
+        charts.layout(hidden, {**hidden, "scaleanchor": "x"}, "below"),
         520,
         f"{title.capitalize()}: hosts stand on a circle, groups side by side, and every rank is "
         "joined to the next. Orange hops leave a group (dashed where they are few), blue ones "
@@ -299,21 +250,23 @@ def draw_ring(
     )
 
 
-def _hop_traces(subject: Subject, ranks: Sequence[int], points: Floats) -> list[Json]:
+def _hop_traces(subject: Subject, ranks: Sequence[int], points: charts.Floats) -> list[charts.Json]:
     traces = []
     for title, colour, rows in _list_hops(subject, ranks):
-        segments = Segments()
+        segments = charts.Segments()
         for rank in rows:
             ends = points[[ranks[rank], ranks[(rank + 1) % len(ranks)]]]
             segments.add(ends[:, 0], ends[:, 1])
         is_many = len(rows) > _MANY
-        dash = "dash" if colour == BETWEEN and not is_many else "solid"
+        dash = "dash" if colour == charts.BETWEEN and not is_many else "solid"
         line = {"color": colour, "dash": dash, "width": 1 if is_many else 2}
         traces.append(segments.trace(title, line, opacity=0.5 if is_many else 1.0))
     return traces
 
 
-def _host_traces(subject: Subject, ranks: Sequence[int], points: Floats) -> list[Json]:
+def _host_traces(
+    subject: Subject, ranks: Sequence[int], points: charts.Floats
+) -> list[charts.Json]:
     place_of = {host: f"place {rank}" for rank, host in enumerate(ranks)}
     has_names = len(points) <= _MAX_NAMES
     sides = [

@@ -1,4 +1,7 @@
-"""Parts of a report's sections, independent of HTML; their texts are plain and untrusted."""
+"""Parts of a report's sections, independent of HTML, and their content as JSON.
+
+Their texts are plain and untrusted.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from plink.show.advice import Advice
+from plink.formats.limits import Positive, Text
+from plink.formats.structs import Output
+from plink.show.advice import NextStep
 from plink.show.tables import Column, Fact, Row, cells, headings, number_columns
 
 
@@ -96,7 +101,7 @@ class Bars:
 class AdviceList:
     """List of sentences about hosts or orders, each with the command that follows from it."""
 
-    items: Sequence[Advice]
+    items: Sequence[NextStep]
 
 
 @dataclass(frozen=True)
@@ -173,3 +178,83 @@ def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
 def list_figures(parts: Sequence[Part]) -> Iterator[Figure]:
     """Return all figures among a report's parts, folded ones included."""
     return (part for part in unfold_parts(parts) if isinstance(part, Figure))
+
+
+class TableOutline(Output, frozen=True):
+    """Table of a report's section: caption, headings and rows.
+
+    Attributes:
+        caption: text above the table
+        header: headings of the columns
+        rows: rows, each a list of cells: a text, names, or null
+    """
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str | Sequence[str] | None]]
+
+
+class SectionOutline(Output, frozen=True):
+    """Section of a report without its figures: title, paragraphs and tables.
+
+    Attributes:
+        anchor: anchor of its heading, for links
+        title: heading
+        texts: paragraphs
+        tables: tables
+    """
+
+    anchor: Text
+    title: Text
+    texts: Sequence[str]
+    tables: Sequence[TableOutline]
+
+
+class ReportOutline(Output, frozen=True):
+    """Content of a report page without its figures, section by section.
+
+    Attributes:
+        output: page that was written
+        bytes: size of the page, in bytes
+        title: title of the page
+        sections: sections of the page
+        next: next steps
+    """
+
+    output: Text
+    bytes: Positive
+    title: Text
+    sections: Sequence[SectionOutline]
+    next: Sequence[NextStep]
+
+
+def outline(output: str, size_bytes: int, title: str, sections: Sequence[Section]) -> ReportOutline:
+    """Return the texts and tables of a report's sections, and the next steps."""
+    outlines = []
+    for section in sections:
+        parts = list(unfold_parts(section.parts))
+        texts = [part.text for part in parts if isinstance(part, Paragraph)]
+        tables = [_table(part) for part in parts if isinstance(part, (Table, Bars))]
+        outlines.append(SectionOutline(section.anchor, section.title, texts, tables))
+    steps = [
+        step
+        for section in sections
+        for part in section.parts
+        if isinstance(part, AdviceList)
+        for step in part.items
+    ]
+    return ReportOutline(output, size_bytes, title, outlines, steps)
+
+
+def _table(part: Table | Bars) -> TableOutline:
+    rows: list[Sequence[str | Sequence[str] | None]]
+    if isinstance(part, Bars):
+        rows = [
+            [name, *(None if bar is None else bar.text for bar in bars)] for name, bars in part.rows
+        ]
+    else:
+        rows = [
+            [list(cell.names) if isinstance(cell, Names) else cell for cell in row]
+            for row in part.rows
+        ]
+    return TableOutline(part.caption, part.header, rows)

@@ -164,29 +164,26 @@ def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
     if paths.count(document.STANDARD_STREAM) > 1:
         raise WrongUseError("only one file can be standard input")
     contents = [(document.label(path), document.read_content(path)) for path in paths]
-    if any(isinstance(content, bytes) and is_timeline(content) for _, content in contents):
+    texts = [(source, content) for source, content in contents if isinstance(content, bytes)]
+    if any(is_timeline(text) for _, text in texts):
         return merge_ranks(
             read_ranks(
                 (source, content if isinstance(content, bytes) else b"")
                 for source, content in contents
             )
         )
-    logs = [
-        (source, content)
-        for source, content in contents
-        if isinstance(content, bytes) and records.is_log(content)
-    ]
+    logs = [(source, text) for source, text in texts if records.is_log(text)]
     if not logs:
-        return _subject(contents, shown_sources(paths))
+        return _read_cluster(contents, shown_sources(paths))
     if len(logs) < len(contents):
         raise WrongUseError(
             f"{logs[0][0]} is a log of plink autotune, but other files are not",
             "a report shows a cluster and its orders, or a tuned run",
         )
-    return _history(logs)
+    return _read_logs(logs)
 
 
-def _history(logs: Sequence[tuple[str, bytes]]) -> History:
+def _read_logs(logs: Sequence[tuple[str, bytes]]) -> History:
     """Return the tuned run that log files of the same ranks describe."""
     parts = []
     for source, content in logs:
@@ -206,7 +203,8 @@ def _history(logs: Sequence[tuple[str, bytes]]) -> History:
         raise WrongUseError(f"{first_source}: {error}") from None
 
 
-def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> Subject:
+def _read_cluster(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> Subject:
+    """Return the cluster and the orders in files, renamed as the report shows them."""
     clusters: list[Cluster] = []
     orders: list[NamedOrder] = []
     for source, content in contents:
@@ -227,47 +225,42 @@ def _subject(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> S
             f"{clusters[0].source} and {clusters[1].source} are both cluster files",
             "a report shows one cluster",
         )
+    _check_orders(orders, clusters[0] if clusters else None)
     shown_as = {source: name for (source, _), name in zip(contents, shown, strict=True)}
     renamed = [replace(named, source=shown_as[named.source]) for named in orders]
     if not clusters:
-        _check_same(orders)
         return Subject(None, None, renamed)
-    cluster = clusters[0]
+    source = shown_as[clusters[0].source]
+    return Subject(replace(clusters[0], source=source), source, renamed)
+
+
+def _check_orders(orders: Sequence[NamedOrder], cluster: Cluster | None) -> None:
+    """Raise if an order was not made from the cluster, or, without one, not from the first's."""
+    first = orders[0] if orders else None
     for named in orders:
-        _check_made_from(named, cluster)
-    source = shown_as[cluster.source]
-    return Subject(replace(cluster, source=source), source, renamed)
-
-
-def _check_made_from(named: NamedOrder, cluster: Cluster) -> None:
-    is_same = sorted(named.order.listed) == sorted(cluster.names)
-    if is_same and is_made_from(named.order, cluster):
-        return
-    mesh = named.order.mesh
-    wanted = (
-        ["--algo", named.order.algorithm]
-        if mesh is None
-        else ["--mesh", mesh.text, "--traffic", mesh.given_traffic]
-    )
-    if named.order.unused:
-        wanted += ["--ranks", str(named.order.ranks)]
-    source, output = document.argument(cluster.source), document.argument(named.source)
-    again = next_command("order", source, *wanted, "-o", output)
-    raise WrongUseError(
-        f"{named.source} was made from another version of {cluster.source}",
-        f"{again} makes it again",
-    )
-
-
-def _check_same(orders: Sequence[NamedOrder]) -> None:
-    first = orders[0]
-    for other in orders[1:]:
-        same_hosts = sorted(other.order.listed) == sorted(first.order.listed)
-        # What an order names are the readings that its objective takes into account.
-        is_comparable = other.order.objective == first.order.objective
-        is_same = other.order.made_from == first.order.made_from
-        if not same_hosts or (is_comparable and not is_same):
+        order = named.order
+        if cluster is not None:
+            is_same = sorted(order.listed) == sorted(cluster.names)
+            if is_same and is_made_from(order, cluster):
+                continue
+            wanted = ["--algo", order.algorithm]
+            if order.mesh is not None:
+                wanted = ["--mesh", order.mesh.text, "--traffic", order.mesh.given_traffic]
+            if order.unused:
+                wanted += ["--ranks", str(order.ranks)]
+            source, output = document.argument(cluster.source), document.argument(named.source)
+            again = next_command("order", source, *wanted, "-o", output)
             raise WrongUseError(
-                f"{first.source} and {other.source} were not made from the same cluster file",
+                f"{named.source} was made from another version of {cluster.source}",
+                f"{again} makes it again",
+            )
+        if first is None:
+            continue
+        # What an order names are the readings that its objective takes into account.
+        is_comparable = order.objective == first.order.objective
+        is_same_basis = not is_comparable or order.made_from == first.order.made_from
+        if sorted(order.listed) != sorted(first.order.listed) or not is_same_basis:
+            raise WrongUseError(
+                f"{first.source} and {named.source} were not made from the same cluster file",
                 "a report shows one cluster",
             )

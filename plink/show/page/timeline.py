@@ -12,37 +12,13 @@ import numpy.typing as npt
 
 from plink import __version__
 from plink.base.text import format_count, rtt_text
-from plink.show.page.charts import (
-    BETWEEN,
-    INK,
-    LINE,
-    NO_GROUP_COLOUR,
-    WITHIN,
-    Floats,
-    Json,
-    Segments,
-    axis,
-    layout,
-    ticks,
-    trace,
-)
+from plink.show import timelines
+from plink.show.page import charts
 from plink.show.page.parts import Figure, Paragraph, Part, Section, facts_table, table
 from plink.show.tables import Fact, capitalise
-from plink.show.timelines import (
-    NAME_COLUMNS,
-    latest_text,
-    pending_text,
-    rank_columns,
-    timeline_facts,
-)
 from plink.training.timeline.iterations import Iteration, typical
 from plink.training.timeline.merging import Timeline
-from plink.training.timeline.summary import (
-    NOBODY,
-    Summary,
-    lateness,
-    summary_of,
-)
+from plink.training.timeline.summary import NOBODY, Summary, lateness, summary_of
 
 # More rows are too thin to be read.
 MAX_RANKS = 16
@@ -60,16 +36,11 @@ _DIGITS = 8
 
 
 def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Section]:
-    """Return the report's sections on ranks' timelines.
-
-    Args:
-        timeline: timeline of all of them.
-        sources: the names of their files.
-    """
+    """Return the report's sections on ranks' timelines, read from files called `sources`."""
     summary = summary_of(timeline)
     overview: list[Part] = [
-        Paragraph(capitalise(latest_text(timeline, summary)), is_lead=True),
-        facts_table("The essentials", timeline_facts(timeline, summary)),
+        Paragraph(capitalise(timelines.latest_text(timeline, summary)), is_lead=True),
+        facts_table("The essentials", timelines.timeline_facts(timeline, summary)),
     ]
     sections = [Section("overview", "In short", overview)]
     iteration = typical(timeline)
@@ -77,7 +48,9 @@ def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Sectio
         figure = iteration_figure(timeline, iteration, summary)
         sections.append(Section("iteration", "An iteration", [figure]))
     if timeline.pending:
-        texts = [Paragraph(f"{pending_text(timeline, each)}.") for each in timeline.pending]
+        texts = [
+            Paragraph(f"{timelines.pending_text(timeline, each)}.") for each in timeline.pending
+        ]
         sections.append(Section("pending", "Never agreed on", texts[:_MOST_PENDING]))
     if timeline.names:
         caption = (
@@ -85,7 +58,7 @@ def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Sectio
             "so long all others waited for it alone; median and longest are of single collectives. "
             "Waiting: something was announced and nothing reduced."
         )
-        ranks = table(caption, rank_columns(timeline), summary.ranks)
+        ranks = table(caption, timelines.rank_columns(timeline), summary.ranks)
         caption = (
             "First to last: from the first rank's announcement to the last one's, the median. "
             "Mostly last: the rank that was last most often, and how often."
@@ -93,7 +66,7 @@ def timeline_sections(timeline: Timeline, sources: Sequence[str]) -> list[Sectio
         if len(summary.names) > _MOST_NAMES:
             of = f"{_MOST_NAMES} of {len(summary.names):,}"
             caption += f" The {of} that ranks waited for longest."
-        names = table(caption, NAME_COLUMNS, summary.names[:_MOST_NAMES])
+        names = table(caption, timelines.NAME_COLUMNS, summary.names[:_MOST_NAMES])
         sections += [
             Section("ranks", "Ranks", [ranks]),
             Section("collectives", "Collectives", [names]),
@@ -109,7 +82,7 @@ def iteration_figure(timeline: Timeline, iteration: Iteration, summary: Summary)
     shown = sorted(place_of[rank.rank] for rank in summary.ranks[:MAX_RANKS])
     drawn = iteration.collectives[:MAX_COLLECTIVES]
     took = rtt_text(iteration.end_us - iteration.begin_us)
-    style = {"color": LINE, "width": 1}
+    style = {"color": charts.LINE, "width": 1}
     caption = (
         f"Iteration {iteration.number + 1} of {iteration.of}, one of median length. A thin line "
         "is a collective from when the rank announced it until it knew that all had; they stand in "
@@ -129,13 +102,13 @@ def iteration_figure(timeline: Timeline, iteration: Iteration, summary: Summary)
             _buffer_trace(timeline, iteration, shown, drawn, is_queue=True),
             _buffer_trace(timeline, iteration, shown, drawn, is_queue=False),
         ],
-        layout(
-            axis("ms since the first announcement of the iteration"),
-            axis(
+        charts.layout(
+            charts.axis("ms since the first announcement of the iteration"),
+            charts.axis(
                 range=[len(shown), 0],
                 showgrid=False,
                 fixedrange=True,
-                **ticks(
+                **charts.ticks(
                     [row + 0.5 for row in range(len(shown))],
                     [f"rank {timeline.ranks[place]}" for place in shown],
                 ),
@@ -162,48 +135,41 @@ def iteration_figure(timeline: Timeline, iteration: Iteration, summary: Summary)
 
 def _wait_trace(
     timeline: Timeline, iteration: Iteration, shown: Sequence[int], drawn: npt.NDArray[np.intp]
-) -> Json:
-    segments = Segments()
+) -> charts.Json:
+    segments = charts.Segments()
     for row, rank in enumerate(shown):
         begin_ms = _ms(timeline.announced_us[drawn, rank], iteration)
         end_ms = _ms(timeline.agreed_us[drawn, rank], iteration)
         for place, height, *ends in zip(drawn, _heights(drawn), begin_ms, end_ms, strict=True):
             name = timeline.names[place]
             segments.add(ends, [row + height] * 2, [f"{name} announced", f"{name} agreed on"])
-    line = {"color": NO_GROUP_COLOUR, "width": 1.5}
+    line = {"color": charts.NO_GROUP_COLOUR, "width": 1.5}
     title = "announced, waiting for others"
     return segments.trace(title, line, "%{text} at %{x} ms", digits=_DIGITS)
 
 
 def _last_trace(
-    timeline: Timeline,
-    iteration: Iteration,
-    shown: Sequence[int],
-    drawn: npt.NDArray[np.intp],
-) -> Json:
+    timeline: Timeline, iteration: Iteration, shown: Sequence[int], drawn: npt.NDArray[np.intp]
+) -> charts.Json:
     """Return the plotly trace of marks where a rank was the last to announce a collective."""
     late = lateness(timeline)
-    row_of = {rank: row for row, rank in enumerate(shown)}
-    x: list[float] = []
-    y: list[float] = []
-    texts: list[str] = []
+    marks = []
     for height, place in zip(_heights(drawn), drawn, strict=True):
         rank = int(late.last[place])
-        if rank != NOBODY and rank in row_of:
-            x.append(float(_ms(timeline.announced_us[place, rank], iteration)))
-            y.append(row_of[rank] + height)
+        if rank != NOBODY and rank in shown:
+            at_ms = float(_ms(timeline.announced_us[place, rank], iteration))
             after = rtt_text(float(late.late_us[place]))
-            name = timeline.names[place]
-            texts.append(f"{name}: all others waited {after} for rank {timeline.ranks[rank]}")
-    marker = {"symbol": "circle", "size": 6, "color": BETWEEN}
-    return trace(
+            text = f"all others waited {after} for rank {timeline.ranks[rank]}"
+            marks.append((at_ms, shown.index(rank) + height, f"{timeline.names[place]}: {text}"))
+    x, y, texts = zip(*marks, strict=True) if marks else ((), (), ())
+    return charts.trace(
         "the last to announce",
         x,
         y,
         hover="%{text}",
         mode="markers",
         text=texts,
-        marker=marker,
+        marker={"symbol": "circle", "size": 6, "color": charts.BETWEEN},
         digits=_DIGITS,
     )
 
@@ -215,31 +181,30 @@ def _buffer_trace(
     drawn: npt.NDArray[np.intp],
     *,
     is_queue: bool,
-) -> Json:
+) -> charts.Json:
     """Return the plotly trace of fusion buffers: while queued, or while reduced."""
-    times_us = (timeline.released_us, timeline.begun_us, timeline.ended_us)
-    words = ("agreed on", "begun", "ended")
-    first = 0 if is_queue else 1
-    segments = Segments()
+    title, line = "being reduced", {"color": charts.WITHIN, "width": 10}
+    ends_us = (("begun", timeline.begun_us), ("ended", timeline.ended_us))
+    if is_queue:
+        title, line = "agreed on, not begun", {"color": charts.INK, "width": 2}
+        ends_us = (("agreed on", timeline.released_us), ("begun", timeline.begun_us))
+    segments = charts.Segments()
     for row, rank in enumerate(shown):
         for buffer in np.unique(timeline.buffer_of[drawn]):
             count = format_count(int(timeline.collectives[buffer]), "collective")
-            what = f"buffer {timeline.buffers[buffer]}: {count}"
-            ends = [times_us[place][buffer, rank] for place in (first, first + 1)]
-            texts = [f"{what}, {words[place]}" for place in (first, first + 1)]
             segments.add(
-                [float(_ms(end, iteration)) for end in ends], [row + _BUFFERS_AT] * 2, texts
+                [float(_ms(times_us[buffer, rank], iteration)) for _, times_us in ends_us],
+                [row + _BUFFERS_AT] * 2,
+                [f"buffer {timeline.buffers[buffer]}: {count}, {word}" for word, _ in ends_us],
             )
-    title = "agreed on, not begun" if is_queue else "being reduced"
-    line = {"color": INK, "width": 2} if is_queue else {"color": WITHIN, "width": 10}
     return segments.trace(title, line, "%{text} at %{x} ms", digits=_DIGITS)
 
 
-def _heights(drawn: npt.NDArray[np.intp]) -> Floats:
+def _heights(drawn: npt.NDArray[np.intp]) -> charts.Floats:
     return np.linspace(_WAITS_FROM, _WAITS_TO, len(drawn))
 
 
-def _ms(at_us: Floats, iteration: Iteration) -> Floats:
+def _ms(at_us: charts.Floats, iteration: Iteration) -> charts.Floats:
     """Return times in ms since the beginning of the iteration, to 0.1 µs."""
-    since: Floats = np.round((at_us - iteration.begin_us) / 1000.0, 4)
+    since: charts.Floats = np.round((at_us - iteration.begin_us) / 1000.0, 4)
     return since

@@ -13,23 +13,7 @@ from plink.autotune.tuner.interface import Action
 from plink.base.text import bandwidth_text, bytes_text, format_count
 from plink.formats.matrices import median_rows
 from plink.show.facts import known_values
-from plink.show.page.charts import (
-    BETWEEN,
-    INK,
-    MUTED,
-    NO_GROUP_COLOUR,
-    WITHIN,
-    Floats,
-    Json,
-    Segments,
-    axis,
-    group_symbol,
-    layout,
-    line_style,
-    round_numbers,
-    short_names,
-    trace,
-)
+from plink.show.page import charts
 from plink.show.page.parts import Figure, Paragraph, Part, Section, Table, facts_table, table
 from plink.show.tables import Fact
 from plink.show.tuned import decision_columns, numbered_decisions, option_facts, run_facts
@@ -52,12 +36,7 @@ _TIME_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 def tuned_sections(run: History, sources: Sequence[str]) -> list[Section]:
-    """Return the report's sections on a job's run under `plink autotune`.
-
-    Args:
-        run: what its logs tell.
-        sources: the logs' names.
-    """
+    """Return the report's sections on a job's run, read from logs called `sources`."""
     sections = [Section("overview", "Overview", [facts_table("The essentials", run_facts(run))])]
     if run.windows:
         parts: list[Part] = [run_figure(run)]
@@ -100,18 +79,14 @@ def _tabulate_hosts(run: History) -> Table:
 
 
 def run_figure(run: History) -> Figure:
-    """Return the figure in the form of Luo 2020, Fig. 6.15, with loads and rates below.
-
-    Args:
-        run: a run with a window at least.
-    """
+    """Return the figure of a run in the form of Luo 2020, Fig. 6.15, with loads and rates below."""
     scale, unit = next(
         (scale, unit) for scale, unit in _TIME_UNITS if run.seconds >= 2.0 * scale or scale == 1.0
     )
     places = (run.at_s - run.at_s[0]) / scale
     groups = np.array_split(np.arange(run.windows), min(run.windows, MAX_POINTS))
 
-    def thin(values: Floats) -> list[float]:
+    def thin(values: charts.Floats) -> list[float]:
         """Return the median of the windows' values at each point of the time axis."""
         return [float(median_rows(values[group])) for group in groups]
 
@@ -121,27 +96,27 @@ def run_figure(run: History) -> Figure:
         panels.append(("believed, Gbit/s", run.rates_bytes_s * 8e-9))
         domains = [[0.62, 1.0], [0.33, 0.56], [0.0, 0.27]]
     rates = run.throughput_bytes_s / 1e6
-    throughput = trace(
+    throughput = charts.trace(
         "throughput",
         thin(places),
         thin(rates),
         hover=f"%{{x}} {unit}: %{{y}} MB/s",
         mode="lines",
-        line={"color": WITHIN, "width": 2},
+        line={"color": charts.WITHIN, "width": 2},
     )
     traces = [throughput, _average_trace(run, places), *_decision_traces(run, places)]
-    more: Json = {}
+    more: charts.Json = {}
     for number, (title, values) in enumerate(panels, 2):
         traces += _host_traces(run, thin, places, values, f"y{number}")
-        more[f"yaxis{number}"] = axis(title, rangemode="tozero", domain=domains[number - 1])
-    lines = round_numbers(places[change.window] for change in _marked_changes(run))
-    style = {"color": MUTED, "width": 1, "dash": "dash"}
+        more[f"yaxis{number}"] = charts.axis(title, rangemode="tozero", domain=domains[number - 1])
+    lines = charts.round_numbers(places[change.window] for change in _marked_changes(run))
+    style = {"color": charts.MUTED, "width": 1, "dash": "dash"}
     return Figure(
         "tuned",
         traces,
-        layout(
-            axis(f"{unit} since the first window", anchor=f"y{len(panels) + 1}"),
-            axis("reduced, MB/s", rangemode="tozero", domain=domains[0]),
+        charts.layout(
+            charts.axis(f"{unit} since the first window", anchor=f"y{len(panels) + 1}"),
+            charts.axis("reduced, MB/s", rangemode="tozero", domain=domains[0]),
             shapes=[
                 {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": x, "x1": x, "line": style}
                 for x in lines
@@ -167,26 +142,26 @@ def shown_hosts(run: History) -> list[int]:
     return sorted(np.argsort(-changed, kind="stable")[:MAX_HOSTS].tolist())
 
 
-def _average_trace(run: History, places: Floats) -> Json:
+def _average_trace(run: History, places: charts.Floats) -> charts.Json:
     """Return the average throughput under each plan as a dotted step line."""
-    segments = Segments()
+    segments = charts.Segments()
     cuts = [0, *(np.flatnonzero(np.diff(run.plans)) + 1).tolist(), run.windows]
     for begin, end in pairwise(cuts):
         mean = run.size_bytes[begin] / run.iteration_s[begin:end].mean() / 1e6
         # A window's place is its end.
         segments.add([places[max(0, begin - 1)], places[end - 1]], [mean, mean])
-    line = {"color": INK, "width": 2, "dash": "dot"}
+    line = {"color": charts.INK, "width": 2, "dash": "dot"}
     return segments.trace("average with each plan", line, "average with a plan: %{y} MB/s")
 
 
-def _decision_traces(run: History, places: Floats) -> list[Json]:
+def _decision_traces(run: History, places: charts.Floats) -> list[charts.Json]:
     """Return a plotly trace for each kind of the tuner's decisions, with their numbers."""
     number_of = {id(change): number for number, change in enumerate(run.changes, 1)}
     by_kind: dict[str, list[Change]] = {}
     for change in _marked_changes(run):
         by_kind.setdefault(change.what, []).append(change)
     return [
-        trace(
+        charts.trace(
             kind,
             [places[change.window] for change in changes],
             [run.throughput_bytes_s[change.window] / 1e6 for change in changes],
@@ -194,13 +169,13 @@ def _decision_traces(run: History, places: Floats) -> list[Json]:
             mode="markers+text",
             text=[str(number_of[id(change)]) for change in changes],
             textposition="middle right",
-            textfont={"color": INK},
+            textfont={"color": charts.INK},
             customdata=[change.reason for change in changes],
             marker={
                 "symbol": _SYMBOLS.get(changes[0].action, _OTHER_SYMBOL),
                 "size": 11,
-                "color": BETWEEN,
-                "line": {"color": INK, "width": 1},
+                "color": charts.BETWEEN,
+                "line": {"color": charts.INK, "width": 1},
             },
         )
         for kind, changes in by_kind.items()
@@ -214,19 +189,19 @@ def _marked_changes(run: History) -> Sequence[Change]:
 
 def _host_traces(
     run: History,
-    thin: Callable[[Floats], list[float]],
-    places: Floats,
-    values: Floats,
+    thin: Callable[[charts.Floats], list[float]],
+    places: charts.Floats,
+    values: charts.Floats,
     y_axis: str,
-) -> list[Json]:
+) -> list[charts.Json]:
     """Return a plotly line for each shown host, and a band for the others."""
     shown = shown_hosts(run)
-    labels = short_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
+    labels = charts.short_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
     traces = []
     others = np.setdiff1d(np.arange(len(run.hosts)), shown)
     edges = (values[:, others].min(axis=1), values[:, others].max(axis=1)) if len(others) else ()
     for number, edge in enumerate(edges):
-        band = trace(
+        band = charts.trace(
             "range of the other hosts",
             thin(places),
             thin(edge),
@@ -234,12 +209,12 @@ def _host_traces(
             legendgroup="others",
             showlegend=y_axis == "y2" and number == 1,
             yaxis=y_axis,
-            line={"color": NO_GROUP_COLOUR, "width": 0.5},
+            line={"color": charts.NO_GROUP_COLOUR, "width": 0.5},
             fill="tonexty" if number else "none",
         )
         traces.append(band)
     for number, host in enumerate(shown):
-        line = trace(
+        line = charts.trace(
             labels[host],
             thin(places),
             thin(values[:, host]),
@@ -248,8 +223,8 @@ def _host_traces(
             legendgroup=f"host {host}",
             showlegend=y_axis == "y2",
             yaxis=y_axis,
-            line=line_style(number, 1.5),
-            marker={"symbol": group_symbol(number), "size": 7, "maxdisplayed": 10 + number},
+            line=charts.line_style(number, 1.5),
+            marker={"symbol": charts.group_symbol(number), "size": 7, "maxdisplayed": 10 + number},
         )
         traces.append(line)
     return traces

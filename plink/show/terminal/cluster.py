@@ -16,20 +16,10 @@ from plink.formats.matrices import Matrix
 from plink.model.distance import distances
 from plink.model.network import capacity
 from plink.model.outliers import outliers, sentences
+from plink.show import facts
 from plink.show.advice import next_steps
-from plink.show.facts import (
-    bandwidth_facts,
-    describe_measurement,
-    failure_facts,
-    known_values,
-    note_facts,
-    route_facts,
-    rtt_facts,
-    uplink_facts,
-    uplink_lines,
-)
 from plink.show.groups import group_lines
-from plink.show.modes import Vector, histogram_line
+from plink.show.modes import histogram_line
 from plink.show.scale import scale_for
 from plink.show.summary import Summary
 from plink.show.tables import Fact
@@ -45,12 +35,7 @@ _MAX_FACTS_WIDTH = 56
 
 
 def print_cluster(
-    paper: Paper,
-    source: str,
-    cluster: Cluster,
-    summary: Summary | None,
-    *,
-    with_next: bool = True,
+    paper: Paper, source: str, cluster: Cluster, summary: Summary | None, *, with_next: bool = True
 ) -> None:
     """Print what `plink show` says about a cluster file.
 
@@ -68,24 +53,28 @@ def print_cluster(
     if rtt is None or summary is None:
         console.print("no round-trip times in this file")
     else:
-        by = f"{summary.percentile} {describe_measurement(rtt)}"
+        by = f"{summary.percentile} {facts.describe_measurement(rtt)}"
         print_line(console, by, "dim")
         console.print()
         if summary.measured:
             shown = replace(rtt, reading=summary.reading)
             measured = replace(cluster, rtt=shown)
-            _print_picture(paper, measured, shown.readings_us, rtt_facts(summary))
+            _print_picture(paper, measured, shown.readings_us, facts.rtt_facts(summary))
         else:
             console.print("no pair of hosts was measured")
-    print_facts(console, _doubts(cluster, source if with_next else None))
+    doubts = facts.failure_facts("no answer", cluster.unreachable)
+    if rtt is not None:
+        doubts += facts.failure_facts("failed", rtt.failures) + facts.note_facts(rtt)
+    steps = next_steps(cluster, source)[:1] if with_next else []
+    print_facts(console, doubts + [("next", [step.line]) for step in steps])
     if cluster.grouping is not None:
         known = capacity(cluster, cluster.groups)
         _print_block(paper, group_lines(cluster, known, console.width))
-    print_facts(console, bandwidth_facts(cluster))
-    _print_block(paper, uplink_lines(cluster))
-    if rows := uplink_facts(cluster):
+    print_facts(console, facts.bandwidth_facts(cluster))
+    _print_block(paper, facts.uplink_lines(cluster))
+    if rows := facts.uplink_facts(cluster):
         console.print(facts_table(rows))
-    print_facts(console, route_facts(cluster))
+    print_facts(console, facts.route_facts(cluster))
 
 
 def _print_block(paper: Paper, lines: Sequence[str]) -> None:
@@ -96,20 +85,12 @@ def _print_block(paper: Paper, lines: Sequence[str]) -> None:
         paper.console.print(Text(line))
 
 
-def _doubts(cluster: Cluster, source: str | None) -> list[Fact]:
-    """Return lines on failures and reasons for caution, with the next step to take."""
-    rows = failure_facts("no answer", cluster.unreachable)
-    if cluster.rtt is not None:
-        rows += failure_facts("failed", cluster.rtt.failures) + note_facts(cluster.rtt)
-    steps = [] if source is None else next_steps(cluster, source)
-    return rows + [("next", [step.line]) for step in steps[:1]]
-
-
 def _print_picture(
     paper: Paper, cluster: Cluster, readings_us: Matrix, rows: Sequence[Fact]
 ) -> None:
+    """Print the heat map, with the facts beside it where there is room, else below it."""
     console, names = paper.console, cluster.names
-    values = known_values(readings_us)
+    values = facts.known_values(readings_us)
     scale = scale_for(values)
     order = seriation.seriate(distances(cluster).matrix_us)
     picture = heatmap.draw(
@@ -117,11 +98,20 @@ def _print_picture(
     )
     room = console.width - picture.width - _GUTTER
     is_beside = room >= _MIN_FACTS_WIDTH
-    facts_width = min(room, _MAX_FACTS_WIDTH) if is_beside else console.width
-    histogram = _histogram(values, min(facts_width, _MAX_FACTS_WIDTH) - LABEL_WIDTH - 1)
+    width = min(room if is_beside else console.width, _MAX_FACTS_WIDTH)
+    # A histogram between its end labels.
+    least, largest = rtt_text(float(values.min())), rtt_text(float(values.max()))
+    bars = max(1, width - LABEL_WIDTH - len(least) - len(largest) - 3)
+    histogram = f"{least} {histogram_line(values, bars)} {largest}"
     table = facts_table([("distances", [histogram]), *rows], "\n" if is_beside else " · ")
-    lines = Group(*picture.lines)
-    console.print(_side_by_side(lines, picture.width, table, facts_width) if is_beside else lines)
+    if is_beside:
+        grid = Table.grid(padding=(0, _GUTTER, 0, 0))
+        grid.add_column(width=picture.width, no_wrap=True)
+        grid.add_column(width=width)
+        grid.add_row(Group(*picture.lines), table)
+        console.print(grid)
+    else:
+        console.print(Group(*picture.lines))
     has_gaps = values.size < len(names) * (len(names) - 1)
     console.print(heatmap.legend(scale, has_gaps=has_gaps, shades=paper.shades))
     if picture.hosts_per_cell > 1:
@@ -133,30 +123,14 @@ def _print_picture(
         console.print(table)
 
 
-def _histogram(values_us: Vector, width: int) -> str:
-    """Return a one-line histogram of distances between its end labels."""
-    least, largest = (rtt_text(float(end)) for end in (values_us.min(), values_us.max()))
-    bars = histogram_line(values_us, max(1, width - len(least) - len(largest) - 2))
-    return f"{least} {bars} {largest}"
-
-
-def _side_by_side(left: Group, left_width: int, right: Table, right_width: int) -> Table:
-    grid = Table.grid(padding=(0, _GUTTER, 0, 0))
-    grid.add_column(width=left_width, no_wrap=True)
-    grid.add_column(width=right_width)
-    grid.add_row(left, right)
-    return grid
-
-
 def _title(source: str, cluster: Cluster, summary: Summary | None) -> Text:
     text = Text(printable(source), style="bold")
     text.append(f"  {format_count(len(cluster.hosts), 'host')}")
     if cluster.unreachable:
         text.append(f", {len(cluster.unreachable):,} unreachable", "bold red")
     if summary is not None:
-        text.append(
-            f", {summary.measured:,} of {format_count(summary.pairs, 'direction')} measured"
-        )
+        directions = format_count(summary.pairs, "direction")
+        text.append(f", {summary.measured:,} of {directions} measured")
         if summary.sample is not None:
             text.append(f" (sampled: {summary.sample})")
     return text

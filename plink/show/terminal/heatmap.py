@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
@@ -67,16 +67,15 @@ def draw(
     size = _choose_bin_size(len(order), max(1, limit))
     cells = median_blocks(readings_us, order, size)
     labels = [names[host] for host in order[::size]]
-    if shades is not None:
-        rows = _shade_rows(cells, scale, shades)
-    elif is_small:
-        rows = _blocks(cells, scale)
+    if shades is not None or is_small:
+        rows = _wide_rows(cells, scale, shades)
     else:
         rows, labels = _halves(cells, scale), labels[::2]
-    lines = [
-        Text.assemble((f"{_fit_to_width(label, label_width)} ", "dim"), row)
-        for label, row in zip(labels, rows, strict=True)
-    ]
+    lines = []
+    for label, row in zip(labels, rows, strict=True):
+        name = Text(label, "dim")
+        name.truncate(label_width, overflow="ellipsis", pad=True)
+        lines.append(Text.assemble(name, (" ", "dim"), row))
     return Picture(lines, max(line.cell_len for line in lines), size)
 
 
@@ -106,35 +105,33 @@ def _choose_bin_size(hosts: int, limit: int) -> int:
     return next((n for n in range(least, least + least // 4 + 1) if hosts % n == 0), least)
 
 
-def _blocks(cells: Matrix, scale: Scale) -> Iterable[Text]:
-    for i, row in enumerate(scale.positions(cells)):
+def _wide_rows(cells: Matrix, scale: Scale, shades: str | None) -> Iterable[Text]:
+    """Yield rows whose cells are two characters wide, in colour or in shades."""
+    for i, row in enumerate(scale.positions(cells).tolist()):
         text = Text()
         for j, position in enumerate(row):
             if np.isnan(position) and i == j:
-                text.append(_SELF * 2, "dim")
+                text.append(_SELF * 2, "" if shades else "dim")
+            elif shades is None:
+                text.append("  ", Style(bgcolor=_colour(position)))
             else:
-                text.append("  ", Style(bgcolor=_colour(float(position))))
-        yield text
-
-
-def _shade_rows(cells: Matrix, scale: Scale, shades: str) -> Iterable[Text]:
-    for i, row in enumerate(scale.positions(cells)):
-        text = Text()
-        for j, position in enumerate(row):
-            if np.isnan(position):
-                text.append((_SELF if i == j else _MISSING) * 2)
-            else:
-                text.append(shade(float(position), shades) * 2)
+                text.append(2 * (_MISSING if np.isnan(position) else shade(position, shades)))
         yield text
 
 
 def _halves(cells: Matrix, scale: Scale) -> Iterable[Text]:
-    positions = scale.positions(cells)
-    for top in range(0, len(positions), 2):
+    """Yield rows of characters whose halves are two cells, one above the other."""
+    positions = scale.positions(cells).tolist()
+    size = len(positions)
+    for top in range(0, size, 2):
         text = Text()
-        for column in range(len(positions)):
-            upper = _half_colour(positions, top, column)
-            lower = _half_colour(positions, top + 1, column)
+        for column in range(size):
+            upper, lower = (
+                _colour(positions[row][column])
+                if row < size and not (row == column and np.isnan(positions[row][column]))
+                else None
+                for row in (top, top + 1)
+            )
             if upper is None:
                 text.append(" " if lower is None else "▄", Style(color=lower))
             else:
@@ -142,19 +139,5 @@ def _halves(cells: Matrix, scale: Scale) -> Iterable[Text]:
         yield text
 
 
-def _half_colour(positions: Matrix, row: int, column: int) -> str | None:
-    """Return the colour of the upper or lower half of a character, or None."""
-    if row >= len(positions):
-        return None
-    position = float(positions[row, column])
-    return None if np.isnan(position) and row == column else _colour(position)
-
-
 def _colour(position: float) -> str:
     return _MISSING_COLOUR if np.isnan(position) else colour(position)
-
-
-def _fit_to_width(name: str, width: int) -> str:
-    if cell_len(name) > width:
-        return set_cell_size(name, max(0, width - 1)) + "…"
-    return set_cell_size(name, width)

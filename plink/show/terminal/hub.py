@@ -83,41 +83,37 @@ def print_bounds(console: Console, job: FoundBounds) -> None:
     console.print()
     print_table(console, _BOUND_COLUMNS, job.placements)
     console.print()
-    print_line(console, "rates are of both directions of a host together, as in Table 2.1")
+    lines = ["rates are of both directions of a host together, as in Table 2.1"]
     if job.printed_ncc_gbit_s is not None:
         ncc = next(row for row in job.placements if row.placement == "NCC")
-        print_line(
-            console,
+        lines.append(
             f"the paper prints {job.printed_ncc_gbit_s:g} Gbit/s for NCC, where its own "
-            f"model size and time give {ncc.server_bits_s / 1e9:.1f}",
+            f"model size and time give {ncc.server_bits_s / 1e9:.1f}"
         )
-    print_line(console, job.ports.sentence)
+    lines.append(job.ports.sentence)
     if job.racks is not None:
-        console.print()
-        for line in _rack_lines(job.racks):
-            print_line(console, line)
-
-
-def _rack_lines(verdict: RacksVerdict) -> list[str]:
-    sign = ">" if verdict.is_better else "<="
-    better = "helps" if verdict.is_better else "does not help"
-    what = (
-        f"{verdict.racks} racks of {verdict.workers} workers, "
-        f"uplinks of {_rate(verdict.core_bits_s)}, "
-        f"a server of {_rate(verdict.server_bits_s)} in each:"
-    )
-    inequality = (
-        f"by the paper's inequality (§2.3), which adds up stages, aggregation by racks {better}: "
-        f"{_seconds(verdict.sharded_s)} across racks by sharded servers {sign} "
-        f"{_seconds(verdict.rack_s)} in a rack + {_seconds(verdict.between_s)} between racks; "
-        f"it does below {_rate(verdict.crossover_bits_s)} an uplink"
-    )
-    links = (
-        "by the busiest link, with all stages at the same time: sharded servers "
-        f"{_seconds(verdict.links_sharded_s)}, by racks {_seconds(verdict.links_hierarchy_s)}, "
-        f"two levels between the workers without servers {_seconds(verdict.links_two_level_s)}"
-    )
-    return [what, inequality, links]
+        verdict = job.racks
+        sign, better = (">", "helps") if verdict.is_better else ("<=", "does not help")
+        racks, shards = _seconds(verdict.rack_s), _seconds(verdict.sharded_s)
+        by_links = (verdict.links_sharded_s, verdict.links_hierarchy_s, verdict.links_two_level_s)
+        link_shards, link_racks, two_level = map(_seconds, by_links)
+        where = f"{verdict.racks} racks of {verdict.workers} workers"
+        rates = f"uplinks of {_rate(verdict.core_bits_s)}, a server of"
+        inequality = (
+            "by the paper's inequality (§2.3), which adds up stages, aggregation by racks "
+            f"{better}: {shards} across racks by sharded servers {sign} {racks} in a rack + "
+            f"{_seconds(verdict.between_s)} between racks; it does below "
+            f"{_rate(verdict.crossover_bits_s)} an uplink"
+        )
+        links = (
+            "by the busiest link, with all stages at the same time: sharded servers "
+            f"{link_shards}, by racks {link_racks}, two levels between the workers without servers "
+            f"{two_level}"
+        )
+        each = f"{where}, {rates} {_rate(verdict.server_bits_s)} in each:"
+        lines += ["", each, inequality, links]
+    for line in lines:
+        print_line(console, line)
 
 
 def _rate(bits_s: float) -> str:

@@ -14,26 +14,14 @@ from rich.text import Text
 
 from plink.base.text import bandwidth_text, rtt_text, share_text
 from plink.formats.order import BandwidthCost, Order
-from plink.show.orders import (
-    BOUND,
-    GIVEN,
-    OURS,
-    RANDOM,
-    cost_legend,
-    costs_us,
-    hosts_text,
-    order_facts,
-    purpose_text,
-    rank_labels,
-    search_text,
-)
+from plink.show import orders as facts
 from plink.show.scale import colour, scale_for
 from plink.show.tables import Column
 from plink.show.terminal.paper import Paper, print_facts, print_line, print_table
 
 # Columns that the whole table of costs takes.
 _WIDE = 58
-_STYLES = {OURS: "bold", BOUND: "dim", "bound": "dim"}
+_STYLES = {facts.OURS: "bold", facts.BOUND: "dim", "bound": "dim"}
 
 _BAR_WIDTH = 16
 _MAX_NAME_WIDTH = 24
@@ -51,17 +39,17 @@ _LINES = 24
 
 def print_order(console: Console, order: Order, *, with_hosts: bool = True) -> None:
     """Print the costs of an order and, if `with_hosts`, its hosts in rank order."""
-    print_line(console, f"{purpose_text(order)} order of {hosts_text(order)}", "bold")
+    print_line(console, f"{facts.purpose_text(order)} order of {facts.hosts_text(order)}", "bold")
     if len(order.hosts) == 1:
         return
-    print_line(console, cost_legend(order), "dim")
-    print_line(console, search_text(order), "dim")
+    print_line(console, facts.cost_legend(order), "dim")
+    print_line(console, facts.search_text(order), "dim")
     console.print()
     if order.bandwidth is not None:
         _print_bandwidths(console, order.bandwidth)
     else:
         _print_costs(console, order)
-    print_facts(console, order_facts(order, with_hosts=with_hosts))
+    print_facts(console, facts.order_facts(order, with_hosts=with_hosts))
 
 
 def _print_costs(console: Console, order: Order) -> None:
@@ -79,15 +67,15 @@ def _print_costs(console: Console, order: Order) -> None:
         Column("a hop", lambda row: "" if row[1] is None else rtt_text(row[1] / hosts)),
     ]
     most = 3 if console.width < _WIDE else 5 if order.is_ring_of_latencies else 4
-    print_table(console, columns[:most], costs_us(order), lambda row: _STYLES.get(row[0], ""))
+    print_table(console, columns[:most], facts.costs_us(order), lambda row: _STYLES.get(row[0], ""))
 
 
 def _print_bandwidths(console: Console, bandwidth: BandwidthCost) -> None:
     """Print the bottlenecks of orders, and the times that a Gbit takes over their hops, summed."""
     rows: list[tuple[str, float | None, float | None]] = [
-        (GIVEN, bandwidth.listed_gbit_s, bandwidth.listed_s_per_gbit),
-        (RANDOM, bandwidth.random_gbit_s, bandwidth.random_s_per_gbit),
-        (OURS, bandwidth.bottleneck_gbit_s, bandwidth.sum_s_per_gbit),
+        (facts.GIVEN, bandwidth.listed_gbit_s, bandwidth.listed_s_per_gbit),
+        (facts.RANDOM, bandwidth.random_gbit_s, bandwidth.random_s_per_gbit),
+        (facts.OURS, bandwidth.bottleneck_gbit_s, bandwidth.sum_s_per_gbit),
         ("bound", bandwidth.bound_gbit_s, bandwidth.bound_s_per_gbit),
     ]
     random = bandwidth.random_gbit_s
@@ -104,7 +92,7 @@ def _print_bandwidths(console: Console, bandwidth: BandwidthCost) -> None:
 
 def print_ranks(paper: Paper, order: Order) -> None:
     """Print rank, host and hop of every host in rank order, with a bar for each measured hop."""
-    ranks = rank_labels(order)
+    ranks = facts.rank_labels(order)
     bars = _bars(order.cost.hops_us, paper.shades)
     for place in order.filled_hops:
         bars[place] = Text("not measured", style="dim")

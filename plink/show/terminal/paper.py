@@ -38,7 +38,9 @@ def paper(width: int | None) -> Paper:
     shades = SHADES
     if isinstance(sys.stdout, TextIOWrapper):
         tolerate(sys.stdout)
-        shades = SHADES if _can_show(SHADES, sys.stdout.encoding) else ASCII_SHADES
+        encoding = sys.stdout.encoding
+        if SHADES.encode(encoding, "replace").decode(encoding, "replace") != SHADES:
+            shades = ASCII_SHADES
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     has_colours = console.color_system in ("256", "truecolor") and not console.no_color
     return Paper(console, None if has_colours else shades)
@@ -99,11 +101,3 @@ def print_facts(console: Console, rows: Sequence[Fact]) -> None:
     if rows:
         console.print()
         console.print(facts_table(rows))
-
-
-def _can_show(text: str, encoding: str) -> bool:
-    try:
-        text.encode(encoding)
-    except UnicodeEncodeError:
-        return False
-    return True

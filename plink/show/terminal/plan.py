@@ -131,13 +131,7 @@ class ShownPlan(PlanFigures, frozen=True, tag_field="of", tag="plink.plan"):
 
 
 def print_plan(console: Console, source: str, planned: Planned) -> None:
-    """Print the predicted time of every candidate plan, and which one was chosen.
-
-    Args:
-        console: where to print.
-        source: the cluster file, as messages call it.
-        planned: the plan and the candidates that were compared.
-    """
+    """Print the predicted time of every candidate plan for a file, and which one was chosen."""
     plan = planned.plan
     bound_s = plan.bound_s or 0.0
     print_line(console, f"{source}: {_purpose(plan)} on {_hosts_text(plan)}", "bold")

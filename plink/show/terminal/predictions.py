@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +15,7 @@ from plink.optimize.expected import Expected
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast
 from plink.optimize.prediction import RANDOM_ORDERS, Forecast, OrderCost, PredictionRow
 from plink.plans.names import BARRIER
-from plink.show.tables import UNKNOWN, Column, table_lines
+from plink.show.tables import UNKNOWN, Column, drop_unknown, table_lines
 from plink.show.terminal.paper import paper, print_line, print_table
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 
@@ -47,10 +46,7 @@ def ranks_text(hosts: int, ranks: int) -> str:
 def print_forecast(console: Console, forecast: Forecast, objective: str | None) -> None:
     """Print the table of predictions, and which algorithms do not run.
 
-    Args:
-        console: where to print.
-        forecast: the predictions.
-        objective: which cost to compare; None for contention where it is known.
+    Costs are compared by the objective; None stands for contention where that is known.
     """
     chosen = objective or ("contention" if forecast.has_times else "latency")
     costs = {"contention": "times under contention", "latency": "sums of latencies"}[chosen]
@@ -83,35 +79,31 @@ def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[Prediction
         return row.given if row.order is None else row.order
 
     def share_of_random(row: PredictionRow) -> str:
-        cost_us, random_us = _cost_us(own_cost(row), chosen), _cost_us(row.random, chosen)
+        cost_us, random_us = (_pick(cost, chosen)[0] for cost in (own_cost(row), row.random))
         return share_text(cost_us / random_us) if cost_us is not None and random_us else UNKNOWN
 
     def range_of(row: PredictionRow) -> str:
-        limits_us = _range_us(own_cost(row), chosen)
+        limits_us = _pick(own_cost(row), chosen)[1]
         return UNKNOWN if limits_us is None else range_text(*limits_us)
 
-    optional: list[tuple[Column[PredictionRow], bool]] = [
-        (
-            Column("order", lambda row: _cost_text(row.order, chosen)),
-            any(row.order is not None for row in forecast.rows),
-        ),
-        (
-            Column("range", range_of),
-            any(_range_us(own_cost(row), chosen) is not None for row in forecast.rows),
-        ),
-        (Column("given", lambda row: _cost_text(row.given, chosen)), True),
-        (Column("random", lambda row: _cost_text(row.random, chosen)), True),
-        (Column("of random", share_of_random), True),
-        (
-            Column(other, lambda row: _cost_text(own_cost(row), other)),
-            any(_cost_us(row.given, other) is not None for row in forecast.rows),
-        ),
-    ]
     columns: list[Column[PredictionRow]] = [
         Column("algorithm", lambda row: row.algorithm, is_text=True),
-        *(column for column, is_shown in optional if is_shown),
+        *drop_unknown(
+            [
+                Column("order", lambda row: _cost_text(row.order, chosen)),
+                Column("range", range_of),
+            ],
+            forecast.rows,
+        ),
+        Column("given", lambda row: _cost_text(row.given, chosen)),
+        Column("random", lambda row: _cost_text(row.random, chosen)),
+        Column("of random", share_of_random),
     ]
-    return columns + _expected_columns(forecast.rows)
+    optional: list[Column[PredictionRow]] = [
+        Column(other, lambda row: _cost_text(own_cost(row), other)),
+        *_EXPECTED_COLUMNS,
+    ]
+    return columns + drop_unknown(optional, forecast.rows)
 
 
 class _Fitted(Protocol):
@@ -121,39 +113,34 @@ class _Fitted(Protocol):
     def expected(self) -> Expected | None: ...
 
 
-def _expected_columns(rows: Sequence[_Fitted]) -> list[Column[Any]]:
-    """Return the columns of fitted clients' times; none if no row has one."""
-
-    def expected_text(row: _Fitted) -> str:
-        seconds = None if row.expected is None else row.expected.seconds
-        return UNKNOWN if seconds is None else rtt_text(seconds * 1e6)
-
-    def interval_text(row: _Fitted) -> str:
-        expected = row.expected
-        if expected is None or expected.low_s is None or expected.high_s is None:
-            return UNKNOWN
-        return range_text(expected.low_s * 1e6, expected.high_s * 1e6)
-
-    if all(row.expected is None for row in rows):
-        return []
-    return [Column("expected", expected_text), Column("90 %", interval_text)]
+def _expected_text(row: _Fitted) -> str:
+    seconds = None if row.expected is None else row.expected.seconds
+    return UNKNOWN if seconds is None else rtt_text(seconds * 1e6)
 
 
-def _cost_us(cost: OrderCost, objective: str) -> float | None:
+def _interval_text(row: _Fitted) -> str:
+    expected = row.expected
+    if expected is None or expected.low_s is None or expected.high_s is None:
+        return UNKNOWN
+    return range_text(expected.low_s * 1e6, expected.high_s * 1e6)
+
+
+_EXPECTED_COLUMNS = (Column("expected", _expected_text), Column("90 %", _interval_text))
+
+
+def _pick(cost: OrderCost, objective: str) -> tuple[float | None, Range | None]:
+    """Return a cost by an objective and its range, in µs; None for what is not known."""
     if objective == "latency":
-        return cost.latency_us
-    return None if cost.time_s is None else cost.time_s * 1e6
-
-
-def _range_us(cost: OrderCost, objective: str) -> Range | None:
-    if objective == "latency" or cost.time_range_s is None:
-        return cost.latency_range_us if objective == "latency" else None
+        return cost.latency_us, cost.latency_range_us
+    time_us = None if cost.time_s is None else cost.time_s * 1e6
+    if cost.time_range_s is None:
+        return time_us, None
     low_s, high_s = cost.time_range_s
-    return low_s * 1e6, None if high_s is None else high_s * 1e6
+    return time_us, (low_s * 1e6, None if high_s is None else high_s * 1e6)
 
 
 def _cost_text(cost: OrderCost | None, objective: str) -> str:
-    value_us = None if cost is None else _cost_us(cost, objective)
+    value_us = None if cost is None else _pick(cost, objective)[0]
     return UNKNOWN if value_us is None else rtt_text(value_us)
 
 
@@ -176,7 +163,8 @@ def print_plan_forecast(console: Console, forecast: PlanForecast) -> None:
         Column("on the wire", lambda row: bytes_text(row.wire_bytes)),
         Column("rounds", lambda row: str(row.rounds)),
     ]
-    print_table(console, columns + _expected_columns(forecast.rows), forecast.rows)
+    optional: list[Column[CollectiveRow]] = [*_EXPECTED_COLUMNS]
+    print_table(console, columns + drop_unknown(optional, forecast.rows), forecast.rows)
     for row in forecast.rows:
         if row.expected is not None and row.expected.refused is not None:
             print_line(console, f"{row.collective}: {row.expected.refused}", "dim")

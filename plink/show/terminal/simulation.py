@@ -55,8 +55,16 @@ def print_simulation(console: Console, simulation: Simulation) -> None:
         what = "a trace"
     where = ranks_text(simulation.hosts, simulation.ranks)
     print_line(console, f"{simulation.source}: {what} on {where}", "bold")
-    if simulation.tuned is not None:
-        _print_tuned(console, simulation.tuned)
+    if (tuned := simulation.tuned) is not None:
+        legend = "simulated by SimGrid: what an iteration takes, and the tuner's plans"
+        print_line(console, legend, "dim")
+        console.print()
+        print_table(console, _TUNED_COLUMNS, [tuned])
+        console.print()
+        for plan in tuned.plans:
+            print_line(console, f"window {plan.window + 1}: {plan.action}: {plan.reason}")
+        if not tuned.plans:
+            print_line(console, "no new plans")
         return
     legend = "simulated by SimGrid; of model is the time over what plink predicts"
     if simulation.random_orders and any(row.random is not None for row in simulation.rows):
@@ -68,15 +76,3 @@ def print_simulation(console: Console, simulation: Simulation) -> None:
         console.print()
     for refused in simulation.refused:
         print_line(console, refused.reason, "dim")
-
-
-def _print_tuned(console: Console, tuned: Tuned) -> None:
-    legend = "simulated by SimGrid: what an iteration takes, and the tuner's plans"
-    print_line(console, legend, "dim")
-    console.print()
-    print_table(console, _TUNED_COLUMNS, [tuned])
-    console.print()
-    for plan in tuned.plans:
-        print_line(console, f"window {plan.window + 1}: {plan.action}: {plan.reason}")
-    if not tuned.plans:
-        print_line(console, "no new plans")

@@ -7,27 +7,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from plink.formats.limits import Amount, Text, Whole
+from plink.formats.structs import Output
 from plink.training.control.requests import UNNAMED
 from plink.training.timeline.clocks import Clocks, Floats, aligned_clocks, clocks_of
 from plink.training.timeline.lines import BY_GRAPH, UNKNOWN_US
 from plink.training.timeline.of_rank import Integers, RankEvents
 
 
-@dataclass(frozen=True)
-class Pending:
-    """A collective that was never agreed on.
+class PendingCollective(Output, frozen=True):
+    """Collective that some ranks announced but that never ran.
 
-    Args:
-        name: of it.
-        announced_by: ranks.
-        since_us: when the last of these did.
-        has_failed: one of them was told that it had failed.
+    Attributes:
+        name: name of the collective
+        announced_by: ranks that announced it
+        at_us: when the last of these did, from the beginning on, in µs
+        failed: whether a rank was told that it had failed
     """
 
-    name: str
-    announced_by: Sequence[int]
-    since_us: float
-    has_failed: bool
+    name: Text
+    announced_by: Sequence[Whole]
+    at_us: Amount
+    failed: bool
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Timeline:
     released_us: Floats
     begun_us: Floats
     ended_us: Floats
-    pending: Sequence[Pending]
+    pending: Sequence[PendingCollective]
     clocks: Clocks
     begins_us: float
     missed: int
@@ -159,7 +160,7 @@ def _buffers_of(rank: RankEvents) -> Integers:
     return np.concatenate([rank.buffers, rank.buffer_of[rank.buffer_of >= 0]])
 
 
-def _pending(ranks: Sequence[RankEvents], shift_us: Floats) -> list[Pending]:
+def _pending(ranks: Sequence[RankEvents], shift_us: Floats) -> list[PendingCollective]:
     """Return the announcements that no rank has agreed on, the earliest first."""
     latest: dict[str, int] = {}
     for rank in ranks:
@@ -178,6 +179,7 @@ def _pending(ranks: Sequence[RankEvents], shift_us: Floats) -> list[Pending]:
                 if rank.has_failed[place]:
                     failed.add(name)
     found = [
-        Pending(name, list(by), max(by.values()), name in failed) for name, by in announced.items()
+        PendingCollective(name, list(by), max(by.values()), name in failed)
+        for name, by in announced.items()
     ]
-    return sorted(found, key=lambda pending: pending.since_us)
+    return sorted(found, key=lambda pending: pending.at_us)

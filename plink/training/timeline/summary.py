@@ -103,6 +103,17 @@ class ShownBuffers(Output, frozen=True):
     most_bytes: Amount
 
 
+class AgreementTime(Output, frozen=True):
+    """Percentiles of the time from a collective's last announcement until a rank knew of it.
+
+    Attributes:
+        p50, p99: percentiles, in µs
+    """
+
+    p50: float | None
+    p99: float | None
+
+
 @dataclass(frozen=True)
 class Summary:
     """Summary of a timeline.
@@ -111,16 +122,13 @@ class Summary:
         ranks: those that others waited for longest are first.
         names: the same.
         buffers: how collectives shared them.
-        agreeing_us: from the last announcement to when a rank knew of it: the median; None where
-            that is not known.
-        agreeing_p99_us: the 99th percentile.
+        agreeing_us: from the last announcement to when a rank knew of it.
     """
 
     ranks: Sequence[ShownRank]
     names: Sequence[ShownCollective]
     buffers: ShownBuffers
-    agreeing_us: float | None
-    agreeing_p99_us: float | None
+    agreeing_us: AgreementTime
 
 
 def lateness(timeline: Timeline) -> Lateness:
@@ -158,8 +166,7 @@ def summary_of(timeline: Timeline) -> Summary:
         ranks,
         _of_names(timeline, late),
         _buffers(timeline),
-        _percentile(agreeing_us, 50.0),
-        _percentile(agreeing_us, 99.0),
+        AgreementTime(_percentile(agreeing_us, 50.0), _percentile(agreeing_us, 99.0)),
     )
 
 
