@@ -235,7 +235,6 @@ class TraceOptions(ToolOptions):
 
     Args:
         count: number of times that a hop without an answer is probed.
-        max_hops: largest number of hops to a host.
         remote_python: the Python on the hosts that has scapy.
         port: the UDP port that probes go to, where nothing should listen; 0 for `TRACE_PORT`.
     """

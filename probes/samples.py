@@ -60,8 +60,6 @@ class RouteReading:
     """Reading of a directed pair: the route from one host to the other.
 
     Args:
-        source: index of the first host.
-        destination: index of the last host.
         hops: number of hops as traceroute counts them: 1 within a segment.
         routers: `hops` - 1 addresses, None for a router that does not show itself.
     """
@@ -142,11 +140,9 @@ class MeasuringJob(Generic[Options_co]):
     """Input of a measuring tool for one run: hosts, rounds, options and sink.
 
     Args:
-        hosts: the N hosts of the run, all reached.
         wanted: directed pairs of them to measure, by index.
         rounds: disjoint pairs that may meet at the same time.
         timeout_s: seconds of silence after which a host is given up.
-        concurrency: pairs in flight.
         ssh_concurrency: hosts worked on at once over SSH.
         adaptive: whether fewer pairs may be in flight where they disturb each other.
         more: the rounds of the next pass, asked once all of those before is measured.

@@ -37,8 +37,6 @@ class MeetingState:
 
     Args:
         ends: the two hosts, leader first.
-        readings: what they measured, by host.
-        efforts: what it took of those that are done.
     """
 
     ends: tuple[int, int]

@@ -59,6 +59,11 @@ class InterfaceAddress:
     kind: str = field(default="", compare=False)
     has_route: bool = field(default=False, compare=False)
 
+    @property
+    def ip(self) -> IPAddress:
+        """The address as the standard library has it."""
+        return ipaddress.ip_address(self.address)
+
 
 def is_address(text: str) -> bool:
     """Return whether `text` is an IPv4 or IPv6 address, perhaps with a zone."""
@@ -101,8 +106,8 @@ def choose_address(
     if network is not None:
         return _in_network(name, candidates, network, interface)
     if interface is not None:
-        by_family = sorted(candidates, key=_version)
-        usable = [candidate for candidate in by_family if not _ip(candidate).is_link_local]
+        by_family = sorted(candidates, key=lambda candidate: candidate.ip.version)
+        usable = [candidate for candidate in by_family if not candidate.ip.is_link_local]
         return (usable or by_family)[0]
     return _default(name, candidates, ssh_address)
 
@@ -110,7 +115,7 @@ def choose_address(
 def _in_network(
     name: str, candidates: Sequence[InterfaceAddress], network: IPNetwork, interface: str | None
 ) -> InterfaceAddress:
-    inside = [candidate for candidate in candidates if _ip(candidate) in network]
+    inside = [candidate for candidate in candidates if candidate.ip in network]
     if interface is None and not network.is_loopback and not network.is_link_local:
         inside = [candidate for candidate in inside if _reaches_others(candidate)]
     if not inside:
@@ -130,18 +135,16 @@ def _default(
     real = [candidate for candidate in usable if _is_real(candidate)]
     for candidate in real or candidates:
         # Loopback is every host's own: SSH came through a tunnel that ends here.
-        if _ip(candidate) == reached and not _ip(candidate).is_loopback:
+        if candidate.ip == reached and not candidate.ip.is_loopback:
             return candidate
     preferred = real or [candidate for candidate in usable if not _is_overlay(candidate)] or usable
     routed = [candidate for candidate in preferred if candidate.has_route]
     private = [
-        candidate
-        for candidate in preferred
-        if any(_ip(candidate) in network for network in _PRIVATE)
+        candidate for candidate in preferred if any(candidate.ip in network for network in _PRIVATE)
     ]
     for group in (routed, private, preferred):
         for version in (4, 6):
-            choice = [candidate for candidate in group if _version(candidate) == version]
+            choice = [candidate for candidate in group if candidate.ip.version == version]
             if len(choice) == 1:
                 return choice[0]
             if choice and group is not routed:
@@ -151,7 +154,7 @@ def _default(
 
 
 def _reaches_others(candidate: InterfaceAddress) -> bool:
-    address = _ip(candidate)
+    address = candidate.ip
     is_local = address.is_loopback or address.is_link_local or candidate.interface == "lo"
     if candidate.has_route and not is_local:
         # A bridge may have taken over the address of the host (br-ex of OVN-Kubernetes).
@@ -166,7 +169,7 @@ def _is_overlay(candidate: InterfaceAddress) -> bool:
 
 def _is_real(candidate: InterfaceAddress) -> bool:
     """Return whether an address belongs to a network that its interface is part of."""
-    has_network = candidate.prefix is None or candidate.prefix < _ip(candidate).max_prefixlen
+    has_network = candidate.prefix is None or candidate.prefix < candidate.ip.max_prefixlen
     return not _is_overlay(candidate) and (has_network or candidate.has_route)
 
 
@@ -187,7 +190,7 @@ def describe_choices(
             for candidate in candidates[name]
             if candidate.address != address
             and _reaches_others(candidate)
-            and _find_family(candidate.address) == _find_family(address)
+            and candidate.ip.version == ipaddress.ip_address(address).version
         ]
         hosts += bool(others)
         if others:
@@ -211,14 +214,6 @@ def _build_error(name: str, reason: str, candidates: Sequence[InterfaceAddress])
 def _listing(candidates: Sequence[InterfaceAddress]) -> str:
     shown = [f"{candidate.interface} {candidate.address}".strip() for candidate in candidates[:3]]
     return ", ".join(shown) + (", ..." if len(candidates) > 3 else "")
-
-
-def _version(candidate: InterfaceAddress) -> int:
-    return _ip(candidate).version
-
-
-def _ip(candidate: InterfaceAddress) -> IPAddress:
-    return ipaddress.ip_address(candidate.address)
 
 
 def _parse_ip(text: str) -> IPAddress | None:
@@ -259,7 +254,7 @@ def choose_addresses(
         addresses = [
             candidate
             for candidate in hosts[name].addresses
-            if version is None or _version(candidate) == version
+            if version is None or candidate.ip.version == version
         ]
         reached_at = hosts[name].ssh_address
         return choose_address(addresses, reached_at, network, interface, name).address
@@ -271,10 +266,9 @@ def choose_addresses(
             chosen[name] = choose(name)
         except HostError as error:
             failures.append(error)
-    by_version = {
-        version: [name for name, address in chosen.items() if _find_family(address) == version]
-        for version in (4, 6)
-    }
+    by_version: dict[int, list[str]] = {4: [], 6: []}
+    for name, address in chosen.items():
+        by_version[ipaddress.ip_address(address).version].append(name)
     if not all(by_version.values()):
         return chosen, failures
     for version in sorted(by_version, key=lambda version: -len(by_version[version])):
@@ -289,7 +283,3 @@ def choose_addresses(
         "choose a network that every host has, such as 10.0.0.0/16",
         ["network"],
     )
-
-
-def _find_family(address: str) -> int:
-    return ipaddress.ip_address(address).version

@@ -98,7 +98,6 @@ class Connection:
     """Connection settings of a host in an Ansible inventory.
 
     Args:
-        host: the host as plink lists it.
         keys: files of private keys, in the order in which they are tried.
         unused: variables that plink passes over, because it does the same in its own way.
         unused_become: variables of privilege escalation, which plink does not use.

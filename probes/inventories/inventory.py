@@ -26,7 +26,6 @@ class InventoryHosts:
             `HostListError` where only the user can say. None: SSH.
         identity_files: the private keys that the program has for them; none to leave it to the SSH
             configuration.
-        content: what the hosts were read from, where that was a file.
         notes: what the program says of the way to its hosts that plink does not follow, a sentence
             each.
     """

@@ -33,7 +33,6 @@ class Pod:
     Args:
         name, namespace: what kubectl calls it.
         address: its own, where the API says one.
-        slots: ranks that it takes.
         container: the one to run commands in; None where only the user can say.
     """
 

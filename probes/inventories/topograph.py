@@ -53,7 +53,18 @@ def _fetch_topology(url: str, place: str) -> bytes:
     """Fetch a topology from a server, polling until it is complete."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
-        status, content = _answer(url, place)
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+                status: int = answer.status
+                content: bytes = answer.read(_MOST_BYTES + 1)
+        except urllib.error.HTTPError as error:
+            text = clean(error.read(1000).decode(errors="replace").strip() or str(error.reason))
+            raise HostListError(
+                f"{place}: the server answers {error.code}: {text}", _HINT
+            ) from None
+        except (OSError, ValueError, HTTPException) as error:
+            reason = clean(str(getattr(error, "reason", error)))
+            raise HostListError(f"{place}: the server cannot be asked ({reason})", _HINT) from None
         if len(content) > _MOST_BYTES:
             raise HostListError(f"{place}: answers with more than {_MOST_BYTES >> 20} MiB")
         if status != HTTPStatus.ACCEPTED:
@@ -62,15 +73,3 @@ def _fetch_topology(url: str, place: str) -> bytes:
             message = f"{place}: the server has no topology after {TIMEOUT_S:g} s"
             raise HostListError(message, "try again later")
         time.sleep(_PAUSE_S)
-
-
-def _answer(url: str, place: str) -> tuple[int, bytes]:
-    try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
-            return answer.status, answer.read(_MOST_BYTES + 1)
-    except urllib.error.HTTPError as error:
-        text = clean(error.read(1000).decode(errors="replace").strip() or str(error.reason))
-        reason = f"the server answers {error.code}: {text}"
-    except (OSError, ValueError, HTTPException) as error:
-        reason = f"the server cannot be asked ({clean(str(getattr(error, 'reason', error)))})"
-    raise HostListError(f"{place}: {reason}", _HINT)

@@ -120,8 +120,6 @@ class Transfers(remote.Running):
 
     Args:
         options: what is the same for all of them; a test has a duration of its own.
-        silence_s: seconds of silence after which a host is given up.
-        left_s: returns the seconds that are left for tests; called by any thread.
     """
 
     def __init__(

@@ -80,7 +80,6 @@ class Target:
     """Settings of one SSH connection: host name, port, user, keys and jump hosts.
 
     Args:
-        name: the host's name in the host list.
         hostname: the name or address to connect to.
         host_key_name: the name under which its key stands in `known_hosts`.
         known_hosts_files: the user's own, then the system's.

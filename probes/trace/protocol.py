@@ -162,7 +162,6 @@ class TraceLimits:
 
     Args:
         port: the UDP port of the probes, at both ends.
-        wait_s: seconds that an answer may take.
         interval_s: seconds between a host's probes: routers limit how many errors they send.
     """
 

@@ -190,7 +190,6 @@ class ExchangeTurn:
 
     Args:
         groups: indices of them, which exchange nothing with each other.
-        sends: they send; else they receive.
     """
 
     groups: tuple[int, ...]

@@ -87,7 +87,6 @@ class SimultaneousTransfers:
         hosts: all of them, whose indices every other place means.
         options: what is the same for all transfers; its port is the first where servers listen.
         on_host_lost: called for a host that cannot take part, or is lost later.
-        silence_s: seconds of silence after which a host is given up.
         left_s: returns the seconds that are left for transfers; called by any thread.
         ssh_concurrency: hosts that are asked for iperf3 at once.
     """
@@ -380,7 +379,6 @@ def measure_both_ways(
     then, and adds none.
 
     Args:
-        groups: indices of the hosts of each group; at least two groups, none empty.
         enough_gbit_s: rate below which the best of several tries counts.
 
     Returns:

@@ -147,7 +147,6 @@ class DriftJudgement:
 
     Args:
         changed: unordered pairs that changed, whether a host explains it or not.
-        unchanged: the others.
         common_factor: new over old round-trip time of all pairs that did not change.
         changes: the hosts that changed, the most changed pairs first.
         noise_factor: a pair that takes less than so many times as long, or as short, counts as

@@ -129,7 +129,6 @@ class RateChange:
 
     Args:
         name: name of the host, or of the group whose uplink it is.
-        is_uplink: it is a group's.
         sends: what it sends changed; else what it receives.
         file_gbit_s, now_gbit_s: rate of the transfer that shows it best; of an uplink, the rate of
             all its hosts.
@@ -149,7 +148,6 @@ class LinkJudgement:
     Args:
         changes: links that changed, the most changed first.
         changed: (N, N) directed pairs that changed, whether a host explains it or not.
-        compared: (N, N) those that were compared.
         common_factor: new over old rate of those that did not change.
     """
 

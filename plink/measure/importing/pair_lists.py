@@ -86,7 +86,6 @@ class Values:
 
     Args:
         columns: one, or one for every run.
-        heading: heading of the first column.
         unit: unit of the numbers; None where only the cells may name it.
         factor: what the numbers are multiplied by (2 for one way of a round trip).
     """
@@ -104,7 +103,6 @@ class Columns:
     Args:
         is_both_ways: whether a row is of both directions.
         times, rates: None where there are none.
-        size: column of message sizes, or None.
         status: column that says whether a row was measured, or None.
         notes: what a reader should know of how the headings were understood.
     """

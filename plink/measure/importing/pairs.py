@@ -37,7 +37,6 @@ class Message:
     Args:
         size_bytes: size of the message, in bytes.
         time_us: time of one message, or what the benchmark calls its time.
-        gbit_s: bandwidth.
     """
 
     size_bytes: int
@@ -86,9 +85,7 @@ class SkippedPart:
     """Run or row of a file from which no reading could be taken, with the reason.
 
     Args:
-        place: where it begins.
         reason: why, to follow `this run`.
-        hosts: the hosts that it was on.
         kind: kind of the failure (`Failure`), or None.
         what: what it is: a run, or a row.
     """
@@ -108,7 +105,6 @@ class Readings:
     Args:
         left_out: runs without a result: failures of their pairs, notes where there is no pair.
         rtt_notes: what a reader of the times should know.
-        notes: what was left aside, as sentences.
         hosts: names of the hosts that come first.
         are_samples: whether several times of a pair are its samples; else the least one counts.
     """

@@ -263,13 +263,9 @@ class RatesResult:
     """Result of measuring hosts' links and groups' uplinks again.
 
     Args:
-        hosts: names of those whose links were compared.
-        groups: names of those whose uplinks were compared.
-        changes: links and uplinks that carry another amount than in the file.
         common_factor: new over old rate of hosts' links that did not change.
         is_changed: the file no longer describes the rates.
         not_checked: what the file holds and was not measured again, a clause each.
-        failures: what could not be measured, and why.
     """
 
     hosts: Sequence[str] = ()
@@ -402,9 +398,6 @@ class CheckResult:
         hosts: number of hosts that were reached.
         judgement: judgement of the readings; its indices are the file's.
         moved: hosts whose traffic address is not the file's: name to the file's and the new one.
-        unreachable: hosts of the file that were not reached, and why.
-        failures: hosts and pairs that were reached but could not be measured, and why.
-        seconds: duration of the probing itself.
         rates: what transfers have shown; None where the file holds nothing to compare with.
         not_checked: what else the file holds and was not measured again, a clause each.
     """

@@ -305,9 +305,6 @@ class FurtherRounds:
     """Source of a run's further rounds, pass after pass, for a measuring tool.
 
     Args:
-        measured: index in the cluster of each host of the run.
-        rounds: rounds of pairs that the run is to measure.
-        wanted: directions of them that the tool measures first.
         following: chooses further pairs for the first pass; None where `rounds` are all.
         on_pass: told of each further pass: its number, and of how many directions it is.
     """

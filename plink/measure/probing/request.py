@@ -39,14 +39,12 @@ class ProbeRequest:
     """Request for a probe run: hosts, tool, options and the earlier file, if any.
 
     Args:
-        made_from: the hash of the host list.
         options: options of the tool that measures, and so which tool that is.
         timeout_s: seconds of silence after which a host is given up.
         rounds: rounds of the tournament, at least 2; `FOLLOWED_ROUNDS` for pairs that the readings
             ask for; None for all.
         seed: decides which rounds, where not all are asked for, and in what order pairs meet again.
         concurrency: pairs in flight; None to choose by what the hosts share.
-        strict: stop when a host cannot be reached, instead of going on without it.
         network, interface: which of a host's addresses to use, where it has several.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
@@ -269,7 +267,6 @@ class ResumeState:
     Args:
         cluster: the hosts that were reached now or measured earlier, and what is kept of that.
         absent: hosts of the cluster that could not be reached now.
-        moves: what a reader should know of hosts at other addresses than before.
     """
 
     cluster: Cluster

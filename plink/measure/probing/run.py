@@ -35,13 +35,10 @@ class ProbeResult:
     """Result of a run that measures pairs.
 
     Args:
-        measurement: the measurement in it that was made.
         how: a few words on how it was measured.
         asked: directed pairs of the cluster's hosts that were to be measured, now or earlier.
-        measured: number of them that have a reading: all readings of the cluster.
         sample: which of all pairs they are; None for all.
         warnings: why some readings are not to be trusted, as sentences for the user.
-        interrupted: the user stopped it before it was complete.
     """
 
     cluster: Cluster

@@ -65,11 +65,7 @@ Resume = Callable[[Mapping[str, Any], Mapping[str, Any], str], Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class UplinkOptions(TransferOptions):
-    """Options of uplinks: transfers between groups, all their hosts at once.
-
-    Args:
-        groups: groups of hosts, two at least.
-    """
+    """Options of uplinks: transfers between groups, all their hosts at once."""
 
     tool: ClassVar[str] = "uplinks"
     description: ClassVar[str] = "uplinks for {0.group_duration_s} s"
