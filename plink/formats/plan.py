@@ -22,8 +22,14 @@ from plink.formats.limits import (
     constrain_to_words,
 )
 from plink.formats.structs import convert, encode
-from plink.plans.check import BrokenForestError, check_shapes
-from plink.plans.check_servers import Flags, Ports, check_ports, check_with_servers
+from plink.plans.check import (
+    BrokenForestError,
+    Flags,
+    Ports,
+    check,
+    check_ports,
+    check_shapes,
+)
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE, MOST_CALLS
 
@@ -141,7 +147,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
             raise BrokenForestError(
                 f"the forest is over {forest.ranks} ranks, but {len(self.ranks)} ranks are listed"
             )
-        check_with_servers(forest, self.is_server)
+        check(forest, self.is_server)
         if self.route_ports is not None:
             check_ports(forest, self.route_ports, [len(rank.ports) for rank in self.ranks])
         address_of: dict[str, str] = {}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from plink.plans.check_servers import Ports
+from plink.plans.check import Ports
 from plink.plans.forest import ABSENT, Forest, Parents
 from plink.plans.measures import measure
 

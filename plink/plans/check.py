@@ -1,14 +1,29 @@
-"""Symbolic check of a forest: that every route terminates and yields every rank's sum."""
+"""Check of a forest: that every route sums each worker's data once and returns it to all workers.
+
+A route's two trees must have one root, and every worker a way to it; then no contribution counts
+twice, since a rank has one parent. Servers contribute nothing and need no result: a route may do
+without one (`plink.plans.forest.ABSENT`), and has none that receives nothing to send on.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from plink.plans.forest import ABSENT, NO_PARENT, Forest, Parents
+
+Flags = npt.NDArray[np.bool_]
+Ports = Annotated[
+    npt.NDArray[np.int32],
+    Meta(
+        extra_json_schema={"items": {"type": "array", "items": {"type": "integer", "minimum": 0}}}
+    ),
+]
 
 _SHOWN = 3
 
@@ -17,20 +32,29 @@ class BrokenForestError(ValueError):
     """Error that a forest does not sum every rank's data once and return it to all."""
 
 
-def check(forest: Forest) -> None:
-    """Raise if a route, run symbolically, deadlocks or gives a wrong sum to some rank.
+def check(forest: Forest, is_server: Flags | None = None) -> None:
+    """Raise if a route does not sum every worker's data once and return it to all workers.
 
-    At the end the root has every rank's contribution once, and the way back gives it to all.
+    Args:
+        forest: forest over P ranks.
+        is_server: (P,) whether each rank is a server; None if all are workers.
 
     Raises:
         BrokenForestError: naming route and rank, both counted from 0.
     """
     check_shapes(forest)
-    if _is_sound(forest):
+    servers = np.zeros(forest.ranks, dtype=bool) if is_server is None else is_server
+    if servers.shape != (forest.ranks,):
+        raise BrokenForestError(
+            f"the forest is over {forest.ranks} ranks, but {len(servers)} roles are given"
+        )
+    if servers.all():
+        raise BrokenForestError("no rank is a worker, so that there is nothing to aggregate")
+    if _is_sound(forest, servers):
         return
     trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
     for route, (up, down) in enumerate(trees):
-        check_route(route, up, down)
+        _explain_route(route, up, down, servers.tolist())
 
 
 def check_shapes(forest: Forest) -> None:
@@ -55,26 +79,57 @@ def check_shapes(forest: Forest) -> None:
         raise BrokenForestError("the weights must have a finite sum above 0")
 
 
-def _is_sound(forest: Forest) -> bool:
-    """Return whether all routes are trees and a route's two trees have the same root.
+def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> None:
+    """Raise if a route uses a server port that the server does not have.
 
-    In a tree every contribution counts once, since a rank has one parent. The replay itself is only
-    needed to say what is wrong.
+    Args:
+        forest: forest over P ranks.
+        route_ports: (R, P) the port of each rank, 0 where it has none or is absent.
+        ports_of: (P,) number of ports of each rank.
+
+    Raises:
+        BrokenForestError: naming route and rank, both counted from 0.
     """
-    roots = [
-        find_sound_roots(parents) for parents in (forest.reduce_parents, forest.broadcast_parents)
-    ]
-    return roots[0] is not None and roots[1] is not None and bool((roots[0] == roots[1]).all())
+    if route_ports.shape != forest.reduce_parents.shape:
+        raise BrokenForestError(
+            "the arrays of ports and trees differ in the number of routes or ranks"
+        )
+    most = np.maximum(np.asarray(ports_of), 1)
+    wrong = np.argwhere((route_ports < 0) | (route_ports >= most[None, :]))
+    if len(wrong):
+        route, rank = wrong[0].tolist()
+        raise BrokenForestError(
+            f"route {route}: rank {rank} has no port {route_ports[route, rank]}, "
+            f"expected 0 to {most[rank] - 1}"
+        )
 
 
-def find_sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
-    """Return the root of each of (R, P) trees, shape (R,); None if one is not a tree."""
+def _is_sound(forest: Forest, is_server: Flags) -> bool:
+    """Return quickly whether a forest is valid, without saying what is wrong with it."""
+    up = forest.reduce_parents
+    roots = _find_roots(up, is_server)
+    others = _find_roots(forest.broadcast_parents, is_server)
+    if roots is None or others is None or (roots != others).any():
+        return False
+    if not is_server.any():
+        return True
+    has_children = np.zeros(up.shape, dtype=bool)
+    route, child = np.nonzero(up >= 0)
+    has_children[route, up[route, child]] = True
+    return bool((has_children | (up == ABSENT) | ~is_server[None, :]).all())
+
+
+def _find_roots(parents: Parents, is_server: Flags) -> npt.NDArray[np.intp] | None:
+    """Return the root of each tree, shape (R,); None if one is not a tree with all workers."""
     ranks = int(parents.shape[1])
-    is_root = parents == NO_PARENT
-    if parents.min() < NO_PARENT or parents.max() >= ranks or (is_root.sum(axis=1) != 1).any():
+    is_absent, is_root = parents == ABSENT, parents == NO_PARENT
+    is_outside = parents.min() < ABSENT or parents.max() >= ranks
+    if is_outside or (is_root.sum(axis=1) != 1).any() or (is_absent & ~is_server).any():
         return None
     roots: npt.NDArray[np.intp] = np.argmax(is_root, axis=1)
-    above = np.where(is_root, roots[:, None], parents)
+    above = np.where(parents < 0, roots[:, None], parents)
+    if np.take_along_axis(is_absent, above, axis=1).any():
+        return None
     for _ in range(ranks.bit_length() + 1):
         if (above == roots[:, None]).all():
             return roots
@@ -83,96 +138,68 @@ def find_sound_roots(parents: Parents) -> npt.NDArray[np.intp] | None:
     return None
 
 
-def check_route(route: int, up: Sequence[int], down: Sequence[int]) -> None:
-    """Raise if one route, run symbolically, deadlocks or gives a wrong sum.
-
-    Raises:
-        BrokenForestError: naming route and rank.
-    """
-    root = _root(f"route {route}: the reduction tree", up)
-    other = _root(f"route {route}: the broadcast tree", down)
+def _explain_route(
+    route: int, up: Sequence[int], down: Sequence[int], is_server: Sequence[bool]
+) -> None:
+    """Raise if a route is not valid, saying what is wrong with it."""
+    root = _find_root(f"route {route}: the reduction tree", up, is_server)
+    other = _find_root(f"route {route}: the broadcast tree", down, is_server)
     if root != other:
         raise BrokenForestError(
             f"route {route}: the root is rank {root} in the reduction tree, but rank {other} in "
             "the broadcast tree"
         )
-    _replay_reduction(route, up, root)
-    _replay_broadcast(route, down, root)
+    for parents, text in (
+        (up, "the contribution of rank {} never arrives at rank {}"),
+        (down, "the result never arrives at rank {}"),
+    ):
+        reaches = {root, *(rank for rank, parent in enumerate(parents) if parent == ABSENT)}
+        for rank in range(len(parents)):
+            way, above = [], rank
+            while above not in reaches and above not in way:
+                way.append(above)
+                above = parents[above]
+            if above not in reaches:
+                cycle = _list_ranks(sorted(way[way.index(above) :]))
+                raise BrokenForestError(
+                    f"route {route}: {text.format(rank, root)}: ranks {cycle} wait for each other"
+                )
+            reaches.update(way)
+    senders = set(up)
+    for rank, parent in enumerate(up):
+        if parent != ABSENT and is_server[rank] and rank not in senders:
+            raise BrokenForestError(
+                f"route {route}: rank {rank} is a server, but receives nothing that it could send"
+            )
 
 
-def _root(tree: str, parents: Sequence[int]) -> int:
+def _find_root(tree: str, parents: Sequence[int], is_server: Sequence[bool]) -> int:
+    """Return the root of a tree; raise if it has not one, or if a rank's parent cannot be."""
     ranks = len(parents)
     for rank, parent in enumerate(parents):
-        if parent == ABSENT:
+        if parent == ABSENT and not is_server[rank]:
             raise BrokenForestError(
-                f"{tree} omits rank {rank}, which only plans with servers may do: plink hub runs "
-                "them, the engine does not"
+                f"{tree} omits rank {rank}, which is a worker"
+                if any(is_server)
+                else f"{tree} omits rank {rank}, which only plans with servers may do: plink hub "
+                "runs them, the engine does not"
             )
-        if not NO_PARENT <= parent < ranks:
+        if not ABSENT <= parent < ranks:
             raise BrokenForestError(
                 f"{tree} has {parent} as the parent of rank {rank}, expected -1 to {ranks - 1}"
             )
         if parent == rank:
             raise BrokenForestError(f"{tree} makes rank {rank} its own parent")
+        if parent >= 0 and parents[parent] == ABSENT and is_server[parent]:
+            raise BrokenForestError(
+                f"{tree} has rank {parent} as the parent of rank {rank}, but omits rank {parent}"
+            )
     roots = [rank for rank, parent in enumerate(parents) if parent == NO_PARENT]
     if not roots:
         raise BrokenForestError(f"{tree} has no root")
     if len(roots) > 1:
         raise BrokenForestError(f"{tree} has {len(roots)} roots: ranks {_list_ranks(roots)}")
     return roots[0]
-
-
-def _replay_reduction(route: int, parents: Sequence[int], root: int) -> None:
-    # Bits are contributions. A rank has one parent and sends once, so that it cannot count twice.
-    held = [1 << rank for rank in range(len(parents))]
-    awaited = [0] * len(parents)
-    for parent in parents:
-        if parent != NO_PARENT:
-            awaited[parent] += 1
-    ready = [rank for rank, count in enumerate(awaited) if count == 0]
-    while ready:
-        rank = ready.pop()
-        parent = parents[rank]
-        if parent == NO_PARENT:
-            continue
-        held[parent] |= held[rank]
-        awaited[parent] -= 1
-        if awaited[parent] == 0:
-            ready.append(parent)
-    missing = [rank for rank in range(len(parents)) if not held[root] >> rank & 1]
-    if missing:
-        raise BrokenForestError(
-            f"route {route}: the contribution of rank {missing[0]} never arrives at rank {root}: "
-            f"{_cycle(parents, missing[0])} wait for each other"
-        )
-
-
-def _replay_broadcast(route: int, parents: Sequence[int], root: int) -> None:
-    children: list[list[int]] = [[] for _ in parents]
-    for rank, parent in enumerate(parents):
-        if parent != NO_PARENT:
-            children[parent].append(rank)
-    has_result = [False] * len(parents)
-    waiting = [root]
-    while waiting:
-        rank = waiting.pop()
-        has_result[rank] = True
-        waiting += children[rank]
-    if not all(has_result):
-        rank = has_result.index(False)
-        raise BrokenForestError(
-            f"route {route}: the result never arrives at rank {rank}: "
-            f"{_cycle(parents, rank)} wait for each other"
-        )
-
-
-def _cycle(parents: Sequence[int], rank: int) -> str:
-    """Return the ranks of the cycle that blocks the path upwards from a rank."""
-    seen: list[int] = []
-    while rank not in seen:
-        seen.append(rank)
-        rank = parents[rank]
-    return f"ranks {_list_ranks(sorted(seen[seen.index(rank) :]))}"
 
 
 def _list_ranks(ranks: Sequence[int]) -> str:

@@ -37,7 +37,7 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
         reduce_parents: (R, P) rank to which each rank sends its sum; -1 at the root
         broadcast_parents: (R, P) rank from which each rank gets the result; -1 at the same root
 
-    Where some ranks are servers (`plink.plans.check_servers`), -2 is at those that a route does
+    Where some ranks are servers (`plink.plans.check`), -2 is at those that a route does
     without.
     """
 

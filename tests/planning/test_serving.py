@@ -17,7 +17,7 @@ from plink.formats.structs import encode
 from plink.optimize.plans.planning import Planned, find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.servers import parse_servers
-from plink.plans.check_servers import check_ports, check_with_servers
+from plink.plans.check import check, check_ports
 
 S = 20_000_000
 LINK_S = S / 50e6
@@ -27,7 +27,7 @@ def planned(cluster: Cluster, *servers: str, kind: str = "auto", **options: obje
     request = PlanRequest(kind=kind, size=S, servers=servers, **options)  # type: ignore[arg-type]
     found = find_plan(cluster, request)
     plan = found.plan
-    check_with_servers(plan.forest, plan.is_server)
+    check(plan.forest, plan.is_server)
     if plan.route_ports is not None:
         check_ports(plan.forest, plan.route_ports, [len(rank.ports) for rank in plan.ranks])
     written = encode(plan)

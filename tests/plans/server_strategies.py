@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from plans.strategies import WEIGHTS, trees
-from plink.plans.check_servers import Flags
+from plink.plans.check import Flags
 from plink.plans.forest import ABSENT, NO_PARENT, Forest, make_forest
 
 

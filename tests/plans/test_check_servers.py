@@ -14,15 +14,14 @@ from plans.strategies import forests
 from plink.base.errors import WrongUseError
 from plink.engine.forest import native
 from plink.plans.by_port import list_member_ranks, merge_ports, split_by_port
-from plink.plans.check import BrokenForestError, check
-from plink.plans.check_servers import Flags, check_ports, check_with_servers
+from plink.plans.check import BrokenForestError, Flags, check, check_ports
 from plink.plans.forest import ABSENT, Forest, make_forest
 from plink.plans.measures import measure
 
 
 def passes(forest: Forest, is_server: Flags) -> bool:
     try:
-        check_with_servers(forest, is_server)
+        check(forest, is_server)
     except BrokenForestError:
         return False
     return True
@@ -31,7 +30,7 @@ def passes(forest: Forest, is_server: Flags) -> bool:
 @given(forests_with_servers())
 def test_what_aggregates_passes(drawn: tuple[Forest, Flags]) -> None:
     assert is_right(*drawn)
-    check_with_servers(*drawn)
+    check(*drawn)
 
 
 @given(forests_with_servers(), st.data())
@@ -52,7 +51,7 @@ def test_changed_trees_pass_exactly_if_a_replay_ends_well(
 @given(forests())
 def test_without_servers_it_is_the_check_of_all_plans(forest: Forest) -> None:
     check(forest)
-    check_with_servers(forest, np.zeros(forest.ranks, dtype=bool))
+    check(forest, np.zeros(forest.ranks, dtype=bool))
 
 
 def star(absent: int | None = None) -> tuple[list[int], list[int]]:
@@ -87,22 +86,22 @@ SERVERS = np.array([False, False, False, True, True])
 )
 def test_what_is_wrong_is_said(up: Sequence[int], down: Sequence[int], said: str) -> None:
     with pytest.raises(BrokenForestError, match="route 0: ") as caught:
-        check_with_servers(make_forest([1.0], [up], [down]), SERVERS)
+        check(make_forest([1.0], [up], [down]), SERVERS)
     assert said in str(caught.value)
 
 
 def test_a_server_may_get_the_result_it_has_no_use_for() -> None:
     up, down = star()
     down[4] = 3
-    check_with_servers(make_forest([1.0], [up], [down]), SERVERS)
+    check(make_forest([1.0], [up], [down]), SERVERS)
 
 
 def test_servers_alone_aggregate_nothing() -> None:
     forest = make_forest([1.0], [[-1, 0]], [[-1, 0]])
     with pytest.raises(BrokenForestError, match="no rank is a worker"):
-        check_with_servers(forest, np.array([True, True]))
+        check(forest, np.array([True, True]))
     with pytest.raises(BrokenForestError, match="over 2 ranks, but 1 roles"):
-        check_with_servers(forest, np.array([True]))
+        check(forest, np.array([True]))
 
 
 def test_the_engine_refuses_what_does_without_ranks() -> None:
@@ -132,7 +131,7 @@ def test_members_are_ports_of_ranks(drawn: tuple[Forest, Flags], data: st.DataOb
     check_ports(forest, ports, ports_of)
     rank_of = list_member_ranks(ports_of)
     members = split_by_port(forest, ports, ports_of)
-    check_with_servers(members, is_server[rank_of])
+    check(members, is_server[rank_of])
     back, back_ports = merge_ports(members, rank_of)
     assert np.array_equal(back.reduce_parents, forest.reduce_parents)
     assert np.array_equal(back.broadcast_parents, forest.broadcast_parents)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forests.instances import time_s
-from plink.plans.check_servers import check_with_servers
+from plink.plans.check import check
 from plink.plans.forest import Forest
 from plink.plans.measures import measure
 from plink.solvers.contention.network import make_network
@@ -117,7 +117,7 @@ def test_stars_aggregate_and_load_ports_by_their_rates(workers: int, ports: list
     routes = stars(workers, ports)
     forest = Forest(*routes)
     is_server = np.arange(workers + len(ports)) >= workers
-    check_with_servers(forest, is_server)
+    check(forest, is_server)
     got = measure(forest, 1000.0).received_bytes[workers:]
     finite = np.isfinite(ports)
     share = np.array(ports)[finite]
@@ -141,7 +141,7 @@ def test_any_racks_aggregate_and_send_little_across(
     workers, ports, port_rates, uplinks = drawn
     routes = route_by_racks(workers, ports, port_rates, uplinks, between)
     forest, count, groups = Forest(*routes), len(workers), len(uplinks)
-    check_with_servers(forest, np.arange(count + len(ports)) >= count)
+    check(forest, np.arange(count + len(ports)) >= count)
     measures = measure(forest, 1000.0, group_of=[*workers, *ports])
     assert measures.cross_group_bytes == pytest.approx(2 * (groups - 1) * 1000.0)
     # Each rack's ports share what its workers send in proportion to their rates.

@@ -11,7 +11,7 @@ from plink.base.text import join_texts, rtt_text
 from plink.formats.limits import Amount, Text, Whole, Word
 from plink.formats.structs import Output
 from plink.optimize.plans.traffic import Demand, build_traffic, measure_traffic, traffic_time_s
-from plink.plans.check_servers import Ports
+from plink.plans.check import Ports
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import Measures, sum_measures
 from plink.solvers.contention.network import Floats, Network, with_every_host_grouped

@@ -28,7 +28,7 @@ from plink.optimize.plans.traffic import (
     traffic_time_s,
 )
 from plink.plans.by_port import merge_ports
-from plink.plans.check_servers import Flags
+from plink.plans.check import Flags
 from plink.plans.forest import Forest, make_forest
 from plink.solvers.contention.network import Indices, Network, with_every_host_grouped
 from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, lower_bound_s
