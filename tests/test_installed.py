@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from plink.cli.manual.pages import pages
+from plink.cli.manual import pages
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 _BUILT = shutil.ignore_patterns("*.so", "__pycache__")

@@ -30,42 +30,16 @@ def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
 
 
 def check_whole(name: str, value: object, low: int, high: int) -> None:
-    """Raise if an argument is not a whole number between `low` and `high`; None passes.
+    """Raise if an argument is not a whole number of any type between `low` and `high`.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
     """
-    if value is None:
-        return
     number = to_finite_number(_as_builtin(value))
     if number is None or not number.is_integer() or not low <= number <= high:
         raise WrongUseError(
             f"{name} is {brief(value)}, expected a whole number from {low} to {high}"
         )
-
-
-def check_number(name: str, value: object, low: float, high: float = math.inf) -> None:
-    """Raise if a value is not a finite number between `low` and `high`; None passes.
-
-    Raises:
-        WrongUseError: naming the argument and its bounds.
-    """
-    if value is None:
-        return
-    found = to_finite_number(_as_builtin(value))
-    if found is None or not low <= found <= high:
-        limits = f"of at least {low:g}" if high == math.inf else f"from {low:g} to {high:g}"
-        raise WrongUseError(f"{name} is {brief(value)}, expected a number {limits}")
-
-
-def check_given(name: str, value: object, expected: str) -> None:
-    """Raise if an argument is None.
-
-    Raises:
-        WrongUseError: naming the argument and what was expected, as in "a whole number".
-    """
-    if value is None:
-        raise WrongUseError(f"{name} is None, expected {expected}")
 
 
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> None:
@@ -86,9 +60,13 @@ def check_real(name: str, value: object, low: float = -math.inf, high: float = m
     Raises:
         WrongUseError: naming the argument and its bounds.
     """
-    if value is None or to_finite_number(_as_builtin(value)) is None:
-        raise WrongUseError(f"{name} is {brief(value)}, expected a finite number")
-    check_number(name, value, low, high)
+    number = to_finite_number(_as_builtin(value))
+    if number is None or not low <= number <= high:
+        limits = "" if low == -math.inf else f" of at least {low:g}"
+        if high < math.inf:
+            limits = f" from {low:g} to {high:g}"
+        what = "a number" if limits else "a finite number"
+        raise WrongUseError(f"{name} is {brief(value)}, expected {what}{limits}")
 
 
 def check_flag(name: str, value: object) -> None:

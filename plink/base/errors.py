@@ -10,7 +10,7 @@ differently); 130 interrupted before there was a result.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,9 @@ EXIT_WRONG_USE = 2
 EXIT_PARTIAL = 3
 EXIT_CHANGED = 4
 EXIT_INTERRUPTED = 130
+
+# Returns the spelling of an argument's name and value, or of the name alone if that is None.
+Speller = Callable[[str, "str | None"], str]
 
 _MARK = re.compile(r"\{([a-z][a-z0-9_]*)(=?)([^{}]*)\}")
 
@@ -52,7 +55,7 @@ class PlinkError(Exception):
         if self.hint is not None and hasattr(self, "add_note"):  # Python 3.11 and later
             self.add_note(f"hint: {self.hint}")
 
-    def spell(self, spell: Callable[[str, str | None], str]) -> tuple[str, str | None]:
+    def spell(self, spell: Speller) -> tuple[str, str | None]:
         """Return message and hint, with arguments named as the caller types them.
 
         Args:
@@ -66,9 +69,7 @@ class PlinkError(Exception):
         )
 
 
-def spell_arguments(
-    text: str, arguments: Mapping[str, object], spell: Callable[[str, str | None], str]
-) -> str:
+def spell_arguments(text: str, arguments: Mapping[str, object], spell: Speller) -> str:
     """Replace marks of arguments, such as `{ranks}`, by what the caller types: `--ranks`.
 
     Args:
@@ -93,6 +94,23 @@ def spell_arguments(
 def spell_keyword(name: str, value: str | None) -> str:
     """Return an argument as Python code has it: `ranks`, or `ranks=8`."""
     return name if value is None else f"{name}={value}"
+
+
+def option_speller(flags: Mapping[str, str], bare: Collection[str] = ()) -> Speller:
+    """Return a function that spells an argument and its value as a command's option.
+
+    Args:
+        flags: options by the names of the arguments; what is not there is spelled as in Python.
+        bare: names of the options without a value.
+    """
+
+    def spell(name: str, value: str | None) -> str:
+        flag = flags.get(name)
+        if flag is None:
+            return spell_keyword(name, value)
+        return flag if value is None or name in bare else f"{flag} {value}"
+
+    return spell
 
 
 class WrongUseError(PlinkError):

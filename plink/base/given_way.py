@@ -1,4 +1,4 @@
-"""How a user told plink to reach hosts (SSH options or `--via`), as files record it."""
+"""Options with which a user told plink to reach hosts (SSH or `--via`), as files record them."""
 
 from __future__ import annotations
 

@@ -7,13 +7,11 @@ import io
 import os
 import select
 import stat
-import time
 from typing import BinaryIO
 
 # How long a pipe may stay without anybody who writes to it. Process substitution, `<(...)`, and
 # /dev/stdin have somebody from the start.
 WRITER_WAIT_S = 5.0
-_POLL_MS = 50
 _PIECE_BYTES = 1 << 16
 
 
@@ -54,29 +52,20 @@ def open_input(path: str, most_bytes: int) -> BinaryIO:
 
 def _read_pipe(descriptor: int, most_bytes: int) -> bytes:
     """Return everything that a non-blocking pipe yields until its end."""
-    pieces: list[bytes] = []
-    size_bytes = 0
-    deadline_s = time.monotonic() + WRITER_WAIT_S
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
-    is_left = False
-    while size_bytes <= most_bytes:
-        try:
-            piece = os.read(descriptor, _PIECE_BYTES)
-        except BlockingIOError:
-            # Somebody has it open to write, and takes the time that it takes.
-            poller.poll()
-            continue
-        if piece:
-            pieces.append(piece)
-            size_bytes += len(piece)
-            continue
-        if pieces or is_left:
-            break
-        # Nobody has opened it to write yet, or whoever did has left; only the latter is an event.
-        is_left = bool(poller.poll(_POLL_MS))
-        if not is_left and time.monotonic() > deadline_s:
-            raise OSError(
-                errno.ETIMEDOUT, f"is a pipe to which no process wrote for {WRITER_WAIT_S:g} s"
-            )
-    return b"".join(pieces)
+    # An event is data, or a writer that has left.
+    is_used = bool(poller.poll(WRITER_WAIT_S * 1e3))
+    try:
+        first = os.read(descriptor, _PIECE_BYTES)
+        is_used = is_used or bool(first)
+    except BlockingIOError:
+        # Somebody has it open to write, and takes the time that it takes.
+        first, is_used = b"", True
+    if not is_used:
+        raise OSError(
+            errno.ETIMEDOUT, f"is a pipe to which no process wrote for {WRITER_WAIT_S:g} s"
+        )
+    os.set_blocking(descriptor, True)
+    with os.fdopen(descriptor, "rb", closefd=False) as stream:
+        return first + stream.read(max(0, most_bytes + 1 - len(first)))

@@ -8,6 +8,7 @@ the library its functions' keywords, documentation and checks (`keyword_function
 from __future__ import annotations
 
 import functools
+import math
 import re
 import sys
 import typing
@@ -20,9 +21,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 from plink.base.arguments import (
     check_choice,
     check_flag,
-    check_given,
     check_instance,
-    check_number,
+    check_real,
     check_texts,
     check_whole,
     parse_size_argument,
@@ -43,7 +43,7 @@ Subject = TypeVar("Subject")
 Request = TypeVar("Request")
 Result = TypeVar("Result")
 
-Kind = Literal["flag", "choice", "whole", "number", "text", "texts", "size", "parsed"]
+Kind = Literal["flag", "choice", "whole", "number", "text", "texts", "size", "rate", "parsed"]
 
 # Heading of options in the help that belong to no other section.
 GENERAL = "Options"
@@ -57,6 +57,8 @@ _ATTRIBUTES = re.compile(r"(?<=    Attributes:\n)(?:        .*\n)+")
 # A request's constructor in the message of a TypeError.
 _CONSTRUCTOR = re.compile(r"^\S*__init__\(\)")
 _KEY = "plink.option"
+# Where the context of a command holds the requests of the verb that runs.
+REQUESTS = "plink.requests"
 _KINDS: Mapping[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: "text"}
 
 
@@ -69,9 +71,10 @@ class Option:
         flag: how the command line spells it, such as `--time-limit`.
         help: help text of the command line and of the library, with marks for other options
             (`plink.base.errors.spell_arguments`).
-        kind: kind of its values; `size` is a size in bytes such as `25MB`, `texts` one text or
-            several, for which the command line repeats the option, `parsed` a text on the command
-            line and whatever the request's own checks allow in the library.
+        kind: kind of its values; `size` is a size in bytes such as `25MB`, `rate` a rate in bit/s
+            such as `10gbit`, `texts` one text or several, for which the command line repeats the
+            option, `parsed` a text on the command line and whatever the request's own checks allow
+            in the library.
         default: value where the user gives none.
         choices: allowed values of a `choice`.
         low, high: limits of a `whole` or a `number`, both allowed.
@@ -116,12 +119,12 @@ class Option:
         elif self.kind == "choice":
             check_choice(self.name, value, self.choices)
         elif self.kind == "whole":
-            check_given(self.name, value, "a whole number")
             check_whole(self.name, value, int(self.low or 0), int(self.high or 0))
         elif self.kind == "number":
-            check_given(self.name, value, "a number")
-            low = 1e-3 if self.is_above_low else self.low or 0.0
-            check_number(self.name, value, low, self.high or 0.0)
+            low, high = self.low or 0.0, math.inf if self.high is None else self.high
+            check_real(self.name, value, low, high)
+            if self.is_above_low and value == low:
+                raise WrongUseError(f"{self.name} is {low:g}, expected a number above it")
         elif self.kind == "size":
             parse_size_argument(value)
         elif self.kind == "text":

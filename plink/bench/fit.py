@@ -22,9 +22,9 @@ from plink.bench.plans import plans_of_kinds
 from plink.bench.request import ENGINE
 from plink.deploy.remote.hosts import RemoteHost, describe
 from plink.formats.clients import ClientFit, FitSample
-from plink.formats.cluster import Cluster
+from plink.formats.cluster import Cluster, build_not_measured_error
 from plink.formats.comparison import ClientRecord
-from plink.model.network import build_network, build_no_rates_error
+from plink.model.network import build_network
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.optimize.plans.traffic import Demand
 from plink.plans.forest import Forest
@@ -103,7 +103,7 @@ def fit(request: FitRequest, progress: ProgressListener) -> Cluster:
     """
     cluster = request.cluster
     if not build_network(cluster).has_rates:
-        raise build_no_rates_error(cluster, request.source)
+        raise build_not_measured_error(cluster, "rates", request.source)
     chosen = chosen_hosts(cluster, request.hosts)
     if len(chosen) < 2:
         raise WrongUseError(f"{request.source}: a fit needs at least 2 hosts")

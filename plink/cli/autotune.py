@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-import shlex
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import click
 
+from plink.autotune.serve_request import ServeRequest
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import format_count, json_text, printable
 from plink.cli.json_output import print_json_line
-from plink.cli.options import SectionedCommand, make_section_option
+from plink.cli.options import SectionedCommand
+from plink.cli.request_options import with_request
 from plink.cli.stderr import note, read_kept_secret, warn
-from plink.cli.way_options import with_reach_options
-from plink.probes.options import SSH
+from plink.cli.verb_group import VerbGroup
+from plink.cli.way_options import ReachOptions, with_reach_options
 
 with lazy_imports():
     from rich import live as rich_live
@@ -35,57 +36,8 @@ with lazy_imports():
     from plink.transport import tls as transport_tls
 
 
-_probing = make_section_option("To probe hosts again")
-
-
-class AutotuneVerbs(click.Group):
-    """Command group of the tuner, which also accepts a command line without a verb."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the verbs in the order of use."""
-        return list(self.commands)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Insert the verb that an old spelling implies, with a note."""
-        if args and args[0] not in self.commands:
-            now = with_verb(args)
-            if now is not None and not ctx.resilient_parsing:
-                note(f"use the present spelling: plink autotune {shlex.join(now)}")
-            args = args if now is None else now
-        return super().parse_args(ctx, args)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or list the existing ones."""
-        if args[0] not in self.commands and not ctx.resilient_parsing:
-            raise WrongUseError(
-                f"plink autotune has no verb {args[0]!r}, expected {', '.join(self.commands)}",
-                "plink autotune serve PLAN --listen HOST:PORT",
-            )
-        return super().resolve_command(ctx, args)
-
-
-def with_verb(arguments: Sequence[str]) -> list[str] | None:
-    """Return an old spelling of the command line with a verb first; None if it is none.
-
-    Args:
-        arguments: behind `plink autotune`, as in `PLAN --listen HOST:PORT`, `--attach HOST:PORT`
-            or `--replay LOG`.
-    """
-    for verb in ("replay", "attach"):
-        for place, word in enumerate(arguments):
-            before, after = arguments[:place], arguments[place + 1 :]
-            if word.startswith(f"--{verb}="):
-                return [verb, word.partition("=")[2], *before, *after]
-            if word == f"--{verb}" and after:
-                return [verb, after[0], *before, *after[1:]]
-    is_serving = any(word.partition("=")[0] == "--listen" for word in arguments)
-    return ["serve", *arguments] if is_serving else None
-
-
 @click.group(
-    cls=AutotuneVerbs,
+    cls=VerbGroup,
     no_args_is_help=True,
     epilog="Example: plink autotune serve plan.json --listen 10.0.0.1:7000 --log autotune.log",
 )
@@ -100,54 +52,9 @@ def command() -> None:
     "--watch",
 )
 @click.argument("plans", nargs=-1, required=True, metavar="[NAME=]PLAN...")
-@click.option(
-    "--listen",
-    required=True,
-    metavar="HOST:PORT",
-    help="Address at which ranks report; 0.0.0.0 or [::] for all addresses, port 0 for any port.",
-)
-@click.option(
-    "--secret-file",
-    metavar="FILE",
-    help="File with the job's secret; created if it does not exist (default: PLAN.secret).",
-)
-@click.option(
-    "--tls",
-    metavar="FOLDER",
-    help="Use TLS only, with the certificate in this folder (plink plan --certificates).",
-)
-@click.option(
-    "--log", metavar="FILE", help="File to log measurements and decisions to, and to resume from."
-)
-@click.option(
-    "--metrics", metavar="HOST:PORT", help="Address at which to serve Prometheus metrics."
-)
-@click.option(
-    "--watch", "is_watching", is_flag=True, help="Show the jobs on the terminal, continuously."
-)
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print every job's environment as one line of JSON."
-)
-@_probing(
-    "--cluster",
-    metavar="FILE",
-    help=(
-        "Cluster file: where a new plan cannot help, its hosts are probed again and it is updated."
-    ),
-)
-@_probing(
-    "--hosts",
-    metavar="FILE",
-    help="Host list to probe where there is no cluster file yet; otherwise like --cluster.",
-)
-@_probing(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Path of the updated cluster file (default: that of --cluster).",
-)
+@with_request(ServeRequest)
 @with_reach_options
-def serve(**options: Any) -> int:
+def serve(*, plans: Sequence[str], request: ServeRequest, reach: ReachOptions) -> int:
     """Keep the plans of running jobs fitted to the network, until interrupted.
 
     The ranks of a job report how long their iterations take and what the kernel knows of their
@@ -155,10 +62,7 @@ def serve(**options: Any) -> int:
     which the job is to be started. Training goes on without the daemon, and a daemon that is
     started again resumes where its log ends. SIGUSR1: probe all hosts again now.
     """
-    reach = options.pop("reach")
-    return autotune_serve.run(
-        autotune_serve.ServeOptions(way=reach.resolve(), is_ssh_said=reach.via == SSH, **options)
-    )
+    return autotune_serve.run(plans, request, reach)
 
 
 @command.command(
@@ -184,49 +88,18 @@ def serve(**options: Any) -> int:
     is_flag=True,
     help="With --json: print a line for every change of the job.",
 )
-def attach(**options: Any) -> int:
-    """Show a job of the daemon that listens at HOST:PORT, from any terminal that reaches it.
-
-    Nothing of the job can be changed from there.
-    """
-    return _attach(**options)
-
-
-@command.command(
-    short_help="Decide again on a log's measurements, and compare.",
-    epilog="Example: plink autotune replay autotune.log --all",
-)
-@click.argument("log", metavar="LOG")
-@click.option(
-    "--all", "has_all", is_flag=True, help="Print every decision, not only changes of the plan."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print all decisions as JSON.")
-def replay(log: str, *, has_all: bool, as_json: bool) -> int:
-    """Decide again on the measurements in a log (`-`: standard input), and compare.
-
-    Prints what was measured and what is decided on it. Exit code 4: the decisions differ from
-    those in the log.
-    """
-    return _replay(log, has_all=has_all, as_json=as_json)
-
-
-_REFRESH_S = 0.5
-
-
-def _attach(
+def attach(
     address: str,
+    *,
     secret_file: str | None,
     tls: str | None,
     job: str | None,
-    *,
     as_json: bool,
     is_watching: bool,
 ) -> int:
-    """Show the job until interrupted; as JSON once, or once per change if `is_watching`.
+    """Show a job of the daemon that listens at HOST:PORT, from any terminal that reaches it.
 
-    Raises:
-        WrongUseError: no secret, or an address or a name that is not valid.
-        PlinkError: no daemon answers there, or it ends.
+    Nothing of the job can be changed from there.
     """
     host, port = addresses.parse_address(address, "the daemon's address")
     name = job or os.environ.get(settings.JOB_VARIABLE) or handshake.DEFAULT_JOB
@@ -256,6 +129,47 @@ def _attach(
     return 0
 
 
+@command.command(
+    short_help="Decide again on a log's measurements, and compare.",
+    epilog="Example: plink autotune replay autotune.log --all",
+)
+@click.argument("log", metavar="LOG")
+@click.option(
+    "--all", "has_all", is_flag=True, help="Print every decision, not only changes of the plan."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all decisions as JSON.")
+def replay(log: str, *, has_all: bool, as_json: bool) -> int:
+    """Decide again on the measurements in a log (`-`: standard input), and compare.
+
+    Prints what was measured and what is decided on it. Exit code 4: the decisions differ from
+    those in the log.
+    """
+    start, entries = records.read(log)
+    try:
+        replayed = list(log_replay.replay(start, entries))
+    except ValueError as error:  # the plan has no masters, or the state is not valid
+        raise WrongUseError(f"{document.label(log)}: {error}") from None
+    if as_json:
+        hosts = list(dict.fromkeys(rank.host for rank in start.plan.ranks))
+        print_json_line([_describe_decision(each, hosts) for each in replayed])
+    else:
+        _print_decisions(replayed, has_all=has_all)
+    others = [number for number, each in enumerate(replayed, 2) if not each.is_same]
+    if not others:
+        return 0
+    first = replayed[others[0] - 2].entry
+    warn(
+        f"decisions differ from the log: {len(others)} of "
+        f"{format_count(len(replayed), 'decision')}, "
+        f"the first in line {others[0]}: {first.action.value}, {first.reason}",
+        "the log may be from another version of plink",
+    )
+    return EXIT_CHANGED
+
+
+_REFRESH_S = 0.5
+
+
 def _show(viewer: attaching.Viewer) -> NoReturn:
 
     with rich_live.Live(auto_refresh=False, screen=False) as live:
@@ -282,35 +196,6 @@ def _print_status(status: Mapping[str, Any]) -> None:
 
 def _pause() -> None:
     time.sleep(_REFRESH_S)
-
-
-def _replay(path: str, *, has_all: bool, as_json: bool) -> int:
-    """Decide again on a log's measurements and print the decisions; return the exit code.
-
-    Raises:
-        WrongUseError: not a log, or one of a plan that cannot be tuned.
-    """
-    start, entries = records.read(path)
-    try:
-        replayed = list(log_replay.replay(start, entries))
-    except ValueError as error:  # the plan has no masters, or the state is not valid
-        raise WrongUseError(f"{document.label(path)}: {error}") from None
-    if as_json:
-        hosts = list(dict.fromkeys(rank.host for rank in start.plan.ranks))
-        print_json_line([_describe_decision(each, hosts) for each in replayed])
-    else:
-        _print_decisions(replayed, has_all=has_all)
-    others = [number for number, each in enumerate(replayed, 2) if not each.is_same]
-    if not others:
-        return 0
-    first = replayed[others[0] - 2].entry
-    warn(
-        f"decisions differ from the log: {len(others)} of "
-        f"{format_count(len(replayed), 'decision')}, "
-        f"the first in line {others[0]}: {first.action.value}, {first.reason}",
-        "the log may be from another version of plink",
-    )
-    return EXIT_CHANGED
 
 
 def _print_decisions(replayed: Sequence[log_replay.Replayed], *, has_all: bool) -> None:

@@ -11,7 +11,6 @@ import socket
 import ssl
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import click
@@ -32,6 +31,7 @@ from plink.autotune.protocol.addresses import address_for
 from plink.autotune.protocol.handshake import DEFAULT_JOB
 from plink.autotune.protocol.status import JobStatus
 from plink.autotune.reprobing.prober import Prober
+from plink.autotune.serve_request import ServeRequest
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.coroutines import run_until_interrupted
@@ -40,6 +40,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.text import printable
 from plink.cli.json_output import print_json_line
 from plink.cli.stderr import note, note_if_others_read, warn
+from plink.cli.way_options import ReachOptions
 from plink.formats import cluster as cluster_file
 from plink.formats import document
 from plink.formats import plan as plan_file
@@ -47,11 +48,10 @@ from plink.formats.cluster import Cluster
 from plink.formats.hosts import Host
 from plink.formats.outputs import JobEnvironment
 from plink.formats.plan import Plan
-from plink.measure.listed import HostList, apply_recorded_way, read_hosts
+from plink.measure.listed import apply_recorded_way, read_hosts
 from plink.measure.probing.request import resume_options
 from plink.measure.probing.tools import TOOLS
-from plink.probes.options import SshOptions
-from plink.probes.reach import Outgoing
+from plink.probes.options import SSH
 from plink.transport.addresses import format_address, is_wildcard, parse_address
 from plink.transport.encryption import context_of
 from plink.transport.proofs import is_name, make_secret, read_secret
@@ -70,39 +70,16 @@ _REFRESH_S = 0.5
 Begin: TypeAlias = Callable[[], Awaitable[asyncio.Server]]
 
 
-@dataclass(frozen=True)
-class ServeOptions:
-    """Options of `plink autotune serve` by their parameter names."""
-
-    plans: Sequence[str]
-    listen: str
-    secret_file: str | None = None
-    tls: str | None = None
-    log: str | None = None
-    metrics: str | None = None
-    is_watching: bool = False
-    as_json: bool = False
-    cluster: str | None = None
-    hosts: str | None = None
-    output: str | None = None
-    way: Outgoing = field(default_factory=SshOptions)
-    is_ssh_said: bool = False
-
-
-def run(options: ServeOptions) -> int:
+def run(plans_of_jobs: Sequence[str], request: ServeRequest, reach: ReachOptions) -> int:
     """Serve the ranks of tuned jobs until interrupted; return the exit code.
 
     Raises:
         WrongUseError: a plan, secret or option is not valid.
         PlinkError: the daemon cannot listen on an address.
     """
-    if options.as_json and options.is_watching:
-        raise WrongUseError(
-            "--json and --watch both write to standard output", "leave one of them out"
-        )
-    host, port = parse_address(options.listen, "--listen")
-    paths = _paths_by_job(options.plans)
-    if options.secret_file is not None and len(paths) > 1:
+    host, port = parse_address(request.listen, "--listen")
+    paths = _paths_by_job(plans_of_jobs)
+    if request.secret_file is not None and len(paths) > 1:
         raise WrongUseError(
             "--secret-file is for one job; each of several jobs has its own PLAN.secret"
         )
@@ -112,25 +89,18 @@ def run(options: ServeOptions) -> int:
     for name, path in paths.items():
         plans[name] = plan = plan_file.read_plan(path)
         _tuner(plan, document.label(path))
-        secrets[name] = options.secret_file or f"{path}.secret"
-        jobs[name] = Served(_job(name, plan, options.log, len(paths)), _secret(secrets[name]))
-    prober = build_prober(
-        options.cluster,
-        options.hosts,
-        options.output,
-        options.way,
-        [served.job.plan for served in jobs.values()],
-        is_ssh_said=options.is_ssh_said,
-    )
+        secrets[name] = request.secret_file or f"{path}.secret"
+        jobs[name] = Served(_job(name, plan, request.log, len(paths)), _secret(secrets[name]))
+    prober = build_prober(request, reach, [served.job.plan for served in jobs.values()])
     for served in jobs.values():
         served.job.tell = note
-    server = Server(jobs, note, _tls_context(options.tls))
+    server = Server(jobs, note, _tls_context(request.tls))
     reprobing = [
         Reprobing(served.job, server.send, prober, tell=lambda text: note(printable(text)))
         for served in jobs.values()
     ]
     statuses = [served.job.status for served in jobs.values()]
-    begin_metrics = None if options.metrics is None else _metrics(options.metrics, statuses, server)
+    begin_metrics = None if request.metrics is None else _metrics(request.metrics, statuses, server)
 
     async def begin() -> asyncio.Server:
         if begin_metrics is not None:
@@ -145,16 +115,16 @@ def run(options: ServeOptions) -> int:
                 format_address(told, port),
                 secrets[name],
                 path,
-                by_tls=bool(options.tls),
-                as_json=options.as_json,
+                by_tls=bool(request.tls),
+                as_json=request.as_json,
             )
         sys.stdout.flush()
 
     with contextlib.ExitStack() as stack, contextlib.suppress(KeyboardInterrupt):
-        if options.log is not None:
+        if request.log is not None:
             for name in paths:
-                stack.enter_context(only_writer(_log_path(options.log, name, len(paths))))
-        watched = statuses if options.is_watching else None
+                stack.enter_context(only_writer(_log_path(request.log, name, len(paths))))
+        watched = statuses if request.is_watching else None
         run_until_interrupted(_serve(server, begin, print_environments, watched, reprobing))
     note("stopped serving; jobs that are training keep their current plans")
     return 0
@@ -309,70 +279,45 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
 
 
 def build_prober(
-    cluster: str | None,
-    hosts: str | None,
-    output: str | None,
-    way: Outgoing,
-    plans: Iterable[Plan],
-    *,
-    is_ssh_said: bool = False,
+    request: ServeRequest, reach: ReachOptions, plans: Iterable[Plan]
 ) -> Prober | None:
     """Return what measures the hosts again; None if no option says how to reach them.
 
-    Args:
-        cluster: the cluster file.
-        hosts: or else the host list.
-        output: where the renewed cluster file goes.
-        way: how hosts are reached.
-        plans: plans of the jobs, whose hosts have to be there.
-        is_ssh_said: whether that is SSH, whatever the host list knows.
-
     Raises:
-        WrongUseError: options that do not go together, or a file that is not valid.
+        WrongUseError: a file is not valid.
         PlinkError: a host of a plan is missing there.
     """
-    if cluster is not None and hosts is not None:
-        raise WrongUseError("--cluster and --hosts exclude each other")
+    cluster, hosts, way = request.cluster, request.hosts, reach.resolve()
     if cluster is None and hosts is None:
-        if output is not None:
-            raise WrongUseError("--output needs --cluster or --hosts", "give --cluster FILE")
         return None
-    output = output or cluster
+    output = request.output or cluster
     if output is not None:
         document.check_writable(output, has_matrices=True)
     if cluster is not None:
-        known, source = _read_known(cluster), document.label(cluster)
+        if cluster == document.STANDARD_STREAM:
+            raise WrongUseError("--cluster cannot be standard input, as the file is updated")
+        known, source = cluster_file.read_cluster(cluster), document.label(cluster)
+        if known.rtt is not None and known.rtt.tool in TOOLS:
+            resume_options(known, cluster, known.rtt.tool, {})
         way = apply_recorded_way(way, known.way, source)
     else:
         listed = read_hosts(hosts or "")
-        known, source = _build_cluster(listed), document.label(hosts or "")
+        source = document.label(hosts or "")
+        known = Cluster(
+            [
+                Host(host.name, host.name, None, host.user, host.port, host.slots)
+                for host in listed.hosts
+            ]
+        )
         if any(host.connect_to or host.ssh_options for host in listed.hosts):
             raise WrongUseError(
                 f"{source}: contains addresses or SSH options, which --hosts cannot use",
                 f"plink probe {source} -o cluster.json, then --cluster cluster.json",
             )
-        way = listed.way(way, is_ssh_said=is_ssh_said)
+        way = listed.way(way, is_ssh_said=reach.via == SSH)
         for text in listed.notes:
             warn(text)
     prober = Prober(known, source, output, way)
     for plan in plans:
         prober.check(plan)
     return prober
-
-
-def _read_known(path: str) -> Cluster:
-    if path == document.STANDARD_STREAM:
-        raise WrongUseError("--cluster cannot be standard input, as the file is updated")
-    known = cluster_file.read_cluster(path)
-    if known.rtt is not None and known.rtt.tool in TOOLS:
-        resume_options(known, path, known.rtt.tool, {})
-    return known
-
-
-def _build_cluster(listed: HostList) -> Cluster:
-    return Cluster(
-        [
-            Host(host.name, host.name, None, host.user, host.port, host.slots)
-            for host in listed.hosts
-        ]
-    )

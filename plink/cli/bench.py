@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from plink.base.errors import PartialResultError
 from plink.base.lazy import lazy_imports
 from plink.base.text import json_text
 from plink.bench.comparison_request import ComparisonRequest
+from plink.cli.json_output import check_output
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -22,9 +21,6 @@ with lazy_imports():
     from plink.formats import cluster as cluster_file
     from plink.formats import document, structs
     from plink.show.terminal import paper as paper_page
-
-if TYPE_CHECKING:
-    from plink.bench.bench import BenchOutcome
 
 
 @click.command(
@@ -60,10 +56,7 @@ def command(
     the times with what the cluster file predicts. Ctrl-C prints what was measured so far.
     """
     for path in (output, plot):
-        if path is not None:
-            document.check_writable(path)
-            for source in (file, *request.plan_files, *request.order_files):
-                document.refuse_same_file(source, path)
+        check_output(path, "the results", file, *request.plan_files, *request.order_files)
     preparation.check_clients(request)
     cluster = cluster_file.read_cluster(file)
     with StageProgress() as progress:
@@ -71,15 +64,6 @@ def command(
             request, cluster, document.label(file), reach.resolve(), progress
         )
         done = client_bench.bench(prepared, progress)
-    return _deliver(done, output, plot, as_json=as_json)
-
-
-def _deliver(done: BenchOutcome, output: str | None, plot: str | None, *, as_json: bool) -> int:
-    """Write and print the results of a bench; return the exit code.
-
-    Raises:
-        PartialResultError: not all rounds ran; what was measured before has been printed.
-    """
     result, orders = done.result, done.orders
     data = (
         structs.encode(result)

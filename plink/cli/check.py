@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
@@ -29,9 +27,6 @@ with lazy_imports():
     from plink.show.terminal import paper as paper_page
     from plink.verbs import check as check_verb
     from plink.verbs import cluster as cluster_verb
-
-if TYPE_CHECKING:
-    from plink.verbs.check import Verdict
 
 
 @click.command(
@@ -71,7 +66,7 @@ _ALIKE = 0.02
 _ALIKE_RATES = 0.1
 
 
-def _warn(result: Verdict) -> None:
+def _warn(result: check_verb.Verdict) -> None:
     for name, reason in result.unreachable.items():
         warn(f"{name}: {reason}")
     for name, (before, now) in result.moved.items():
@@ -83,7 +78,7 @@ def _warn(result: Verdict) -> None:
 _DIFFER = {True: "changed", False: "differ, at no host in particular,"}
 
 
-def _print(source: str, cluster: cluster_file.Cluster, result: Verdict) -> None:
+def _print(source: str, cluster: cluster_file.Cluster, result: check_verb.Verdict) -> None:
     console, found = paper_page.paper(None).console, result.judgement
     verdict = "no longer describes" if result.is_changed else "still describes"
     console.print(rich_text.Text(f"{printable(source)} {verdict} the network", style="bold"))
@@ -148,7 +143,9 @@ def _percent(factor: float) -> str:
     return f"{share} {'longer' if factor > 1.0 else 'less time'}"
 
 
-def _describe(cluster: cluster_file.Cluster, result: Verdict, partners: int) -> outputs.CheckOutput:
+def _describe(
+    cluster: cluster_file.Cluster, result: check_verb.Verdict, partners: int
+) -> outputs.CheckOutput:
     found, names = result.judgement, cluster.names
     return outputs.CheckOutput(
         changed=result.is_changed,

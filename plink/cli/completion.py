@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 
 import click
 
@@ -12,115 +13,20 @@ from plink.cli.json_output import print_json_line
 with lazy_imports():
     from click import shell_completion as click_completes
 
+    from plink.bench import request as bench_request
+    from plink.deploy import launchers, verify
     from plink.formats import outputs
+    from plink.solvers.collectives import registry
 
-
-# `plink order --algo`, `plink predict --algo`
-ALGORITHMS = (
-    "ring",
-    "halving-doubling",
-    "tree",
-    "bcube",
-    "gloo-ring",
-    "gloo-ring-legacy",
-    "gloo-ring-chunked",
-    "gloo-halving-doubling",
-    "gloo-bcube",
-    "gloo-bcube-new",
-    "openmpi-linear",
-    "openmpi-recursive-doubling",
-    "openmpi-ring",
-    "openmpi-segmented-ring",
-    "openmpi-rabenseifner",
-    "mpich-recursive-doubling",
-    "mpich-reduce-scatter-allgather",
-    "mpich-ring",
-    "mpich-tree",
-    "mpich-tree-knomial",
-    "nccl-ring",
-    "nccl-tree",
-    "lightgbm-recursive-halving",
-    "lightgbm-recursive-halving-ring",
-    "lightgbm-bruck",
-    "lightgbm-ring",
-    "lightgbm-ring-bruck",
-    "all-to-all",
-    "gloo-reduce-scatter",
-    "gloo-all-gather",
-    "gloo-send-receive",
-    "gloo-broadcast",
-    "gloo-reduce",
-    "gloo-gather",
-    "gloo-scatter",
-    "gloo-all-to-all",
-    "gloo-barrier",
-)
-
-# `plink order --format`
-FORMATS = (
-    "hosts",
-    "openmpi",
-    "openmpi-rankfile",
-    "openmpi5-rankfile",
-    "mpich",
-    "intelmpi",
-    "slurm",
-    "torchrun",
-    "torchrun-script",
-    "env",
-    "nccl",
-    "horovod",
-    "deepspeed",
-    "lightgbm",
-    "jax",
-    "mlx",
-    "pytorchjob",
-    "trainjob",
-    "mpijob",
-    "leaderworkerset",
-    "jobset",
-    "slurm-tree",
-    "slurm-block",
-    "slurm-tree-yaml",
-    "slurm-block-yaml",
-)
-
-# `plink verify --launcher`
-LAUNCHERS = (
-    "renumber",
-    "openmpi",
-    "openmpi-rankfile",
-    "openmpi5-rankfile",
-    "mpich",
-    "intelmpi",
-    "slurm",
-    "torchrun",
-    "torchrun-script",
-    "deepspeed",
-    "env",
-    "nccl",
-    "horovod",
-    "jax",
-    "mlx",
-)
-
-# `plink bench --client`
-CLIENTS = (
-    "engine",
-    "hub",
-    "gloo",
-    "nccl",
-    "openmpi",
-    "mpich",
-)
 
 _FILES = {"FILE", "CLUSTER", "ORDER", "PLAN", "LOG", "KEY", "PATH", "HOSTS"}
 _FOLDERS = {"DIR", "FOLDER"}
-_NAMES = {
-    ("--algo", "NAME"): ALGORITHMS,
-    ("--client", "LIST"): CLIENTS,
-    ("--format", "NAME"): FORMATS,
-    ("--launcher", "NAME"): LAUNCHERS,
+# Names that an option takes, by its flag and metavar; loaded when a value is completed.
+_NAMES: Mapping[tuple[str, str], Callable[[], Iterable[str]]] = {
+    ("--algo", "NAME"): lambda: [*registry.ALGORITHMS, *registry.OTHERS],
+    ("--client", "LIST"): lambda: bench_request.CLIENTS,
+    ("--format", "NAME"): lambda: launchers.ALL,
+    ("--launcher", "NAME"): lambda: verify.RANK_VARIABLES,
 }
 
 
@@ -148,7 +54,7 @@ class _Text(click.types.StringParamType):
 
     def __init__(self, parameter: click.Parameter) -> None:
         self._kind = _kind(parameter)
-        self._names = _NAMES.get((max(parameter.opts, key=len), parameter.metavar or ""), ())
+        self._names = _NAMES.get((max(parameter.opts, key=len), parameter.metavar or ""), tuple)
 
     def shell_complete(
         self,
@@ -163,7 +69,7 @@ class _Text(click.types.StringParamType):
         before, comma, last = incomplete.rpartition(",")
         return [
             click_completes.CompletionItem(f"{before}{comma}{name}")
-            for name in self._names
+            for name in self._names()
             if name.startswith(last)
         ]
 
@@ -205,11 +111,7 @@ def command(shell: str, *, as_json: bool) -> int:
 
 def script_for(shell: str) -> str:
     """Return a shell's script that asks plink for completions."""
-    of_shell: dict[str, type[click_completes.ShellComplete]] = {
-        "bash": click_completes.BashComplete,
-        "zsh": click_completes.ZshComplete,
-        "fish": click_completes.FishComplete,
-    }
-    asking = of_shell[shell](command, {}, "plink", VARIABLE)
+    asking = click_completes.get_completion_class(shell)
+    assert asking is not None  # noqa: S101  for the type checker
     # Not bash's own, which starts a bash to see that it is version 4.4 or later.
-    return click_completes.ShellComplete.source(asking)
+    return click_completes.ShellComplete.source(asking(command, {}, "plink", VARIABLE))

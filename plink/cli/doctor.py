@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -12,7 +13,7 @@ from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_count, printable
-from plink.cli.json_output import print_json, refuse_json_beside
+from plink.cli.json_output import check_output, print_json
 from plink.cli.options import SectionedCommand, make_section_option
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -28,15 +29,28 @@ with lazy_imports():
     from plink.doctor import coverage, diagnosis
     from plink.doctor import evidence as doctor_evidence
     from plink.doctor import finding as doctor_finding
+    from plink.formats import binary_form, document
     from plink.formats import cluster as cluster_file
     from plink.formats import comparison as comparison_file
-    from plink.formats import document
     from plink.measure.importing import source as importing_source
     from plink.show.terminal import paper as paper_page
-    from plink.verbs import doctor as doctor_verb
+    from plink.verbs import live_diagnosis
 
 
 _live = make_section_option("Asking hosts")
+
+
+def _refuse_without_live(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse options that only `--live` uses before these are checked with each other."""
+
+    @functools.wraps(command)
+    def checked(*, request: DiagnosisRequest, **values: Any) -> Any:
+        for name in () if request.live else ("output", "listen"):
+            if values[name] is not None:
+                raise click.UsageError(f"--{name} needs --live.")
+        return command(request=request, **values)
+
+    return checked
 
 
 @click.command(
@@ -52,6 +66,7 @@ _live = make_section_option("Asking hosts")
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @with_request(DiagnosisRequest)
+@_refuse_without_live
 @_live(
     "-o",
     "--output",
@@ -74,37 +89,41 @@ def command(
     bench wrote; at most one of each kind. The exit code is 0 where nothing is wrong, 4 where
     something is, 3 where nothing is as far as hosts could be asked.
     """
-    if not request.live:
-        for name, value in (("--output", output), ("--listen", reach.listen)):
-            if value is not None:
-                raise click.UsageError(f"{name} needs --live.")
-    if output is not None:
-        refuse_json_beside(output, "-o -", as_json=as_json)
-    now, then = _read_files(files, before)
+    check_output(output, "the cluster", as_json=as_json, has_matrices=True)
+    now = _read_files(files)
+    then = {} if before is None else _read_files([before])
+    if before is not None:
+        _refuse_unlike(now, then, before)
+    cluster = now.get("cluster")
     missed: list[str] = []
     asked_at = None
     if request.live:
-        if now.cluster is None or not now.source:
+        if cluster is None or cluster.source == document.NOT_A_FILE:
             raise WrongUseError("--live needs a cluster file", "add a cluster file")
         with StageProgress() as progress, print_unreached():
-            now.cluster, missed, asked_at = doctor_verb.ask_hosts(
-                now.cluster, request, reach.resolve_any(), source=now.source, progress=progress
+            cluster, missed, asked_at = live_diagnosis.examine(
+                cluster, request, reach.resolve_any(), source=cluster.source, progress=progress
             )
         if output is not None:
-            cluster_file.write_cluster(output, now.cluster)
+            cluster_file.write_cluster(output, cluster)
     evidence = doctor_evidence.Evidence(
-        now.cluster or cluster_file.Cluster(()),
-        before=then.cluster,
-        tuned=now.tuned,
-        comparison=now.comparison,
-        comparison_before=then.comparison,
+        cluster or cluster_file.Cluster(()),
+        before=then.get("cluster"),
+        tuned=now.get("tuned"),
+        comparison=now.get("comparison"),
+        comparison_before=then.get("comparison"),
         asked_at=asked_at,
     )
     findings = diagnosis.diagnose(evidence)
     for text in missed:
         warn(text)
     if as_json:
-        print_json(_summarize(evidence, findings, missed))
+        seen = coverage.list_coverage(evidence)
+        rounded = [
+            replace(each, probability=round(each.probability, 4), cost=round(each.cost, 3))
+            for each in findings
+        ]
+        print_json(doctor_finding.DoctorOutput(rounded, seen.present, seen.missing, missed))
     elif output != document.STANDARD_STREAM:
         _print(evidence, findings, has_asked=request.live)
     if findings:
@@ -117,80 +136,49 @@ _INDENT = "   "
 _MOST_COLUMNS = 100
 
 
-@dataclass
-class _Files:
-    """Contents of the files given to `plink doctor`, at most one of each kind."""
-
-    cluster: cluster_file.Cluster | None = None
-    tuned: history.History | None = None
-    comparison: comparison_file.Comparison | None = None
-    source: str = ""
-
-    def take(self, path: str) -> None:
-        """Read a file given to `plink doctor` and keep it by its kind.
-
-        Raises:
-            WrongUseError: it is nothing that a doctor reads, or the second of its kind.
-        """
-        source, content = document.label(path), document.read_content(path)
-        if isinstance(content, bytes) and records.is_log(content):
-            self._put("tuned", _history(content, source), source)
-        elif isinstance(content, bytes) and importing_source.is_log(content):
-            found = importing_source.import_measurement(
-                content, source, unit=None, percentile=_PERCENTILE
-            )
-            self._put("cluster", found, source)
-        else:
-            data = document.load_document(content, source).data
-            kind = data.get("format")
-            if kind == comparison_file.FORMAT:
-                self._put("comparison", comparison_file.decode_comparison(data, source), source)
-            elif kind == cluster_file.FORMAT:
-                self._put("cluster", cluster_file.decode_cluster(data, source), source)
-                self.source = source
-            else:
-                raise WrongUseError(
-                    f"{source}: is not a file that plink doctor reads",
-                    "give a cluster file, a log of plink autotune or of a benchmark, or a "
-                    "comparison",
-                )
-
-    def _put(self, kind: str, value: object, source: str) -> None:
-        if getattr(self, kind) is not None:
+def _read_files(paths: Sequence[str]) -> dict[str, Any]:
+    """Return the contents of files to diagnose by kind: `cluster`, `tuned` or `comparison`."""
+    found: dict[str, Any] = {}
+    for path in paths:
+        source = document.label(path)
+        kind, value = _read_file(document.read_content(path), source)
+        if kind in found:
             raise WrongUseError(
                 f"{source}: is the second file of its kind", "give one file of each kind"
             )
-        setattr(self, kind, value)
+        found[kind] = value
+    return found
 
 
-def _read_files(files: Sequence[str], before: str | None) -> tuple[_Files, _Files]:
-    """Return the contents of the files to diagnose, and of the earlier file."""
-    now, then = _Files(), _Files()
-    for path in files:
-        now.take(path)
-    if before is not None:
-        then.take(before)
-        _refuse_unlike(now, then, before)
-    return now, then
+def _read_file(content: binary_form.Content, source: str) -> tuple[str, object]:
+    if isinstance(content, bytes) and records.is_log(content):
+        try:
+            runs = [records.parse(content, source)]
+            return "tuned", history.history_of(runs, with_replay=False)
+        except ValueError as error:
+            raise WrongUseError(f"{source}: {error}") from None
+    if isinstance(content, bytes) and importing_source.is_log(content):
+        return "cluster", importing_source.import_measurement(
+            content, source, unit=None, percentile=_PERCENTILE
+        )
+    data = document.load_document(content, source).data
+    if data.get("format") == comparison_file.FORMAT:
+        return "comparison", comparison_file.decode_comparison(data, source)
+    if data.get("format") == cluster_file.FORMAT:
+        return "cluster", cluster_file.decode_cluster(data, source)
+    raise WrongUseError(
+        f"{source}: is not a file that plink doctor reads",
+        "give a cluster file, a log of plink autotune or of a benchmark, or a comparison",
+    )
 
 
-def _history(content: bytes, source: str) -> history.History:
-    try:
-        return history.history_of([records.parse(content, source)], with_replay=False)
-    except ValueError as error:
-        raise WrongUseError(f"{source}: {error}") from None
-
-
-def _refuse_unlike(now: _Files, then: _Files, path: str) -> None:
-    kinds = ("cluster", "tuned", "comparison")
-    if not any(
-        getattr(now, kind) is not None and getattr(then, kind) is not None for kind in kinds
-    ):
+def _refuse_unlike(now: Mapping[str, object], then: Mapping[str, object], path: str) -> None:
+    if not now.keys() & then.keys():
         raise WrongUseError(
             f"{document.label(path)}: is of another kind than the file it is compared with",
             "compare a cluster file with a cluster file, and a comparison with a comparison",
         )
-    if then.tuned is not None:
+    if "tuned" in then:
         raise WrongUseError(
             f"{document.label(path)}: a log of plink autotune is compared with its own beginning",
             "leave out --before",
@@ -239,16 +227,3 @@ def _print_wrapped(console: rich_console.Console, text: str, begin: str) -> None
         printable(text), max(len(begin) + 20, width), initial_indent=begin, subsequent_indent=indent
     ):
         console.print(rich_text.Text(line), soft_wrap=True)
-
-
-def _summarize(
-    evidence: doctor_evidence.Evidence,
-    findings: Sequence[doctor_finding.Finding],
-    missed: Sequence[str],
-) -> doctor_finding.DoctorOutput:
-    seen = coverage.list_coverage(evidence)
-    rounded = [
-        replace(each, probability=round(each.probability, 4), cost=round(each.cost, 3))
-        for each in findings
-    ]
-    return doctor_finding.DoctorOutput(rounded, seen.present, seen.missing, missed)

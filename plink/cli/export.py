@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import print_json, refuse_json_beside
+from plink.cli.json_output import check_output, print_json
 from plink.cli.options import FiniteRange, given_options
 
 with lazy_imports():
     from plink.deploy import topologies
-    from plink.formats import cluster, document, matrix_csv, measurements, outputs
+    from plink.formats import cluster, document, matrix_csv, measurements, outputs, units
     from plink.formats import hosts as file_hosts
 
 
@@ -70,50 +70,33 @@ def command(
         for name, written in given_options(context).items():
             if name in {"quantity", "percentile", "unit"}:
                 raise click.UsageError(f"{written} applies to --format csv, not to {kind}.")
-        _export_topology(cluster_file, kind, output, as_json=as_json)
-        return
     if quantity == "bandwidth" and (percentile is not None or unit is not None):
         raise click.UsageError("--percentile and --unit apply only to round-trip times.")
     if output is None:
         output = None if as_json else document.STANDARD_STREAM
-    if output is not None:
-        refuse_json_beside(output, "the CSV", as_json=as_json)
-        document.check_writable(output)
-        document.refuse_same_file(cluster_file, output)
+    what = "the CSV" if kind == "csv" else "the topology"
+    check_output(output, what, cluster_file, as_json=as_json)
     found = cluster.read_cluster(cluster_file)
-    source = document.label(cluster_file)
-    if quantity == "bandwidth":
-        values = cluster.require_bandwidth(found, source).gbit_s
-        content = matrix_csv.render_bandwidth(found.names, values)
-        matrix = outputs.ExportedMatrix("bandwidth", "gbit_s", None, found.names, values)
-    else:
-        rtt = cluster.require_rtt(found, source)
-        chosen, readings_us = measurements.readings_at(rtt, percentile, source)
-        named = matrix_csv.find_unit_by_name(unit or "us") or "us"
-        content = matrix_csv.render(found.names, readings_us, named)
-        values = readings_us * 10.0 ** matrix_csv.UNITS[named]
-        matrix = outputs.ExportedMatrix("rtt", named, chosen, found.names, values)
-    if output is not None:
-        document.write_bytes(output, content)
-    if as_json:
-        print_json(matrix)
-
-
-def _export_topology(cluster_file: str, kind: str, output: str | None, *, as_json: bool) -> None:
-    """Write a cluster's groups as a topology file, or print its switches as JSON."""
-    if output is None:
-        output = None if as_json else document.STANDARD_STREAM
-    if output is not None:
-        refuse_json_beside(output, "the topology", as_json=as_json)
-        document.check_writable(output)
-        document.refuse_same_file(cluster_file, output)
-    found = cluster.read_cluster(cluster_file)
-    content = topologies.FORMATS[kind](found)
-    if output is not None:
-        document.write_bytes(output, content.encode())
-    if as_json:
+    exported: outputs.ExportedMatrix | outputs.ExportedTopology
+    if kind != "csv":
+        content = topologies.FORMATS[kind](found).encode()
         tiers = [
             [file_hosts.Group(name, list(hosts)) for name, hosts in tier.items()]
             for tier in topologies.list_switches(found)
         ]
-        print_json(outputs.ExportedTopology(kind, tiers))
+        exported = outputs.ExportedTopology(kind, tiers)
+    elif quantity == "bandwidth":
+        values = cluster.require_bandwidth(found).gbit_s
+        content = matrix_csv.render(found.names, values, "Gbit/s")
+        exported = outputs.ExportedMatrix("bandwidth", "gbit_s", None, found.names, values)
+    else:
+        rtt = cluster.require_rtt(found)
+        chosen, readings_us = measurements.readings_at(rtt, percentile, found.source)
+        named = units.find_time_unit_by_name(unit or "us") or "us"
+        content = matrix_csv.render(found.names, readings_us, named)
+        values = readings_us * 10.0 ** matrix_csv.UNITS[named]
+        exported = outputs.ExportedMatrix("rtt", named, chosen, found.names, values)
+    if output is not None:
+        document.write_bytes(output, content)
+    if as_json:
+        print_json(exported)

@@ -6,7 +6,7 @@ import click
 
 from plink.base.lazy import lazy_imports
 from plink.bench.comparison_request import CostRequest
-from plink.cli.json_output import print_json_line, refuse_json_beside
+from plink.cli.json_output import check_output, print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -46,8 +46,7 @@ def command(
     links carry.
     """
     written = cluster_name if output is None else output
-    refuse_json_beside(written, "the cluster", as_json=as_json)
-    document.check_writable(written, has_matrices=True)
+    check_output(written, "the cluster", as_json=as_json, has_matrices=True)
     known, source = cluster.read_cluster(cluster_name), document.label(cluster_name)
     wanted = fit.FitRequest(
         cluster=known,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-
 import click
 
-from plink.base.errors import NotJsonError, NotMeasuredError, spell_keyword
+from plink.base.errors import NotJsonError, NotMeasuredError, Speller, option_speller
 from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.cli.given import reaching_words
@@ -15,25 +13,6 @@ from plink.probes.errors import HostListError
 with lazy_imports():
     from plink.formats import document
     from plink.probes.inventories import kinds
-
-Speller = Callable[[str, "str | None"], str]
-
-
-def option_speller(flags: Mapping[str, str], bare: Collection[str] = ()) -> Speller:
-    """Return a function that spells an argument and its value as the command's option.
-
-    Args:
-        flags: options by the names of the arguments; what is not there is spelled as in Python.
-        bare: names of the options without a value.
-    """
-
-    def spell(name: str, value: str | None) -> str:
-        flag = flags.get(name)
-        if flag is None:
-            return spell_keyword(name, value)
-        return flag if value is None or name in bare else f"{flag} {value}"
-
-    return spell
 
 
 def command_speller(command: click.Command | None) -> Speller:

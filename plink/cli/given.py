@@ -12,37 +12,24 @@ from plink.base.lazy import lazy_imports
 with lazy_imports():
     from plink.base import replacing
     from plink.base import request as base_request
-
-# How hosts are reached, which every verb that does so has.
-WAY = frozenset(
-    {"via", "ssh_config", "identity", "user", "accept_new_host_keys", "ssh_concurrency"}
-)
-# Which addresses of the hosts are meant, for the verbs that measure.
-_ADDRESSES = frozenset({"network", "interface"})
-# How `plink probe` measures, which no file records.
-_UNRECORDED = frozenset(
-    {
-        *("timeout_s", "concurrency", "strict", "port", "remote_cache", "remote_python", "nics"),
-        *("listen", "secret_file", "wait_s"),
-    }
-)
-
-# Where a command's context holds the requests of the verb that runs.
-REQUESTS = "plink.requests"
+    from plink.cli import way_options
 
 
 def reaching_words(is_measuring: bool = False) -> list[str]:
     """Return the options about reaching hosts of the running command; empty outside one.
 
     Args:
-        is_measuring: those of the hosts' addresses, too.
+        is_measuring: whether to include those of the hosts' addresses.
     """
-    return _words(WAY | _ADDRESSES if is_measuring else WAY)
+    addresses = ("network", "interface") if is_measuring else ()
+    return _words({*base_request.list_options(way_options.ReachOptions), *addresses})
 
 
 def resuming_words() -> list[str]:
     """Return the options of a running `plink probe` that a resuming one must repeat."""
-    return _words(WAY | _UNRECORDED)
+    # How it measures, which no file records.
+    measuring = ("timeout_s", "concurrency", "strict", "port", "remote_cache", "remote_python")
+    return _words({*base_request.list_options(way_options.CallOptions), *measuring, "nics"})
 
 
 def all_words() -> list[str]:
@@ -61,7 +48,7 @@ def record_as_given(**values: str | None) -> None:
 
 def _requests() -> list[Any]:
     context = click.get_current_context(silent=True)
-    found: list[Any] = [] if context is None else context.meta.setdefault(REQUESTS, [])
+    found: list[Any] = [] if context is None else context.meta.setdefault(base_request.REQUESTS, [])
     return found
 
 

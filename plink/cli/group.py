@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from plink.base.errors import EXIT_PARTIAL, WrongUseError
+from plink.base.errors import EXIT_PARTIAL
 from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import check_output, print_json_line
 from plink.cli.options import given_options
 from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
@@ -29,12 +28,7 @@ with lazy_imports():
     from plink.optimize.groups import finding
     from plink.optimize.groups import truth as groups_truth
     from plink.show import groups as show_groups
-    from plink.verbs import progress as verb_progress
-
-if TYPE_CHECKING:
-    from plink.formats.cluster import Cluster
-    from plink.optimize.groups.finding import FoundGroups
-    from plink.optimize.groups.truth import Judgement
+    from plink.verbs import common as verb_common
 
 
 @click.command(epilog="Example: plink group cluster.json --truth racks.txt")
@@ -76,17 +70,21 @@ def command(
     Where the distances show no groups it says so, and the file remembers that. `-` is standard
     input or output.
     """
+    target = file if output is None else output
     if given is not None:
         _refuse_finding(given_options(context))
-        return _take_over(file, given, output, as_json=as_json)
-    target = file if output is None else output
-    _check(target, output, truth, as_json=as_json)
+    check_output(target, "the cluster", as_json=as_json, has_matrices=True)
+    for source in (truth, given):
+        if source is not None and output is not None:
+            document.refuse_same_file(source, output)
     cluster = cluster_file.read_cluster(file)
+    if given is not None:
+        return _take_over(cluster, given, target, as_json=as_json)
     known = []
     if truth is not None:
         known = group_list.read_groups(truth, cluster.names, cluster.source, are_positions=True)
     with status_line() as show:
-        tell = verb_progress.stages(show)
+        tell = verb_common.report_stages(show)
         found = finding.find_groups(cluster, request, needs_points=bool(known), on_progress=tell)
     judgement = groups_truth.judge(cluster, found, known) if known else None
     grouped = finding.with_groups(cluster, found)
@@ -95,17 +93,16 @@ def command(
     if is_written:
         cluster_file.write_cluster(target, grouped)
         grouped = replace(grouped, source=document.label(target))
-    file = document.argument(grouped.source)
-    # The table is data, but the file may want the same stream.
-    assumptions = _print(grouped, judgement, as_json=as_json, to_stderr=_is_stdout(target))
+    assumptions = _print(grouped, judgement, target, as_json=as_json)
     for text in found.grouping.notes:
         note(text)
     if not found.groups:
-        note(_no_groups(cluster, found, request.k, is_written=is_written))
-    elif not as_json:
-        for text in assumptions:
-            note(text)
-    lost = _uplinks(cluster) - _uplinks(grouped)
+        said = _explain_no_groups(found, request.k)
+        note(said if is_written else f"{said}; {cluster.source} is as it was; its groups stay")
+    for text in assumptions if found.groups and not as_json else ():
+        note(text)
+    file = document.argument(grouped.source)
+    lost = _count_uplinks(cluster) - _count_uplinks(grouped)
     if lost and found.groups:
         again = next_command("probe", "--resume", file, "--tool", "uplinks", way=cluster.way)
         note(
@@ -128,15 +125,12 @@ def _refuse_finding(options: Mapping[str, str]) -> None:
             raise click.UsageError(f"{written} applies to finding groups, and excludes --given.")
 
 
-def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> int:
+def _take_over(cluster: cluster_file.Cluster, given: str, target: str, *, as_json: bool) -> int:
     """Write the given groups into the cluster file."""
-    target = file if output is None else output
-    _check(target, output, given, as_json=as_json)
-    cluster = cluster_file.read_cluster(file)
     groups, domains = group_list.read_given_groups(given, cluster.names, cluster.source)
     grouped = finding.with_given_groups(cluster, groups, domains)
     cluster_file.write_cluster(target, grouped)
-    assumptions = _print(grouped, None, as_json=as_json, to_stderr=_is_stdout(target))
+    assumptions = _print(grouped, None, target, as_json=as_json)
     for text in () if as_json else assumptions:
         note(text)
     placed = {host for group in groups for host in group.hosts}
@@ -147,57 +141,38 @@ def _take_over(file: str, given: str, output: str | None, *, as_json: bool) -> i
     return EXIT_PARTIAL if absent else 0
 
 
-def _check(target: str, output: str | None, truth: str | None, *, as_json: bool) -> None:
-    """Raise early for options of `plink group` that cannot lead to a result."""
-    document.check_writable(target, has_matrices=True)
-    if as_json and _is_stdout(target):
-        raise WrongUseError(
-            "--json and the cluster both write to standard output", "give the file a name with -o"
-        )
-    if truth is not None and output is not None:
-        document.refuse_same_file(truth, output)
-
-
-def _is_stdout(target: str) -> bool:
-    return target == document.STANDARD_STREAM
-
-
 def _print(
-    cluster: Cluster, judgement: Judgement | None, *, as_json: bool, to_stderr: bool
+    cluster: cluster_file.Cluster,
+    judgement: groups_truth.Judgement | None,
+    target: str,
+    *,
+    as_json: bool,
 ) -> Sequence[str]:
     """Print the groups and their uplinks; return the assumptions made."""
     known = network.capacity(cluster, cluster.groups, unknown_gbit_s=network.USUAL_LINK_GBIT_S)
     if as_json:
         print_json_line(show_groups.describe_groups(cluster, known, judgement))
         return known.assumptions
+    # The table is data, but the file may want the same stream.
+    to_stderr = target == document.STANDARD_STREAM
     screen = rich_console.Console(stderr=to_stderr)
     # Into a file or a pipe a group is a line.
     lines = show_groups.group_lines(cluster, known, screen.width if screen.is_terminal else None)
-    for line in (
-        *lines,
-        *(show_groups.judgement_lines(judgement) if judgement is not None else ()),
-    ):
+    for line in [*lines, *(show_groups.judgement_lines(judgement) if judgement else ())]:
         click.echo(line, err=to_stderr)
     return known.assumptions
 
 
-def _no_groups(
-    cluster: Cluster, found: FoundGroups, wanted: int | None, *, is_written: bool
-) -> str:
-    """Return why no groups were found, and what happens to the cluster file, as a sentence."""
+def _explain_no_groups(found: finding.FoundGroups, wanted: int | None) -> str:
+    """Return why no groups were found, as a sentence."""
     if wanted is not None and found.grouping.levels:
         shown = ", ".join(str(len(level)) for level in found.grouping.levels)
-        said = f"the distances show {shown} groups, not {wanted}"
-    elif found.is_too_sparse:
-        said = "no groups can be told from so few pairs"
-    else:
-        said = "no structure found"
-        if found.grouping.rival:
-            said += f": {found.grouping.rival}"
-    if not is_written:
-        said += f"; {cluster.source} is as it was; its groups stay"
-    return said
+        return f"the distances show {shown} groups, not {wanted}"
+    if found.is_too_sparse:
+        return "no groups can be told from so few pairs"
+    rival = f": {found.grouping.rival}" if found.grouping.rival else ""
+    return f"no structure found{rival}"
 
 
-def _uplinks(cluster: Cluster) -> int:
+def _count_uplinks(cluster: cluster_file.Cluster) -> int:
     return 0 if cluster.uplinks is None else len(cluster.uplinks.uplinks)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import click
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
+from plink.base.request import option
 from plink.base.size import parse_size
 from plink.cli.json_output import print_json_line
-from plink.cli.options import FiniteRange, RateType, SectionedCommand, make_section_option
+from plink.cli.options import FiniteRange, SectionedCommand
+from plink.cli.request_options import with_request
 
 with lazy_imports():
     from plink.hub import bounds as placement_bounds
@@ -22,13 +24,87 @@ with lazy_imports():
     from plink.hub import racks as hub_racks
     from plink.show.terminal import hub, paper
 
-if TYPE_CHECKING:
-    from plink.hub.networks import TrainedNetwork
 
-
-_servers = make_section_option("Servers on hosts of their own")
-_racks = make_section_option("Racks")
+_SERVERS = "Servers on hosts of their own"
+_RACKS = "Racks"
 _MOST_WORKERS = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundsRequest:
+    """Options of `plink hub bounds`: a training workload, and links of workers and servers."""
+
+    model: str = option(
+        "",
+        is_required=True,
+        metavar="SIZE|NAME",
+        help="Bytes of the model's parameters, such as 390MB, or a network of Luo 2020, Table "
+        "6.1: alexnet, vgg11, vgg19, googlenet, inception-v3, resnet18, resnet50, resnet269, "
+        "resnext269.",
+    )
+    iteration_s: float | None = option(
+        None,
+        "--iteration",
+        low=1e-6,
+        high=1e6,
+        metavar="SECONDS",
+        help="Seconds that an iteration computes.  [default: that of a named network, on a GTX "
+        "1080 Ti]",
+    )
+    workers: int = option(2, is_required=True, low=2, high=_MOST_WORKERS, help="Number of workers.")
+    link_bits_s: float = option(
+        "10gbit", "--link", kind="rate", help="Rate of a worker's link, in one direction."
+    )
+    servers: int | None = option(
+        None,
+        low=1,
+        high=_MOST_WORKERS,
+        section=_SERVERS,
+        help="Number of servers that share the model in NCS.  [default: as many as workers]",
+    )
+    ports: int = option(
+        1, low=1, high=4096, section=_SERVERS, help="Number of interfaces of each server."
+    )
+    port_bits_s: float | None = option(
+        None,
+        "--port-rate",
+        kind="rate",
+        section=_SERVERS,
+        help="Rate of each interface.  [default: a worker's link]",
+    )
+    racks: int | None = option(
+        None,
+        low=2,
+        high=4096,
+        section=_RACKS,
+        help="Number of equal racks, with a server in each.",
+    )
+    uplink_bits_s: float | None = option(
+        None,
+        "--uplink",
+        kind="rate",
+        section=_RACKS,
+        help="Rate of a rack's uplink, in one direction.",
+    )
+
+    def build_racks(self, server_bits_s: float) -> hub_racks.Racks | None:
+        """Return the racks of the workers, or None without any."""
+        if (self.racks is None) != (self.uplink_bits_s is None):
+            raise WrongUseError("--racks and --uplink go together", "give both, or neither")
+        if self.racks is None or self.uplink_bits_s is None:
+            return None
+        if self.workers % self.racks:
+            raise WrongUseError(
+                f"{self.workers} workers cannot be divided evenly among {self.racks} racks",
+                "the bound holds for racks of equal size",
+            )
+        return hub_racks.Racks(
+            self.racks,
+            self.workers // self.racks,
+            self.link_bits_s,
+            server_bits_s,
+            self.uplink_bits_s,
+        )
 
 
 @click.command(
@@ -39,109 +115,43 @@ _MOST_WORKERS = 1 << 20
     epilog="Example: plink hub bounds --model 390MB --iteration 0.35 --workers 8 --link 10gbit. "
     "Example: plink hub bounds --model resnet50 --workers 8 --ports 4 --racks 2 --uplink 20gbit",
 )
-@click.option(
-    "--model",
-    required=True,
-    metavar="SIZE|NAME",
-    help="Bytes of the model's parameters, such as 390MB, or a network of Luo 2020, Table "
-    "6.1: alexnet, vgg11, vgg19, googlenet, inception-v3, resnet18, resnet50, resnet269, "
-    "resnext269.",
-)
-@click.option(
-    "--iteration",
-    "iteration_s",
-    type=FiniteRange(min=1e-6, max=1e6),
-    metavar="SECONDS",
-    help=(
-        "Seconds that an iteration computes.  [default: that of a named network, on a GTX 1080 Ti]"
-    ),
-)
-@click.option(
-    "--workers", type=click.IntRange(2, _MOST_WORKERS), required=True, help="Number of workers."
-)
-@click.option(
-    "--link",
-    "link_bits_s",
-    type=RateType(),
-    default="10gbit",
-    show_default=True,
-    help="Rate of a worker's link, in one direction.",
-)
-@_servers(
-    "--servers",
-    type=click.IntRange(1, _MOST_WORKERS),
-    help="Number of servers that share the model in NCS.  [default: as many as workers]",
-)
-@_servers(
-    "--ports",
-    type=click.IntRange(1, 4096),
-    default=1,
-    show_default=True,
-    help="Number of interfaces of each server.",
-)
-@_servers(
-    "--port-rate",
-    "port_bits_s",
-    type=RateType(),
-    help="Rate of each interface.  [default: a worker's link]",
-)
-@_racks(
-    "--racks", type=click.IntRange(2, 4096), help="Number of equal racks, with a server in each."
-)
-@_racks(
-    "--uplink", "uplink_bits_s", type=RateType(), help="Rate of a rack's uplink, in one direction."
-)
+@with_request(BoundsRequest)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def bounds(
-    *,
-    model: str,
-    iteration_s: float | None,
-    workers: int,
-    link_bits_s: float,
-    servers: int | None,
-    ports: int,
-    port_bits_s: float | None,
-    racks: int | None,
-    uplink_bits_s: float | None,
-    as_json: bool,
-) -> None:
+def bounds(*, request: BoundsRequest, as_json: bool) -> None:
     """Compute the bandwidth that hides a model's communication behind computation.
 
     Every worker pushes gradients and pulls weights in every iteration. A server is central or
     sharded, and on a worker's host (CC, CS) or on hosts of its own (NCC, NCS). With --racks, it
     says whether a server in each rack pays.
     """
-    network, size_bytes = _model(model)
-    if iteration_s is None and network is None:
+    network, size_bytes = _model(request.model)
+    if request.iteration_s is not None:
+        network, iteration_s = None, request.iteration_s
+    elif network is not None:
+        iteration_s = network.iteration_s
+    else:
         raise WrongUseError(
-            f"--model {model} does not define the time of an iteration",
+            f"--model {request.model} does not define the time of an iteration",
             "give it with --iteration SECONDS",
         )
-    computing_s = iteration_s if iteration_s is not None else network.iteration_s  # type: ignore[union-attr]
-    server_bits_s = ports * (link_bits_s if port_bits_s is None else port_bits_s)
+    server_bits_s = request.ports * (request.port_bits_s or request.link_bits_s)
     training = placement_bounds.Training(
-        size_bytes, computing_s, workers, link_bits_s, servers or workers, server_bits_s
+        size_bytes,
+        iteration_s,
+        request.workers,
+        request.link_bits_s,
+        request.servers or request.workers,
+        server_bits_s,
     )
-    if (racks is None) != (uplink_bits_s is None):
-        raise WrongUseError("--racks and --uplink go together", "give both, or neither")
-    in_racks = None
-    if racks is not None and uplink_bits_s is not None:
-        if workers % racks:
-            raise WrongUseError(
-                f"{workers} workers cannot be divided evenly among {racks} racks",
-                "the bound holds for racks of equal size",
-            )
-        in_racks = hub_racks.Racks(
-            racks, workers // racks, link_bits_s, server_bits_s, uplink_bits_s
-        )
-    found = hub.compute_bounds(model, training, in_racks, network if iteration_s is None else None)
+    racks = request.build_racks(server_bits_s)
+    found = hub.compute_bounds(request.model, training, racks, network)
     if as_json:
         print_json_line(found)
     else:
         hub.print_bounds(paper.paper(None).console, found)
 
 
-def _model(text: str) -> tuple[TrainedNetwork | None, int]:
+def _model(text: str) -> tuple[networks.TrainedNetwork | None, int]:
     """Return the neural network that a text names, if any, and the bytes of its parameters."""
     network = networks.NETWORKS.get(text.strip().lower())
     if network is not None:
@@ -158,6 +168,27 @@ def _model(text: str) -> tuple[TrainedNetwork | None, int]:
 _MOST_DOLLARS = 1e9
 
 
+@dataclass(frozen=True, kw_only=True)
+class CostRequest:
+    """Options of `plink hub cost` on the hardware of a deployment."""
+
+    gpus: int = option(4, low=0, high=1024, help="GPUs of a worker.")
+    switch_ports: int = option(
+        128,
+        low=2,
+        high=1 << 16,
+        help="Ports of a rack's switch, at the rate of workers with a hub.",
+    )
+    server_ports: int = option(20, low=1, high=1 << 16, help="Ports of a hub.")
+    throughput: float = option(
+        0.98,
+        low=1e-6,
+        high=1e6,
+        metavar="RATIO",
+        help="Throughput of a worker with a hub, relative to one with fast links.",
+    )
+
+
 @click.command(
     short_help="Compare the price of fast links with that of a hub and slow links.",
     epilog="Example: plink hub cost --price gpu=25000 --price server=12000 --gpus 8",
@@ -170,23 +201,7 @@ _MOST_DOLLARS = 1e9
     help="Price in dollars of a worker, gpu, fast-nic, fast-port, fast-cable, nic, port, "
     "cable, server or server-nic; may be given more than once.  [default: the paper's, of 2018]",
 )
-@click.option(
-    "--gpus", type=click.IntRange(0, 1024), default=4, show_default=True, help="GPUs of a worker."
-)
-@click.option(
-    "--switch-ports",
-    type=click.IntRange(2, 1 << 16),
-    default=128,
-    show_default=True,
-    help="Ports of a rack's switch, at the rate of workers with a hub.",
-)
-@click.option(
-    "--server-ports",
-    type=click.IntRange(1, 1 << 16),
-    default=20,
-    show_default=True,
-    help="Ports of a hub.",
-)
+@with_request(CostRequest)
 @click.option(
     "--oversubscription",
     "factors",
@@ -197,23 +212,12 @@ _MOST_DOLLARS = 1e9
     metavar="F",
     help="Oversubscription of the racks' uplinks with a hub; may be given more than once.",
 )
-@click.option(
-    "--throughput",
-    type=FiniteRange(min=1e-6, max=1e6),
-    default=0.98,
-    show_default=True,
-    metavar="RATIO",
-    help="Throughput of a worker with a hub, relative to one with fast links.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def cost(
     *,
+    request: CostRequest,
     prices: Sequence[str],
-    gpus: int,
-    switch_ports: int,
-    server_ports: int,
     factors: Sequence[float],
-    throughput: float,
     as_json: bool,
 ) -> None:
     """Compare a worker's cost with fast links and with a hub and slow links.
@@ -222,7 +226,9 @@ def cost(
     oversubscription against 25 Gbit/s with a hub in every rack. It does not reproduce the paper's
     Table 6.3, which contradicts its own prices.
     """
-    deployment = cost_model.Deployment(gpus, switch_ports, server_ports, throughput)
+    deployment = cost_model.Deployment(
+        request.gpus, request.switch_ports, request.server_ports, request.throughput
+    )
     try:
         rows = cost_model.costs(_prices(prices), deployment, tuple(factors))
     except ValueError as error:

@@ -10,12 +10,12 @@ from plink.base.errors import EXIT_PARTIAL
 from plink.base.lazy import lazy_imports
 from plink.base.text import format_count
 from plink.cli import stderr
-from plink.cli.json_output import print_json, refuse_json_beside
+from plink.cli.json_output import check_output, print_json
 from plink.cli.request_options import with_request
 from plink.measure.importing.request import ImportRequest
 
 with lazy_imports():
-    from plink.formats import cluster, document
+    from plink.formats import cluster
     from plink.measure.importing import source as importing_source
 
 
@@ -53,11 +53,9 @@ def command(
     address. A cluster file is written in the form that the name after -o asks for: JSON, packed
     (.gz), or NumPy's (.npz).
     """
-    refuse_json_beside(output, "the cluster", as_json=as_json)
-    document.check_writable(output, has_matrices=True)
+    check_output(output, "the cluster", as_json=as_json, has_matrices=True)
     files = importing_source.list_files(measured)
-    for path in files:
-        document.refuse_same_file(path, output)
+    check_output(output, "the cluster", *files, has_matrices=True)
     imported = importing_source.import_files(files, request)
     found = imported.cluster
     cluster.write_cluster(output, found)

@@ -12,16 +12,30 @@ with lazy_imports():
     from plink.formats import document, structs
 
 
-def refuse_json_beside(output: str, what: str, *, as_json: bool) -> None:
-    """Raise if both JSON and a result file would go to standard output.
+def check_output(
+    output: str | None, what: str, *inputs: str, as_json: bool = False, has_matrices: bool = False
+) -> None:
+    """Raise early if a result cannot be written, or would overwrite an input.
+
+    Args:
+        output: file to write, `-` for standard output; None for no file.
+        what: what it would hold, for the message.
+        inputs: files that are read.
+        as_json: whether JSON goes to standard output.
+        has_matrices: whether the result has a binary form.
 
     Raises:
-        WrongUseError: both are asked for.
+        WrongUseError: saying why not.
     """
+    if output is None:
+        return
     if as_json and output == document.STANDARD_STREAM:
         raise WrongUseError(
             f"--json and {what} both write to standard output", "give the file a name with -o"
         )
+    document.check_writable(output, has_matrices=has_matrices)
+    for source in inputs:
+        document.refuse_same_file(source, output)
 
 
 def print_json(output: Any) -> None:

@@ -77,24 +77,17 @@ class FiniteRange(click.FloatRange):
         return number
 
 
-class SizeType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Option type of a size such as `20MB`, in bytes."""
+class QuantityType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
+    """Option type of a number with a unit, such as a size or a rate.
 
-    name = "SIZE"
+    Args:
+        name: what the help shows in place of a value.
+        parse: converts a text, or raises `WrongUseError`.
+    """
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ARG002
-        """Convert text such as `20MB` to bytes, or fail with a usage error."""
-        try:
-            return parse_size(str(value))
-        except WrongUseError as error:
-            option = "" if param is None else f"{param.opts[0]} "
-            raise WrongUseError(f"{option}{error}", error.hint) from None
-
-
-class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """Option type of a link rate such as `10gbit`, in bit/s."""
-
-    name = "RATE"
+    def __init__(self, name: str, parse: Callable[[str], float]) -> None:
+        self.name = name
+        self._parse = parse
 
     def convert(
         self,
@@ -102,11 +95,16 @@ class RateType(click.ParamType):  # type: ignore[type-arg]  # generic since clic
         param: click.Parameter | None,
         ctx: click.Context | None,  # noqa: ARG002
     ) -> float:
-        """Return the rate in bit/s, or fail with a usage error on how rates are written."""
-        if isinstance(value, float):
-            return value
+        """Return the number in its base unit, or fail with a usage error."""
+        if not isinstance(value, str):
+            return float(value) if isinstance(value, float) else int(value)
         try:
-            return parse_rate(str(value))
+            return self._parse(value)
         except WrongUseError as error:
             option = "" if param is None else f"{param.opts[0]} "
             raise WrongUseError(f"{option}{error}", error.hint) from None
+
+
+# In bytes, such as `20MB`, and in bit/s, such as `10gbit`.
+SIZE = QuantityType("SIZE", parse_size)
+RATE = QuantityType("RATE", parse_rate)

@@ -11,7 +11,7 @@ from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_names, printable
-from plink.cli.json_output import print_json_line, refuse_json_beside
+from plink.cli.json_output import check_output, print_json_line
 from plink.cli.options import given_options
 from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
@@ -31,7 +31,7 @@ with lazy_imports():
     from plink.simulate.traces import files as trace_files
     from plink.solvers.limits import deadline as deadlines
     from plink.verbs import cluster as cluster_verb
-    from plink.verbs import objects
+    from plink.verbs import common as verb_common
     from plink.verbs import order as order_verb
 
 _LIST = "LIST"
@@ -143,7 +143,9 @@ def command(
     input or output. Ctrl-C ends the search and keeps the best order so far.
     """
     target = document.STANDARD_STREAM if output is None and format_name is not None else output
-    _check_output(file, target, format_name, as_json=as_json)
+    if format_name is not None:
+        _describe_format(format_name)
+    check_output(target, "the file", file, as_json=as_json)
     order = _find(file, _apply_trace(request, trace_name), format_name)
     if format_name is not None and target is not None:
         document.write_bytes(target, order.render(format_name).encode())
@@ -157,16 +159,6 @@ def command(
     for gap in order.gaps:
         warn(gap.text, gap.hint)
     return EXIT_PARTIAL if order.gaps else 0
-
-
-def _check_output(file: str, target: str | None, format_name: str | None, *, as_json: bool) -> None:
-    """Raise early for an output file that cannot be written."""
-    if format_name is not None:
-        _describe_format(format_name)
-    if target is not None:
-        document.check_writable(target)
-        document.refuse_same_file(file, target)
-        refuse_json_beside(target, "the file", as_json=as_json)
 
 
 def _apply_trace(request: OrderRequest, name: str | None) -> OrderRequest:
@@ -199,13 +191,13 @@ def _find(file: str, request: OrderRequest, format_name: str | None) -> order_ve
     spent_s = time.monotonic() - start_s
     content = document.read(file)
     if content.format == order_file.FORMAT:
-        order = objects.copy_as(
+        order = verb_common.copy_as(
             order_verb.RankOrder, order_file.decode_order(content.data, content.source)
         )
         order = order_verb.reuse_order(order, request, content.source)
         _note_unused(request)
         return order
-    cluster = objects.copy_as(cluster_verb.MeasuredCluster, cluster_file.open_cluster(content))
+    cluster = verb_common.copy_as(cluster_verb.MeasuredCluster, cluster_file.open_cluster(content))
     if format_name is not None and request.ranks is None and request.mesh is None:
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = slots.with_slots(cluster.hosts, request.slots)

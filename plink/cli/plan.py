@@ -11,7 +11,7 @@ from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.request import option
-from plink.cli.json_output import print_json_line, refuse_json_beside
+from plink.cli.json_output import check_output, print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
@@ -129,10 +129,7 @@ def command(
     """
     if tls.certificates is not None:
         certificates.check_folder(tls.certificates)
-    if output is not None:
-        refuse_json_beside(output, "the plan", as_json=as_json)
-        document.check_writable(output)
-        document.refuse_same_file(file, output)
+    check_output(output, "the plan", file, as_json=as_json)
     cluster = cluster_verb.MeasuredCluster.read(file)
     with status_line() as show:
         plan = plan_verb.make_plan(cluster, replace(request, progress=show))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from plink.base.errors import WrongUseError
@@ -21,16 +19,11 @@ with lazy_imports():
     from plink.measure.importing import described
     from plink.show.terminal import paper
     from plink.verbs import cluster as cluster_verb
-    from plink.verbs import objects
+    from plink.verbs import common as verb_common
     from plink.verbs import order as order_verb
     from plink.verbs import plan as plan_verb
     from plink.verbs import predict as predict_verb
     from plink.verbs import read as read_verb
-
-if TYPE_CHECKING:
-    from plink.verbs.cluster import MeasuredCluster
-    from plink.verbs.order import RankOrder
-    from plink.verbs.plan import AggregationPlan
 
 
 @click.command(
@@ -88,7 +81,8 @@ def command(
 
 
 def _needs_size(
-    subject: MeasuredCluster | RankOrder | AggregationPlan, request: PredictionRequest
+    subject: cluster_verb.MeasuredCluster | order_verb.RankOrder | plan_verb.AggregationPlan,
+    request: PredictionRequest,
 ) -> bool:
     """Return whether `--size` must be given, as neither a plan nor a mesh defines the size."""
     has_mesh = isinstance(subject, order_verb.RankOrder) and subject.mesh is not None
@@ -99,13 +93,16 @@ def _needs_size(
 
 def _read(
     file: str | None, cluster_name: str | None, network_name: str | None
-) -> tuple[MeasuredCluster | RankOrder | AggregationPlan, MeasuredCluster | None]:
+) -> tuple[
+    cluster_verb.MeasuredCluster | order_verb.RankOrder | plan_verb.AggregationPlan,
+    cluster_verb.MeasuredCluster | None,
+]:
     """Return what to predict for (order, plan or cluster), and the cluster it runs on."""
     if network_name is not None and cluster_name is not None:
         raise WrongUseError("--network and --cluster exclude each other")
     cluster = None
     if network_name is not None:
-        cluster = objects.copy_as(
+        cluster = verb_common.copy_as(
             cluster_verb.MeasuredCluster, described.read_network(network_name)
         )
     elif cluster_name is not None:

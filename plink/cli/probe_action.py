@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from plink.base.errors import EXIT_PARTIAL, PlinkError
+from plink.base.next_command import next_command
 from plink.base.text import format_count, format_names
-from plink.cli.given import record_as_given
-from plink.cli.json_output import refuse_json_beside
-from plink.cli.probe_report import (
-    print_outcome,
-    report_pairs,
-    report_uplinks,
-    resume_all_command,
-    resume_command,
-    warn_of_gaps,
-)
+from plink.cli.given import all_words, record_as_given, resuming_words
+from plink.cli.json_output import check_output, print_json
 from plink.cli.progress import StageProgress
-from plink.cli.stderr import note, print_unreached, warn
+from plink.cli.stderr import name_some, note, print_unreached, warn
 from plink.cli.way_options import CallOptions
 from plink.formats import cluster as cluster_file
 from plink.formats import document
 from plink.formats.cluster import Cluster
+from plink.formats.outputs import ProbeOutput, ProbeStage, UnreachedHost
 from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
 from plink.measure.probing.request import ProbeRequest, refuse_to_drop
 from plink.measure.probing.run import ProbeResult, probe
@@ -36,8 +30,8 @@ from plink.optimize.groups.certainty import stop_when_groups_are_certain
 from plink.probes.calls.listener import Callers, gather
 from plink.probes.options import SSH, ListenOptions, SshOptions, ViaOptions
 from plink.probes.reach import Way
-from plink.verbs.probe import build_probe_request
-from plink.verbs.probe_all import GroupsResult, StageResult, probe_all
+from plink.show.facts import uplink_lines
+from plink.verbs.probe import GroupsResult, StageResult, build_probe_request, probe_all
 
 # What stands for a host list in messages.
 _CALLERS = "the hosts that call"
@@ -73,33 +67,11 @@ class ProbeAction:
         self.request.refuse_unused(tool, f"not {tool}")
         output = self._check_output()
         request = self._build_request(tool, self._read_earlier())
-        again = resume_command(request.tool, output)
-        codes: list[int] = []
-        results: list[ProbeResult | UplinkResult] = []
-
-        def keep(result: ProbeResult | UplinkResult) -> None:
-            warn_of_gaps(result.cluster, result.measurement)
-            if result.measured == 0:
-                what = "group" if isinstance(result, UplinkResult) else "pair of hosts"
-                raise PlinkError(f"no {what} could be measured", "the warnings above say why")
-            cluster_file.write_cluster(output, result.cluster)
-            results.append(result)
-            if isinstance(result, UplinkResult):
-                codes.append(report_uplinks(result, output, again))
-            else:
-                codes.append(report_pairs(result, output, again))
-
-        try:
-            with print_unreached():
-                probe(request, self.progress, keep, stop_when_groups_are_certain())
-        except KeyboardInterrupt:
-            if not codes:
-                raise
-        if self.as_json:
-            print_outcome(
-                results[0].cluster, results, output=output, again=again, is_partial=codes[0] != 0
-            )
-        return codes[0]
+        report = _Report(output, resume_command(request.tool, output), is_single=True)
+        return self._run(
+            report,
+            lambda: probe(request, self.progress, report.keep, stop_when_groups_are_certain()),
+        )
 
     def measure_all_stages(self, given: Mapping[str, str]) -> int:
         """Measure round-trip times, groups and their uplinks; return the exit code.
@@ -113,35 +85,29 @@ class ProbeAction:
         if earlier is not None and earlier.rtt is not None and earlier.rtt.tool in TOOLS:
             tool = earlier.rtt.tool
         request = self._build_request(tool, earlier)
+        # No file records how a stage that was not begun was to be measured.
+        report = _Report(output, _resume(output, "--all", *all_words()), is_single=False)
         uplinks = self._build_uplink_options(earlier)
-        stages = _Stages(output)
+        return self._run(report, lambda: probe_all(request, uplinks, self.progress, report.keep))
+
+    def _run(self, report: _Report, run: Callable[[], object]) -> int:
+        """Run the stages; what was written stays if a later one cannot be carried out."""
         try:
             with print_unreached():
-                probe_all(request, uplinks, self.progress, stages.keep)
-        except KeyboardInterrupt:
-            if stages.is_empty:
+                run()
+        except (KeyboardInterrupt, PlinkError) as error:
+            if report.cluster is None:
                 raise
-            stages.report_interrupt()
-        except PlinkError as error:
-            if stages.is_empty:
-                raise
-            # What is written stays: a later stage cannot be carried out.
-            stages.report_failure(error)
-        finally:
-            stages.end()
-        if self.as_json:
-            stages.print_outcome()
-        return stages.code
+            report.stop(error)
+        return report.end(as_json=self.as_json)
 
     def _check_output(self) -> str:
         """Return the output file, after all checks that can fail early."""
         output = self.output or self.resume
         if output is None:
             raise click.UsageError("Missing option '-o' / '--output'.")
-        refuse_json_beside(output, "the cluster", as_json=self.as_json)
-        document.check_writable(output, has_matrices=True)
-        if self.hosts is not None:
-            document.refuse_same_file(self.hosts, output)
+        inputs = () if self.hosts is None else (self.hosts,)
+        check_output(output, "the cluster", *inputs, as_json=self.as_json, has_matrices=True)
         return output
 
     def _read_earlier(self) -> Cluster | None:
@@ -192,7 +158,7 @@ class ProbeAction:
 
     def _overwrites_earlier(self) -> bool:
         """Return whether the output file is the cluster file that is resumed."""
-        output, earlier = self._check_output(), self.resume or ""
+        output, earlier = self.output or self.resume or "", self.resume or ""
         if document.STANDARD_STREAM in (earlier, output):
             return False
         try:
@@ -246,107 +212,160 @@ def _refuse_single_stage(given: Mapping[str, str]) -> None:
             raise click.UsageError(f"{written} cannot be combined with --all.")
 
 
-class _Stages:
-    """Observer of `plink probe --all` that writes and prints the result of each stage."""
+def resume_command(tool: str, output: str) -> str:
+    """Return the command that resumes a run of this tool whose output is `output`."""
+    chosen = [] if tool == DEFAULT_TOOL else ["--tool", tool]
+    return _resume(output, *chosen, *resuming_words())
 
-    def __init__(self, output: str) -> None:
+
+def _resume(output: str, *words: str) -> str:
+    file = document.argument(document.label(output))
+    return next_command("probe", "--resume", file, *words)
+
+
+class _Report:
+    """Observer of a probe that writes and prints the result of each stage.
+
+    Attributes:
+        cluster: latest result that was written, or will be to standard output; None before any.
+    """
+
+    def __init__(self, output: str, again: str, *, is_single: bool) -> None:
+        self.cluster: Cluster | None = None
         self._output = output
-        self._again = resume_all_command(output)
-        self._cluster: Cluster | None = None
-        self._is_written = False
-        # Each stage that is still to come is missing until it has said how it went.
-        self._codes: list[int] = []
-        self._results: list[ProbeResult | UplinkResult] = []
+        self._again = again
+        self._is_single = is_single
         self._is_over = False
-        self._said_interrupted = False
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no stage has had a result."""
-        return self._cluster is None
-
-    @property
-    def code(self) -> int:
-        """Exit code of the command so far."""
-        return max(self._codes) if self._is_over else EXIT_PARTIAL
+        self._is_interrupted = False
+        self._is_partial = False
+        self._results: list[ProbeResult | UplinkResult] = []
 
     def keep(self, result: StageResult) -> None:
-        """Record the result of a stage of `plink probe --all`."""
-        if isinstance(result, ProbeResult):
-            self._keep_pairs(result)
-        elif isinstance(result, GroupsResult):
-            self._keep_groups(result)
-        else:
-            self._keep_uplinks(result)
-
-    def report_interrupt(self) -> None:
-        """Report that the user stopped the run."""
-        if not (self._said_interrupted or self._is_over):
-            warn(f"interrupted; continue with: {self._again}")
-
-    def report_failure(self, error: PlinkError) -> None:
-        """Report that a later stage could not run."""
-        self._is_over = False
-        warn(str(error), error.hint)
-
-    def print_outcome(self) -> None:
-        """Print the results of all stages as JSON."""
-        if self._cluster is not None:
-            print_outcome(
-                self._cluster,
-                self._results,
-                output=self._output,
-                again=self._again,
-                is_partial=self.code != 0,
-            )
-
-    def end(self) -> None:
-        """Write the last result, which waits while standard output is in use."""
-        if self._cluster is not None and not self._is_written:
-            cluster_file.write_cluster(self._output, self._cluster)
-
-    def _write(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        if self._output != document.STANDARD_STREAM:
-            cluster_file.write_cluster(self._output, cluster)
-            self._is_written = True
-
-    def _keep_pairs(self, result: ProbeResult) -> None:
-        warn_of_gaps(result.cluster, result.measurement)
+        """Write the result of a stage, and print what was measured."""
+        if isinstance(result, GroupsResult):
+            self._write(result.cluster)
+            self._print_groups(result)
+            return
+        _warn_of_gaps(result)
         if result.measured == 0:
-            raise PlinkError("no pair of hosts could be measured", "the warnings above say why")
+            what = "uplink" if isinstance(result, UplinkResult) else "pair of hosts"
+            then = f"; then: {self._again}" if self._results else ""
+            raise PlinkError(f"no {what} could be measured", f"the warnings above say why{then}")
         self._write(result.cluster)
         self._results.append(result)
-        self._codes.append(report_pairs(result, self._output, self._again))
-        self._said_interrupted = result.interrupted
+        self._is_interrupted = result.interrupted
+        is_last = isinstance(result, UplinkResult) and not result.interrupted
+        self._is_over = self._is_single or is_last
+        if not report_stage(result, self._output, self._again):
+            self._is_partial = True
 
-    def _keep_groups(self, result: GroupsResult) -> None:
-        self._write(result.cluster)
+    def stop(self, error: KeyboardInterrupt | PlinkError) -> None:
+        """Report why later stages are missing: an interrupt or an error."""
+        if isinstance(error, PlinkError):
+            self._is_over = False
+            warn(str(error), error.hint)
+        elif not (self._is_interrupted or self._is_over):
+            warn(f"interrupted; continue with: {self._again}")
+
+    def end(self, *, as_json: bool) -> int:
+        """Write what standard output waits for, print the stages as JSON; return the exit code."""
+        assert self.cluster is not None  # noqa: S101  for the type checker
+        code = EXIT_PARTIAL if self._is_partial or not self._is_over else 0
+        if self._output == document.STANDARD_STREAM:
+            cluster_file.write_cluster(self._output, self.cluster)
+        has_warnings = any(_warnings(result) for result in self._results)
+        if as_json:
+            print_json(
+                ProbeOutput(
+                    self._output,
+                    len(self.cluster.hosts),
+                    [UnreachedHost(each.source, each.reason) for each in self.cluster.unreachable],
+                    [_describe_stage(result) for result in self._results],
+                    self.cluster.groups,
+                    self._again if code or has_warnings else None,
+                )
+            )
+        return code
+
+    def _write(self, cluster: Cluster) -> None:
+        # Standard output gets the last result alone.
+        if self._output != document.STANDARD_STREAM:
+            cluster_file.write_cluster(self._output, cluster)
+        self.cluster = cluster
+
+    def _print_groups(self, result: GroupsResult) -> None:
         groups = result.cluster.groups
-        for text in () if result.found is None else result.found.grouping.notes:
+        grouping = None if result.found is None else result.found.grouping
+        for text in () if grouping is None else grouping.notes:
             note(text)
-        unmeasured = [] if result.found is None else result.found.grouping.unmeasured
-        if unmeasured:
-            warn(f"{format_count(len(unmeasured), 'host')} with too few measurements to be placed")
-            self._codes.append(EXIT_PARTIAL)
+        if grouping is not None and grouping.unmeasured:
+            count = format_count(len(grouping.unmeasured), "host")
+            warn(f"{count} with too few measurements to be placed")
+            self._is_partial = True
         if not result.has_uplinks:
             self._is_over = True
             what = f"one group only, {groups[0].name}" if groups else "no structure found"
             note(f"{what}: uplinks are not measured, as they belong to groups")
             return
-        how = "as the file has them" if result.found is None else "found in the round-trip times"
+        how = "as the file has them" if grouping is None else "found in the round-trip times"
         sizes = format_names([f"{group.name} ({len(group.hosts)})" for group in groups])
         click.echo(f"{format_count(len(groups), 'group')} {how}: {sizes}", err=True)
 
-    def _keep_uplinks(self, result: UplinkResult) -> None:
-        warn_of_gaps(result.cluster, result.measurement)
-        if result.measured == 0:
-            raise PlinkError(
-                "no uplink could be measured",
-                f"the warnings above say why; then: {self._again}",
-            )
-        self._write(result.cluster)
-        self._results.append(result)
-        self._codes.append(report_uplinks(result, self._output, self._again))
-        self._said_interrupted = result.interrupted
-        self._is_over = not result.interrupted
+
+def report_stage(result: ProbeResult | UplinkResult, output: str, again: str) -> bool:
+    """Print what was measured and written, and the next step; return whether nothing is missing."""
+    cluster, measurement = result.cluster, result.measurement
+    if result.interrupted:
+        warn(f"interrupted; continue with: {again}")
+    for warning in _warnings(result):
+        warn(f"{warning}; measure them again when the hosts are idle: {again}")
+    if isinstance(result, UplinkResult):
+        for line in uplink_lines(cluster):
+            click.echo(line, err=True)
+        asked, measured = len(cluster.groups), _count_whole(result)
+        what = f"{measured} of {asked} groups"
+        is_whole = measured == asked and not measurement.failures
+    else:
+        part = "" if result.sample is None else f" (sampled: {result.sample})"
+        what = f"{result.measured} of {result.asked} directed pairs{part}, {result.how}"
+        is_whole = result.measured == result.asked
+    target = "" if output == document.STANDARD_STREAM else f" -> {output}"
+    seconds = f"{measurement.seconds:.1f} s of probing"
+    click.echo(f"{len(cluster.hosts)} hosts, {what}, {seconds}{target}", err=True)
+    return is_whole and not cluster.unreachable
+
+
+def _describe_stage(result: ProbeResult | UplinkResult) -> ProbeStage:
+    measurement = result.measurement
+    if isinstance(result, UplinkResult):
+        asked, measured = len(result.cluster.groups), _count_whole(result)
+    else:
+        asked, measured = result.asked, result.measured
+    return ProbeStage(
+        measurement.tool,
+        asked,
+        measured,
+        round(measurement.seconds, 3),
+        result.interrupted,
+        _warnings(result),
+        measurement.failures,
+    )
+
+
+def _count_whole(result: UplinkResult) -> int:
+    """Return the number of groups whose uplinks were measured in both directions."""
+    return sum(uplink.is_whole for uplink in result.measurement.uplinks)
+
+
+def _warnings(result: ProbeResult | UplinkResult) -> Sequence[str]:
+    return () if isinstance(result, UplinkResult) else result.warnings
+
+
+def _warn_of_gaps(result: ProbeResult | UplinkResult) -> None:
+    """Warn of missing hosts and of the first missing pairs."""
+    failures = result.measurement.failures
+    hosts = [failure for failure in failures if failure.destination is None]
+    for failure in [*result.cluster.unreachable, *hosts]:
+        warn(str(failure))
+    pairs = [failure for failure in failures if failure.destination is not None]
+    name_some(pairs, "directed pairs, named in the file")

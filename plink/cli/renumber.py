@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from typing import TYPE_CHECKING
 
 import click
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.cli.json_output import print_json_line
-from plink.cli.options import FiniteRange
+from plink.cli.request_options import with_request
+from plink.renumber.source import RenumberRequest
 
 with lazy_imports():
     from msgspec import structs as msgspec_structs
 
     from plink.renumber import launch, standalone
-    from plink.renumber import source as renumber_source
-
-if TYPE_CHECKING:
-    from plink.renumber.source import OnFailure
 
 
 @click.command(
@@ -29,13 +25,7 @@ if TYPE_CHECKING:
     epilog="Example: plink renumber --order order.json -- python train.py, started by srun, mpirun "
     "or another launcher in every process.",
 )
-@click.option(
-    "--order",
-    metavar="ORDER",
-    help="Order that ranks follow: an order file, a cluster file, or probe to measure the "
-    "hosts from inside the job (probe:FOLDER keeps the measurements there).  [default: the "
-    "cluster file that PLINK_CLUSTER names]",
-)
+@with_request(RenumberRequest)
 @click.option(
     "--meet",
     "meeting",
@@ -43,43 +33,10 @@ if TYPE_CHECKING:
     help="Address at which the processes meet: the host of rank 0 and a free port.  [default: "
     "PLINK_MEETING, or the port after MASTER_PORT at MASTER_ADDR]",
 )
-@click.option("--mesh", metavar="SIZES", help="Search an order for a mesh, as in plink order.")
-@click.option(
-    "--algo",
-    "algorithm",
-    metavar="NAME",
-    default="ring",
-    show_default=True,
-    help="Collective algorithm to search an order for.",
-)
-@click.option(
-    "--on-failure",
-    type=click.Choice(["launcher", "error"]),
-    default="launcher",
-    show_default=True,
-    help="Reaction if hosts cannot be measured: keep the launcher's ranks, or fail.",
-)
-@click.option(
-    "--within",
-    "timeout_s",
-    type=FiniteRange(1.0, 86_400.0),
-    default=300.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Seconds to wait for all processes.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print this process's rank and host as JSON.")
 @click.argument("words", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
 def command(
-    *,
-    order: str | None,
-    meeting: str | None,
-    mesh: str | None,
-    algorithm: str,
-    on_failure: OnFailure,
-    timeout_s: float,
-    as_json: bool,
-    words: tuple[str, ...],
+    *, request: RenumberRequest, meeting: str | None, as_json: bool, words: tuple[str, ...]
 ) -> int:
     """Run a command with the rank that this process has in an order of the hosts.
 
@@ -91,10 +48,6 @@ def command(
     """
     if as_json and words:
         raise WrongUseError(f"--json and a command exclude each other: {words[0]}")
-
-    request = renumber_source.RenumberRequest(
-        order, mesh=mesh, algorithm=algorithm, on_failure=on_failure, timeout_s=timeout_s
-    )
     placement, changes = standalone.renumber_process(request, meeting, os.environ)
     if as_json:
         print_json_line(

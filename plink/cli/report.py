@@ -6,7 +6,7 @@ import click
 
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.json_output import print_json, refuse_json_beside
+from plink.cli.json_output import check_output, print_json
 from plink.cli.stderr import console
 
 with lazy_imports():
@@ -34,10 +34,7 @@ def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
     For the timelines of ranks: who kept whom waiting, and an iteration. `-`: standard input.
     """
     library = html.plotly_js()
-    refuse_json_beside(output, "the page", as_json=as_json)
-    document.check_writable(output)
-    for path in files:
-        document.refuse_same_file(path, output)
+    check_output(output, "the page", *files, as_json=as_json)
     stderr = console()
     with stderr.status("reading"):
         subject = page_subject.read_inputs(files)

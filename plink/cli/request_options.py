@@ -8,11 +8,9 @@ from typing import Any
 
 import click
 
-from plink.base.errors import spell_arguments
-from plink.base.request import Option, check_request, list_options
-from plink.cli.flags import option_speller
-from plink.cli.given import REQUESTS
-from plink.cli.options import FiniteRange, SizeType, given_options, make_section_option
+from plink.base.errors import WrongUseError, option_speller, spell_arguments
+from plink.base.request import REQUESTS, Option, check_request, list_options
+from plink.cli.options import RATE, SIZE, FiniteRange, given_options, make_section_option
 
 
 def with_request(
@@ -39,9 +37,13 @@ def with_request(
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
         def with_values(**values: Any) -> Any:
-            wanted = request(**{name: values.pop(name) for name in chosen})
             context = click.get_current_context()
-            check_request(wanted, given_options(context))
+            try:
+                wanted = request(**{name: values.pop(name) for name in chosen})
+                check_request(wanted, given_options(context))
+            except WrongUseError as error:
+                message, hint = error.spell(spell)
+                raise WrongUseError(message, hint or f"{context.command_path} --help") from None
             context.meta.setdefault(REQUESTS, []).append(wanted)
             return command(**{passed_as: wanted}, **values)
 
@@ -80,5 +82,7 @@ def _click_type(option: Option) -> Any:
         case "number":
             return FiniteRange(option.low, option.high, min_open=option.is_above_low)
         case "size":
-            return SizeType()
+            return SIZE
+        case "rate":
+            return RATE
     return click.STRING

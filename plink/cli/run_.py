@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,15 +25,12 @@ with lazy_imports():
     from plink.deploy.launchers import format as launcher_format
     from plink.deploy.remote import hosts as remote_hosts
     from plink.formats import document, outputs
+    from plink.formats import hosts as file_hosts
     from plink.formats import order as order_file
     from plink.measure import listed as measure_listed
     from plink.optimize.orders import slots as orders_slots
     from plink.probes import reach
 
-if TYPE_CHECKING:
-    from plink.deploy.run import EndedRank
-    from plink.formats.hosts import Host
-    from plink.formats.order import Order
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -107,13 +105,12 @@ def command(**values: Any) -> int:
         )
         settings = [deploy_run.rank_settings(each) for each in environments]
         sessions = [by_name[place.host.name].session for place in launcher_format.places(hosts)]
-        failed = deploy_run.run_job(sessions, command, settings, _show_json if as_json else _show)
-    if as_json:
-        print_json_line(_outcome(failed))
-    return _exit_code(failed)
+        show = partial(show_line, as_json=as_json)
+        failed = deploy_run.run_job(sessions, command, settings, show)
+    return _print_end(failed, as_json=as_json)
 
 
-def _hosts_by_rank(order: Order, slots: int | None) -> list[Host]:
+def _hosts_by_rank(order: order_file.Order, slots: int | None) -> list[file_hosts.Host]:
     """Return the hosts in rank order, with slots for the ranks that are adjacent."""
     if slots is None:
         return order.runs
@@ -125,23 +122,31 @@ def _hosts_by_rank(order: Order, slots: int | None) -> list[Host]:
     return orders_slots.with_slots(order.hosts, slots)
 
 
-def _exit_code(failed: EndedRank | None) -> int:
-    if failed is None:
-        return 0
-    place = f"rank {failed.rank} on {failed.host}"
-    if failed.status is None:
-        print_error(PlinkError(f"{place}: {failed.reason}"))
-        return EXIT_FAILED
-    print_error(PlinkError(f"{place} ended with exit status {failed.status}"))
-    return failed.status
+def _print_end(failed: deploy_run.EndedRank | None, *, as_json: bool) -> int:
+    """Print how the job ended: success, or the rank that failed; return the exit code."""
+    status = 0 if failed is None else EXIT_FAILED if failed.status is None else failed.status
+    if as_json:
+        print_json_line(describe_end(failed, status))
+    if failed is not None:
+        how = f" ended with exit status {status}" if failed.reason is None else f": {failed.reason}"
+        print_error(PlinkError(f"rank {failed.rank} on {failed.host}{how}"))
+    return status
 
 
-def _outcome(failed: EndedRank | None) -> outputs.SucceededJob | outputs.FailedJob:
-    """Return the result of the job: success, or the rank that failed."""
+def show_line(rank: int, line: str, *, as_json: bool) -> None:
+    """Print a line of a rank's output."""
+    if as_json:
+        print_json_line(outputs.OutputLine(rank, line))
+    else:
+        click.echo(f"[{rank}] {printable(line)}")
 
+
+def describe_end(
+    failed: deploy_run.EndedRank | None, status: int
+) -> outputs.SucceededJob | outputs.FailedJob:
+    """Return the result of a job as it is printed."""
     if failed is None:
         return outputs.SucceededJob()
-    status = EXIT_FAILED if failed.status is None else failed.status
     return outputs.FailedJob(status, failed.rank, failed.host, failed.reason)
 
 
@@ -155,12 +160,3 @@ def _variables(assignments: Sequence[str]) -> dict[str, str]:
             raise WrongUseError(f"--env {name}: the variable is not set here")
         found[name] = value if equals else os.environ[name]
     return found
-
-
-def _show(rank: int, line: str) -> None:
-    click.echo(f"[{rank}] {printable(line)}")
-
-
-def _show_json(rank: int, line: str) -> None:
-
-    print_json_line(outputs.OutputLine(rank, line))

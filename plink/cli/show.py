@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import click
 
@@ -17,13 +17,15 @@ from plink.cli.stderr import note
 with lazy_imports():
     from plink.autotune.log import history, records
     from plink.bench import table
-    from plink.formats import cluster, comparison, document, measurements, plan, structs
+    from plink.formats import binary_form, cluster, comparison, document, measurements, structs
     from plink.formats import order as order_file
+    from plink.formats import plan as plan_file
     from plink.optimize.orders import quality
     from plink.show import summary as show_summary
     from plink.show import timelines, tuned
     from plink.show.terminal import cluster as cluster_page
-    from plink.show.terminal import order, paper, runs
+    from plink.show.terminal import order as order_page
+    from plink.show.terminal import paper, runs
     from plink.show.terminal import plan as plan_page
     from plink.training.timeline import merging, reading
     from plink.training.timeline import summary as timeline_summary
@@ -44,101 +46,83 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     A cluster's hosts are sorted so that near ones stand together. In its picture a row is a
     source, a column a destination, and bright is near.
     """
-    source = document.label(file)
-    content = document.read_content(file)
-    if isinstance(content, bytes) and reading.is_timeline(content):
-        if percentile is not None:
-            raise WrongUseError(f"{source}: --percentile applies only to cluster files")
-        _show_timeline(content, source, width, as_json)
-        return
-    is_log = isinstance(content, bytes) and records.is_log(content)
-    data = {} if is_log else document.load_document(content, source).data
-    found = data.get("format")
-    if percentile is not None and (
-        is_log or found in (order_file.FORMAT, plan.FORMAT, comparison.FORMAT)
-    ):
-        raise WrongUseError(f"{source}: --percentile applies only to cluster files")
-    if isinstance(content, bytes) and is_log:
-        _show_tuned(content, source, width, as_json)
-    elif found == cluster.FORMAT:
-        _show_cluster(data, source, percentile, width, as_json)
-    elif found == order_file.FORMAT:
-        _show_order(data, source, width, as_json)
-    elif found == plan.FORMAT:
-        _show_plan(data, source, width, as_json)
-    elif found == comparison.FORMAT:
-        _show_comparison(data, source, width, as_json)
+    view = _read(document.read_content(file), document.label(file), percentile)
+    if as_json:
+        print_json(view.describe())
     else:
-        named = f"a {brief(found)} file" if isinstance(found, str) else "not a plink file"
-        raise WrongUseError(
-            f"{source}: is {named}",
-            "plink show reads cluster, order, plan and comparison files, logs and timelines",
+        view.print_on(paper.paper(width))
+
+
+class _View(NamedTuple):
+    """File to show: what describes it in JSON, and what prints it."""
+
+    describe: Callable[[], Any]
+    print_on: Callable[[paper.Paper], None]
+
+
+def _read(content: binary_form.Content, source: str, percentile: float | None) -> _View:
+    """Return how the content of a file is shown."""
+    is_timeline = isinstance(content, bytes) and reading.is_timeline(content)
+    is_log = isinstance(content, bytes) and records.is_log(content)
+    data = {} if is_timeline or is_log else document.load_document(content, source).data
+    found = data.get("format")
+    if percentile is not None and found != cluster.FORMAT:
+        raise WrongUseError(f"{source}: --percentile applies only to cluster files")
+    if is_timeline:
+        return _view_timeline(bytes(content), source)
+    if is_log:
+        run = history.history_of([records.parse(bytes(content), source)], with_replay=False)
+        return _View(
+            lambda: tuned.describe_tuned(run),
+            lambda page: runs.print_tuned(page.console, run, source),
         )
+    if found == cluster.FORMAT:
+        return _view_cluster(cluster.decode_cluster(data, source), source, percentile)
+    if found == order_file.FORMAT:
+        order = order_file.decode_order(data, source)
+        return _View(lambda: structs.encode(order), lambda page: _print_order(page, order))
+    if found == plan_file.FORMAT:
+        plan = plan_file.decode_plan(data, source, with_servers=True)
+        return _View(
+            lambda: plan_page.describe_plan(plan),
+            lambda page: plan_page.print_plan_page(page.console, plan),
+        )
+    if found == comparison.FORMAT:
+        compared = comparison.decode_comparison(data, source)
+        return _View(
+            lambda: structs.encode(compared),
+            lambda page: page.console.print(table.render(compared)),
+        )
+    named = f"a {brief(found)} file" if isinstance(found, str) else "not a plink file"
+    raise WrongUseError(
+        f"{source}: is {named}",
+        "plink show reads cluster, order, plan and comparison files, logs and timelines",
+    )
 
 
-def _show_cluster(
-    data: Mapping[str, Any], source: str, percentile: float | None, width: int | None, as_json: bool
-) -> None:
-
-    found = cluster.decode_cluster(data, source)
+def _view_cluster(found: cluster.Cluster, source: str, percentile: float | None) -> _View:
     summary = None
     if found.rtt is not None:
         chosen, _ = measurements.readings_at(found.rtt, percentile, source)
         summary = show_summary.summarise(found.names, found.rtt, chosen)
-    if as_json:
-        print_json(show_summary.cluster_to_json(found, summary))
-    else:
-        cluster_page.print_cluster(paper.paper(width), source, found, summary)
+    return _View(
+        lambda: show_summary.cluster_to_json(found, summary),
+        lambda page: cluster_page.print_cluster(page, source, found, summary),
+    )
 
 
-def _show_order(data: Mapping[str, Any], source: str, width: int | None, as_json: bool) -> None:
-
-    found = order_file.decode_order(data, source)
-    if as_json:
-        print_json(structs.encode(found))
-        return
-    page = paper.paper(width)
-    order.print_order(page.console, found, with_hosts=False)
-    if len(found.hosts) > 1:
-        order.print_ranks(page, found)
-    if sceptical := quality.doubt(found):
-        note(sceptical)
-
-
-def _show_plan(data: Mapping[str, Any], source: str, width: int | None, as_json: bool) -> None:
-
-    found = plan.decode_plan(data, source, with_servers=True)
-    if as_json:
-        print_json(plan_page.describe_plan(found))
-    else:
-        plan_page.print_plan_page(paper.paper(width).console, found)
-
-
-def _show_comparison(
-    data: Mapping[str, Any], source: str, width: int | None, as_json: bool
-) -> None:
-
-    found = comparison.decode_comparison(data, source)
-    if as_json:
-        print_json(structs.encode(found))
-    else:
-        paper.paper(width).console.print(table.render(found))
-
-
-def _show_tuned(content: bytes, source: str, width: int | None, as_json: bool) -> None:
-
-    run = history.history_of([records.parse(content, source)], with_replay=False)
-    if as_json:
-        print_json(tuned.describe_tuned(run))
-    else:
-        runs.print_tuned(paper.paper(width).console, run, source)
-
-
-def _show_timeline(content: bytes, source: str, width: int | None, as_json: bool) -> None:
-
+def _view_timeline(content: bytes, source: str) -> _View:
     timeline = merging.merge_ranks(reading.read_ranks([(source, content)]))
     summary = timeline_summary.summary_of(timeline)
-    if as_json:
-        print_json(timelines.describe_timeline(timeline, summary))
-    else:
-        runs.print_timeline(paper.paper(width).console, timeline, summary)
+    return _View(
+        lambda: timelines.describe_timeline(timeline, summary),
+        lambda page: runs.print_timeline(page.console, timeline, summary),
+    )
+
+
+def _print_order(page: paper.Paper, found: order_file.Order) -> None:
+    order_page.print_order(page.console, found, with_hosts=False)
+    if len(found.hosts) > 1:
+        order_page.print_ranks(page, found)
+    if sceptical := quality.doubt(found):
+        note(sceptical)

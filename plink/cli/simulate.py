@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.json_output import print_json_line, refuse_json_beside
+from plink.cli.json_output import check_output, print_json_line
 from plink.cli.request_options import with_request
 from plink.cli.stderr import console, note
 from plink.simulate.request import DataCentreRequest, SimulationRequest
@@ -18,10 +16,8 @@ with lazy_imports():
     from plink.formats import document
     from plink.show.terminal import paper, simulation
     from plink.simulate import asked as simulate_asked
+    from plink.simulate import schedule as schedules
     from plink.simulate.traces import files
-
-if TYPE_CHECKING:
-    from plink.simulate.schedule import Schedule
 
 
 @click.command(
@@ -75,11 +71,7 @@ def command(
         )
     if (trace_format is None) != (output is None):
         raise WrongUseError("--trace and -o need each other", "--trace goal -o job.goal")
-    if output is not None:
-        document.check_writable(output)
-        if file is not None:
-            document.refuse_same_file(file, output)
-        refuse_json_beside(output, "the trace", as_json=as_json)
+    check_output(output, "the trace", *([] if file is None else [file]), as_json=as_json)
     asked = simulate_asked.asked_for(file, cluster_name, data_centre)
     request = simulate_asked.complete_request(asked, request)
     if trace_format is not None and output is not None:
@@ -99,7 +91,7 @@ def command(
         simulation.print_simulation(paper.paper(None).console, found)
 
 
-def _write_trace(trace_format: str, output: str, schedule: Schedule) -> None:
+def _write_trace(trace_format: str, output: str, schedule: schedules.Schedule) -> None:
     names = files.write(trace_format, output, schedule)
     if output != document.STANDARD_STREAM:
         last = f" to {names[-1]}" if len(names) > 1 else ""

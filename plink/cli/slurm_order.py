@@ -156,7 +156,10 @@ def _order_job(
     kept = kept_readings.Kept(
         _folder(options) / allocation.cluster, timedelta(days=options["max_age_days"])
     )
-    group_of = _groups(options["groups"]) if options["groups"] else None
+    group_of = None
+    if options["groups"]:
+        groups = cluster_file.read_cluster(options["groups"]).groups
+        group_of = {name: group.name for group in groups for name in group.hosts}
     has_agents = (options["reach"] or default) == "agents"
     wait_s = min(_AGENTS_WAIT_S, options["within_s"] / 2) if has_agents else None
     with interrupt_after(options["within_s"]), StageProgress() as progress, print_unreached():
@@ -164,13 +167,6 @@ def _order_job(
             allocation, kept, request, progress, agents_wait_s=wait_s, group_of=group_of
         )
         return found, allocation
-
-
-def _groups(path: str) -> dict[str, str]:
-    """Return the group of each host, by name, in a cluster file."""
-    return {
-        name: group.name for group in cluster_file.read_cluster(path).groups for name in group.hosts
-    }
 
 
 def _folder(options: Mapping[str, Any]) -> Path:

@@ -10,7 +10,6 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,11 +20,10 @@ from plink.base.text import printable
 with lazy_imports():
     from rich import console as rich_console
 
+    from plink.formats import measurements
     from plink.measure.probing import request as probing_request
     from plink.transport import proofs
 
-if TYPE_CHECKING:
-    from plink.formats.measurements import Failure
 
 _MAX_NAMED = 3
 
@@ -34,17 +32,13 @@ def print_error(error: PlinkError) -> None:
     """Print an error, or a warning if there is a result, with its hint."""
     if isinstance(error, PartialResultError):
         warn(str(error), error.hint)
-        return
-    _say("error", "red", str(error))
-    if error.hint:
-        _say("hint", "cyan", error.hint)
+    else:
+        _print("error", "red", str(error), error.hint)
 
 
 def warn(text: str, hint: str | None = None) -> None:
     """Print a warning, such as that something is missing from the result."""
-    _say("warning", "yellow", text)
-    if hint:
-        _say("hint", "cyan", hint)
+    _print("warning", "yellow", text, hint)
 
 
 def note(text: str) -> None:
@@ -86,7 +80,7 @@ def print_unreached() -> Iterator[None]:
         raise
 
 
-def name_some(failures: Sequence[Failure], others: str) -> None:
+def name_some(failures: Sequence[measurements.Failure], others: str) -> None:
     """Warn of the first failures one by one, and of the number of others."""
     for failure in failures[:_MAX_NAMED]:
         warn(str(failure))
@@ -94,6 +88,8 @@ def name_some(failures: Sequence[Failure], others: str) -> None:
         warn(f"... and {len(failures) - _MAX_NAMED} more {others}")
 
 
-def _say(kind: str, colour: str, text: str) -> None:
+def _print(kind: str, colour: str, text: str, hint: str | None) -> None:
     color = False if os.environ.get("NO_COLOR") else None
     click.echo(f"{click.style(f'{kind}:', fg=colour)} {printable(text)}", err=True, color=color)
+    if hint:
+        _print("hint", "cyan", hint, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import print_json, refuse_json_beside
+from plink.cli.json_output import check_output, print_json
 
 with lazy_imports():
     from plink.formats import document
@@ -35,11 +35,7 @@ def command(files: tuple[str, ...], output: str | None, width: int | None, as_js
     Control(timeline=...), all or some of them, also of ranks that were killed; or one that was
     merged. A rank is last where it announced a collective after all others.
     """
-    if output is not None:
-        refuse_json_beside(output, "the trace", as_json=as_json)
-        document.check_writable(output)
-        for path in files:
-            document.refuse_same_file(path, output)
+    check_output(output, "the trace", *files, as_json=as_json)
     contents = [(document.label(path), document.read_bytes(path)) for path in files]
     timeline = merging.merge_ranks(reading.read_ranks(contents))
     summary = timeline_summary.summary_of(timeline)

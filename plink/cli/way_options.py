@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
@@ -16,10 +16,9 @@ from plink.probes.options import SSH, SshOptions, ViaOptions
 
 with lazy_imports():
     from plink.probes import options as probe_options
+    from plink.probes import reach
     from plink.transport import addresses, proofs
 
-if TYPE_CHECKING:
-    from plink.probes.reach import Outgoing
 
 _REACHING = "Reaching hosts"
 _SSH = "SSH"
@@ -71,7 +70,7 @@ class ReachOptions:
                     f"{{{name}}} applies to SSH, and excludes {{via}}", arguments=vars(self)
                 )
 
-    def resolve(self) -> Outgoing:
+    def resolve(self) -> reach.Outgoing:
         """Return how hosts are reached, as the options say."""
         if self.via not in (None, SSH):
             return ViaOptions(str(self.via), concurrency=self.ssh_concurrency)
@@ -126,7 +125,7 @@ class CallOptions(ReachOptions):
                 "{listen} excludes SSH options, as hosts connect to plink", arguments=vars(self)
             )
 
-    def resolve_any(self) -> Outgoing | probe_options.ListenOptions:
+    def resolve_any(self) -> reach.Outgoing | probe_options.ListenOptions:
         """Return how hosts are reached, or the address at which agents call.
 
         Raises:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import mmap
 import re
 import struct
 import zipfile
@@ -23,7 +22,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.formats.binary_form import EXTENSION, MAGIC, Content
-from plink.formats.matrices import BLOCK_BYTES, Array
+from plink.formats.matrices import BLOCK_BYTES, Array, release_pages
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash
@@ -40,6 +39,7 @@ _HEADING = re.compile(
     rb"\{'descr': '([<|][fi][1248])', 'fortran_order': False, "
     rb"'shape': \(([0-9]{1,7}), ([0-9]{1,7})\), \} *\n"
 )
+_HINT = "plink import FILE -o cluster.npz writes one"
 _MAX_DIRECTORY = 1 << 20
 _MAX_JSON = 1 << 28
 _LOCAL = struct.Struct("<4s22xHH")
@@ -138,7 +138,7 @@ def read(
     if _JSON_MEMBER not in entries or entries[_JSON_MEMBER].file_size > _MAX_JSON:
         raise WrongUseError(
             f"{source}: holds no {_JSON_MEMBER}",
-            f"a cluster file in NumPy's form has it; {_hint()}",
+            f"a cluster file in NumPy's form has it; {_HINT}",
         )
     data: dict[str, Any] = {}
     for name in (_JSON_MEMBER, *sorted(set(entries) - {_JSON_MEMBER})):
@@ -202,7 +202,7 @@ def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, 
     is_encrypted = entry.flag_bits & 1
     if entry.compress_type != zipfile.ZIP_STORED or is_encrypted:
         what = "encrypted" if is_encrypted else "compressed"
-        raise WrongUseError(f"{source}: the files in the archive are {what}", _hint())
+        raise WrongUseError(f"{source}: the files in the archive are {what}", _HINT)
     before = bytes(content[entry.header_offset : entry.header_offset + _LOCAL.size])
     if entry.header_offset >= 0 and len(before) == _LOCAL.size:
         magic, name_length, extra_length = _LOCAL.unpack(before)
@@ -221,7 +221,7 @@ def _hash_member(content: Content, start: int, end: int, found: Hash) -> int:
             with view[block : min(block + BLOCK_BYTES, end)] as piece:
                 found.update(piece)
                 total = zlib.crc32(piece, total)
-            _release(content)
+            release_pages(content)
     return total
 
 
@@ -230,7 +230,7 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
     length = int.from_bytes(head[8:10], "little")
     heading = _HEADING.fullmatch(bytes(content[start + 10 : min(end, start + 10 + length)]))
     if head[:8] != b"\x93NUMPY\x01\x00" or heading is None:
-        raise WrongUseError(f"{place}: is not a NumPy matrix of numbers in C order", _hint())
+        raise WrongUseError(f"{place}: is not a NumPy matrix of numbers in C order", _HINT)
     kind = np.dtype(heading[1].decode()).newbyteorder("<")
     shape = int(heading[2]), int(heading[3])
     size = math.prod(shape)
@@ -251,16 +251,6 @@ def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
         inside = inside.get(step) if isinstance(inside, dict) else None
     if not isinstance(inside, dict) or last in inside or not name.endswith(_SUFFIX):
         raise WrongUseError(
-            f"{source}: holds {name[:80]!r}, which is no matrix of a cluster file", _hint()
+            f"{source}: holds {name[:80]!r}, which is no matrix of a cluster file", _HINT
         )
     inside[last] = matrix
-
-
-def _release(content: Content) -> None:
-    """Let the kernel drop the mapped pages of an archive member; a later read loads them again."""
-    if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        content.madvise(mmap.MADV_DONTNEED)
-
-
-def _hint() -> str:
-    return "plink import FILE -o cluster.npz writes one"

@@ -40,6 +40,21 @@ _MAX_BEFORE_FORMAT = 4096
 # Larger clusters are hardly written as JSON, whose hash would take longer than an order.
 _MAX_IN_JSON = 2048
 
+# What a cluster may lack: its name, what measures it, and the tool of `plink probe` for it.
+_NOT_MEASURED: Mapping[str, tuple[str, str, str | None]] = {
+    "rtt": (
+        "round-trip times",
+        "plink probe measures them, plink import takes them from a matrix",
+        None,
+    ),
+    "bandwidth": ("bandwidths", "plink probe --tool iperf3 measures them", "iperf3"),
+    "rates": (
+        "rates of links",
+        "plink probe --tool uplinks measures it, and plink import takes it from a description",
+        "uplinks",
+    ),
+}
+
 # What is measured of pairs of hosts: the member of a cluster that holds it.
 Quantity = Literal["rtt", "bandwidth", "routes"]
 
@@ -134,12 +149,8 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
     def find_measurement(self, quantity: Quantity) -> Measurement | None:
         """Return the cluster's measurement of a quantity such as `rtt`, or None."""
-        known: dict[Quantity, Measurement | None] = {
-            "rtt": self.rtt,
-            "bandwidth": self.bandwidth,
-            "routes": self.routes,
-        }
-        return known[quantity]
+        measurement: Measurement | None = getattr(self, quantity)
+        return measurement
 
 
 def require_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
@@ -149,7 +160,7 @@ def require_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
         NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.rtt is None:
-        raise build_no_rtt_error(cluster, source)
+        raise build_not_measured_error(cluster, "rtt", source)
     return cluster.rtt
 
 
@@ -160,30 +171,24 @@ def require_bandwidth(cluster: Cluster, source: str | None = None) -> BandwidthM
         NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
     """
     if cluster.bandwidth is None:
-        raise build_no_bandwidth_error(cluster, source)
+        raise build_not_measured_error(cluster, "bandwidth", source)
     return cluster.bandwidth
 
 
-def build_no_rtt_error(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """Return the error for a cluster without round-trip times; `source` names its file."""
+def build_not_measured_error(
+    cluster: Cluster, what: Literal["rtt", "bandwidth", "rates"], source: str | None = None
+) -> NotMeasuredError:
+    """Return the error for a cluster without round-trip times, bandwidths or rates of links.
+
+    Args:
+        cluster: cluster that lacks them.
+        what: what it lacks.
+        source: name of its file, if another than the cluster's.
+    """
+    lacking, hint, tool = _NOT_MEASURED[what]
     source = source or cluster.source
     return NotMeasuredError(
-        f"{source}: holds no round-trip times",
-        "plink probe measures them, plink import takes them from a matrix",
-        source=source,
-        way=cluster.way,
-    )
-
-
-def build_no_bandwidth_error(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """Return the error for a cluster without bandwidths; `source` names its file."""
-    source = source or cluster.source
-    return NotMeasuredError(
-        f"{source}: holds no bandwidths",
-        "plink probe --tool iperf3 measures them",
-        source=source,
-        tool="iperf3",
-        way=cluster.way,
+        f"{source}: holds no {lacking}", hint, source=source, tool=tool, way=cluster.way
     )
 
 

@@ -65,7 +65,8 @@ def decode_array(kind: Any, value: Any) -> Any:
     """
     if get_origin(kind) is not np.ndarray:
         raise NotImplementedError(kind)
-    dtype = _number_type(kind)
+    (number,) = get_args(get_args(kind)[1])
+    dtype = get_origin(number) or number
     is_float = dtype is np.float64
     if isinstance(value, np.ndarray):
         return _check_type(value, is_float=is_float)
@@ -115,7 +116,7 @@ def find_outside(matrix: Array, high: float, low: float = 0) -> tuple[int, int] 
         if is_outside.any():
             i, j = np.argwhere(is_outside)[0]
             return start + int(i), int(j)
-        _release_pages(matrix)
+        release_pages(matrix)
     return None
 
 
@@ -174,21 +175,14 @@ def format_bound(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e13 else f"{value:g}"
 
 
-def _release_pages(array: npt.NDArray[Any]) -> None:
-    """Let the kernel drop mapped pages of a matrix; they are read again when used."""
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if isinstance(base, memoryview):
-        base = base.obj
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        base.madvise(mmap.MADV_DONTNEED)
-
-
-def _number_type(kind: Any) -> Any:
-    """Return NumPy's scalar type of an annotated array, such as `np.float64`."""
-    (number,) = get_args(get_args(kind)[1])
-    return get_origin(number) or number
+def release_pages(content: object) -> None:
+    """Let the kernel drop the pages of a mapped file or matrix; they are read again when used."""
+    while isinstance(content, np.ndarray):
+        content = content.base
+    if isinstance(content, memoryview):
+        content = content.obj
+    if isinstance(content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        content.madvise(mmap.MADV_DONTNEED)
 
 
 def _check_type(values: npt.NDArray[Any], *, is_float: bool) -> Array:

@@ -18,10 +18,10 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.text import brief
+from plink.base.text import brief, format_count
 from plink.formats.limits import MAX_HOSTS, MAX_RTT_US
 from plink.formats.matrices import Matrix
-from plink.formats.units import TIMES, find_rate_unit, find_time_unit, find_time_unit_by_name
+from plink.formats.units import TIMES, find_rate_unit, find_time_unit
 from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 
 with lazy_imports():
@@ -33,7 +33,6 @@ UNITS = {name: -exponent for name, exponent in TIMES.items()}
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4}))?")
 # Of these alone JSON has what `_NUMBER` takes, or nothing.
 _DIGITS = b"0123456789+-."
-_BANDWIDTH_UNIT = "Gbit/s"
 _UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give the unit us"
 
 
@@ -52,11 +51,6 @@ class NamedMatrix:
     rtt_us: Matrix
     unit: str
     notes: Sequence[str] = ()
-
-
-def find_unit_by_name(text: str) -> str | None:
-    """Return the unit (`UNITS`) whose name is `text`, or None."""
-    return find_time_unit_by_name(text)
 
 
 def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
@@ -92,57 +86,49 @@ def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
         raise WrongUseError(
             f"{source}: expected {len(names)} rows below row 1, one per host, found {count}"
         )
-    unused_diagonal = int((matrix.diagonal() > 0.0).sum())
+    unused = int((matrix.diagonal() > 0.0).sum())
+    values = format_count(unused, "value")
+    note = f"{values} on the diagonal left out: a host has no distance to itself"
     np.fill_diagonal(matrix, np.nan)
-    return NamedMatrix(names, matrix, unit, _notes(unused_diagonal))
+    return NamedMatrix(names, matrix, unit, [note] if unused else [])
 
 
-def render(names: Sequence[str], rtt_us: Matrix, unit: str) -> bytes:
-    """Return a matrix as CSV text that parses back to exactly the same numbers.
+def render(names: Sequence[str], values: Matrix, unit: str) -> bytes:
+    """Return a matrix as CSV text; times parse back to exactly the same numbers.
 
     Args:
         names: N host names.
-        rtt_us: (N, N) in µs; NaN where not measured.
-        unit: the unit to write in (`UNITS`).
+        values: (N, N) times in µs or bandwidths in Gbit/s; NaN where not measured.
+        unit: unit to write times in (`UNITS`), or Gbit/s.
     """
-    return _render(names, rtt_us, unit, UNITS[unit])
-
-
-def render_bandwidth(names: Sequence[str], gbit_s: Matrix) -> bytes:
-    """Return a bandwidth matrix in Gbit/s as CSV text; NaN marks unmeasured pairs."""
-    return _render(names, gbit_s, _BANDWIDTH_UNIT, 0)
-
-
-def _render(names: Sequence[str], matrix: Matrix, unit: str, exponent: int) -> bytes:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([unit, *names])
     for i, name in enumerate(names):
-        row = [_cell(value, exponent) for value in matrix[i].tolist()]
+        row = [
+            ""
+            if math.isnan(value)
+            else format(Decimal(repr(value)).scaleb(UNITS.get(unit, 0)).normalize(), "f")
+            for value in values[i].tolist()
+        ]
         row[i] = "0"
         writer.writerow([name, *row])
     return stream.getvalue().encode()
 
 
 def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
-    has_quotes = b'"' in content
-    newline = "" if has_quotes else None
-    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline=newline)
-    lines = _lines(text, source)
-    reader = csv.reader(lines, strict=True)
-    # Without quotes a comma always separates: that is three times as fast.
-    rows = reader if has_quotes else map(_cells, lines)
-    number = 0
+    text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
+    reader = csv.reader(_lines(text, source), strict=True)
     try:
-        for count, row in enumerate(rows, 1):
-            number = reader.line_num if has_quotes else count
+        for row in reader:
             cells = list(map(str.strip, row))
             if any(cells):
-                yield number, cells
+                yield reader.line_num, cells
     except UnicodeDecodeError:
         raise WrongUseError(f"{source}: is not text in UTF-8") from None
     except csv.Error as error:
-        raise WrongUseError(f"{source}: row {number + 1}: not CSV ({error})") from None
+        place = f"{source}: row {reader.line_num}"
+        raise WrongUseError(f"{place}: not CSV ({error})") from None
 
 
 def _lines(text: Iterable[str], source: str) -> Iterator[str]:
@@ -153,14 +139,6 @@ def _lines(text: Iterable[str], source: str) -> Iterator[str]:
         if line.count('"') % 2:
             raise WrongUseError(f"{source}: row {number}: not CSV (a quotation mark is not closed)")
         yield line
-
-
-def _cells(line: str) -> list[str]:
-    """Split a CSV line without quotes into cells, under the same limits as other lines."""
-    cells, limit = line.split(","), csv.field_size_limit()
-    if len(line) > limit and max(map(len, cells)) > limit:
-        raise csv.Error(f"field larger than field limit ({limit})")
-    return cells
 
 
 def _names(heading: Sequence[str], source: str) -> list[str]:
@@ -275,16 +253,3 @@ def _value_us(cell: str, unit: str) -> float:
         bound = f"{MAX_RTT_US / 1e6:g} s"
         raise WrongUseError(f"{brief(cell)} {unit} is more than {bound}", "is the unit right?")
     return abs(value_us)
-
-
-def _cell(value: float, exponent: int) -> str:
-    if math.isnan(value):
-        return ""
-    return format(Decimal(repr(value)).scaleb(exponent).normalize(), "f")
-
-
-def _notes(unused_diagonal: int) -> list[str]:
-    if not unused_diagonal:
-        return []
-    values = "1 value" if unused_diagonal == 1 else f"{unused_diagonal} values"
-    return [f"{values} on the diagonal left out: a host has no distance to itself"]

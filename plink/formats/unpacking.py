@@ -68,7 +68,7 @@ def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: i
                 pieces.append(piece)
                 size_bytes += len(piece)
                 if size_bytes > most_bytes:
-                    raise _build_too_large_error(source, most_bytes)
+                    raise WrongUseError(f"{source}: holds more than {most_bytes >> 20} MiB")
                 if size_bytes > max(_BYTES_OF_ANY_ARCHIVE, _MOST_TIMES * packed_bytes):
                     raise WrongUseError(
                         f"{source}: decompresses to more than {_MOST_TIMES} times its size",
@@ -81,9 +81,5 @@ def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: i
 
 def _check_size(content: bytes, source: str, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
-        raise _build_too_large_error(source, most_bytes)
+        raise WrongUseError(f"{source}: holds more than {most_bytes >> 20} MiB")
     return content
-
-
-def _build_too_large_error(source: str, most_bytes: int) -> WrongUseError:
-    return WrongUseError(f"{source}: holds more than {most_bytes >> 20} MiB")

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.formats.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
+from plink.formats.cluster import Cluster, build_not_measured_error
 from plink.formats.limits import LEAST_MEASURED_GBIT_S
 from plink.formats.matrices import Matrix
 from plink.model.estimating import estimate_round_trips
@@ -17,6 +17,7 @@ from plink.solvers.distances import fill_gaps
 from plink.solvers.limits.deadline import Deadline
 
 Mask = npt.NDArray[np.bool_]
+Vector = npt.NDArray[np.float64]
 
 _LEAST_IN_BOTH = 0.9
 
@@ -66,7 +67,8 @@ class DistanceLimits:
         """
         if self.ways_us is None:
             return self.measured_us
-        return np.where(self.is_filled, self.ways_us, self.matrix_us)
+        highest: Matrix = np.where(self.is_filled, self.ways_us, self.matrix_us)
+        return highest
 
     @property
     def measured_us(self) -> Matrix:
@@ -144,10 +146,10 @@ def distances(cluster: Cluster) -> Distances:
     if size == 1:
         return Distances(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool), ())
     if cluster.rtt is None:
-        raise build_no_rtt_error(cluster)
+        raise build_not_measured_error(cluster, "rtt")
     readings = cluster.rtt.readings_us
     if not _any_between(readings, 0.0):
-        raise build_no_rtt_error(cluster)
+        raise build_not_measured_error(cluster, "rtt")
     larger = combine_directions(readings, np.fmax)
     missing = np.isnan(larger)
     np.fill_diagonal(missing, val=False)
@@ -218,17 +220,13 @@ class BandwidthDistances:
         return int(self.is_filled.sum()) // 2
 
 
-def has_bandwidth(cluster: Cluster) -> bool:
-    """Return whether any bandwidth between two hosts is known."""
-    return cluster.bandwidth is not None and _any_between(
-        cluster.bandwidth.gbit_s, LEAST_MEASURED_GBIT_S
-    )
-
-
 def has_only_bandwidth(cluster: Cluster) -> bool:
     """Return whether bandwidths are known, and no round-trip time."""
     has_times = cluster.rtt is not None and _any_between(cluster.rtt.readings_us, 0.0)
-    return not has_times and has_bandwidth(cluster)
+    rates = cluster.bandwidth
+    return not has_times and (
+        rates is not None and _any_between(rates.gbit_s, LEAST_MEASURED_GBIT_S)
+    )
 
 
 def _any_between(values: Matrix, least: float) -> bool:
@@ -279,7 +277,7 @@ def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
     is_filled = np.isnan(s_per_gbit)
     gaps = is_filled.sum(axis=1)
     if size > 1 and gaps.sum() == size * (size - 1):
-        raise build_no_bandwidth_error(cluster)
+        raise build_not_measured_error(cluster, "bandwidth")
     alone = np.flatnonzero((gaps == size - 1) & (size > 1))
     if gaps.any():
         s_per_gbit[is_filled] = np.fmax.reduce(s_per_gbit, axis=None)
@@ -301,3 +299,14 @@ def combine_directions(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix
             chosen[rows, columns] = block
             chosen[columns, rows] = block.T
     return chosen
+
+
+def median_of_known(values: Vector) -> float:
+    """Return the median without NaN, which is NaN for no values.
+
+    NumPy's own would import masked arrays.
+    """
+    known = np.sort(values[~np.isnan(values)])
+    if not known.size:
+        return float("nan")
+    return float(known[(len(known) - 1) // 2 : len(known) // 2 + 1].mean())

@@ -1,4 +1,4 @@
-"""Ranges of an order's latency cost where some pairs of hosts were not measured.
+"""Ranges of an order's cost, by latency or time, where some pairs of hosts were not measured.
 
 The search is on distances that were filled in. What it proves of these is no proof for the network,
 where any pair that was not measured may be nearer, or farther
@@ -14,13 +14,23 @@ import numpy.typing as npt
 
 from plink.base.replacing import replace
 from plink.formats.limits import Amount
+from plink.formats.matrices import Matrix
 from plink.model.distance import DistanceLimits
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.collectives.steps import PeerTable
+from plink.solvers.contention.bound import lower_bound_s
+from plink.solvers.contention.network import Network
+from plink.solvers.contention.time import TableTimer
+from plink.solvers.limits.deadline import Deadline
 from plink.solvers.search import SearchProgress
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
 
+# Times are computed of finite numbers. A pair without an upper limit takes longer than any time
+# that occurs: some 30,000 years.
+_ENDLESS_US = 1e18
+_ENDLESS_S = _ENDLESS_US / 4.0 * 1e-6
 # Least and greatest cost; None without an upper limit.
 Range = tuple[Amount, Amount | None]
 
@@ -28,10 +38,10 @@ Range = tuple[Amount, Amount | None]
 def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Range:
     """Return the range in µs of an algorithm's latency cost for a placement of ranks."""
     hosts = _hosts(form, placement)
-    return (
-        latency_cost(form, limits.lowest_us, hosts),
-        _none_if_infinite(latency_cost(form, limits.highest_us, hosts)),
+    low_us, high_us = (
+        latency_cost(form, matrix, hosts) for matrix in (limits.lowest_us, limits.highest_us)
     )
+    return low_us, high_us if np.isfinite(high_us) else None
 
 
 def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) -> float:
@@ -52,5 +62,33 @@ def _hosts(form: Form, placement: Hosts) -> list[int]:
     return list(dict.fromkeys(hosts)) if isinstance(form, RingForm) else hosts
 
 
-def _none_if_infinite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+def time_range_s(
+    table: PeerTable, network: Network, limits: DistanceLimits, placement: Hosts
+) -> Range:
+    """Return the range in seconds of a collective's time, as some latencies are unmeasured."""
+    highest_us = np.where(np.isfinite(limits.highest_us), limits.highest_us, _ENDLESS_US)
+    low_s, high_s = (
+        TableTimer(table, with_latency(network, matrix)).time_s([int(host) for host in placement])
+        for matrix in (limits.lowest_us, highest_us)
+    )
+    return low_s, high_s if high_s < _ENDLESS_S else None
+
+
+def time_bound_us(
+    table: PeerTable,
+    network: Network,
+    limits: DistanceLimits,
+    position_of: npt.NDArray[np.intp],
+    deadline: Deadline,
+) -> float:
+    """Return a lower bound in µs on the time of every order; 0 if Ctrl-C ends the search."""
+    try:
+        at_best = with_latency(network, limits.lowest_us)
+        return lower_bound_s(table, at_best, position_of, deadline) * 1e6
+    except KeyboardInterrupt:
+        return 0.0
+
+
+def with_latency(network: Network, distance_us: Matrix) -> Network:
+    """Return a copy of the network with other latencies between its hosts."""
+    return replace(network, latency_s=distance_us / 2.0 * 1e-6)

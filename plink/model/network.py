@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.base.errors import NotMeasuredError, WrongUseError
+from plink.base.errors import WrongUseError
 from plink.base.text import bandwidth_text, format_count, format_names
 from plink.formats.cluster import Cluster
 from plink.formats.groups import Uplink
@@ -16,7 +16,7 @@ from plink.formats.hosts import Group
 from plink.formats.limits import Amount, Text
 from plink.formats.matrices import Matrix
 from plink.formats.structs import Output
-from plink.model.distance import Distances, distances
+from plink.model.distance import Distances, distances, median_of_known
 from plink.solvers.contention.network import Network, make_network
 
 Vector = npt.NDArray[np.float64]
@@ -93,10 +93,15 @@ def capacity(
         send, receive, cluster.names, unknown_gbit_s, assumptions
     )
     _say_of_uplinks(groups, measured, assumptions)
+    uplinks = []
+    for group in groups:
+        known = measured.get(group.name)
+        rates = (None, None) if known is None else (known.send_gbit_s, known.receive_gbit_s)
+        uplinks.append(UplinkCapacity(group.name, *rates))
     return Capacity(
         send,
         receive,
-        [_uplink(group, measured.get(group.name)) for group in groups],
+        uplinks,
         assumed_send,
         assumed_receive,
         assumptions,
@@ -128,18 +133,6 @@ class KnownNetwork:
         return any(bool(np.isfinite(known).any()) for known in rates)
 
 
-def build_no_rates_error(cluster: Cluster, source: str | None = None) -> NotMeasuredError:
-    """Return the error for a cluster file without any link rate."""
-    source = source or cluster.source
-    return NotMeasuredError(
-        f"{source}: holds no rates of links",
-        "plink probe --tool uplinks measures it, and plink import takes it from a description",
-        source=source,
-        tool="uplinks",
-        way=cluster.way,
-    )
-
-
 def build_network(
     cluster: Cluster, *, unknown_gbit_s: float = np.inf, found: Distances | None = None
 ) -> KnownNetwork:
@@ -159,7 +152,8 @@ def build_network(
     group_of = np.full(len(cluster.hosts), -1)
     for number, group in enumerate(cluster.groups):
         group_of[[place_of[host] for host in group.hosts]] = number
-    uplink_send, uplink_receive = _uplink_rates(known)
+    uplink_send = np.array([uplink.send_gbit_s or np.inf for uplink in known.uplinks])
+    uplink_receive = np.array([uplink.receive_gbit_s or np.inf for uplink in known.uplinks])
     network = make_network(
         len(cluster.hosts),
         latency_s=latency_s,
@@ -231,7 +225,7 @@ def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vecto
         for rates in (send, receive):
             known = rates[places][~np.isnan(rates[places])]
             if known.size:
-                usual = _median_of_known(known)
+                usual = median_of_known(known)
                 is_usual = np.abs(rates[places] / usual - 1.0) <= _ALIKE
                 rates[places] = np.where(is_usual, usual, rates[places])
     return send, receive
@@ -257,14 +251,8 @@ def _assume_missing_rates(
         assumptions.append(
             f"links not measured, assumed to carry the median of the others: {hosts}"
         )
-    filled = [np.where(np.isnan(rates), _median_of_known(rates), rates) for rates in both]
+    filled = [np.where(np.isnan(rates), median_of_known(rates), rates) for rates in both]
     return filled[0], filled[1]
-
-
-def _median_of_known(rates: Vector) -> float:
-    """Return the median of known values without importing NumPy's masked arrays."""
-    known = np.sort(rates[~np.isnan(rates)])
-    return float(known[(len(known) - 1) // 2 : len(known) // 2 + 1].mean())
 
 
 def _measured_uplinks(cluster: Cluster, groups: Sequence[Group]) -> dict[str, Uplink]:
@@ -282,12 +270,6 @@ def _measured_uplinks(cluster: Cluster, groups: Sequence[Group]) -> dict[str, Up
         for group in groups
         if frozenset(group.hosts) in by_hosts
     }
-
-
-def _uplink(group: Group, measured: Uplink | None) -> UplinkCapacity:
-    if measured is None:
-        return UplinkCapacity(group.name, None, None)
-    return UplinkCapacity(group.name, measured.send_gbit_s, measured.receive_gbit_s)
 
 
 def _say_of_uplinks(
@@ -323,10 +305,3 @@ def _latency_s(cluster: Cluster, found: Distances | None, assumptions: list[str]
         pairs = format_count(found.filled_pairs, "pair")
         assumptions.append(f"{pairs} without a round-trip time: taken from what others suggest")
     return found.matrix_us * 0.5e-6
-
-
-def _uplink_rates(known: Capacity) -> tuple[Vector, Vector]:
-    """Return send and receive rates of groups' uplinks in Gbit/s; infinite if unknown."""
-    send = np.array([uplink.send_gbit_s or np.inf for uplink in known.uplinks])
-    receive = np.array([uplink.receive_gbit_s or np.inf for uplink in known.uplinks])
-    return send, receive

@@ -20,7 +20,7 @@ from plink.formats.cluster import Cluster
 from plink.formats.limits import Amount, Text
 from plink.formats.matrices import Matrix
 from plink.formats.structs import Output
-from plink.model.distance import combine_directions
+from plink.model.distance import combine_directions, median_of_known
 
 Vector = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -183,7 +183,7 @@ def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
     is_covered: Mask = (is_known.sum(axis=1) >= _COVERED * (len(gbit_s) - 1)) | (
         (is_known & is_mate).sum(axis=1) >= _LEAST_OTHERS
     )
-    usual = _median(best)
+    usual = median_of_known(best)
     # A host that is slow in one direction only has several partners that show the other is not.
     one_way = (gbit_s < _SLOW * usual) & (_SLOW * usual <= gbit_s.T)
     is_slow_back = ~(_best(gbit_s.T) >= _SLOW * usual)
@@ -211,14 +211,14 @@ def _find_slow(
     known = np.flatnonzero(~np.isnan(best))
     if len(known) <= _LEAST_OTHERS:
         return []
-    logs, usual = np.log(best[known]), _median(best)
+    logs, usual = np.log(best[known]), median_of_known(best)
     below = np.log(usual) - logs
     # The slow ones are few, so that they hardly move a median of all.
-    limit = max(-np.log(_SLOW), _DEVIATIONS * _PER_MAD * _median(np.abs(below)))
+    limit = max(-np.log(_SLOW), _DEVIATIONS * _PER_MAD * median_of_known(np.abs(below)))
     hosts = known[below > limit]
     if not len(hosts) or len(hosts) > max(1, int(_MOST_SHARE * len(known))):
         return []
-    is_evident, of_others = evidence(), _median(np.delete(best, hosts))
+    is_evident, of_others = evidence(), median_of_known(np.delete(best, hosts))
     return [
         Outlier(names[host], kind, float(best[host]), of_others)
         for host in hosts.tolist()
@@ -229,7 +229,8 @@ def _find_slow(
 def _far(cluster: Cluster) -> list[Outlier]:
     if cluster.rtt is None:
         return []
-    times = combine_directions(cluster.rtt.readings_us, _longer)
+    times = combine_directions(cluster.rtt.readings_us, np.fmax)
+    times[~(times > 0.0)] = np.nan
     np.fill_diagonal(times, np.nan)
     found = []
     candidates = _candidates(times)
@@ -246,14 +247,16 @@ def _far(cluster: Cluster) -> list[Outlier]:
             continue
         longest = np.where(np.isnan(others), -np.inf, others).max(axis=0)[is_compared]
         own = times[host, partners][is_compared]
-        if _median(own / longest) > _FAR:
-            found.append(Outlier(cluster.names[host], "round trip", _median(own), _median(longest)))
+        if median_of_known(own / longest) > _FAR:
+            found.append(
+                Outlier(
+                    cluster.names[host],
+                    "round trip",
+                    median_of_known(own),
+                    median_of_known(longest),
+                )
+            )
     return found if len(found) <= max(1, int(_MOST_SHARE * len(times))) else []
-
-
-def _longer(one: Matrix, other: Matrix) -> Matrix:
-    longer: Matrix = np.fmax(one, other)
-    return np.where(longer > 0.0, longer, np.nan)
 
 
 def _candidates(times: Matrix) -> list[int]:
@@ -265,13 +268,5 @@ def _candidates(times: Matrix) -> list[int]:
     known = (~np.isnan(ordered)).sum(axis=1)
     at = ordered[np.arange(len(times)), np.maximum(known - 1, 0) // 2]
     middle = np.where(known > 0, at, np.nan)
-    is_far = (middle > _FAR * _median(middle)) & (nearest > _FAR * _median(nearest))
+    is_far = (middle > _FAR * median_of_known(middle)) & (nearest > _FAR * median_of_known(nearest))
     return [int(host) for host in np.flatnonzero(is_far)]
-
-
-def _median(values: Vector) -> float:
-    """Return the median, NaN for no values, without importing NumPy's masked arrays."""
-    known = np.sort(values[~np.isnan(values)])
-    if not known.size:
-        return float("nan")
-    return float(known[(len(known) - 1) // 2 : len(known) // 2 + 1].mean())

@@ -18,9 +18,8 @@ from plink.formats.limits import Amount, Positive, Text, Whole, Word
 from plink.formats.order import Order
 from plink.formats.structs import Output
 from plink.model.distance import Distances, distances
-from plink.model.gaps import Range, latency_range_us
+from plink.model.gaps import Range, latency_range_us, time_range_s
 from plink.model.network import KnownNetwork, build_network
-from plink.model.time_gaps import time_range_s
 from plink.optimize.expected import Expected, ExpectedTimes, find_client
 from plink.optimize.orders.mesh import list_dimensions
 from plink.optimize.orders.slots import (

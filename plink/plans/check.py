@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
+from plink.base.text import join_texts
 from plink.plans.forest import ABSENT, NO_PARENT, Forest, Parents
 
 Flags = npt.NDArray[np.bool_]
@@ -203,8 +204,7 @@ def _find_root(tree: str, parents: Sequence[int], is_server: Sequence[bool]) -> 
 
 
 def _list_ranks(ranks: Sequence[int]) -> str:
-    more = f" and {len(ranks) - _SHOWN} more" if len(ranks) > _SHOWN else ""
-    shown = [str(rank) for rank in ranks[:_SHOWN]]
-    if more or len(shown) < 2:
-        return ", ".join(shown) + more
-    return f"{', '.join(shown[:-1])} and {shown[-1]}"
+    texts = [str(rank) for rank in ranks]
+    if len(texts) > _SHOWN:
+        texts = [", ".join(texts[:_SHOWN]), f"{len(texts) - _SHOWN} more"]
+    return join_texts(texts, "and")

@@ -65,28 +65,9 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 def make_forest(
     weights: npt.ArrayLike, reduce_parents: npt.ArrayLike, broadcast_parents: npt.ArrayLike
 ) -> Forest:
-    """Return a forest from array-likes, not yet checked (`plink.plans.check`).
-
-    Raises:
-        ValueError: shapes that do not fit each other, no route, no rank, parents that are not
-            whole numbers of 32 bits.
-    """
-    weight = np.ascontiguousarray(weights, dtype=np.float64)
-    if weight.ndim != 1 or not len(weight):
-        raise ValueError(f"weights have shape {weight.shape}, expected (R,) for at least one route")
-    up, down = _parents(reduce_parents, "reduce"), _parents(broadcast_parents, "broadcast")
-    if up.ndim != 2 or up.shape[0] != len(weight) or not up.shape[1]:
-        raise ValueError(f"reduce_parents have shape {up.shape}, expected ({len(weight)}, ranks)")
-    if down.shape != up.shape:
-        raise ValueError(f"broadcast_parents have shape {down.shape}, expected {up.shape}")
-    return Forest(weight, up, down)
-
-
-def _parents(values: npt.ArrayLike, name: str) -> Parents:
-    given = np.asarray(values)
-    if given.dtype.kind not in "iu":
-        raise ValueError(f"{name}_parents are not whole numbers")
-    limits = np.iinfo(np.int32)
-    if given.size and (given.min() < limits.min or given.max() > limits.max):
-        raise ValueError(f"{name}_parents are beyond 32 bits")
-    return np.ascontiguousarray(given, dtype=np.int32)
+    """Return a forest from array-likes, not yet checked (`plink.plans.check`)."""
+    up, down = (
+        np.ascontiguousarray(parents, dtype=np.int32)
+        for parents in (reduce_parents, broadcast_parents)
+    )
+    return Forest(np.ascontiguousarray(weights, dtype=np.float64), up, down)

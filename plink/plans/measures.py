@@ -49,9 +49,6 @@ def measure(
         size_bytes: size of the buffer, in bytes.
         group_of: (P,) the group of each rank; None for one group.
         host_of: (P,) the host of each rank; None for a host each.
-
-    Raises:
-        ValueError: not a group and a host for each rank.
     """
     between = bytes_between(forest, size_bytes)
     return measure_messages(between, _rounds(forest), group_of=group_of, host_of=host_of)
@@ -70,13 +67,10 @@ def measure_messages(
         between: (P, P) what each rank (row) sends to each other.
         rounds: as in `Measures`.
         group_of, host_of: as of `measure`.
-
-    Raises:
-        ValueError: not a group and a host for each rank.
     """
     ranks = len(between)
-    group = _places(group_of, np.zeros(ranks, dtype=np.intp), "group_of")
-    host = _places(host_of, np.arange(ranks), "host_of")
+    group = np.zeros(ranks) if group_of is None else np.asarray(group_of)
+    host = np.arange(ranks) if host_of is None else np.asarray(host_of)
     is_on_wire = host[:, None] != host[None, :]
     crosses = is_on_wire & (group[:, None] != group[None, :])
     sent, received = between.sum(axis=1), between.sum(axis=0)
@@ -134,14 +128,3 @@ def _depths(parents: Parents) -> npt.NDArray[np.intp]:
 
 def _balance(busy: Bytes) -> float:
     return float(busy.max() / busy.mean()) if busy.any() else 1.0
-
-
-def _places(
-    given: Sequence[int] | None, otherwise: npt.NDArray[np.intp], name: str
-) -> npt.NDArray[np.intp]:
-    if given is None:
-        return otherwise
-    places = np.asarray(given, dtype=np.intp)
-    if places.shape != otherwise.shape:
-        raise ValueError(f"{name} has shape {places.shape}, expected {otherwise.shape}")
-    return places

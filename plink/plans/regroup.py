@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.plans.forest import NO_PARENT, Forest, Parents
+from plink.plans.rooted import find_roots, reroot
 
 
 def flat(ranks: int) -> Forest:
@@ -56,18 +57,15 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
 def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
     """Return a forest's routes that have weight and whose root is not lost."""
     used = np.flatnonzero(forest.weights > 0.0)
-    roots = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
+    roots = find_roots(forest)
     living = used[~np.isin(roots[used], lost)]
     if len(living):
         return Forest(
             forest.weights[living], forest.reduce_parents[living], forest.broadcast_parents[living]
         )
-    up, down = forest.reduce_parents[used].copy(), forest.broadcast_parents[used].copy()
-    for route in range(len(used)):
-        root = _heir(up[route], lost)
-        _turn(up[route], root)
-        _turn(down[route], root)
-    return Forest(forest.weights[used], up, down)
+    up, down = forest.reduce_parents[used], forest.broadcast_parents[used]
+    heirs = [_heir(tree, lost) for tree in up]
+    return Forest(forest.weights[used], reroot(up, heirs), reroot(down, heirs))
 
 
 def _heir(parents: Parents, lost: Sequence[int]) -> int:
@@ -83,15 +81,6 @@ def _heir(parents: Parents, lost: Sequence[int]) -> int:
     living = np.setdiff1d(np.arange(len(parents)), lost)
     first = living[depth[living] == depth[living].min()]
     return int(first[np.argmax(below[first])])
-
-
-def _turn(parents: Parents, root: int) -> None:
-    """Reverse the edges of a tree from the old root to a new one, in place."""
-    child, rank = NO_PARENT, root
-    while rank != NO_PARENT:
-        above = int(parents[rank])
-        parents[rank] = child
-        child, rank = rank, above
 
 
 def _detach_children(forest: Forest, lost: Sequence[int]) -> Forest:
@@ -128,7 +117,7 @@ def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
         return forest
     heaviest = np.argsort(-forest.weights, kind="stable")
     copied = heaviest[np.arange(len(new)) % forest.routes]
-    roots = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
+    roots = find_roots(forest)
 
     def add(parents: Parents) -> Parents:
         swapped = [

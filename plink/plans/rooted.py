@@ -8,6 +8,8 @@ levels save between groups, they save here, too, for the trees have the same edg
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -60,16 +62,16 @@ def reroot_routes(forest: Forest, root: int) -> Forest:
     return _reroot_forest(forest, np.flatnonzero(forest.weights > 0.0), root)
 
 
-def reroot(parents: Parents, root: int) -> Parents:
+def reroot(parents: Parents, root: int | Sequence[int]) -> Parents:
     """Return trees with the same edges and another root, (R, P).
 
     Args:
         parents: (R, P) of each rank, -1 at the root of each tree.
-        root: the new one of all trees.
+        root: the new one of all trees, or of each.
     """
     trees = parents.copy()
     route = np.arange(len(trees))
-    at = np.full(len(trees), root)
+    at = np.array(np.broadcast_to(root, len(trees)))
     above = np.full(len(trees), NO_PARENT)
     while len(route):
         further = trees[route, at]

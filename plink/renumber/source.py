@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from plink.base.errors import WrongUseError
 from plink.base.opening import open_input
+from plink.base.request import option
 
 if TYPE_CHECKING:
     import os
@@ -31,25 +32,38 @@ _ORDER_HINT = 'give order="probe", an order file, or a cluster file (or set PLIN
 
 @dataclass(frozen=True)
 class RenumberRequest:
-    """What the ranks are to follow.
+    """Order that the ranks of a job follow: options of `plink renumber`.
 
-    Args:
-        order: `probe` to measure the hosts, `probe:FOLDER` to keep what was measured there, or the
-            path of an order file or a cluster file; None for the cluster that PLINK_CLUSTER names.
+    Attributes:
         loaded: order or cluster that the caller has read, in place of `order`.
-        mesh: dimensions of the ranks that a search is for, such as `dp=4,tp=8`; None for a ring.
-        algorithm: collective algorithm that a search is for.
-        on_failure: what happens where the hosts cannot be measured: `launcher` keeps the launcher's
-            ranks and warns, `error` raises.
-        timeout_s: seconds to wait for all processes to come.
     """
 
-    order: str | None = None
+    order: str | None = option(
+        None,
+        metavar="ORDER",
+        help="Order that ranks follow: an order file, a cluster file, or probe to measure the "
+        "hosts from inside the job (probe:FOLDER keeps the measurements there).  [default: the "
+        "cluster file that PLINK_CLUSTER names]",
+    )
     loaded: Order | Cluster | None = None
-    mesh: str | None = None
-    algorithm: str = "ring"
-    on_failure: OnFailure = "launcher"
-    timeout_s: float = 300.0
+    mesh: str | None = option(
+        None, metavar="SIZES", help="Search an order for a mesh, as in plink order."
+    )
+    algorithm: str = option(
+        "ring", "--algo", metavar="NAME", help="Collective algorithm to search an order for."
+    )
+    on_failure: OnFailure = option(
+        "launcher",
+        help="Reaction if hosts cannot be measured: keep the launcher's ranks, or fail.",
+    )
+    timeout_s: float = option(
+        300.0,
+        "--within",
+        low=1.0,
+        high=86_400.0,
+        metavar="SECONDS",
+        help="Seconds to wait for all processes.",
+    )
 
     def __post_init__(self) -> None:
         if self.on_failure not in ("launcher", "error"):

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from plink.formats.cluster import Cluster
+from plink.formats.cluster import Cluster, build_not_measured_error
 from plink.formats.limits import Amount, Positive, Text, Whole
 from plink.formats.order import Order
 from plink.formats.plan import Plan
 from plink.formats.structs import Output
-from plink.model.network import KnownNetwork, build_network, build_no_rates_error
+from plink.model.network import KnownNetwork, build_network
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import (
@@ -214,7 +214,7 @@ def platform_known(cluster: Cluster, known: KnownNetwork) -> Zones:
         NotMeasuredError: it tells no rate of a link.
     """
     if not known.has_rates:
-        raise build_no_rates_error(cluster)
+        raise build_not_measured_error(cluster, "rates")
     return platform_of(known.network, rows_of(cluster))
 
 

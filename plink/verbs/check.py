@@ -15,11 +15,8 @@ from plink.measure.requests import CheckRequest
 from plink.model.estimating import estimate_round_trips
 from plink.probes.reach import Way
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.errors import translate_errors
-from plink.verbs.objects import copy_as
+from plink.verbs.common import CallbackProgress, copy_as, translate_errors, warn_of
 from plink.verbs.probe import build_way, gaps
-from plink.verbs.progress import CallbackProgress
-from plink.verbs.warning import warn
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,11 +96,11 @@ def measure_again(
     return copy_as(Verdict, found, names=known.names, seed=probe_request.seed)
 
 
-def _warn(verdict: Verdict) -> None:
-    for name, reason in verdict.unreachable.items():
-        warn(f"{name}: {reason}", stacklevel=4)
-    for text in gaps([], verdict.failures):
-        warn(text, stacklevel=4)
+def _list_gaps(verdict: Verdict) -> list[str]:
+    unreachable = [f"{name}: {reason}" for name, reason in verdict.unreachable.items()]
+    return unreachable + gaps([], verdict.failures)
 
 
-check = keyword_function("check", measure_again, CheckRequest, _warn, within=translate_errors)
+check = keyword_function(
+    "check", measure_again, CheckRequest, warn_of(_list_gaps), within=translate_errors
+)

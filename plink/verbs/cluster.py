@@ -22,7 +22,7 @@ from plink.formats.matrices import Matrix
 from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
 from plink.measure.importing.request import ImportRequest
 from plink.model.outliers import Outlier, outliers
-from plink.verbs.objects import PathName, copy_as, page
+from plink.verbs.common import PathName, copy_as, page
 
 with lazy_imports():
     from plink.measure.importing import source as importing_source
@@ -99,7 +99,12 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
         Raises:
             WrongUseError: names that cannot be, or matrices of another shape or beyond all bounds.
         """
-        _check_names(names)
+        if isinstance(names, str) or not names:
+            raise WrongUseError("names is not a list of host names")
+        for name in names:
+            fault = hostlist.find_name_fault(name) if isinstance(name, str) else "is no host name"
+            if fault is not None:
+                raise WrongUseError(f"{brief(name)} {fault}", hostlist.HINT_NAME)
         check_whole("slots", slots, 1, _MAX_SLOTS)
         rtt = None
         if rtt_us is not None:
@@ -117,12 +122,22 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
             bandwidth = BandwidthMeasurement(
                 gbit_s=rates, retransmits=np.full(rates.shape, np.nan), tool="import"
             )
-        return cls(
-            hosts=[Host(name, name, slots=slots) for name in names],
-            rtt=rtt,
-            bandwidth=bandwidth,
-            groups=_groups(groups or {}, names),
-        )
+        for group, hosts in (groups or {}).items():
+            if not is_word(group):
+                raise WrongUseError(
+                    f"{group!r} is not the name of a group (expected {WORD_EXPECTED})"
+                )
+            if isinstance(hosts, str) or not hosts:
+                raise WrongUseError(f"group {group} is not a list of host names")
+        try:
+            return cls(
+                hosts=[Host(name, name, slots=slots) for name in names],
+                rtt=rtt,
+                bandwidth=bandwidth,
+                groups=[Group(group, list(hosts)) for group, hosts in (groups or {}).items()],
+            )
+        except ValueError as error:
+            raise WrongUseError(str(error)) from None
 
     from_measurements = staticmethod(_import_measurements)
 
@@ -208,18 +223,6 @@ def checked_cluster(value: object, function: str) -> MeasuredCluster:
     raise WrongUseError(f"{function}() takes a MeasuredCluster, not {type(value).__name__}", hint)
 
 
-def _check_names(names: Sequence[str]) -> None:
-    if isinstance(names, str) or not names:
-        raise WrongUseError("names is not a list of host names")
-    for name in names:
-        fault = hostlist.find_name_fault(name) if isinstance(name, str) else "is not a host name"
-        if fault is not None:
-            raise WrongUseError(f"{brief(name)} {fault}", hostlist.HINT_NAME)
-    if len(set(names)) < len(names):
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
-        raise WrongUseError(f"host {twice!r} is listed twice")
-
-
 def _matrix(name: str, values: npt.ArrayLike, size: int, high: float) -> Matrix:
     try:
         matrix = np.array(values, dtype=np.float64)
@@ -237,18 +240,3 @@ def _matrix(name: str, values: npt.ArrayLike, size: int, high: float) -> Matrix:
             f"expected NaN or a number from 0 to {high:,.0f}"
         )
     return matrix
-
-
-def _groups(groups: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[Group]:
-    seen: set[str] = set()
-    for group, hosts in groups.items():
-        if not is_word(group):
-            raise WrongUseError(f"{group!r} is not the name of a group (expected {WORD_EXPECTED})")
-        if isinstance(hosts, str) or not hosts:
-            raise WrongUseError(f"group {group} is not a list of host names")
-        for host in hosts:
-            if host not in names or host in seen:
-                reason = "is in two groups" if host in seen else "is not one of the hosts"
-                raise WrongUseError(f"group {group}: {brief(host)} {reason}")
-            seen.add(host)
-    return [Group(group, list(hosts)) for group, hosts in groups.items()]

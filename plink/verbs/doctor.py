@@ -4,34 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.progress import ProgressListener
 from plink.base.request import keyword_function
 from plink.base.text import format_count
 from plink.doctor import diagnosis
 from plink.doctor.coverage import list_coverage
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding
-from plink.formats.cluster import Cluster as FileCluster
 from plink.formats.comparison import Comparison
 from plink.measure.requests import DiagnosisRequest
-from plink.verbs import errors as errors_verb
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.objects import copy_as
-from plink.verbs.progress import CallbackProgress
-from plink.verbs.warning import warn
+from plink.verbs.common import CallbackProgress, copy_as, translate_errors, warn_of
 
 with lazy_imports():
-    from plink.measure import listed
     from plink.verbs import live_diagnosis as live_diagnosis_verb
     from plink.verbs import probe as probe_verb
-
-if TYPE_CHECKING:
-    from plink.probes.reach import Way
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,47 +73,15 @@ def find_faults(subject: MeasuredCluster | Comparison, request: DiagnosisRequest
     missed: list[str] = []
     asked_at = None
     if request.live:
-        cluster, missed, asked_at = ask_hosts(
+        found, missed, asked_at = live_diagnosis_verb.examine(
             cluster,
             request,
             probe_verb.build_way(request),
             source="the cluster",
             progress=CallbackProgress(request.progress),
         )
+        cluster = copy_as(MeasuredCluster, found)
     return _diagnosis(Evidence(cluster, before=earlier, asked_at=asked_at), missed, cluster)
-
-
-def ask_hosts(
-    cluster: FileCluster,
-    request: DiagnosisRequest,
-    way: Way,
-    *,
-    source: str,
-    progress: ProgressListener,
-) -> tuple[MeasuredCluster, list[str], datetime]:
-    """Ask a cluster's hosts for their network condition, and measure them again.
-
-    Args:
-        cluster: hosts, and what was measured between them before.
-        request: what is asked for.
-        way: how hosts are reached where the cluster does not say.
-        source: what messages call the cluster.
-        progress: told how far it is.
-
-    Returns:
-        the cluster with the new measurements; what could not be measured, a sentence each; the
-        time at which the hosts were asked.
-    """
-    asked_at = datetime.now(timezone.utc).replace(microsecond=0)
-    found, missed = live_diagnosis_verb.examine(
-        cluster,
-        listed.apply_recorded_way(way, cluster.way, source),
-        progress,
-        source=source,
-        transfers_s=request.transfers_s,
-        timeout_s=request.timeout_s,
-    )
-    return copy_as(MeasuredCluster, found), missed, asked_at
 
 
 def _diagnosis(
@@ -136,11 +93,10 @@ def _diagnosis(
     )
 
 
-def _warn(found: Diagnosis) -> None:
-    for text in found.not_asked:
-        warn(text, stacklevel=4)
-
-
 diagnose = keyword_function(
-    "diagnose", find_faults, DiagnosisRequest, _warn, within=errors_verb.translate_errors
+    "diagnose",
+    find_faults,
+    DiagnosisRequest,
+    warn_of(lambda found: found.not_asked),
+    within=translate_errors,
 )

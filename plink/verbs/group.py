@@ -12,16 +12,10 @@ from plink.base.request import keyword_function
 from plink.base.text import format_count, format_names, probability_text
 from plink.formats.groups import Grouping
 from plink.formats.hosts import Group
-from plink.optimize.groups.finding import (
-    FoundGroups,
-    find_groups,
-    with_groups,
-)
+from plink.optimize.groups.finding import find_groups, with_groups
 from plink.optimize.groups.request import GroupRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.objects import PathName
-from plink.verbs.progress import stages
-from plink.verbs.warning import warn
+from plink.verbs.common import PathName, report_stages, warn_of
 
 with lazy_imports():
     from plink.model import network
@@ -100,23 +94,17 @@ def find_near_groups(cluster: MeasuredCluster, request: GroupRequest) -> Groups:
             that many groups.
     """
     known = checked_cluster(cluster, "group")
-    return build_groups(known, find_groups(known, request, on_progress=stages(request.progress)))
-
-
-def build_groups(cluster: MeasuredCluster, found: FoundGroups) -> Groups:
-    """Return the groups computed for a cluster, with the cluster that contains them."""
+    found = find_groups(known, request, on_progress=report_stages(request.progress))
     # The groups make it another cluster than the one in the file.
-    grouped = replace(cluster, file_hash=None)
-    with_them = with_groups(grouped, found)
-    assert isinstance(with_them, MeasuredCluster)  # noqa: S101  for the type checker
-    return Groups(with_them, found.grouping, found.is_too_sparse)
+    grouped = with_groups(replace(known, file_hash=None), found)
+    assert isinstance(grouped, MeasuredCluster)  # noqa: S101  for the type checker
+    return Groups(grouped, found.grouping, found.is_too_sparse)
 
 
-def _warn(groups: Groups) -> None:
+def _list_gaps(groups: Groups) -> list[str]:
     unmeasured = groups.grouping.unmeasured
-    if unmeasured:
-        hosts = format_count(len(unmeasured), "host")
-        warn(f"{hosts} had too few measurements to be placed in a group", stacklevel=4)
+    hosts = format_count(len(unmeasured), "host")
+    return [f"{hosts} had too few measurements to be placed in a group"] if unmeasured else []
 
 
-group = keyword_function("group", find_near_groups, GroupRequest, _warn)
+group = keyword_function("group", find_near_groups, GroupRequest, warn_of(_list_gaps))

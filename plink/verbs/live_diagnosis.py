@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from datetime import datetime, timezone
 
 from plink.base.errors import PlinkError
 from plink.base.progress import ProgressListener
@@ -12,7 +13,7 @@ from plink.base.replacing import replace
 from plink.base.text import format_count
 from plink.formats.cluster import Cluster
 from plink.formats.measurements import Failure
-from plink.measure.listed import list_again
+from plink.measure.listed import apply_recorded_way, list_again
 from plink.measure.probing.conditions import ask_conditions
 from plink.measure.probing.request import (
     ProbeRequest,
@@ -24,6 +25,7 @@ from plink.measure.probing.request import (
 from plink.measure.probing.run import measure_pairs
 from plink.measure.probing.tools import TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import measure_both_directions, measure_uplinks
+from plink.measure.requests import DiagnosisRequest
 from plink.optimize.groups.finding import find_groups, with_groups
 from plink.optimize.groups.request import GroupRequest
 from plink.probes.options import EchoOptions
@@ -35,13 +37,12 @@ _MOST_HOSTS = 64
 
 def examine(
     cluster: Cluster,
+    request: DiagnosisRequest,
     way: Way,
-    progress: ProgressListener,
     *,
     source: str,
-    transfers_s: float,
-    timeout_s: float = 2.0,
-) -> tuple[Cluster, list[str]]:
+    progress: ProgressListener,
+) -> tuple[Cluster, list[str], datetime]:
     """Ask all hosts for their condition; measure round trips, hosts' links and uplinks anew.
 
     What is not measured anew stays as the cluster has it, with its date: bandwidths of pairs,
@@ -49,36 +50,39 @@ def examine(
 
     Args:
         cluster: cluster of hosts that can be reached.
-        way: how they are reached.
+        request: time limits of the measurements.
+        way: how hosts are reached where the cluster does not say.
+        source: what messages call the cluster.
         progress: told how far it is.
-        source: what errors call the cluster's file.
-        transfers_s: seconds after which no transfer is begun; 0 for none.
-        timeout_s: seconds of silence after which a host is given up.
 
     Returns:
-        the cluster with what was learnt, and what could not be, a sentence each.
+        the cluster with the new measurements; what could not be measured, a sentence each; the
+        time at which the hosts were asked.
 
     Raises:
         WrongUseError: the file says that it was measured in a way that cannot be.
         PlinkError: fewer than two hosts can be reached.
     """
+    asked_at = datetime.now(timezone.utc).replace(microsecond=0)
+    way = apply_recorded_way(way, cluster.way, source)
+    transfers_s = request.transfers_s
     deadline = _TimeBudget()
-    request = _request(cluster, way, source, timeout_s, deadline)
+    probe_request = _request(cluster, way, source, request.timeout_s, deadline)
     missed: list[str] = []
-    with connect_hosts(request, progress) as reached:
+    with connect_hosts(probe_request, progress) as reached:
         missed += [f"{error.host}: {error}" for error in reached.failures]
         found = _update_addresses(cluster, reached)
         conditions = ask_conditions(reached, progress, way.concurrency)
         missed += [f"{failure.source}: {failure.reason}" for failure in conditions.failures]
         if found.rtt is None or len(found.hosts) <= _MOST_HOSTS:
-            found = _with_round_trips(request, found, reached, progress, missed)
+            found = _with_round_trips(probe_request, found, reached, progress, missed)
         found = replace(found, conditions=conditions)
         if found.rtt is not None and not found.groups and found.grouping is None:
             found = with_groups(found, find_groups(found, GroupRequest()))
         deadline.begin(transfers_s)
         if len(found.groups) > 1 and transfers_s > 0.0:
-            found = _with_transfers(request, found, reached, progress, missed)
-    return found, missed
+            found = _with_transfers(probe_request, found, reached, progress, missed)
+    return found, missed, asked_at
 
 
 def _request(

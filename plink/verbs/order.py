@@ -23,9 +23,7 @@ from plink.optimize.orders.slots import order_with_slots
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from plink.solvers.limits.deadline import Deadline
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.objects import PathName, copy_as, page
-from plink.verbs.progress import search
-from plink.verbs.warning import warn
+from plink.verbs.common import PathName, copy_as, page, report_search, warn_of
 
 with lazy_imports():
     from plink.deploy import launchers as writers
@@ -178,7 +176,7 @@ def find_rank_order(
     known = checked_cluster(cluster, "order")
     if request.executor is not None:
         executors.check_address(request.executor)
-    progress = search(request.progress, request.time_limit_s)
+    progress = report_search(request.progress, request.time_limit_s)
     found = find_order(known, request, progress, deadline=deadline)
     return copy_as(RankOrder, found, cluster=known)
 
@@ -198,12 +196,9 @@ def reuse_order(order: RankOrder, request: OrderRequest, source: str) -> RankOrd
     return found if isinstance(found, RankOrder) else copy_as(RankOrder, found)
 
 
-def _warn(order: RankOrder) -> None:
-    for gap in order.gaps:
-        warn(gap.text, stacklevel=4)
-
-
-order = keyword_function("order", find_rank_order, OrderRequest, _warn)
+order = keyword_function(
+    "order", find_rank_order, OrderRequest, warn_of(lambda order: [gap.text for gap in order.gaps])
+)
 
 
 def algorithms() -> dict[str, str]:

@@ -14,9 +14,7 @@ from plink.formats import plan as plan_file
 from plink.optimize.plans.planning import Planned, find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.objects import PathName, copy_as, page
-from plink.verbs.progress import stages
-from plink.verbs.warning import warn
+from plink.verbs.common import PathName, copy_as, page, report_stages, warn_of
 
 with lazy_imports():
     from plink.show.terminal import plan as plan_page
@@ -91,14 +89,9 @@ def make_plan(cluster: MeasuredCluster, request: PlanRequest) -> AggregationPlan
     """
     known = checked_cluster(cluster, "plan")
     hashed = replace(known.hashed, uses_readings=request.distances == "readings")
-    planned = find_plan(hashed, request, stages(request.progress))
+    planned = find_plan(hashed, request, report_stages(request.progress))
     gaps = [f"{failure.source} was unreachable and gets no rank" for failure in known.unreachable]
     return copy_as(AggregationPlan, planned.plan, planned=planned, gaps=gaps)
 
 
-def _warn(plan: AggregationPlan) -> None:
-    for gap in plan.gaps:
-        warn(gap, stacklevel=4)
-
-
-plan = keyword_function("plan", make_plan, PlanRequest, _warn)
+plan = keyword_function("plan", make_plan, PlanRequest, warn_of(lambda plan: plan.gaps))

@@ -13,7 +13,7 @@ from plink.base.replacing import replace
 from plink.base.request import keyword_function
 from plink.base.size import DEFAULT_SIZE_BYTES, format_size
 from plink.base.text import format_count
-from plink.formats.cluster import Cluster, build_no_bandwidth_error
+from plink.formats.cluster import Cluster, build_not_measured_error
 from plink.formats.order import Order
 from plink.formats.order_basis import is_made_from
 from plink.formats.plan import Plan
@@ -21,9 +21,7 @@ from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, foreca
 from plink.optimize.prediction import Forecast, PredictionRow, forecast_costs
 from plink.optimize.prediction_request import PredictionRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.objects import page
-from plink.verbs.progress import stages
-from plink.verbs.warning import warn
+from plink.verbs.common import page, report_stages, warn_of
 
 with lazy_imports():
     from plink.show.terminal import predictions
@@ -197,10 +195,10 @@ def predict_times(
         collectives=request.collectives,
         seed=request.seed,
         source=source or ("cluster" if order is None else "order"),
-        on_progress=stages(request.progress),
+        on_progress=report_stages(request.progress),
     )
     if request.objective == "contention" and not found.has_times:
-        raise build_no_bandwidth_error(known)
+        raise build_not_measured_error(known, "bandwidth")
     notes = []
     if order is not None and not is_made_from(order, known):
         notes.append(f"{source or 'the order'} was made from another version of {known.source}")
@@ -237,13 +235,15 @@ def _choose_cluster(
     return known
 
 
-def _warn(prediction: Prediction | PlanPrediction) -> None:
-    for text in prediction.notes:
-        warn(text, stacklevel=4)
+def _list_notes(prediction: Prediction | PlanPrediction) -> Sequence[str]:
+    return prediction.notes
 
 
 def _typed(request: Callable[Keywords, PredictionRequest]) -> _Predict[Keywords]:
-    return cast("_Predict[Keywords]", keyword_function("predict", predict_times, request, _warn))
+    return cast(
+        "_Predict[Keywords]",
+        keyword_function("predict", predict_times, request, warn_of(_list_notes)),
+    )
 
 
 predict = _typed(PredictionRequest)

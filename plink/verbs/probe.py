@@ -1,12 +1,18 @@
-"""`plink.probe`: measurement of hosts into a cluster."""
+"""`plink.probe` and `plink probe`: measurement of hosts into a cluster."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
 
 from plink.base.arguments import check_instance
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.interrupts import defer_interrupts
+from plink.base.progress import ProgressListener
+from plink.base.replacing import replace
 from plink.base.request import keyword_function
 from plink.base.text import brief, format_count
 from plink.formats import cluster as cluster_file
@@ -15,23 +21,36 @@ from plink.formats.measurements import Failure
 from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
 from plink.measure.probing import run
 from plink.measure.probing.group_list import read_groups
-from plink.measure.probing.request import ProbeRequest, resume_options
-from plink.measure.probing.tools import UPLINKS
-from plink.measure.probing.uplinks import UplinkResult
+from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
+from plink.measure.probing.tools import UPLINKS, UplinkOptions
+from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.measure.requests import CheckRequest, DiagnosisRequest, MeasurementRequest
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
+from plink.optimize.groups.finding import FoundGroups, find_groups, with_groups
+from plink.optimize.groups.request import GroupRequest
 from plink.probes.inventories.kinds import parse_hosts
 from plink.probes.options import SSH, SshOptions, ViaOptions
 from plink.probes.reach import Outgoing, Way
 from plink.verbs.cluster import MeasuredCluster
-from plink.verbs.errors import ProbeInterrupted, translate_errors
-from plink.verbs.objects import PathName, copy_as
-from plink.verbs.progress import CallbackProgress
-from plink.verbs.warning import warn
+from plink.verbs.common import (
+    CallbackProgress,
+    PathName,
+    copy_as,
+    translate_errors,
+    warn,
+)
 
 _SOURCE = "the cluster"
 
 _MOST_NAMED = 3
+
+
+class ProbeInterrupted(KeyboardInterrupt):
+    """Error that the user stopped a probe; `cluster` holds the measurements so far."""
+
+    def __init__(self, cluster: MeasuredCluster) -> None:
+        super().__init__("interrupted; the exception's cluster has what was measured")
+        self.cluster = cluster
 
 
 def build_probe_request(
@@ -231,3 +250,77 @@ def build_way(request: MeasurementRequest | CheckRequest | DiagnosisRequest) -> 
     if ssh is not None:
         raise WrongUseError("ssh and via exclude each other", "give one of them")
     return ViaOptions(via)
+
+
+@dataclass(frozen=True)
+class GroupsResult:
+    """Result of grouping the hosts after the first stage of a probe.
+
+    Args:
+        cluster: what to write.
+        found: the groups in it, or None where those of an earlier run were kept.
+    """
+
+    cluster: cluster_file.Cluster
+    found: FoundGroups | None
+
+    @property
+    def has_uplinks(self) -> bool:
+        """Whether there are at least two groups, between which uplinks exist."""
+        return len(self.cluster.groups) > 1
+
+
+StageResult = run.ProbeResult | GroupsResult | UplinkResult
+
+
+def probe_all(
+    request: ProbeRequest,
+    uplinks: UplinkOptions,
+    progress: ProgressListener,
+    on_result: Callable[[StageResult], None],
+) -> None:
+    """Measure round-trip times, group the hosts as `plink group` does, and measure their uplinks.
+
+    Each stage begins with what the one before it left. What an earlier run did is not done again;
+    groups are found again where there are other readings than it had, unless they were given.
+
+    Args:
+        request: with the tool that measures round-trip times.
+        uplinks: how uplinks are measured; the groups are found.
+        progress: told how far it is.
+        on_result: given what each stage yielded, in turn, as `plink.measure.probing.run.probe`
+            does. Without two groups there is no stage for uplinks, nor after an interrupt.
+
+    Raises:
+        as `plink.measure.probing.run.probe`; KeyboardInterrupt also where a later stage has
+            nothing yet.
+    """
+    with connect_hosts(request, progress) as reached:
+        policy = stop_when_groups_are_certain()
+        pairs = run.measure_pairs(request, reached, progress, on_result, policy)
+        if pairs.interrupted:
+            return
+        progress.stage("finding groups", 1)
+        if request.earlier is not None and _groups_hold(pairs.cluster, request.earlier):
+            grouped = GroupsResult(pairs.cluster, None)
+        else:
+            found = find_groups(pairs.cluster, GroupRequest())
+            grouped = GroupsResult(with_groups(pairs.cluster, found), found)
+        with defer_interrupts():
+            on_result(grouped)
+        if grouped.has_uplinks:
+            onward = replace(
+                request,
+                options=replace(uplinks, groups=grouped.cluster.groups),
+                earlier=grouped.cluster,
+            )
+            measure_uplinks(onward, reached, progress, on_result)
+
+
+def _groups_hold(cluster: cluster_file.Cluster, earlier: cluster_file.Cluster) -> bool:
+    """Return whether an earlier run's groups, or their absence, still hold."""
+    if earlier.grouping is None:
+        return bool(earlier.groups) and list(cluster.groups) == list(earlier.groups)
+    if cluster.rtt is None or earlier.rtt is None or cluster.names != earlier.names:
+        return False
+    return np.array_equal(cluster.rtt.readings_us, earlier.rtt.readings_us, equal_nan=True)

@@ -14,7 +14,7 @@ from plink.formats import order as order_file
 from plink.formats import plan as plan_file
 from plink.formats.comparison import Comparison
 from plink.verbs.cluster import MeasuredCluster
-from plink.verbs.objects import PathName, copy_as
+from plink.verbs.common import PathName, copy_as
 from plink.verbs.order import RankOrder
 from plink.verbs.plan import AggregationPlan
 

@@ -81,7 +81,7 @@ def test_lists_bandwidths_and_groups_are_taken() -> None:
         ((["a", "b"], [["x", "y"], ["z", "w"]]), "rtt_us is not a matrix of numbers"),
         ((["a", "b"], [[0, -1], [1, 0]]), "rtt_us[0][1] is -1, expected NaN or a number from 0"),
         ((["a", "b"], [[0, 1], [np.inf, 0]]), "rtt_us[1][0] is inf, expected NaN or a number"),
-        ((["a", "a"], [[0, 1], [1, 0]]), "host 'a' is listed twice"),
+        ((["a", "a"], [[0, 1], [1, 0]]), "hosts lists host 'a' twice"),
         ((["a", "b c"], [[0, 1], [1, 0]]), "'b c' is not a host name"),
         (("ab", [[0, 1], [1, 0]]), "names is not a list of host names"),
         (([], []), "names is not a list of host names"),
@@ -96,8 +96,8 @@ def test_what_cannot_be_a_cluster_is_refused(arguments: tuple[Any, ...], message
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ({"r1": ["a", "x"]}, "group r1: 'x' is not one of the hosts"),
-        ({"r1": ["a"], "r2": ["a"]}, "group r2: 'a' is in two groups"),
+        ({"r1": ["a", "x"]}, "group 'r1': 'x' is not one of the hosts"),
+        ({"r1": ["a"], "r2": ["a"]}, "host 'a' is in two groups"),
         ({"r1": "ab"}, "group r1 is not a list of host names"),
         ({"r 1": ["a"]}, "'r 1' is not the name of a group"),
     ],

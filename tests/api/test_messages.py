@@ -17,11 +17,13 @@ OF_COMMANDS = (
     "plink/cli/",
     "plink/show/",
     "plink/autotune/daemon/",
+    "plink/autotune/serve_request.py",
     "plink/bench/",
     "plink/deploy/kubernetes/",
     "plink/measure/requests.py",
     "plink/optimize/orders/request.py",
     "plink/optimize/prediction_request.py",
+    "plink/renumber/source.py",
     "plink/simulate/",
 )
 

@@ -29,7 +29,6 @@ from plink.autotune.protocol.status import JobStatus, from_json, to_json
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.cli import autotune, run
-from plink.cli.autotune import with_verb
 from plink.formats import plan as plan_file
 from plink.formats.plan import PlanRank
 from plink.transport.addresses import format_address, is_wildcard
@@ -177,9 +176,6 @@ def test_own_addresses_are_of_the_family_that_is_listened_on() -> None:
         (["serve", "--listen", "h:1"], "missing argument '[NAME=]PLAN...'"),
         (["replay", "a.log", "plan.json"], "unexpected extra argument"),
         (["replay", "a.log", "--watch"], "no such option '--watch'"),
-        # As they were once spelled, which is understood.
-        (["--attach", "127.0.0.1:1"], "attaching needs the job's secret"),
-        (["--attach=h:1", "--listen", "h:2"], "no such option '--listen'"),
         (["--attach", "h:1", "--replay", "x"], "no such option '--attach'"),
         (["--json"], "no such option '--json'"),
         (["plan.json"], "no verb 'plan.json', expected serve, attach, replay"),
@@ -196,35 +192,6 @@ def test_wrong_use_is_said(
         monkeypatch.delenv(name, raising=False)
     assert run(["autotune", *arguments]) == 2
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("a.json --listen h:1 --watch", "serve a.json --listen h:1 --watch"),
-        ("--listen=h:1 x=a.json", "serve --listen=h:1 x=a.json"),
-        ("--attach h:1 --job x --json", "attach h:1 --job x --json"),
-        ("--json --watch --attach=h:1", "attach h:1 --json --watch"),
-        ("--replay - --all", "replay - --all"),
-        ("--json --replay a.log", "replay a.log --json"),
-    ],
-)
-def test_what_was_spelled_without_a_verb_means_one(old: str, new: str) -> None:
-    assert with_verb(old.split()) == new.split()
-
-
-@pytest.mark.parametrize("arguments", [[], ["plan.json"], ["--replay"], ["--help"]])
-def test_what_was_no_command_line_means_no_verb(arguments: list[str]) -> None:
-    assert with_verb(arguments) is None
-
-
-def test_an_old_spelling_says_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["autotune", "--replay", "no log"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("note: use the present spelling: plink autotune replay 'no log'\n")
-    assert "no log: No such file" in said
-    assert run(["autotune", "replay", "no log"]) == 2
-    assert "spelled" not in capsys.readouterr().err
 
 
 @contextlib.contextmanager

@@ -22,10 +22,13 @@ from plink.autotune.protocol.messages import MOST_PAUSE_S
 from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
+from plink.autotune.serve_request import ServeRequest
 from plink.autotune.tuner.interface import Action, Decision, Window
-from plink.base.errors import PlinkError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
+from plink.base.request import check_request
 from plink.cli.autotune_serve import build_prober
+from plink.cli.way_options import ReachOptions
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Host
 from plink.formats.plan import Plan
@@ -176,16 +179,15 @@ def test_without_a_cluster_file_it_is_said_once_which_option_is_missing() -> Non
 
 
 def test_options_say_how_hosts_are_reached(tmp_path: Path) -> None:
-    ssh, plan = SshOptions(), plan_of(RANKS, hosts=True)
+    reach, plan = ReachOptions(), plan_of(RANKS, hosts=True)
     hosts = tmp_path / "hosts.txt"
     hosts.write_text("h[0-1]\n")
-    assert build_prober(None, None, None, ssh, [plan]) is None
-    assert build_prober(None, str(hosts), None, ssh, []) is not None
-    for given, why in (
-        ((None, str(hosts), None, ssh, [plan]), "h2, a host of the plan"),
-        (("c.json", str(hosts), None, ssh, []), "exclude each other"),
-        (("-", None, None, ssh, []), "cannot be standard input"),
-        ((None, None, "new.json", ssh, []), "--output"),
-    ):
-        with pytest.raises(PlinkError, match=why):
-            build_prober(*given)
+    assert build_prober(ServeRequest(), reach, [plan]) is None
+    assert build_prober(ServeRequest(hosts=str(hosts)), reach, []) is not None
+    with pytest.raises(PlinkError, match="h2, a host of the plan"):
+        build_prober(ServeRequest(hosts=str(hosts)), reach, [plan])
+    with pytest.raises(PlinkError, match="cannot be standard input"):
+        build_prober(ServeRequest(cluster="-"), reach, [])
+    for request in (ServeRequest(cluster="c.json", hosts="h"), ServeRequest(output="new.json")):
+        with pytest.raises(WrongUseError):
+            check_request(request)

@@ -17,12 +17,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from plink.bench.request import CLIENTS
-from plink.cli import COMMANDS, cli, completion
+from plink.cli import COMMANDS, cli
 from plink.cli.completion import add_completion
-from plink.deploy import launchers
-from plink.deploy.verify import RANK_VARIABLES
-from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from support.needs import declared
 from support.plink_command import plink_here
 
@@ -69,13 +65,6 @@ def completed(*words: str, incomplete: str = "") -> list[str]:
 )  # fmt: skip
 def test_what_may_stand_there(words: list[str], incomplete: str, expected: list[str]) -> None:
     assert completed(*words, incomplete=incomplete) == expected
-
-
-def test_names_are_those_that_options_take() -> None:
-    assert list(completion.ALGORITHMS) == [*ALGORITHMS, *OTHERS]
-    assert list(completion.FORMATS) == list(launchers.ALL)
-    assert set(completion.LAUNCHERS) == {*RANK_VARIABLES, "nccl"}
-    assert completion.CLIENTS == CLIENTS
 
 
 def test_every_text_that_is_a_file_is_completed_as_one() -> None:

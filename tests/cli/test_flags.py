@@ -9,7 +9,7 @@ import pytest
 
 from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.cli.flags import command_speller, complete_resume_hint
-from plink.formats.cluster import Cluster, build_no_bandwidth_error, build_no_rtt_error
+from plink.formats.cluster import Cluster, build_not_measured_error
 from plink.formats.hosts import Host
 from support.plink_command import plink_here
 
@@ -62,15 +62,15 @@ def test_an_error_names_the_option_of_its_command() -> None:
     ("error", "hint"),
     [
         (
-            build_no_rtt_error(HOSTS, "my file.json"),
+            build_not_measured_error(HOSTS, "rtt", "my file.json"),
             "plink probe --resume 'my file.json' measures them, ",
         ),
         (
-            build_no_bandwidth_error(HOSTS, "c.json"),
+            build_not_measured_error(HOSTS, "bandwidth", "c.json"),
             "plink probe --resume c.json --tool iperf3 measures",
         ),
         (
-            build_no_bandwidth_error(HOSTS, "standard input"),
+            build_not_measured_error(HOSTS, "bandwidth", "standard input"),
             "plink probe --resume FILE --tool iperf3 ",
         ),
     ],
@@ -96,3 +96,10 @@ def test_errors_of_files_and_hosts_name_the_option(
     done = plink_here(*words)
     assert done.code != 0
     assert flag in done.stderr
+
+
+def test_options_that_exclude_each_other_lead_to_the_help() -> None:
+    done = plink_here("check", "c.json", "--via", "run {host}", "--user", "u")
+    assert done.code == 2
+    assert "--user" in done.stderr
+    assert done.stderr.endswith("hint: plink check --help\n")

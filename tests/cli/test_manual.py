@@ -13,8 +13,7 @@ import click
 import pytest
 
 from plink.cli import COMMANDS, cli
-from plink.cli.manual import roff
-from plink.cli.manual.pages import pages
+from plink.cli.manual import pages, prose
 from support.needs import declared
 
 DATE = "2026-01-31"
@@ -110,4 +109,4 @@ def test_every_page_has_its_example(folder: Path) -> None:
     ],
 )
 def test_text_is_drawn_as_it_stands(text: str, written: str) -> None:
-    assert roff.prose(text) == written
+    assert prose(text) == written

@@ -165,6 +165,7 @@ def test_refusals(tmp_path: Path) -> None:
         ((log, "--before", log), "is compared with its own beginning"),
         ((log, "--live"), "--live needs a cluster file"),
         ((file, "-o", "x.json"), "needs --live"),
+        ((file, "--listen", "127.0.0.1:0"), "needs --live"),
         ((file, "--live", "--json", "-o", "-"), "both write to standard output"),
     ):
         done = plink_here("doctor", *words)

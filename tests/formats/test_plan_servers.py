@@ -21,8 +21,7 @@ from plink.formats import document
 from plink.formats import plan as plan_file
 from plink.formats.plan import SERVER, WORKER, Plan, PlanRank, Port
 from plink.formats.structs import FormatError, encode
-from plink.plans.check import BrokenForestError
-from plink.plans.check import Flags
+from plink.plans.check import BrokenForestError, Flags
 from plink.plans.forest import Forest, make_forest
 from support.schemas import check, fault
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from plink.base.errors import EXIT_PARTIAL
-from plink.cli.probe_report import report_uplinks
+from plink.cli.probe_action import report_stage
 from plink.formats.cluster import Cluster
 from plink.formats.groups import Uplink, UplinkMeasurement
 from plink.formats.hosts import Group, Host
@@ -17,11 +16,11 @@ from plink.measure.probing.uplinks import UplinkResult
 WHOLE = [Uplink("r1", 0.1, 0.1, 0.4), Uplink("r2", 0.1, 0.1, 0.4)]
 
 
-def exit_code(
+def is_whole(
     uplinks: Sequence[Uplink],
     failures: Sequence[Failure] = (),
     unreachable: Sequence[Failure] = (),
-) -> int:
+) -> bool:
     hosts = [Host(name, f"10.0.0.{number}") for number, name in enumerate("abcd", 1)]
     measurement = UplinkMeasurement(uplinks=uplinks, tool="uplinks", failures=list(failures))
     cluster = Cluster(
@@ -30,11 +29,12 @@ def exit_code(
         uplinks=measurement,
         unreachable=list(unreachable),
     )
-    return report_uplinks(UplinkResult(cluster, measurement, interrupted=False), "c.json")
+    result = UplinkResult(cluster, measurement, interrupted=False)
+    return report_stage(result, "c.json", "plink probe --resume c.json")
 
 
 def test_everything_was_measured() -> None:
-    assert exit_code(WHOLE) == 0
+    assert is_whole(WHOLE)
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_everything_was_measured() -> None:
 def test_something_is_missing(
     uplinks: Sequence[Uplink], failures: Sequence[Failure], unreachable: Sequence[Failure]
 ) -> None:
-    assert exit_code(uplinks, failures, unreachable) == EXIT_PARTIAL
+    assert not is_whole(uplinks, failures, unreachable)

@@ -118,6 +118,8 @@ def test_the_library_takes_texts_and_mappings(folder):
     assert found["mesh"].order.latency_us == pytest.approx(by_text.cost.cost_us)
     with pytest.raises(WrongUseError, match="exclude each other"):
         plink.order(known, mesh="dp=4,tp=4", algorithm="tree")
+    with pytest.raises(WrongUseError, match="traffic excludes a Mesh object"):
+        plink.order(known, mesh=by_text.mesh, traffic="tp=1")
     with pytest.raises(WrongUseError, match="traffic needs mesh"):
         plink.order(known, traffic="tp=1")
 

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 from plans.strategies import two_by_two
 from plink.plans.forest import make_forest
@@ -21,24 +20,6 @@ def test_arrays_are_as_the_engine_takes_them():
         assert parents.shape == (2, 2)
     assert (forest.routes, forest.ranks) == (2, 2)
     assert forest.shares.tolist() == [0.25, 0.75]
-
-
-@pytest.mark.parametrize(
-    ("weights", "up", "down", "said"),
-    [
-        ([], [], [], "weights have shape"),
-        ([[1.0]], [[-1]], [[-1]], "weights have shape"),
-        ([1.0], [[-1], [-1]], [[-1]], "reduce_parents have shape"),
-        ([1.0], [-1], [-1], "reduce_parents have shape"),
-        ([1.0], np.empty((1, 0), dtype=int), np.empty((1, 0), dtype=int), "reduce_parents have"),
-        ([1.0], [[-1]], [[-1, 0]], "broadcast_parents have shape"),
-        ([1.0], [[-1.5]], [[-1]], "reduce_parents are not whole numbers"),
-        ([1.0], [[-1]], [[1 << 40]], "broadcast_parents are beyond 32 bits"),
-    ],
-)
-def test_what_is_no_forest_is_refused(weights, up, down, said):
-    with pytest.raises(ValueError, match=said):
-        make_forest(weights, up, down)
 
 
 def test_a_process_that_trains_imports_little_for_it():

@@ -168,8 +168,3 @@ def test_bytes_are_conserved(forest):
 def test_one_rank_sends_nothing():
     found = measure(make_forest([1.0], [[-1]], [[-1]]), S)
     assert (found.rounds, found.wire_bytes, found.balance) == (0, 0.0, 1.0)
-
-
-def test_places_are_of_all_ranks():
-    with pytest.raises(ValueError, match="group_of has shape"):
-        measure(two_by_two(), S, group_of=[0, 1])

@@ -173,8 +173,13 @@ def test_environments() -> None:
 
 
 def test_lines_and_the_end_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    run_._show_json(3, 'loss "0.41"\x1b[2J')
+    run_.show_line(3, 'loss "0.41"\x1b[2J', as_json=True)
     assert json.loads(capsys.readouterr().out) == {"rank": 3, "line": 'loss "0.41"\x1b[2J'}
-    assert encode(run_._outcome(None)) == {"status": 0}
+    assert encode(run_.describe_end(None, 0)) == {"status": 0}
     failed = EndedRank(1, "n02", 7, None)
-    assert encode(run_._outcome(failed)) == {"status": 7, "rank": 1, "host": "n02", "reason": None}
+    assert encode(run_.describe_end(failed, 7)) == {
+        "status": 7,
+        "rank": 1,
+        "host": "n02",
+        "reason": None,
+    }

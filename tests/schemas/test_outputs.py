@@ -18,7 +18,7 @@ from hostile.valid import path_of, write_all
 from plink.autotune.protocol import status
 from plink.autotune.protocol.status import Event, JobStatus
 from plink.bench import order_report
-from plink.cli import probe_report, run_
+from plink.cli import probe_action, run_
 from plink.cli import schemas as catalogue
 from plink.deploy.run import EndedRank
 from plink.formats.structs import encode
@@ -135,7 +135,7 @@ def test_a_picture_of_a_job() -> None:
 
 @pytest.mark.parametrize("failed", [None, EndedRank(3, "a", 7), EndedRank(0, "b", None, "gone")])
 def test_the_end_of_a_job(failed: EndedRank | None) -> None:
-    check("run-output", encode(run_._outcome(failed)))
+    check("run-output", encode(run_.describe_end(failed, 1)))
     assert fault("run-output", {"rank": 1, "line": ""}) is None
     assert fault("run-output", {"rank": 1}) is not None
 
@@ -149,6 +149,6 @@ def test_members_of_probing_that_only_hosts_make() -> None:
         "unreachable": [{"host": "c", "reason": "refused"}],
         "stages": [{**stage, "warnings": [], "failures": failures}],
         "groups": [{"name": "g1", "hosts": ["a"]}],
-        "resume": probe_report.resume_command("echo", "c.json"),
+        "resume": probe_action.resume_command("echo", "c.json"),
     }
     hold("probe", printed)

@@ -22,7 +22,7 @@ from plink.formats.hosts import Host
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import Measurement, RttMeasurement
 from plink.formats.outputs import ImportedQuantity, ImportOutput
-from plink.formats.units import RateUnit
+from plink.formats.units import RateUnit, find_time_unit_by_name
 from plink.measure.importing.benchmark_logs import LOGS, BenchmarkLog
 from plink.measure.importing.described import import_network, is_described
 from plink.measure.importing.pair_lists import (
@@ -46,7 +46,7 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
     Raises:
         WrongUseError: the text is not such a matrix.
     """
-    given = None if unit is None else matrix_csv.find_unit_by_name(unit)
+    given = None if unit is None else find_time_unit_by_name(unit)
     matrix = matrix_csv.parse(content, source, given)
     return Cluster(
         # No address is known; the name is the best guess there is.

@@ -12,8 +12,13 @@ import numpy.typing as npt
 from plink.base.replacing import replace
 from plink.formats.matrices import Matrix
 from plink.model.distance import DistanceLimits
-from plink.model.gaps import Range, drop_bounds
-from plink.model.time_gaps import time_bound_us, time_range_s, with_latency
+from plink.model.gaps import (
+    Range,
+    drop_bounds,
+    time_bound_us,
+    time_range_s,
+    with_latency,
+)
 from plink.optimize.orders.latency import LatencyObjective
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.steps import PeerTable

@@ -12,7 +12,7 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
-from plink.formats.cluster import Cluster, build_no_rtt_error, require_rtt
+from plink.formats.cluster import Cluster, build_not_measured_error, require_rtt
 from plink.formats.hosts import Host
 from plink.formats.measurements import percentile_name, readings_at
 from plink.formats.order import CostRange, Order, Proof, Solver, TimeCost
@@ -354,7 +354,7 @@ def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
     rtt = require_rtt(cluster)
     chosen, readings_us = readings_at(rtt, percentile, cluster.source)
     if not any(np.isfinite(row).any() for row in readings_us):
-        raise build_no_rtt_error(cluster)
+        raise build_not_measured_error(cluster, "rtt")
     if chosen == rtt.reading:
         return cluster
     # Halves are known of one percentile only.

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from plink.base.arguments import MAX_SEED, check_instance, parse_size_argument
+from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.size import DEFAULT_SIZE
@@ -191,6 +192,11 @@ class OrderRequest:
         """
         if self.traffic is not None:
             check_instance("traffic", self.traffic, (str, Mapping), "a text or a mapping")
+        if isinstance(self.mesh, mesh_file.Mesh) and self.traffic is not None:
+            raise WrongUseError(
+                "{traffic} excludes a Mesh object, whose dimensions have their own traffic",
+                arguments={"traffic": None},
+            )
         if self.mesh is None or isinstance(self.mesh, mesh_file.Mesh):
             return self.mesh
         check_instance("mesh", self.mesh, (str, Mapping), "a text, a mapping or a Mesh")

@@ -1,8 +1,18 @@
-"""Manual pages of all commands, made from their help."""
+"""Manual pages (man 1) of plink's commands, generated from their `--help`.
+
+`python -m plink.cli.manual FOLDER` writes them: when plink is built, and for whoever packages it.
+They are in roff (groff_man(7), mandoc_roff(7)), as ASCII alone.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import textwrap
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
 
 import click
 
@@ -15,7 +25,6 @@ from plink.base.errors import (
     EXIT_WRONG_USE,
 )
 from plink.cli import COMMANDS, cli
-from plink.cli.manual.roff import bold, escape_text, paragraphs, prose, term, wrap_lines
 
 _STATUS = {
     0: "Done.",
@@ -28,6 +37,11 @@ _STATUS = {
 }
 # No hyphens within words, and no wider spaces: what is shown can be copied.
 _LAYOUT = ".nh\n.ad l"
+_WIDTH = 78
+# What roff would draw as something else: hyphens, typographic quotes, accents.
+_DRAWN = {"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti"}
+_CODE = re.compile(r"`([^`]+)`")
+_TERM = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
 
 
 def pages(date: str) -> dict[str, str]:
@@ -57,13 +71,13 @@ def _name(context: click.Context) -> str:
 def _page(context: click.Context, names: Sequence[str], date: str) -> str:
     command, name = context.command, _name(context)
     about = _about(context).rstrip(".")
-    usage = " ".join(map(escape_text, command.collect_usage_pieces(context)))
+    usage = " ".join(map(_escape, command.collect_usage_pieces(context)))
     parts = [
-        f'.TH {escape_text(name.upper())} 1 "{date}" "plink {__version__}" "plink\\(aqs manual"',
+        f'.TH {_escape(name.upper())} 1 "{date}" "plink {__version__}" "plink\\(aqs manual"',
         _LAYOUT,
-        f".SH NAME\n{escape_text(name)} \\- {escape_text(about)}",
-        f".SH SYNOPSIS\n{wrap_lines(f'{bold(context.command_path)} {usage}')}",
-        f".SH DESCRIPTION\n{paragraphs(command.help or about)}",
+        f".SH NAME\n{_escape(name)} \\- {_escape(about)}",
+        f".SH SYNOPSIS\n{_wrap(f'{_bold(context.command_path)} {usage}')}",
+        f".SH DESCRIPTION\n{_paragraphs(command.help or about)}",
         *_options(context),
     ]
     if isinstance(command, click.Group):
@@ -73,10 +87,10 @@ def _page(context: click.Context, names: Sequence[str], date: str) -> str:
         heading = "EXAMPLE" if len(examples) == 1 else "EXAMPLES"
         parts.append(f".SH {heading}\n" + "\n.PP\n".join(map(prose, examples)))
     if context.parent is None:
-        codes = [_item(bold(str(code)), text) for code, text in _STATUS.items()]
+        codes = [_item(_bold(str(code)), text) for code, text in _STATUS.items()]
         parts.append(".SH EXIT STATUS\n" + "\n".join(codes))
     others = [other for other in names if other != name and _is_near(other, name)]
-    parts.append(".SH SEE ALSO\n" + ",\n".join(rf"{bold(other)}(1)" for other in others))
+    parts.append(".SH SEE ALSO\n" + ",\n".join(rf"{_bold(other)}(1)" for other in others))
     return "\n".join(parts) + "\n"
 
 
@@ -86,17 +100,17 @@ def _options(context: click.Context) -> Iterator[str]:
         record = parameter.get_help_record(context)
         if isinstance(parameter, click.Option) and record is not None:
             heading = getattr(parameter, "section", "")
-            sections.setdefault(heading, []).append(_item(term(record[0]), record[1]))
+            sections.setdefault(heading, []).append(_item(_embolden(_TERM, record[0]), record[1]))
     for place, (heading, items) in enumerate(sections.items()):
         start = [".SH OPTIONS"] if place == 0 else []
-        yield "\n".join([*start, *([f".SS {escape_text(heading)}"] if heading else []), *items])
+        yield "\n".join([*start, *([f".SS {_escape(heading)}"] if heading else []), *items])
 
 
 def _commands(context: click.Context, group: click.Group) -> Iterator[str]:
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if command is not None:
-            yield _item(bold(name), _about(click.Context(command, context, name)))
+            yield _item(_bold(name), _about(click.Context(command, context, name)))
 
 
 def _about(context: click.Context) -> str:
@@ -115,3 +129,53 @@ def _is_near(other: str, name: str) -> bool:
     """Return whether two commands are equal, siblings, or parent and child."""
     above = name.rpartition("-")[0] or name
     return other in ("plink", above) or other.startswith((f"{above}-", f"{name}-"))
+
+
+def _escape(text: str) -> str:
+    """Return text escaped so that roff prints it literally."""
+    return "".join(
+        _DRAWN.get(letter) or (letter if letter.isascii() else rf"\[u{ord(letter):04X}]")
+        for letter in text
+    )
+
+
+def _bold(text: str) -> str:
+    return rf"\fB{_escape(text)}\fR"
+
+
+def _embolden(pattern: re.Pattern[str], text: str) -> str:
+    """Return roff for a text in which what a pattern captures is bold."""
+    parts = enumerate(pattern.split(text))
+    return "".join(_bold(part) if place % 2 else _escape(part) for place, part in parts)
+
+
+def prose(text: str) -> str:
+    """Return roff for a paragraph in short lines, with text in backquotes in bold."""
+    return _wrap(_embolden(_CODE, text))
+
+
+def _wrap(roff: str) -> str:
+    """Return roff text in short lines, none of which reads as a roff command."""
+    lines = textwrap.wrap(roff, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(rf"\&{line}" if line[:1] in (".", "'") else line for line in lines)
+
+
+def _paragraphs(text: str) -> str:
+    return "\n.PP\n".join(prose(" ".join(each.split())) for each in text.split("\n\n"))
+
+
+def main(arguments: list[str]) -> None:
+    """Write the manual pages of all commands into a folder."""
+    if len(arguments) != 1:
+        sys.exit("usage: python -m plink.cli.manual FOLDER")
+    folder = Path(arguments[0])
+    folder.mkdir(parents=True, exist_ok=True)
+    # The date of a reproducible build (reproducible-builds.org), or today's.
+    asked = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(asked), timezone.utc) if asked else datetime.now(timezone.utc)
+    for name, text in pages(now.date().isoformat()).items():
+        (folder / f"{name}.1").write_text(text, encoding="ascii")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
