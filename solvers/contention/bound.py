@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -162,16 +162,18 @@ def _cut_bound_s(loads: Loads, network: Network) -> float:
     is_balanced = np.allclose(between.sum(axis=0), between.sum(axis=1), rtol=1e-12)
     weights = between + between.T
     laplacian = np.diag(weights.sum(axis=1)) - weights
-    second = float(np.linalg.eigvalsh(laplacian)[1]) - _EIGENVALUE_ERROR * float(weights.sum())
-    second = max(0.0, second)
-    bound_s = 0.0
-    for members, send, receive in _groups(network):
-        both_bytes = second * members * (hosts - members) / hosts
-        if is_balanced:
-            bound_s = max(bound_s, both_bytes / 2.0 / min(send, receive))
-        else:
-            bound_s = max(bound_s, both_bytes / (send + receive))
-    return bound_s
+    error = _EIGENVALUE_ERROR * float(weights.sum())
+    second = max(0.0, float(np.linalg.eigvalsh(laplacian)[1]) - error)
+    # Where all ranks send what they receive, half of the bytes goes either way.
+    return max(
+        (
+            second
+            * (members * (hosts - members) / hosts)
+            / (2.0 * min(send, receive) if is_balanced else send + receive)
+            for members, send, receive in _groups(network)
+        ),
+        default=0.0,
+    )
 
 
 def _groups(network: Network) -> list[tuple[int, float, float]]:
@@ -233,28 +235,14 @@ def unequal_bound_s(
     return (links_s + waits_s) * (1.0 - _ROUNDING)
 
 
-@dataclass(frozen=True)
-class _Windows:
-    """Traffic between each run of adjacent ranks and the other ranks, by first rank.
-
-    Args:
-        leaving, entering: (W,) sums of the weights of flows.
-    """
-
-    leaving: Floats
-    entering: Floats
-
-
-def _windows(
+def _sum_crossing(
     sources: Ranks, destinations: Ranks, weights: Floats, size: int, ranks: int
-) -> _Windows:
-    """Return the traffic of all runs of `size` adjacent ranks with the other ranks."""
+) -> tuple[Floats, Floats]:
+    """Return what leaves and enters each run of `size` adjacent ranks, by first rank, (W,) each."""
     low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
     both = _covered_weights(high, low, weights, size, ranks)
-    return _Windows(
-        _covered_weights(sources, sources, weights, size, ranks) - both,
-        _covered_weights(destinations, destinations, weights, size, ranks) - both,
-    )
+    leaving = _covered_weights(sources, sources, weights, size, ranks) - both
+    return leaving, _covered_weights(destinations, destinations, weights, size, ranks) - both
 
 
 def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) -> Floats:
@@ -283,10 +271,9 @@ def _windows_s(
         for place, size in enumerate(sizes):
             if deadline.is_over:
                 return total_s
-            found = _windows(
-                loads.sources[flows], loads.destinations[flows], weights, int(size), ranks
-            )
-            least[:, place] = found.leaving.min() - error, found.entering.min() - error
+            ends = loads.sources[flows], loads.destinations[flows]
+            crossing = _sum_crossing(*ends, weights, int(size), ranks)
+            least[:, place] = np.min(crossing, axis=1) - error
         sent_s = least[0, size_of] / network.send_bytes_s
         received_s = least[1, size_of] / network.receive_bytes_s
         total_s += float(count) * max(0.0, float(sent_s.max()), float(received_s.max()))
@@ -311,8 +298,9 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
                 return total_s
             if size >= ranks:
                 continue
-            found = _windows(sources, destinations, np.ones(len(sources)), int(size), ranks)
-            both = np.rint(found.leaving + found.entering)
+            both = np.rint(
+                sum(_sum_crossing(sources, destinations, np.ones(len(sources)), int(size), ranks))
+            )
             crossing[place] = both.min() if is_full else both[0]
         if is_full:
             # Every message that leaves a host enters another one.

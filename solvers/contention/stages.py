@@ -170,38 +170,22 @@ def split(table: PeerTable) -> tuple[Loads, Waits]:
     latencies are those of the first part's way through all rounds.
     """
     rounds = distinct_rounds(table)
-    starts = _starts(rounds)
+    starts = np.cumsum([0, *(len(step.sources) for step in rounds)], dtype=np.intp)
     sources = _concatenate([step.sources for step in rounds])
     destinations = _concatenate([step.destinations for step in rounds])
     counts = np.array([float(step.count) for step in rounds])
     goes_round = np.array([step.goes_round for step in rounds], dtype=np.bool_)
     waits = Waits(starts, sources, destinations, counts, goes_round)
     if table.is_pipelined and rounds:
-        return _merge_rounds(rounds, table.ranks), waits
+        sizes_bytes = np.concatenate([step.sizes_bytes * step.count for step in rounds])
+        at_once = np.array([0, len(sources)], dtype=np.intp)
+        return _sum_by_pair(Loads(at_once, sources, destinations, sizes_bytes, np.ones(1))), waits
     sizes_bytes = np.concatenate([np.zeros(0), *(step.sizes_bytes for step in rounds)])
     return Loads(starts, sources, destinations, sizes_bytes, counts), waits
 
 
-def _starts(rounds: Sequence[DistinctRound]) -> Ranks:
-    return np.cumsum([0, *(len(step.sources) for step in rounds)], dtype=np.intp)
-
-
 def _concatenate(arrays: Sequence[Ranks]) -> Ranks:
     return np.concatenate([np.zeros(0, dtype=np.intp), *arrays])
-
-
-def _merge_rounds(rounds: Sequence[DistinctRound], ranks: int) -> Loads:
-    """Return all rounds merged into one, with the total bytes of each pair."""
-    pairs = _concatenate([step.sources * ranks + step.destinations for step in rounds])
-    sizes = np.concatenate([np.zeros(0), *(step.sizes_bytes * step.count for step in rounds)])
-    distinct, place_of = np.unique(pairs, return_inverse=True)
-    return Loads(
-        starts=np.array([0, len(distinct)], dtype=np.intp),
-        sources=distinct // ranks,
-        destinations=distinct % ranks,
-        sizes_bytes=np.bincount(place_of, sizes, len(distinct)).astype(np.float64),
-        counts=np.ones(1),
-    )
 
 
 def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Loads, Waits]:
@@ -239,7 +223,7 @@ def _keep_starts(starts: Ranks, has_flows: npt.NDArray[np.bool_]) -> Ranks:
 
 
 def _sum_by_pair(loads: Loads) -> Loads:
-    """Return each pair of positions once per stage, with its total bytes."""
+    """Return each pair of ranks or positions once per stage, with its total bytes."""
     if not len(loads.sources):
         return loads
     positions = int(max(loads.sources.max(), loads.destinations.max())) + 1

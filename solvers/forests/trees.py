@@ -124,42 +124,21 @@ def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Ro
     ]
 
 
-def children(parents: Indices) -> Indices:
-    """Return the number of children of each member, (R, P)."""
-    count = np.zeros(parents.shape, dtype=np.intp)
-    route, member = np.nonzero(parents >= 0)
-    np.add.at(count, (route, parents[route, member]), 1)
-    return count
-
-
 def messages_on_the_way(up: Indices, down: Indices) -> Indices:
-    """Return the number of messages handled in sequence on each route's longest path.
+    """Return the number of messages handled in sequence on each route's longest path, (R,).
 
     A member takes its children's messages one by one and sends them the result one by one.
 
     Args:
         up, down: (R, P) parents in the reduction and broadcast trees.
     """
-    arrived = np.zeros(up.shape, dtype=np.intp)
-    count = children(up)
-    for route, member in reversed(levels(depths(up))):
-        arrived[route, member] += count[route, member]
-        above = up[route, member]
-        is_sent = above >= 0
-        sent = arrived[route, member] + 1
-        np.maximum.at(arrived, (route[is_sent], above[is_sent]), sent[is_sent])
-    delivered = np.zeros(down.shape, dtype=np.intp)
-    is_root = down < 0
-    delivered[is_root] = arrived[is_root]
-    count = children(down)
-    for route, member in levels(depths(down))[1:]:
-        above = down[route, member]
-        delivered[route, member] = delivered[route, above] + count[route, above] + 1
-    last: Indices = delivered.max(axis=1)
-    return last
+    each = np.ones(up.shape)
+    return seconds_on_the_way(up, each, down, each, sent_s=1.0).astype(np.intp)
 
 
-def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats) -> Floats:
+def seconds_on_the_way(
+    up: Indices, up_s: Floats, down: Indices, down_s: Floats, *, sent_s: float = 0.0
+) -> Floats:
     """Return the time from first contribution to last result on each route, (R,).
 
     What a member gets from its children comes over its link one after the other, and so goes what
@@ -168,6 +147,7 @@ def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats)
     Args:
         up, down: (R, P) parents in the reduction and broadcast trees.
         up_s, down_s: (R, P) what the message between a member and its parent takes; 0 at roots.
+        sent_s: seconds that a member needs besides for each message to or from its parent.
     """
     arrived = np.zeros(up.shape)
     taken = _sum_over_children(up, up_s)
@@ -175,14 +155,13 @@ def seconds_on_the_way(up: Indices, up_s: Floats, down: Indices, down_s: Floats)
         arrived[route, member] += taken[route, member]
         above = up[route, member]
         is_sent = above >= 0
-        np.maximum.at(
-            arrived, (route[is_sent], above[is_sent]), arrived[route[is_sent], member[is_sent]]
-        )
+        sent = arrived[route, member] + sent_s
+        np.maximum.at(arrived, (route[is_sent], above[is_sent]), sent[is_sent])
     delivered = np.where(down < 0, arrived, 0.0)
     given = _sum_over_children(down, down_s)
     for route, member in levels(depths(down))[1:]:
         above = down[route, member]
-        delivered[route, member] = delivered[route, above] + given[route, above]
+        delivered[route, member] = delivered[route, above] + given[route, above] + sent_s
     last: Floats = delivered.max(axis=1)
     return last
 

@@ -220,7 +220,6 @@ def next_rounds(
     share: float,
     tried: Mask | None = None,
     seed: int = 0,
-    completes: bool = True,
 ) -> SamplerStep:
     """Return the next rounds of a sample that finds groups of near hosts with few pairs.
 
@@ -239,8 +238,6 @@ def next_rounds(
         tried: (N, N) pairs that were asked for, with or without a reading. They are not asked for
             again; without it those are that got no reading.
         seed: decides every choice by chance.
-        completes: measure all pairs within groups at the end, as far as the budget goes: of these
-            the cheapest orders are made.
 
     Raises:
         ValueError: no square matrices of one size, or a share out of range.
@@ -264,7 +261,7 @@ def next_rounds(
     elif found is None:
         rounds = _draw_rounds(barred, _AT_ONCE, rng, value_by_third_hosts(readings_us))
     else:
-        return _search(_Sample(known, met, barred, left), found, rng, completes=completes)
+        return _search(Wanted(found, known, met), barred, left, found, rng)
     rounds = _cut_to_budget(rounds, left)
     return SamplerStep(rounds, "chance" if rounds else "done", found)
 
@@ -303,29 +300,15 @@ def _draw_rounds(
     return chosen
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """State of a sampling: pairs tried, their readings, and the remaining budget.
-
-    Args:
-        known: (N, N) with a reading.
-        met: (N, N) that met.
-        barred: (N, N) that must not meet.
-        left: how many more may.
-    """
-
-    known: Mask
-    met: Mask
-    barred: Mask
-    left: int
-
-
 def _search(
-    sample: _Sample, found: Found, rng: np.random.Generator, *, completes: bool
+    wanted: Wanted, barred: Mask, left: int, found: Found, rng: np.random.Generator
 ) -> SamplerStep:
-    """Return rounds that confirm fragments, join fragments, and measure near hosts."""
-    size, barred, left = len(sample.met), sample.barred, sample.left
-    wanted = Wanted(found, sample.known, sample.met)
+    """Return rounds that confirm fragments, join fragments, and measure near hosts.
+
+    At the end all pairs within groups are measured, as far as the budget of `left` pairs goes:
+    of these the cheapest orders are made.
+    """
+    size = len(barred)
     are_few_alone = (found.sizes[found.labels] == 1).mean() < _FEW_ALONE
     rounds: list[Pairs] = []
     phase: Phase = "done"
@@ -336,7 +319,7 @@ def _search(
         spare = left - sum(map(len, rounds)) - len(pairs)
         if pairs:
             spare -= wanted.open_searches + round(_RESERVE * size)
-        if completes and spare > 0 and (are_few_alone or not pairs):
+        if spare > 0 and (are_few_alone or not pairs):
             busy = [host for pair in pairs for host in pair]
             near = wanted.near(rng)
             near[busy] = near[:, busy] = -np.inf

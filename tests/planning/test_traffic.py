@@ -26,7 +26,6 @@ from plink.solvers.forests.lower_bound import lower_bound_s
 
 S = 20e6
 B = 50e6
-PARTS = ("reduce-scatter", "all-gather", "gather", "scatter")
 
 
 def time_of(collective, forest, network, size=S, **others):
@@ -49,12 +48,7 @@ def bytes_of(collective, forest, size=S, **others):
 
 @given(networks(6), st.sampled_from(COLLECTIVES), st.data())
 def test_no_plan_is_quicker_than_the_bound(network, collective, data):
-    weights = data.draw(st.lists(st.floats(0.1, 1.0), min_size=6, max_size=6))
     others = {"root": data.draw(st.integers(0, 5))}
-    if collective in PARTS:
-        others["parts"] = np.array(weights) / sum(weights)
-    elif collective == ALL_TO_ALL:
-        others["parts"] = np.outer(weights, weights) / sum(weights)
     least_s = bound_of(collective, network, **others)
     order = data.draw(st.permutations(range(6)))
     for kind in KINDS:
@@ -80,18 +74,6 @@ def test_a_reduce_scatter_and_an_all_gather_are_the_two_halves_of_an_all_reduce(
         least_s = S * (1 - 1 / 4) / (B / 2)
         assert bound_of(name, network) == pytest.approx(least_s)
         assert time_of(name, forest, network) == pytest.approx(least_s, rel=0.01)
-
-
-def test_a_segment_of_no_bytes_has_no_route_and_uneven_ones_their_share():
-    network = make_network(4, send_bytes_s=B, receive_bytes_s=B)
-    star = make_forest(*flat(network.send_bytes_s))
-    parts = np.array([0.0, 0.5, 0.25, 0.25])
-    found = bytes_of(REDUCE_SCATTER, star, parts=parts)
-    assert found.received_bytes == pytest.approx([0.0, 3 * 0.5 * S, 3 * 0.25 * S, 3 * 0.25 * S])
-    assert found.sent_bytes == pytest.approx([S, 0.5 * S, 0.75 * S, 0.75 * S])
-    gathered = bytes_of(ALL_GATHER, star, parts=parts)
-    assert gathered.sent_bytes == pytest.approx(found.received_bytes)
-    assert gathered.received_bytes == pytest.approx(found.sent_bytes)
 
 
 def test_a_large_broadcast_is_spread_over_all_stars_and_a_small_one_goes_along_one():
@@ -153,9 +135,6 @@ def test_ranks_of_a_host_exchange_data_for_free():
         assert lower_bound_s(one, compute_least_exchange(Demand(name, S), [0, 0])) == 0.0
 
 
-@pytest.mark.parametrize("parts", [np.array([0.5, 0.6]), np.array([1.5, -0.5])])
-def test_parts_are_shares(parts):
-    with pytest.raises(ValueError, match="must have the sum 1"):
-        Demand(REDUCE_SCATTER, S, parts=parts)
+def test_a_demand_needs_a_known_collective():
     with pytest.raises(ValueError, match="no collective 'allgather'"):
         Demand("allgather", S)

@@ -85,17 +85,6 @@ def test_a_share_that_is_spent_asks_for_nothing() -> None:
     assert (step.rounds, step.phase) == ([], "budget")
 
 
-def test_without_completion_fewer_pairs_are_read() -> None:
-    network = racks([16] * 4, 4)
-    spent = []
-    for completes in (True, False):
-        readings = nothing(64)
-        while (step := next_rounds(readings, share=0.5, completes=completes)).rounds:
-            read(readings, network.readings_us, step)
-        spent.append(int((~np.isnan(readings)).sum()))
-    assert spent[1] < 0.9 * spent[0]
-
-
 @pytest.mark.parametrize(("hosts", "partners"), [(128, 25.2), (1000, 50.0), (8, 7.0), (2, 1.0)])
 def test_usual_share(hosts: int, partners: float) -> None:
     assert usual_share(hosts) * (hosts - 1) == pytest.approx(partners, abs=0.05)

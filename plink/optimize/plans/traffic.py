@@ -7,7 +7,7 @@ or all-gather along the routes of its owner, a large broadcast or reduction over
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -51,48 +51,34 @@ class Demand:
 
     Args:
         collective: one of `plink.plans.names.COLLECTIVES`.
-        size_bytes: of the whole buffer: what a rank has before a reduce-scatter or an all-to-all
-            and after an all-gather, what the root of a gather or scatter has, one message of a
-            send-receive. A barrier has none.
-        parts: (P,) the share of each rank in it, for those that have parts; of an all-to-all
-            (P, P), from rank (row) to rank, in buffers of `size_bytes`. None where all are even.
+        size_bytes: size of the whole buffer: what a rank has before a reduce-scatter or an
+            all-to-all and after an all-gather, what the root of a gather or scatter has, one
+            message of a send-receive. A barrier has none.
         root: root of a broadcast, reduce, gather or scatter.
 
     Raises:
-        ValueError: no such collective, or parts that are negative or sum up to something else.
+        ValueError: there is no such collective.
     """
 
     collective: str
     size_bytes: float
-    parts: Floats | None = field(default=None, compare=False)
     root: int = 0
 
     def __post_init__(self) -> None:
         if self.collective not in COLLECTIVES:
             raise ValueError(f"there is no collective {self.collective!r}")
-        if self.parts is None:
-            return
-        sums = self.parts.sum() if self.parts.ndim == 1 else 1.0
-        if (self.parts < 0.0).any() or abs(sums - 1.0) > 1e-9:
-            raise ValueError("parts must not be negative, and must have the sum 1")
-
-    def parts_bytes(self, ranks: int) -> Floats:
-        """Bytes of each rank's part of the buffer, shape (P,)."""
-        shares = np.full(ranks, 1.0 / ranks) if self.parts is None else self.parts
-        parts: Floats = self.size_bytes * shares
-        return parts
 
 
 def between_bytes(demand: Demand, ranks: int) -> Floats:
     """Return the bytes that ranks send each other directly, without trees, (P, P)."""
     between = np.zeros((ranks, ranks))
+    part_bytes = demand.size_bytes / ranks
     if demand.collective == GATHER:
-        between[:, demand.root] = demand.parts_bytes(ranks)
+        between[:, demand.root] = part_bytes
     elif demand.collective == SCATTER:
-        between[demand.root] = demand.parts_bytes(ranks)
+        between[demand.root] = part_bytes
     elif demand.collective == ALL_TO_ALL:
-        shares = demand.parts if demand.parts is not None else np.full((ranks, ranks), 1.0 / ranks)
-        between = demand.size_bytes * shares
+        between[:] = part_bytes
     elif demand.collective == SEND_RECEIVE:
         everyone = np.arange(ranks)
         between[everyone, np.roll(everyone, -1)] = demand.size_bytes
@@ -128,20 +114,17 @@ def compute_least_exchange(demand: Demand, host_of: Sequence[int] | Indices) -> 
 def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> ExchangedBytes:
     """Return the least traffic of parts that are reduced to, or sent from, their owners."""
     parties = int(party_of.max()) + 1
+    ranks = len(party_of)
     if demand.collective in (BROADCAST, REDUCE):
-        parts = np.where(np.arange(len(party_of)) == demand.root, demand.size_bytes, 0.0)
+        parts = np.where(np.arange(ranks) == demand.root, demand.size_bytes, 0.0)
     else:
-        parts = demand.parts_bytes(len(party_of))
+        parts = np.full(ranks, demand.size_bytes / ranks)
     owned: Floats = np.bincount(party_of, parts, parties).astype(np.float64)
     others = float(owned.sum()) - owned
     if parties == 1:
         owned = np.zeros(1)
-    total = (parties - 1) * float(owned.sum())
-    return (
-        ExchangedBytes(owned, others, total)
-        if is_gathered
-        else ExchangedBytes(others, owned, total)
-    )
+    sent_and_received = (owned, others) if is_gathered else (others, owned)
+    return ExchangedBytes(*sent_and_received, (parties - 1) * float(owned.sum()))
 
 
 def _least_of_messages(between: Floats, party_of: Indices) -> ExchangedBytes:
@@ -177,7 +160,7 @@ def build_traffic(demand: Demand, forest: Forest) -> Traffic:
     """Return the messages of a collective along a forest.
 
     Args:
-        demand: the collective; its parts are of the forest's ranks.
+        demand: the collective.
         forest: that `plink.plans.check` lets pass.
     """
     collective, size = demand.collective, demand.size_bytes
@@ -194,9 +177,7 @@ def build_traffic(demand: Demand, forest: Forest) -> Traffic:
         return _route_segments([(turned, size)], goes_up=collective == REDUCE)
     roots = find_roots(forest)
     segments = [
-        (select_rooted(forest, owner, roots), float(part))
-        for owner, part in enumerate(demand.parts_bytes(forest.ranks))
-        if part
+        (select_rooted(forest, owner, roots), size / forest.ranks) for owner in range(forest.ranks)
     ]
     return _route_segments(segments, goes_up=collective == REDUCE_SCATTER)
 
