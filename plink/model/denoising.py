@@ -37,8 +37,6 @@ class Denoised:
             in; round-trip times in µs, or where only bandwidths are known, seconds a Gbit.
         is_measured: (M, M) which pairs were measured; false on the diagonal.
         is_time: whether they are round-trip times.
-        noise: by which share readings are off where two halves of the passes agree best; 0 where
-            that is unknown.
         embedding: of the same hosts, where pairs are missing or it was asked for; None where there
             cannot be one.
         why: why the embedding is used or not, as half a sentence.
@@ -48,7 +46,6 @@ class Denoised:
     matrix: Matrix
     is_measured: Mask
     is_time: bool
-    noise: float
     embedding: Embedding | None
     why: str
 
@@ -145,7 +142,6 @@ def denoise(
         matrix=matrix,
         is_measured=is_measured,
         is_time=not has_only_bandwidth(cluster),
-        noise=_noise(cluster, hosts),
         embedding=embedding,
         why=why,
     )
@@ -186,19 +182,6 @@ def _halves(cluster: Cluster, hosts: Sequence[int]) -> tuple[Matrix, Matrix] | N
     # A run of one pass, or one that ended in its second, says nothing of most pairs twice.
     is_twice = np.isfinite(odd + even).sum() >= _LEAST_TWICE * measured
     return (odd, even) if is_twice else None
-
-
-def _noise(cluster: Cluster, hosts: Sequence[int]) -> float:
-    halves = _halves(cluster, hosts)
-    if halves is None:
-        return 0.0
-    least, most = np.minimum(*halves), np.maximum(*halves)
-    known = np.isfinite(least) & (least > 0.0)
-    if not known.any():
-        return 0.0
-    # Where halves disagree, one was disturbed, and the lesser one counts. What is left in it shows
-    # where they agree best: the quarter of the pairs that do, each half of the difference.
-    return float(np.quantile(most[known] / least[known] - 1.0, 0.25)) / 2.0
 
 
 def _describe_errors(embedding: Embedding) -> str:

@@ -9,22 +9,27 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import connected_components
 
-from plink.solvers.embedding import held_out
-from plink.solvers.embedding.fit import EmbeddingShape, Fit, fit_points, predict_distances, start
+from plink.solvers.embedding.fit import Fit, Shape, fit_points, start
 from plink.solvers.embedding.held_out import (
     LEAST_GAIN,
+    Errors,
     Split,
     choose_simplest,
     mean_error,
     prediction_errors,
+    split_halves,
+    split_pairs,
 )
-from plink.solvers.embedding.observations import Matrix, Observations, neighbour_prediction, observe
-from plink.solvers.embedding.triplets import Gain, measure_order_gain
+from plink.solvers.embedding.observations import (
+    Matrix,
+    Observations,
+    observe,
+    predict_by_neighbours,
+)
 
 # Three dimensions are where the optimisation finds the coarse shape; others go on from there.
 _FIRST = 3
-_STEPS = 50
-_STEPS_TO_COMPARE = 25
+_STEPS, _STEPS_TO_COMPARE, _STEPS_AT_LAST = 50, 25, 40
 
 DIMENSIONS = (2, 3, 5, 8, 12, 16)
 
@@ -32,79 +37,6 @@ DIMENSIONS = (2, 3, 5, 8, 12, 16)
 # other readings of the same pairs judge, an embedding that has too many unknowns is seen.
 _PAIRS_PER_UNKNOWN = 2.0
 _PAIRS_PER_UNKNOWN_OF_HALVES = 1.0
-_STEPS_AT_LAST = 40
-# The raw matrix predicts by a mean of readings, of which a reading itself has more noise.
-_MOST_ABOVE_RAW = 1.1
-
-
-@dataclass(frozen=True)
-class ChosenShape:
-    """Shape chosen for an embedding, with the prediction errors it was chosen by.
-
-    Args:
-        fits: fits of that shape, to what each split knows.
-        error: the mean share by which they missed what judges them.
-    """
-
-    fits: Sequence[Fit]
-    error: float
-
-
-def choose(
-    splits: Sequence[Split],
-    sizes: Sequence[int],
-    kinds: Sequence[bool],
-    *,
-    alpha: float,
-    rng: np.random.Generator,
-    on_progress: Callable[[str], None] | None,
-) -> ChosenShape:
-    """Return the simplest shape whose prediction errors are as good as the best one's.
-
-    Whether there are heights is decided in few dimensions; more are tried as long as they help.
-
-    Args:
-        splits: splits of the readings; at least one.
-        sizes: the dimensions to choose from, fewest first.
-        kinds: with or without heights.
-        alpha: the power of eq. 4.1.
-        rng: small steps into further dimensions.
-        on_progress: told the dimensions that are being fitted.
-    """
-    first = min(_FIRST, len(splits[0].judge) - 1)
-    middle = min(sizes, key=lambda size: abs(size - first))
-    missed_by: dict[EmbeddingShape, npt.NDArray[np.float64]] = {}
-    fits: dict[EmbeddingShape, list[Fit]] = {}
-
-    def fit(begin: Sequence[Fit], size: int, most_steps: int) -> list[Fit]:
-        if on_progress is not None:
-            on_progress(f"{size} dimensions")
-        return [
-            fit_points(split.known, one, size, most_steps, rng)
-            for split, one in zip(splits, begin, strict=True)
-        ]
-
-    def judge(found: list[Fit]) -> EmbeddingShape:
-        shape = found[0].shape
-        missed_by[shape] = prediction_errors(splits, [one.distance for one in found])
-        fits[shape] = found
-        return shape
-
-    coarse: dict[bool, list[Fit]] = {}
-    for has_heights in kinds:
-        begin = [start(split.known, EmbeddingShape(first, has_heights), alpha) for split in splits]
-        coarse[has_heights] = found = fit(begin, first, _STEPS)
-        judge(found if middle == first else fit(found, middle, _STEPS_TO_COMPARE))
-    kind = choose_simplest(missed_by).has_heights
-    shape = EmbeddingShape(middle, kind)
-    for size in (size for size in sizes if size > middle):
-        before, shape = shape, judge(fit(fits[shape], size, _STEPS_TO_COMPARE))
-        if mean_error(missed_by[shape]) >= (1.0 - LEAST_GAIN) * mean_error(missed_by[before]):
-            break
-    for size in (size for size in sizes if size < middle):
-        judge(fit(coarse[kind], size, _STEPS_TO_COMPARE))
-    best = choose_simplest(missed_by)
-    return ChosenShape(fits[best], mean_error(missed_by[best]))
 
 
 @dataclass(frozen=True)
@@ -112,27 +44,17 @@ class Embedding:
     """Embedding of N hosts as points, whose distances match the measured ones.
 
     Args:
-        points: (N, D), in the unit of the distances to the power of 1 / alpha.
+        points: (N, D), in the unit of the distances.
         heights: (N,) what each host adds to all its distances, in their unit; zero if not fitted.
-        alpha: the power of eq. 4.1.
-        objective: eq. 4.1 over the measured pairs, in the square of the distances' unit.
-        held_out_error: the mean share by which held-out readings were missed (capped, see
-            `held_out.Split`).
+        held_out_error: the mean share by which held-out readings were missed, at most 1 each.
         neighbour_error: the same for the raw matrix, which predicts a pair by the hosts that are
             most like its ends.
-        steps: steps of the optimiser, in all.
-        gain: how much better it orders triplets than the readings; None where there are no halves
-            of the readings to tell.
     """
 
     points: Matrix
     heights: npt.NDArray[np.float64]
-    alpha: float
-    objective: float
     held_out_error: float
     neighbour_error: float
-    steps: int
-    gain: Gain | None = None
 
     @property
     def dimensions(self) -> int:
@@ -142,19 +64,16 @@ class Embedding:
     @property
     def distance(self) -> Matrix:
         """Distances between the points, (N, N); symmetric, zero diagonal."""
-        return predict_distances(self.points, self.heights, self.alpha)
+        return Fit(self.points, self.heights, has_heights=True).distance
 
     @property
     def is_better_than_raw(self) -> bool:
         """Whether the embedding's distances should replace the readings.
 
-        It must predict what it has not seen about as well as the raw matrix, or better: where it
-        does not, points in few dimensions cannot hold what the raw matrix says. With halves of the
-        readings it must also order triplets of the other half better than the readings of this
-        one.
+        It must predict what it has not seen as well as the raw matrix, or better: where it does
+        not, points in few dimensions cannot hold what the raw matrix says.
         """
-        predicts = self.held_out_error <= _MOST_ABOVE_RAW * self.neighbour_error
-        return predicts and (self.gain is None or self.gain.is_clear)
+        return self.held_out_error <= self.neighbour_error
 
 
 def embed(
@@ -162,8 +81,6 @@ def embed(
     *,
     halves: tuple[Matrix, Matrix] | None = None,
     dimensions: int | None = None,
-    alpha: float = 1.0,
-    heights: bool | None = None,
     seed: int = 0,
     on_progress: Callable[[str], None] | None = None,
 ) -> Embedding:
@@ -179,68 +96,89 @@ def embed(
             the least of both.
         halves: the readings of one half of the passes and of the other, each as `distance`: the
             noise of one must say nothing of the other's.
-        dimensions: dimensions of the points; None chooses.
-        alpha: from 1 (distances are fitted as they are) to 2 (long ones are compacted).
-        heights: whether each host has a part of its distances to itself, not negative; None
-            chooses where the dimensions are chosen, and has none where they are given.
+        dimensions: dimensions of the points, which then have no heights; None chooses both.
         seed: which pairs are held out.
         on_progress: told the dimensions that are being fitted.
 
     Raises:
         ValueError: values that cannot be, or data that are too sparse to say anything.
     """
-    if not 1.0 <= alpha <= 2.0:
-        raise ValueError(f"alpha is {alpha}, expected 1 to 2")
     observations = observe(distance)
     pairs_per_unknown = _PAIRS_PER_UNKNOWN if halves is None else _PAIRS_PER_UNKNOWN_OF_HALVES
-    candidates = _candidates(observations, dimensions, pairs_per_unknown)
+    candidates = _list_dimensions(observations, dimensions, pairs_per_unknown)
     rng = np.random.default_rng([seed, 0xE3B])
-    parts = None if halves is None else _observed_halves(observations, halves)
-    if parts is None:
-        splits = held_out.split_pairs(observations, rng)
+    if halves is None:
+        splits = split_pairs(observations, rng)
     else:
-        splits = held_out.split_halves(*parts, rng)
-    kinds = [heights] if heights is not None else [False, True] if dimensions is None else [False]
-    chosen = choose(splits, candidates, kinds, alpha=alpha, rng=rng, on_progress=on_progress)
-
-    def whole(known: Observations, begin: Fit) -> Fit:
-        return fit_points(known, begin, begin.shape.dimensions, _STEPS_AT_LAST, rng)
-
-    final = whole(observations, chosen.fits[0])
-    gain = None
-    if parts is not None:
-        # Splits are of the first half, the second, the first again and so on.
-        of_halves = [whole(known, fit) for known, fit in zip(parts, chosen.fits, strict=False)]
-        gain = measure_order_gain(parts, of_halves, rng)
-    neighbours = [neighbour_prediction(split.known) for split in splits]
+        first, second = (observe(half) for half in halves)
+        if not len(first.distance) == len(second.distance) == len(distance):
+            raise ValueError(f"expected halves of {len(distance)} hosts")
+        splits = split_halves(first, second, rng)
+    kinds = [False, True] if dimensions is None else [False]
+    chosen, error = _choose_shape(splits, candidates, kinds, rng, on_progress)
+    best = fit_points(observations, chosen, chosen.shape.dimensions, _STEPS_AT_LAST, rng)
+    by_neighbours = [predict_by_neighbours(split.known) for split in splits]
     return Embedding(
-        points=final.points * observations.scale ** (1.0 / alpha),
-        heights=final.heights * observations.scale,
-        alpha=alpha,
-        objective=_objective(observations, final),
-        held_out_error=chosen.error,
-        neighbour_error=held_out.mean_error(held_out.prediction_errors(splits, neighbours)),
-        steps=final.steps,
-        gain=gain,
+        points=best.points * observations.scale,
+        heights=best.heights * observations.scale,
+        held_out_error=error,
+        neighbour_error=mean_error(prediction_errors(splits, by_neighbours)),
     )
 
 
-def _observed_halves(
-    observations: Observations, halves: tuple[Matrix, Matrix]
-) -> tuple[Observations, Observations]:
-    """Return the two halves of the readings as normalised observations.
+def _choose_shape(
+    splits: Sequence[Split],
+    sizes: Sequence[int],
+    kinds: Sequence[bool],
+    rng: np.random.Generator,
+    on_progress: Callable[[str], None] | None,
+) -> tuple[Fit, float]:
+    """Return a fit of the simplest shape that predicts as well as the best one, and its error.
 
-    Raises:
-        ValueError: they are of other hosts, or not distances.
+    Whether there are heights is decided in few dimensions; more are tried as long as they help.
+
+    Args:
+        splits: splits of the readings; at least one.
+        sizes: the dimensions to choose from, fewest first.
+        kinds: with or without heights.
+        rng: small steps into further dimensions.
+        on_progress: told the dimensions that are being fitted.
     """
-    first, second = (observe(half) for half in halves)
-    shape = observations.distance.shape
-    if first.distance.shape != shape or second.distance.shape != shape:
-        raise ValueError(f"expected halves of {shape[0]} hosts, as many as there are distances")
-    return first, second
+    first = min(_FIRST, len(splits[0].judge) - 1)
+    middle = min(sizes, key=lambda size: abs(size - first))
+    errors: dict[Shape, Errors] = {}
+    fits: dict[Shape, list[Fit]] = {}
+
+    def fit(begin: Sequence[Fit], size: int, most_steps: int) -> list[Fit]:
+        if on_progress is not None:
+            on_progress(f"{size} dimensions")
+        pairs = zip(splits, begin, strict=True)
+        return [fit_points(split.known, each, size, most_steps, rng) for split, each in pairs]
+
+    def judge(candidate: list[Fit]) -> Shape:
+        shape = candidate[0].shape
+        errors[shape] = prediction_errors(splits, [each.distance for each in candidate])
+        fits[shape] = candidate
+        return shape
+
+    coarse: dict[bool, list[Fit]] = {}
+    for has_heights in kinds:
+        begin = [start(split.known, Shape(first, has_heights)) for split in splits]
+        coarse[has_heights] = fitted = fit(begin, first, _STEPS)
+        judge(fitted if middle == first else fit(fitted, middle, _STEPS_TO_COMPARE))
+    kind = choose_simplest(errors).has_heights
+    shape = Shape(middle, kind)
+    for size in (size for size in sizes if size > middle):
+        before, shape = shape, judge(fit(fits[shape], size, _STEPS_TO_COMPARE))
+        if mean_error(errors[shape]) >= (1.0 - LEAST_GAIN) * mean_error(errors[before]):
+            break
+    for size in (size for size in sizes if size < middle):
+        judge(fit(coarse[kind], size, _STEPS_TO_COMPARE))
+    best = choose_simplest(errors)
+    return fits[best][0], mean_error(errors[best])
 
 
-def _candidates(
+def _list_dimensions(
     observations: Observations, dimensions: int | None, pairs_per_unknown: float
 ) -> Sequence[int]:
     """Return the numbers of dimensions that the data can support, ascending.
@@ -253,39 +191,22 @@ def _candidates(
         raise ValueError(f"dimensions is {dimensions}, expected 1 to {size - 1} for {size} hosts")
     partners = observations.is_measured.sum(axis=1)
     pairs = int(partners.sum()) // 2
-    groups = _components(observations.is_measured)
-    if groups > 1:
+    parts, _ = connected_components(observations.is_measured.astype(np.int8), directed=False)
+    if parts > 1:
         raise ValueError(
-            f"the data are too sparse: no measurement connects {groups} parts of the {size} hosts"
+            f"the data are too sparse: no measurement connects {parts} parts of the {size} hosts"
         )
     wanted = DIMENSIONS if dimensions is None else (dimensions,)
-    found = [
-        candidate
-        for candidate in wanted
-        if candidate < size
-        and partners.min() > candidate
-        and pairs >= pairs_per_unknown * _unknowns(size, candidate)
+    # Free coordinates, not counting translation and rotation.
+    unknowns = {each: size * each - each * (each + 1) // 2 for each in wanted}
+    supported = [
+        each
+        for each in wanted
+        if each < min(size, int(partners.min())) and pairs >= pairs_per_unknown * unknowns[each]
     ]
-    if not found:
-        least = wanted[0]
+    if not supported:
         raise ValueError(
             f"the data are too sparse: {pairs} measured pairs of {size} hosts, at least "
-            f"{int(partners.min())} a host, do not determine points in {least} dimensions"
+            f"{int(partners.min())} a host, do not determine points in {wanted[0]} dimensions"
         )
-    return found
-
-
-def _unknowns(size: int, dimensions: int) -> int:
-    """Return the number of free coordinates, not counting translation and rotation."""
-    return size * dimensions - dimensions * (dimensions + 1) // 2
-
-
-def _components(is_measured: npt.NDArray[np.bool_]) -> int:
-    count, _ = connected_components(is_measured.astype(np.int8), directed=False)
-    return int(count)
-
-
-def _objective(observations: Observations, fit: Fit) -> float:
-    """Return the value of eq. 4.1 as in the paper: plain squares, each measured pair once."""
-    missed = (fit.distance - observations.distance)[observations.is_measured]
-    return float((missed**2).sum() / 2.0) * observations.scale**2
+    return supported

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-from plink.solvers.embedding.observations import Matrix, Observations
+from plink.solvers.embedding.observations import Mask, Matrix, Observations
 
 # Keeps gradients finite where points coincide; lengths are in units of the median distance.
 _LEAST_SQUARED = 1e-12
+# Rows of the matrix of pairs that fit into a processor's cache.
 _BLOCK_ROWS = 64
 
 # How far points step into dimensions that they have not used yet, in median distances.
@@ -26,176 +27,11 @@ _LEAST_CUTOFF = 1e-3
 _MEDIAN_TO_DEVIATION = 1.4826
 
 
-class Objective:
-    """Loss of an embedding: sum over measured pairs of rho((d_ij^alpha + h_i + h_j - p_ij) / p_ij).
-
-    rho is the pseudo-Huber loss 2 c^2 (sqrt(1 + (r / c)^2) - 1): r^2 for small residuals, and
-    growing no faster than |r| for large ones. With c infinite it is r^2, and with `weight` one
-    wherever measured the sum is twice eq. 4.1, for each pair stands in it twice.
+class Shape(NamedTuple):
+    """Shape of an embedding.
 
     Args:
-        observations: N hosts.
         dimensions: D, of the points.
-        alpha: from 1 to 2.
-        has_heights: whether h is fitted, else it is zero.
-        cutoff: c, where residuals begin to count as outliers.
-        weight: (N, N), symmetric, what residuals are multiplied with; zero where not measured.
-    """
-
-    def __init__(
-        self,
-        observations: Observations,
-        dimensions: int,
-        *,
-        alpha: float,
-        has_heights: bool,
-        cutoff: float,
-        weight: Matrix | None = None,
-    ) -> None:
-        self._target = observations.distance
-        self._weight = observations.weight if weight is None else weight
-        # Every pair is looked at once.
-        self._upper = np.triu(self._weight, 1)
-        self._size = len(observations.distance)
-        self._dimensions = dimensions
-        self._alpha = alpha
-        self._has_heights = has_heights
-        self._cutoff = cutoff
-
-    def unpack(self, parameters: npt.NDArray[np.float64]) -> tuple[Matrix, Matrix]:
-        """Return the (N, D) points and (N,) heights in a vector of parameters."""
-        split = self._size * self._dimensions
-        points = parameters[:split].reshape(self._size, self._dimensions)
-        return points, parameters[split:] if self._has_heights else np.zeros(self._size)
-
-    def pack(self, points: Matrix, heights: Matrix) -> npt.NDArray[np.float64]:
-        """Return points and heights as one vector of parameters."""
-        parts = [points.ravel(), heights] if self._has_heights else [points.ravel()]
-        return np.concatenate(parts)
-
-    def residuals(self, points: Matrix, heights: Matrix) -> Matrix:
-        """Return the weighted residuals of all pairs, (N, N); zero where not measured."""
-        predicted = squared_distances(points) ** (self._alpha / 2.0)
-        predicted += heights[:, None] + heights[None, :]
-        return (predicted - self._target) * self._weight
-
-    def __call__(
-        self, parameters: npt.NDArray[np.float64]
-    ) -> tuple[float, npt.NDArray[np.float64]]:
-        """Return the loss of a parameter vector and its gradient."""
-        points, heights = self.unpack(parameters)
-        value = 0.0
-        by_point = np.zeros_like(points)
-        by_height = np.zeros(self._size)
-        for start, end in self._blocks():
-            rows, columns = slice(start, end), slice(start, None)
-            residual, slope = self._distances_and_slopes(points[rows], points[columns])
-            if self._has_heights:
-                residual += heights[rows, None]
-                residual += heights[None, columns]
-            residual -= self._target[rows, columns]
-            residual *= self._upper[rows, columns]
-            root = residual / self._cutoff
-            root *= root
-            root += 1.0
-            np.sqrt(root, out=root)
-            # As the loss is defined, but without the difference of two numbers near 1.
-            value += 4.0 * float((residual * residual / (root + 1.0)).sum())
-            # By the predicted distance; a pair stands in the sum as (i, j) and as (j, i).
-            residual *= self._upper[rows, columns]
-            residual *= 4.0
-            residual /= root
-            if self._has_heights:
-                by_height[rows] += residual.sum(axis=1)
-                by_height[columns] += residual.sum(axis=0)
-            residual *= slope
-            by_point[rows] += residual.sum(axis=1)[:, None] * points[rows]
-            by_point[rows] -= residual @ points[columns]
-            by_point[columns] += residual.sum(axis=0)[:, None] * points[columns]
-            by_point[columns] -= residual.T @ points[rows]
-        if not self._has_heights:
-            return value, by_point.ravel()
-        return value, np.concatenate([by_point.ravel(), by_height])
-
-    def _blocks(self) -> Iterator[tuple[int, int]]:
-        """Yield blocks of rows of the pairs' matrix that fit into a processor's cache."""
-        for start in range(0, self._size, _BLOCK_ROWS):
-            yield start, min(start + _BLOCK_ROWS, self._size)
-
-    def _distances_and_slopes(self, rows: Matrix, columns: Matrix) -> tuple[Matrix, Matrix]:
-        """Return distances between points and their derivatives, without heights."""
-        squared = _squared_between(rows, columns)
-        if self._alpha == 1.0:
-            length = np.sqrt(squared)
-            return length, np.divide(1.0, length)
-        length = squared ** (self._alpha / 2.0)
-        return length, self._alpha * length / squared
-
-
-def squared_distances(points: Matrix) -> Matrix:
-    """Return squared distances between (N, D) points, (N, N), never quite zero."""
-    return _squared_between(points, points)
-
-
-def _squared_between(rows: Matrix, columns: Matrix) -> Matrix:
-    """Return squared distances between (R, D) and (C, D) points, never quite zero."""
-    squared: Matrix = rows @ columns.T
-    squared *= -2.0
-    squared += (rows * rows).sum(axis=1)[:, None]
-    squared += (columns * columns).sum(axis=1)[None, :]
-    np.maximum(squared, _LEAST_SQUARED, out=squared)
-    return squared
-
-
-def classical(observations: Observations, dimensions: int, alpha: float) -> Matrix:
-    """Return starting points (N, D) by classical multidimensional scaling (Torgerson 1952).
-
-    A pair that was not measured counts with the mean square, and what was is scaled up for it:
-    so the estimate stays unbiased where gaps are random (Keshavan, Montanari and Oh, "Matrix
-    completion from a few entries", 2010).
-    """
-    size = len(observations.distance)
-    is_measured = observations.is_measured
-    squared = observations.distance ** (2.0 / alpha)
-    mean = float(squared[is_measured].mean())
-    share = is_measured.sum() / (size * (size - 1))
-    filled = np.where(is_measured, mean + (squared - mean) / share, mean)
-    np.fill_diagonal(filled, 0.0)
-    centred = filled - filled.mean(axis=0)
-    centred -= centred.mean(axis=1)[:, None]
-    values, vectors = eigh(-0.5 * centred, subset_by_index=[size - dimensions, size - 1])
-    points: Matrix = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
-    return points
-
-
-def change_dimensions(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
-    """Return points in another number of dimensions, by principal axes or small offsets."""
-    size, known = points.shape
-    if dimensions < known:
-        centred = points - points.mean(axis=0)
-        _, _, axes = np.linalg.svd(centred, full_matrices=False)
-        reduced: Matrix = centred @ axes[:dimensions].T
-        return reduced
-    steps = rng.normal(0.0, _STEP, (size, dimensions - known))
-    return np.hstack([points, steps])
-
-
-def smallest_halves(observations: Observations) -> Matrix:
-    """Return starting heights, (N,): just under half of each host's least distance.
-
-    No pair's two heights are then more than its distance.
-    """
-    measured = np.where(observations.is_measured, observations.distance, np.inf)
-    halves: Matrix = _SHARE_OF_SMALLEST * measured.min(axis=1)
-    return halves
-
-
-@dataclass(frozen=True)
-class EmbeddingShape:
-    """Shape of an embedding: number of dimensions, and whether hosts have heights.
-
-    Args:
-        dimensions: dimensions of the points.
         has_heights: whether each host has a part of its distances to itself.
     """
 
@@ -220,35 +56,124 @@ class Fit:
         points: (N, D).
         heights: (N,) zero where not fitted.
         has_heights: whether they are.
-        alpha: the power of eq. 4.1.
-        steps: steps of the optimiser, in all.
     """
 
     points: Matrix
     heights: npt.NDArray[np.float64]
     has_heights: bool
-    alpha: float
-    steps: int
 
     @property
-    def shape(self) -> EmbeddingShape:
+    def shape(self) -> Shape:
         """Shape of the fitted points."""
-        return EmbeddingShape(int(self.points.shape[1]), self.has_heights)
+        return Shape(self.points.shape[1], self.has_heights)
 
     @property
     def distance(self) -> Matrix:
-        """Distances between the fitted points, (N, N); symmetric, zero diagonal."""
-        return predict_distances(self.points, self.heights, self.alpha)
+        """Distances between the points with heights, (N, N); symmetric, zero diagonal."""
+        distance = np.sqrt(square_distances(self.points, self.points))
+        distance += self.heights[:, None] + self.heights[None, :]
+        np.fill_diagonal(distance, 0.0)
+        symmetric: Matrix = (distance + distance.T) / 2.0
+        return symmetric
 
 
-def start(observations: Observations, shape: EmbeddingShape, alpha: float) -> Fit:
-    """Return starting points of a fit: classical scaling of the distances without heights."""
-    size = len(observations.distance)
-    heights = smallest_halves(observations) if shape.has_heights else np.zeros(size)
-    rest = observations.distance - heights[:, None] - heights[None, :]
-    left = replace(observations, distance=np.where(observations.is_measured, rest, 0.0))
-    points = classical(left, shape.dimensions, alpha)
-    return Fit(points, heights, shape.has_heights, alpha, 0)
+class Objective:
+    """Loss of an embedding: sum over measured pairs of rho((d_ij + h_i + h_j - p_ij) / p_ij).
+
+    rho is the pseudo-Huber loss 2 c^2 (sqrt(1 + (r / c)^2) - 1): r^2 for small residuals r, and
+    growing no faster than |r| for large ones.
+
+    Args:
+        observations: measured distances p of N hosts.
+        shape: the number of dimensions, and whether h is fitted, else it is zero.
+        cutoff: c, where residuals begin to count as outliers.
+    """
+
+    def __init__(self, observations: Observations, shape: Shape, cutoff: float) -> None:
+        self._target = observations.distance
+        # Every pair is looked at once.
+        self._upper = np.triu(observations.weight, 1)
+        self._size = len(observations.distance)
+        self._shape = shape
+        self._cutoff = cutoff
+
+    def unpack(self, parameters: npt.NDArray[np.float64]) -> tuple[Matrix, Matrix]:
+        """Return the (N, D) points and (N,) heights in a vector of parameters."""
+        split = self._size * self._shape.dimensions
+        points = parameters[:split].reshape(self._size, self._shape.dimensions)
+        return points, parameters[split:] if self._shape.has_heights else np.zeros(self._size)
+
+    def __call__(
+        self, parameters: npt.NDArray[np.float64]
+    ) -> tuple[float, npt.NDArray[np.float64]]:
+        """Return the loss of a parameter vector and its gradient."""
+        points, heights = self.unpack(parameters)
+        value = 0.0
+        by_point, by_height = np.zeros_like(points), np.zeros(self._size)
+        for start in range(0, self._size, _BLOCK_ROWS):
+            rows, columns = slice(start, start + _BLOCK_ROWS), slice(start, None)
+            length = np.sqrt(square_distances(points[rows], points[columns]))
+            weight = self._upper[rows, columns]
+            residual = length + heights[rows, None]
+            residual += heights[None, columns]
+            residual -= self._target[rows, columns]
+            residual *= weight
+            root = np.sqrt(1.0 + (residual / self._cutoff) ** 2)
+            # As the loss is defined, but without the difference of two numbers near 1.
+            value += 2.0 * float((residual * residual / (root + 1.0)).sum())
+            slope = 2.0 * residual * weight / root
+            by_height[rows] += slope.sum(axis=1)
+            by_height[columns] += slope.sum(axis=0)
+            slope /= length
+            by_point[rows] += slope.sum(axis=1)[:, None] * points[rows] - slope @ points[columns]
+            by_point[columns] += slope.sum(axis=0)[:, None] * points[columns]
+            by_point[columns] -= slope.T @ points[rows]
+        parts = [by_point.ravel(), by_height] if self._shape.has_heights else [by_point.ravel()]
+        return value, np.concatenate(parts)
+
+
+def square_distances(rows: Matrix, columns: Matrix) -> Matrix:
+    """Return squared distances between (R, D) and (C, D) points, never quite zero."""
+    squared: Matrix = rows @ columns.T
+    squared *= -2.0
+    squared += (rows * rows).sum(axis=1)[:, None]
+    squared += (columns * columns).sum(axis=1)[None, :]
+    np.maximum(squared, _LEAST_SQUARED, out=squared)
+    return squared
+
+
+def _scale_classically(distance: Matrix, is_measured: Mask, dimensions: int) -> Matrix:
+    """Return starting points (N, D) by classical multidimensional scaling (Torgerson 1952).
+
+    A pair that was not measured counts with the mean square, and what was is scaled up for it:
+    so the estimate stays unbiased where gaps are random (Keshavan, Montanari and Oh, "Matrix
+    completion from a few entries", 2010).
+    """
+    size = len(distance)
+    squared = distance**2
+    mean = float(squared[is_measured].mean())
+    share = is_measured.sum() / (size * (size - 1))
+    filled = np.where(is_measured, mean + (squared - mean) / share, mean)
+    np.fill_diagonal(filled, 0.0)
+    centred = filled - filled.mean(axis=0)
+    centred -= centred.mean(axis=1)[:, None]
+    values, vectors = eigh(-0.5 * centred, subset_by_index=[size - dimensions, size - 1])
+    points: Matrix = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
+    return points
+
+
+def start(observations: Observations, shape: Shape) -> Fit:
+    """Return the start of a fit: classical scaling of the distances without heights.
+
+    Heights start at just under half of each host's least distance, so that no pair's two heights
+    are more than its distance.
+    """
+    distance, is_measured = observations.distance, observations.is_measured
+    heights = np.zeros(len(distance))
+    if shape.has_heights:
+        heights = _SHARE_OF_SMALLEST * distance.min(axis=1, where=is_measured, initial=np.inf)
+    rest = np.where(is_measured, distance - heights[:, None] - heights[None, :], 0.0)
+    return Fit(_scale_classically(rest, is_measured, shape.dimensions), heights, shape.has_heights)
 
 
 def fit_points(
@@ -267,38 +192,35 @@ def fit_points(
         most_steps: greatest number of steps of the optimiser.
         rng: small steps into dimensions that `begin` does not have.
     """
-    size = len(observations.distance)
-    points = change_dimensions(begin.points, dimensions, rng)
-
-    def objective(cutoff: float) -> Objective:
-        return Objective(
-            observations,
-            dimensions,
-            alpha=begin.alpha,
-            has_heights=begin.has_heights,
-            cutoff=cutoff,
-        )
-
-    residuals = objective(1.0).residuals(points, begin.heights)
+    begin = replace(begin, points=_change_dimensions(begin.points, dimensions, rng))
+    residuals = (begin.distance - observations.distance) * observations.weight
     spread = float(np.median(np.abs(residuals[observations.is_measured])))
-    chosen = objective(max(_LEAST_CUTOFF, _MEDIAN_TO_DEVIATION * spread))
-    free: list[tuple[float | None, float | None]] = [(None, None)] * (size * dimensions)
-    found = minimize(
-        chosen,
-        chosen.pack(points, begin.heights),
+    objective = Objective(
+        observations, begin.shape, max(_LEAST_CUTOFF, _MEDIAN_TO_DEVIATION * spread)
+    )
+    bounds: list[tuple[float | None, None]] = [(None, None)] * begin.points.size
+    parameters = begin.points.ravel()
+    if begin.has_heights:
+        bounds += [(0.0, None)] * len(begin.heights)
+        parameters = np.concatenate([parameters, begin.heights])
+    best = minimize(
+        objective,
+        parameters,
         jac=True,
         method="L-BFGS-B",
-        bounds=[*free, *[(0.0, None)] * size] if begin.has_heights else None,
+        bounds=bounds if begin.has_heights else None,
         options={"maxiter": most_steps, "ftol": _TOLERANCE},
     )
-    points, heights = chosen.unpack(found.x)
-    return replace(begin, points=points, heights=heights, steps=begin.steps + int(found.nit))
+    points, heights = objective.unpack(best.x)
+    return replace(begin, points=points, heights=heights)
 
 
-def predict_distances(points: Matrix, heights: npt.NDArray[np.float64], alpha: float) -> Matrix:
-    """Return the distances between points with heights, (N, N); zero diagonal."""
-    distance: Matrix = squared_distances(points) ** (alpha / 2.0)
-    distance += heights[:, None]
-    distance += heights[None, :]
-    np.fill_diagonal(distance, 0.0)
-    return (distance + distance.T) / 2.0
+def _change_dimensions(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
+    """Return points in another number of dimensions, by principal axes or small offsets."""
+    size, known = points.shape
+    if dimensions < known:
+        centred = points - points.mean(axis=0)
+        _, _, axes = np.linalg.svd(centred, full_matrices=False)
+        reduced: Matrix = centred @ axes[:dimensions].T
+        return reduced
+    return np.hstack([points, rng.normal(0.0, _STEP, (size, dimensions - known))])

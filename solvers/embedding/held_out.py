@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.embedding.fit import EmbeddingShape
+from plink.solvers.embedding.fit import Shape
 from plink.solvers.embedding.observations import Mask, Matrix, Observations
 
-Indices = npt.NDArray[np.intp]
+# (P,) the relative error of each held-out distance, at most 1.
+Errors = npt.NDArray[np.float64]
 
 _SHARE = 0.2
 # A host keeps at least this many measured partners.
@@ -39,22 +40,12 @@ class Split:
     judge: Matrix
     judged: Mask
 
-    def relative_errors(self, predicted: Matrix) -> npt.NDArray[np.float64]:
-        """Return the relative error of each held-out distance, at most 1."""
-        pairs = np.triu(self.judged, 1)
-        judge = self.judge[pairs]
-        floor = np.maximum(judge, np.finfo(np.float64).tiny)
-        found: npt.NDArray[np.float64] = np.minimum(
-            np.abs(predicted[pairs] - judge) / floor, _MOST_ERROR
-        )
-        return found
-
 
 def split_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
     """Return splits that hold out some pairs, so that each pair is held out once."""
     return [
         Split(observations.without(held), observations.distance, held)
-        for held in _folds(observations.is_measured, rng)
+        for held in _draw_folds(observations.is_measured, rng)
     ]
 
 
@@ -68,7 +59,7 @@ def split_halves(
     both = first.is_measured & second.is_measured
     is_complete = int(both.sum()) == len(both) * (len(both) - 1)
     splits = []
-    for held in [None] if is_complete else _folds(both, rng):
+    for held in [None] if is_complete else _draw_folds(both, rng):
         for known, other in ((first, second), (second, first)):
             judge = other.distance * (other.scale / known.scale)
             left = known if held is None else known.without(held)
@@ -76,64 +67,55 @@ def split_halves(
     return splits if len(both) <= _MOST_TO_SWAP else splits[:1]
 
 
-def _folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
-    """Return masks of pairs to hold out, (N, N), each of which leaves the hosts connected.
+def _draw_folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
+    """Return masks of pairs to hold out, (N, N), each of which leaves hosts some partners.
 
     With few hosts each pair is in one of them, if it can be spared; with many, one is enough.
     """
-    first, second = np.nonzero(np.triu(is_measured, 1))
-    order = rng.permutation(len(first))
-    wanted = int(_SHARE * len(first))
-    count = round(1.0 / _SHARE) if len(is_measured) <= _MOST_TO_FOLD else 1
-    return [
-        _hold_out_pairs(is_measured, first[part], second[part])
-        for part in (order[fold * wanted : (fold + 1) * wanted] for fold in range(count))
-    ]
+    pairs = rng.permutation(np.argwhere(np.triu(is_measured, 1)))
+    wanted = int(_SHARE * len(pairs))
+    masks = []
+    for fold in range(round(1.0 / _SHARE) if len(is_measured) <= _MOST_TO_FOLD else 1):
+        partners = is_measured.sum(axis=1)
+        held = np.zeros_like(is_measured)
+        for pair in pairs[fold * wanted : (fold + 1) * wanted]:
+            if partners[pair].min() > _LEAST_PARTNERS:
+                held[tuple(pair)] = held[tuple(pair[::-1])] = True
+                partners[pair] -= 1
+        masks.append(held)
+    return masks
 
 
-def _hold_out_pairs(is_measured: Mask, first: Indices, second: Indices) -> Mask:
-    partners = is_measured.sum(axis=1)
-    held = np.zeros_like(is_measured)
-    for i, j in zip(first, second, strict=True):
-        if min(partners[i], partners[j]) > _LEAST_PARTNERS:
-            held[i, j] = held[j, i] = True
-            partners[i] -= 1
-            partners[j] -= 1
-    return held
-
-
-def prediction_errors(
-    splits: Sequence[Split], predictions: Sequence[Matrix]
-) -> npt.NDArray[np.float64]:
+def prediction_errors(splits: Sequence[Split], predictions: Sequence[Matrix]) -> Errors:
     """Return the relative errors of all splits' held-out distances, concatenated."""
-    return np.concatenate(
-        [split.relative_errors(found) for split, found in zip(splits, predictions, strict=True)]
-    )
+    errors = []
+    for split, predicted in zip(splits, predictions, strict=True):
+        pairs = np.triu(split.judged, 1)
+        judge = split.judge[pairs]
+        floor = np.maximum(judge, np.finfo(np.float64).tiny)
+        errors.append(np.minimum(np.abs(predicted[pairs] - judge) / floor, _MOST_ERROR))
+    return np.concatenate(errors)
 
 
-def mean_error(missed_by: npt.NDArray[np.float64]) -> float:
+def mean_error(errors: Errors) -> float:
     """Return the mean relative error; infinite with too few errors."""
-    return float(missed_by.mean()) if missed_by.size >= 2 else np.inf
+    return float(errors.mean()) if errors.size >= 2 else np.inf
 
 
-def choose_simplest(missed_by: Mapping[EmbeddingShape, npt.NDArray[np.float64]]) -> EmbeddingShape:
+def choose_simplest(errors: Mapping[Shape, Errors]) -> Shape:
     """Return the simplest shape whose error is within one standard error of the least.
 
     The error is that of the difference of both, pair by pair; what differs by `LEAST_GAIN` or less
     is as good.
     """
-    best = min(missed_by, key=lambda shape: mean_error(missed_by[shape]))
-    as_good = [
-        shape
-        for shape, found in missed_by.items()
-        if shape == best or _is_as_good(found, missed_by[best])
-    ]
+    best = min(errors, key=lambda shape: mean_error(errors[shape]))
+    as_good = [shape for shape in errors if _is_as_good(errors[shape], errors[best])]
     return min(as_good, key=lambda shape: shape.rank)
 
 
-def _is_as_good(found: npt.NDArray[np.float64], best: npt.NDArray[np.float64]) -> bool:
-    if found.size < 2:
+def _is_as_good(errors: Errors, least: Errors) -> bool:
+    if errors.size < 2:
         return True
-    difference = found - best
+    difference = errors - least
     chance = difference.std() / np.sqrt(difference.size)
-    return bool(difference.mean() <= max(chance, LEAST_GAIN * best.mean()))
+    return bool(difference.mean() <= max(chance, LEAST_GAIN * least.mean()))

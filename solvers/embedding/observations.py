@@ -76,19 +76,13 @@ def observe(distance: Matrix) -> Observations:
     return Observations(scale, np.where(is_measured, symmetric / scale, 0.0), is_measured)
 
 
-def neighbour_prediction(known: Observations) -> Matrix:
+def predict_by_neighbours(known: Observations) -> Matrix:
     """Return each distance as predicted by the hosts most similar to its ends, (N, N).
 
     The likeness of two hosts is the mean share by which their distances to third hosts differ.
     The prediction is the median over those of the nearest hosts that measured the pair; where
     none did, it is the median of all distances.
     """
-    predicted = predict_by_similar(known)
-    return (predicted + predicted.T) / 2.0
-
-
-def predict_by_similar(known: Observations) -> Matrix:
-    """Return each distance (i, j) as hosts with similar distances to i have it to j."""
     size = len(known.distance)
     predicted = np.empty((size, size))
     readings = np.where(known.is_measured, np.log(np.maximum(known.distance, 1e-12)), 0.0)
@@ -105,20 +99,18 @@ def predict_by_similar(known: Observations) -> Matrix:
     gaps = np.where(known.is_measured, known.distance, np.nan)
     overall = float(np.median(known.distance[known.is_measured]))
     for host in range(size):
-        rows = gaps[nearest[host][usable[host]]]
-        predicted[host] = _medians(rows, overall)
-    return predicted
+        predicted[host] = _take_medians(gaps[nearest[host][usable[host]]], overall)
+    return (predicted + predicted.T) / 2.0
 
 
-def _medians(rows: Matrix, fallback: float) -> Matrix:
+def _take_medians(rows: Matrix, fallback: float) -> Matrix:
     """Return the median of each column's numbers; `fallback` for an empty column."""
     counts = (~np.isnan(rows)).sum(axis=0)
     if not counts.any():
         return np.full(rows.shape[1], fallback)
     # NaN sorts last, so the numbers' middle is known from their count.
-    ordered = np.sort(rows, axis=0)
-    columns = np.arange(rows.shape[1])
+    ordered, columns = np.sort(rows, axis=0), np.arange(rows.shape[1])
     middle = ordered[np.maximum(counts - 1, 0) // 2, columns]
     middle += ordered[np.minimum(counts // 2, len(rows) - 1), columns]
-    found: Matrix = np.where(counts > 0, middle / 2.0, fallback)
-    return found
+    medians: Matrix = np.where(counts > 0, middle / 2.0, fallback)
+    return medians
