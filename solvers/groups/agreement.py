@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import adjusted_mutual_info_score
+from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
+from sklearn.metrics.cluster import contingency_matrix
 
 Matrix = npt.NDArray[np.float64]
 
@@ -26,20 +27,17 @@ def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hash
     Raises:
         ValueError: the groupings have different lengths, or are empty.
     """
-    if len(first) != len(second) or not first:
-        raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
-    one, other = _number_groups(first), _number_groups(second)
-    if one == other:
-        # Rounding would return nearly 1.
-        return 1.0
-    return float(adjusted_mutual_info_score(one, other))
+    one, other = _number_groups(first, second)
+    # Rounding would return nearly 1.
+    return 1.0 if one == other else float(adjusted_mutual_info_score(one, other))
 
 
 def adjusted_rand(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
     """Return the adjusted Rand index: 1 for the same groups, about 0 for unrelated ones.
 
     The share of pairs of hosts that both groupings put together, or both apart, less what chance
-    gives (Hubert and Arabie, "Comparing partitions", Journal of Classification 2, 1985).
+    gives (Hubert and Arabie, "Comparing partitions", Journal of Classification 2, 1985), as
+    scikit-learn has it.
 
     Args:
         first, second: the group of each host.
@@ -47,27 +45,19 @@ def adjusted_rand(first: Sequence[Hashable], second: Sequence[Hashable]) -> floa
     Raises:
         ValueError: the groupings have different lengths, or are empty.
     """
-    table = _count_shared(first, second)
-    together = _count_pairs(table).sum()
-    in_first, in_second = (
-        _count_pairs(table.sum(axis=1)).sum(),
-        _count_pairs(table.sum(axis=0)).sum(),
-    )
-    by_chance = in_first * in_second / max(_count_pairs(np.array(float(len(first)))), 1.0)
-    most = (in_first + in_second) / 2
-    return 1.0 if most == by_chance else float((together - by_chance) / (most - by_chance))
+    return float(adjusted_rand_score(*_number_groups(first, second)))
 
 
 def find_misplaced_hosts(
-    found: Sequence[Hashable], true: Sequence[Hashable]
+    labels: Sequence[Hashable], true: Sequence[Hashable]
 ) -> dict[int, Hashable | None]:
     """Return the hosts that are in a group which stands for another true group than theirs.
 
-    Found groups and true ones are paired so that most hosts agree (Kuhn, "The Hungarian method for
-    the assignment problem", Naval Research Logistics 2, 1955).
+    Groups and true ones are paired so that most hosts agree (Kuhn, "The Hungarian method for the
+    assignment problem", Naval Research Logistics 2, 1955).
 
     Args:
-        found, true: the group of each host.
+        labels, true: the group of each host.
 
     Returns:
         the true group that its own group stands for, by the index of the host; None where its group
@@ -76,35 +66,29 @@ def find_misplaced_hosts(
     Raises:
         ValueError: the groupings have different lengths, or are empty.
     """
-    rows, columns = linear_sum_assignment(-_count_shared(found, true))
-    one, other = _number_groups(found), _number_groups(true)
-    name_of = dict(zip(other, true, strict=True))
+    one, other = _number_groups(labels, true)
+    shared = contingency_matrix(one, other)
+    rows, columns = linear_sum_assignment(-shared)
     stands_for = dict(zip(rows.tolist(), columns.tolist(), strict=True))
+    name_of = dict(zip(other, true, strict=True))
     return {
-        place: name_of.get(stands_for.get(group, -1))
-        for place, (group, actual) in enumerate(zip(one, other, strict=True))
+        host: name_of.get(stands_for.get(group, -1))
+        for host, (group, actual) in enumerate(zip(one, other, strict=True))
         if stands_for.get(group) != actual
     }
 
 
-def _count_shared(first: Sequence[Hashable], second: Sequence[Hashable]) -> Matrix:
-    """Return (k, m) the hosts that each group of the first shares with each of the second."""
+def _number_groups(
+    first: Sequence[Hashable], second: Sequence[Hashable]
+) -> tuple[list[int], list[int]]:
+    """Return the groups of both as numbers, in the order in which they first appear."""
     if len(first) != len(second) or not first:
         raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
-    one, other = _number_groups(first), _number_groups(second)
-    table = np.zeros((max(one) + 1, max(other) + 1))
-    np.add.at(table, (one, other), 1)
-    return table
-
-
-def _count_pairs(counts: Matrix) -> Matrix:
-    return counts * (counts - 1) / 2
-
-
-def _number_groups(groups: Sequence[Hashable]) -> list[int]:
-    """Return the groups as numbers, in the order in which they first appear."""
-    numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(group, len(numbers)) for group in groups]
+    numbered = []
+    for groups in (first, second):
+        numbers: dict[Hashable, int] = {}
+        numbered.append([numbers.setdefault(group, len(numbers)) for group in groups])
+    return numbered[0], numbered[1]
 
 
 @dataclass(frozen=True)

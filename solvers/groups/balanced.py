@@ -8,13 +8,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import kmeans_plusplus
 
-from plink.solvers.groups.grouping import (
-    Labels,
-    Matrix,
-    check_distances,
-    compute_least_size,
-    renumber,
-)
+from plink.solvers.groups.grouping import Labels, Matrix, check_distances, renumber
 
 # Least gain of a move, as a share of the largest distance: less is rounding.
 _LEAST_GAIN = 1e-9
@@ -23,6 +17,19 @@ _MOVES_PER_HOST = 1
 
 RUNS = 5
 _MOST_ROUNDS = 20
+
+
+def compute_least_size(hosts: int, groups: int, elasticity: float) -> int:
+    """Return the least size of a group, N / k / elasticity rounded down.
+
+    Raises:
+        ValueError: an elasticity outside 1 to 2, or not 1 to `hosts` groups.
+    """
+    if not 1.0 <= elasticity <= 2.0:
+        raise ValueError(f"elasticity is {elasticity}, expected 1 to 2")
+    if not 1 <= groups <= hosts:
+        raise ValueError(f"{groups} groups of {hosts} hosts, expected 1 to {hosts}")
+    return max(1, math.floor(hosts / groups / elasticity))
 
 
 def balanced_linkage(distance: Matrix, groups: int, *, elasticity: float = 1.0) -> Labels:

@@ -25,19 +25,6 @@ def estimate_messages(hosts: int, groups: int) -> float:
     return hosts / groups + groups
 
 
-def compute_least_size(hosts: int, groups: int, elasticity: float) -> int:
-    """Return the least size of a group, N / k / elasticity rounded down.
-
-    Raises:
-        ValueError: an elasticity outside 1 to 2, or not 1 to `hosts` groups.
-    """
-    if not 1.0 <= elasticity <= 2.0:
-        raise ValueError(f"elasticity is {elasticity}, expected 1 to 2")
-    if not 1 <= groups <= hosts:
-        raise ValueError(f"{groups} groups of {hosts} hosts, expected 1 to {hosts}")
-    return max(1, math.floor(hosts / groups / elasticity))
-
-
 def list_members(labels: Labels) -> list[list[int]]:
     """Return the hosts of each group."""
     return [np.flatnonzero(labels == group).tolist() for group in range(int(labels.max()) + 1)]

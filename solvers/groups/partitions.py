@@ -1,155 +1,258 @@
-"""The partition of hosts that costs least: the best cut of one tree, improved by moves."""
+"""The partition of hosts that costs least: the best cut of one tree, improved by moves.
+
+A partition costs what its two classes of readings cost (`classes`), and the nats that it takes to
+say which hosts are together: minus the logarithm of its probability, which is proportional to the
+product of a c! over its groups of c hosts. The weight a is the likelier one of two.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.cluster.hierarchy import cophenet, linkage
 from scipy.spatial.distance import squareform
+from scipy.special import gammaln
 
-from plink.solvers.groups.classes import Floats, Ints, log_weights
+from plink.solvers.distances import fill_gaps
+from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
 from plink.solvers.groups.grouping import ALONE
-from plink.solvers.groups.pairs import Pairs, sum_rows
 
+# Weights of a group before any reading, for few groups and for many.
+_WEIGHTS = (0.5, 4.0)
+# Log odds that keep units of different parents apart.
+_NEVER = -1e3
 # Rounds of densities that follow groups, and of groups that follow densities.
 _ROUNDS = 3
 _LEAST_GAIN = 1e-9
-
-# The share of the log odds that counts, and that of all changes that do.
+# The share of the log odds that counts, and that of all changes that do: readings of one host err
+# together, and so count for less than independent ones.
 _WEIGHT, _SHARE_OF_CHANGES = 0.56, 0.53
 
 
-def find_partition(pairs: Pairs, also: Ints | None = None) -> tuple[float, Ints]:
+def price_partition(labels: Ints, parents: Ints) -> tuple[float, float]:
+    """Return the nats that it takes to say which units are together, and the weight of a group.
+
+    Args:
+        labels: (U,) the group of each unit, 0 ... k-1.
+        parents: (U,) the group that each unit is known to stay within.
+    """
+    prices = {
+        weight: sum(_log_total(count, weight) for count in np.bincount(parents).tolist())
+        - float(_log_weights(np.bincount(labels), weight).sum())
+        for weight in _WEIGHTS
+    }
+    likeliest = min(_WEIGHTS, key=lambda weight: prices[weight])
+    return prices[likeliest] + float(np.log(len(_WEIGHTS))), likeliest
+
+
+def _log_weights(counts: Ints, weight: float) -> Floats:
+    weights: Floats = gammaln(counts + 1.0) + np.log(weight)
+    return weights
+
+
+@cache
+def _log_total(units: int, weight: float) -> float:
+    """Return the logarithm of the weights of all partitions of so many units.
+
+    The sums s_n have the generating function exp(a x / (1 - x)), so that
+    s_n = (2 n - 2 + a) s_(n-1) - (n - 1) (n - 2) s_(n-2).
+    """
+    total, ratio = 0.0, 1.0
+    for number in range(1, units + 1):
+        ratio = 2 * number - 2 + weight - (number - 1) * (number - 2) / ratio
+        total += float(np.log(ratio))
+    return total
+
+
+class Pairs:
+    """The measured pairs of hosts, their readings and the units that are grouped.
+
+    Args:
+        logs: (N, N) logarithms of readings, symmetric.
+        is_measured: (N, N) which pairs count, symmetric, false on the diagonal.
+        units: (N,) the unit 0 ... U-1 of each host: what stays together; None for hosts.
+        parents: (U,) the group each unit stays within; None for no limits.
+    """
+
+    def __init__(
+        self,
+        logs: Floats,
+        is_measured: Mask,
+        units: Ints | None = None,
+        parents: Ints | None = None,
+    ) -> None:
+        self.logs, self.is_measured = logs, is_measured
+        self.upper = np.triu(is_measured, 1)
+        self.partners = float(is_measured.sum(axis=1).mean())
+        self.classes = Classes(logs[self.upper])
+        # Pairs that do not count have a bin of their own, the last.
+        self._bins = np.where(is_measured, self.classes.find_bins(logs), self.classes.count)
+        self.units = np.arange(len(logs)) if units is None else units
+        self.size = int(self.units.max()) + 1
+        self.parents = np.zeros(self.size, dtype=np.int64) if parents is None else parents
+
+    def evaluate(self, labels: Ints) -> tuple[float, Floats, float]:
+        """Return the cost of a partition, and what makes others likelier.
+
+        Args:
+            labels: (U,) the group of each unit.
+
+        Returns:
+            the cost in nats, (U, U) log odds of two units being together by their readings, and
+            the weight of a group before any reading.
+        """
+        of_hosts = labels[self.units].astype(np.int32)
+        is_within = of_hosts[:, None] == of_hosts[None, :]
+        bins, count = self._bins[is_within], self.classes.count
+        within = np.bincount(bins, minlength=count + 1)[:count] / 2.0
+        own, new = self.classes.weigh_pairs(within)
+        odds = np.append(new, 0.0)[self._bins]
+        odds[is_within] = np.append(own, 0.0)[bins]
+        odds = self._sum_units(odds)
+        np.fill_diagonal(odds, 0.0)
+        odds[self.parents[:, None] != self.parents[None, :]] = _NEVER
+        price, weight = price_partition(labels, self.parents)
+        return float(self.classes.cost_splits(within[None])[0]) + price, odds, weight
+
+    def cost_levels(self, levels: Sequence[Ints]) -> float:
+        """Return the cost of nested partitions of hosts, with a class of readings for each level.
+
+        Args:
+            levels: (N,) labels each, 0 ... k-1, the finest first.
+        """
+        cost, below = 0.0, np.arange(self.size)
+        inner: Floats = np.zeros(self.classes.count)
+        for labels in levels:
+            is_within = self.upper & (labels[:, None] == labels[None, :])
+            within = np.bincount(self._bins[is_within], minlength=self.classes.count)
+            own = (within - inner)[None]
+            cost += self.classes.cost_classes(own, is_one_distance=not inner.any())[0]
+            # Groups of the level below are what this level joins.
+            joined = labels[np.unique(below, return_index=True)[1]]
+            cost += price_partition(joined, np.zeros_like(joined))[0]
+            below, inner = labels, within.astype(np.float64)
+        return float(cost + self.classes.cost_classes((self.classes.all - inner)[None])[0])
+
+    def cut_tree(self) -> Ints:
+        """Return the labels of the cut of the average-linkage tree whose readings cost least."""
+        steps = self.size - int(self.parents.max()) - 1
+        if self.size < 3 or steps < 1:
+            return self.parents
+        merges = linkage(squareform(self.fill_distances(), checks=False), "average")
+        # The step at which two units are joined stands for their distance.
+        merges[:, 2] = np.arange(self.size - 1)
+        joined = squareform(cophenet(merges)).astype(np.int64)
+        # (S, B) readings of pairs that are together at each step.
+        of_hosts, bins = joined[np.ix_(self.units, self.units)], self.classes.count
+        flat = (of_hosts * bins + self._bins)[self.upper & (of_hosts < steps)]
+        within = np.bincount(flat, minlength=steps * bins).reshape(steps, bins).cumsum(axis=0)
+        costs = self.classes.cost_splits(within.astype(np.float64))
+        cut = int(costs.argmin())
+        if not np.isfinite(costs[cut]):
+            return self.parents
+        # A unit is named after the first one that it is with.
+        first = np.minimum((joined <= cut).argmax(axis=1), np.arange(self.size))
+        return np.unique(first, return_inverse=True)[1]
+
+    def fill_distances(self) -> Floats:
+        """Return (U, U) distances without gaps; units of different parents are farthest."""
+        counts = self._sum_units(self.is_measured.astype(np.float64))
+        logs = self._sum_units(np.where(self.is_measured, self.logs, 0.0))
+        np.divide(logs, counts, out=logs, where=counts > 0)
+        logs[counts == 0] = np.nan
+        logs -= np.nanmin(logs)
+        # As far that no third host fills a gap through another parent.
+        farthest = 4.0 * float(np.nanmax(logs)) + 1.0
+        logs[self.parents[:, None] != self.parents[None, :]] = farthest
+        whole, _ = fill_gaps(logs)
+        distances: Floats = (whole + whole.T) / 2.0
+        return distances
+
+    def _sum_units(self, matrix: Floats) -> Floats:
+        """Return (U, U) the sums of a symmetric matrix of hosts over the hosts of units."""
+        if self.size == len(self.units):
+            return matrix
+        return _sum_rows(_sum_rows(matrix, self.units).T, self.units)
+
+
+def find_partition(pairs: Pairs) -> tuple[float, Ints]:
     """Return the cost in nats of the cheapest partition and its (U,) labels.
 
     Where no partition costs less than one class of readings, these are the parents of the units.
-
-    Args:
-        pairs: what was measured.
-        also: (U,) another partition to start from.
     """
-    best = pairs.classes.one_class_cost, pairs.parents.copy()
-    for start in [_cut_tree(pairs), *([] if also is None else [also])]:
-        labels, lowest = start, np.inf
-        for _ in range(_ROUNDS):
-            cost, odds, weight = pairs.evaluate(labels)
-            if cost >= lowest - 1e-6:
-                break
-            lowest = cost
-            if cost < best[0]:
-                best = cost, labels
-            labels = move_units(odds, labels, weight)
+    best, labels = (pairs.classes.one_class_cost, pairs.parents), pairs.cut_tree()
+    for _ in range(_ROUNDS):
+        cost, odds, weight = pairs.evaluate(labels)
+        if not np.isfinite(cost):
+            break
+        best = min(best, (cost, labels), key=lambda each: each[0])
+        labels = move_units(odds, labels, weight)
     return best
 
 
-def _cut_tree(pairs: Pairs) -> Ints:
-    """Return the labels of the cut of the average-linkage tree whose readings cost least."""
-    size = pairs.size
-    steps = size - int(pairs.parents.max()) - 1
-    if size < 3 or steps < 1:
-        return pairs.parents
-    merges = linkage(squareform(pairs.fill_distances(), checks=False), "average")
-    # The step at which two units are joined stands for their distance.
-    merges[:, 2] = np.arange(size - 1)
-    joined = squareform(cophenet(merges)).astype(np.int64)
-    within = pairs.count_within(joined, steps)
-    useful = np.flatnonzero(pairs.classes.are_nearer(within))
-    if not len(useful):
-        return pairs.parents
-    cut = useful[pairs.classes.cost_splits(within[useful]).argmin()]
-    # A unit is named after the first one that it is with.
-    first = np.minimum((joined <= cut).argmax(axis=1), np.arange(size))
-    return np.unique(first, return_inverse=True)[1]
-
-
 def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:
-    """Return the partition after moves of units, joins and dissolutions of groups that pay.
+    """Return the partition after moves of units and joins of groups that pay.
 
     Args:
         odds: (U, U) log odds of two units being together, zero diagonal.
         labels: (U,) the partition to begin with.
         weight: of a group, before any reading.
     """
-    labels = labels.copy()
-    units, groups = np.arange(len(labels)), 0
     for _ in range(2 * len(labels)):
-        if not groups:
-            labels = np.unique(labels, return_inverse=True)[1]
-            groups = int(labels.max()) + 1
-            to_groups = sum_odds(odds, labels)
-        gain = weigh_moves(to_groups, labels, weight)
-        target = gain.argmax(axis=1)
-        best = gain[units, target] - gain[units, labels]
+        labels = np.unique(labels, return_inverse=True)[1]
+        gain = _weigh_moves(odds, labels, weight)
+        target, best = gain.argmax(axis=1), gain.max(axis=1)
         movable = np.flatnonzero(best > _LEAST_GAIN)
-        if len(movable):
-            is_touched = np.zeros(groups + 1, dtype=bool)
-            for unit in movable[np.argsort(-best[movable])]:
-                both = [labels[unit], target[unit]]
-                if not is_touched[both].any():
-                    is_touched[both] = True
-                    to_groups[:, both[0]] -= odds[unit]
-                    to_groups[:, both[1]] += odds[unit]
-                    labels[unit] = both[1]
-            groups = 0 if is_touched[-1] else groups
-            continue
-        costs = weigh_joins(to_groups[:, :groups], labels, weight)
-        one, other = np.unravel_index(int(costs.argmin()), costs.shape)
-        if costs[one, other] > -_LEAST_GAIN:
-            break
-        is_one = labels == one
-        if one == other:
-            labels[is_one] = groups + np.arange(int(is_one.sum()))
-            groups = 0
-        else:
-            labels[is_one] = other
-            to_groups[:, other] += to_groups[:, one]
-            to_groups[:, one] = 0.0
+        moved = labels.copy()
+        # Moves between other groups do not change what a move gains.
+        is_touched = np.zeros(gain.shape[1], dtype=bool)
+        for unit in movable[np.argsort(-best[movable])]:
+            both = [labels[unit], target[unit]]
+            if not is_touched[both].any():
+                is_touched[both] = True
+                moved[unit] = target[unit]
+        if not len(movable):
+            joins = _weigh_joins(odds, labels, weight)
+            one, other = np.unravel_index(int(joins.argmax()), joins.shape)
+            if joins[one, other] <= _LEAST_GAIN:
+                break
+            moved[labels == one] = other
+        labels = moved
     return np.unique(labels, return_inverse=True)[1]
 
 
-def sum_odds(odds: Floats, labels: Ints) -> Floats:
-    """Return (U, k + 1) sums of each unit's log odds with those of each group, and of a new one."""
-    groups = int(labels.max()) + 1
-    sums: Floats = np.pad(sum_rows(odds, labels, groups).T, ((0, 0), (0, 1)))
-    return sums
-
-
-def weigh_moves(to_groups: Floats, labels: Ints, weight: float) -> Floats:
-    """Return (U, k + 1) log odds, up to a constant, of each unit being in each group.
-
-    Args:
-        to_groups: (U, k + 1) as `sum_odds` returns them.
-        labels: (U,) the group of each unit.
-        weight: of a group, before any reading.
-    """
-    counts, units = np.bincount(labels, minlength=to_groups.shape[1]), np.arange(len(labels))
-    gain: Floats = to_groups + np.log(np.where(counts > 0, counts + 1.0, weight))
-    stay = np.log(np.where(counts > 1, counts, weight))
-    gain[units, labels] = (to_groups + stay)[units, labels]
+def _weigh_moves(odds: Floats, labels: Ints, weight: float) -> Floats:
+    """Return (U, k + 1) what a unit's move to each group, or to a new one, gains in log odds."""
+    units, counts = np.arange(len(labels)), np.bincount(labels)
+    gain: Floats = np.pad(_sum_rows(odds, labels).T, ((0, 0), (0, 1)))
+    gain += np.log(np.append(counts + 1.0, weight))
+    # A unit does not join itself.
+    stays = np.where(counts > 1, counts, weight)
+    gain[units, labels] += np.log(stays / (counts + 1.0))[labels]
+    gain -= gain[units, labels][:, None]
     return gain
 
 
-def weigh_joins(to_groups: Floats, labels: Ints, weight: float) -> Floats:
-    """Return (k, k) what it costs to join two groups; on the diagonal, to dissolve one.
+def _weigh_joins(odds: Floats, labels: Ints, weight: float) -> Floats:
+    """Return (k, k) what joining two groups gains in log odds; nothing on the diagonal."""
+    counts = np.bincount(labels)
+    weights = _log_weights(counts, weight)
+    gain: Floats = _sum_rows(_sum_rows(odds, labels).T, labels)
+    gain += _log_weights(counts[:, None] + counts[None, :], weight)
+    gain -= weights[:, None] + weights[None, :]
+    np.fill_diagonal(gain, 0.0)
+    return gain
 
-    Args:
-        to_groups: (U, k) sums of each unit's log odds of being together with those of a group.
-        labels: (U,) the group of each unit; a group without units costs infinitely much.
-        weight: of a group, before any reading.
-    """
-    groups = to_groups.shape[1]
-    counts = np.bincount(labels, minlength=groups)
-    between = np.zeros((groups, groups))
-    np.add.at(between, labels, to_groups)
-    weights = log_weights(counts, weight)
-    costs = weights[:, None] + weights[None, :] - between
-    costs -= log_weights(counts[:, None] + counts[None, :], weight)
-    costs[counts == 0], costs[:, counts == 0] = np.inf, np.inf
-    apart = between.diagonal() / 2.0 + weights - counts * np.log(weight)
-    np.fill_diagonal(costs, np.where(counts > 1, apart, np.inf))
-    joins: Floats = costs
-    return joins
+
+def _sum_rows(matrix: Floats, labels: Ints) -> Floats:
+    """Return (k, M) the sums over the rows of each group 0 ... k-1, none of them empty."""
+    order = np.argsort(labels, kind="stable")
+    starts = np.searchsorted(labels[order], np.arange(labels.max() + 1))
+    sums: Floats = np.add.reduceat(matrix[order], starts, axis=0)
+    return sums
 
 
 @dataclass(frozen=True)
@@ -168,28 +271,24 @@ class Membership:
 
 
 def weigh_membership(pairs: Pairs, labels: Ints) -> Membership:
-    """Weigh groups against what is nearest to them.
+    """Weigh groups against those with one unit elsewhere.
 
     Args:
         pairs: the readings.
         labels: (U,) the group of each unit, 0 ... k-1.
     """
-    size, groups = len(labels), int(labels.max()) + 1
+    units, counts = np.arange(len(labels)), np.bincount(labels)
     cost, odds, weight = pairs.evaluate(labels)
     if not np.isfinite(cost):
-        return Membership(np.ones(size), np.full((size, 2), ALONE), 0.0)
-    counts, units = np.bincount(labels, minlength=groups + 1), np.arange(size)
-    to_groups = sum_odds(odds, labels)
-    gain = weigh_moves(to_groups, labels, weight)
-    own, rest = gain[units, labels], gain.copy()
-    rest[units, labels] = -np.inf
-    # A unit that is alone has no other group to be alone in.
-    rest[counts[labels] == 1, groups] = -np.inf
-    chances = np.exp(_WEIGHT * np.clip(rest - own[:, None], -500.0, 20.0))
-    joins = weigh_joins(to_groups[:, :groups], labels, weight)[np.triu_indices(groups)]
-    changes = np.clip(np.concatenate([own - rest.max(axis=1), joins]), -5.0, 1000.0)
-    exact = 1.0 / (1.0 + _SHARE_OF_CHANGES * float(np.exp(-_WEIGHT * changes).sum()))
-    suits = np.where(counts > 1, gain, -np.inf)
+        return Membership(np.ones(len(labels)), np.full((len(labels), 2), ALONE), 0.0)
+    gain = _weigh_moves(odds, labels, weight)
+    suits = np.where(np.append(counts, 0) > 1, gain, -np.inf)
     best = np.argsort(-suits, axis=1, kind="stable")[:, :2]
     nearest = np.where(np.isfinite(np.take_along_axis(suits, best, axis=1)), best, ALONE)
-    return Membership(1.0 / (1.0 + chances.sum(axis=1)), nearest, exact)
+    gain[units, labels] = -np.inf
+    # A unit that is alone has no other group to be alone in.
+    gain[counts[labels] == 1, -1] = -np.inf
+    chances = np.exp(_WEIGHT * np.clip(gain, -500.0, 20.0)).sum(axis=1)
+    changes = np.exp(_WEIGHT * np.clip(gain.max(axis=1), -1000.0, 5.0)).sum()
+    exact = 1.0 / (1.0 + _SHARE_OF_CHANGES * float(changes))
+    return Membership(1.0 / (1.0 + chances), nearest, exact)

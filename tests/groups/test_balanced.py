@@ -13,8 +13,12 @@ from benchkit.datacenters import uniform
 from plink.solvers.embedding.embed import embed
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.balanced import _assign_points as assign_points
-from plink.solvers.groups.balanced import balanced_linkage, constrained_kmeans
-from plink.solvers.groups.grouping import choose_group_count, compute_least_size
+from plink.solvers.groups.balanced import (
+    balanced_linkage,
+    compute_least_size,
+    constrained_kmeans,
+)
+from plink.solvers.groups.grouping import choose_group_count
 
 
 def between(points):

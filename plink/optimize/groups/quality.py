@@ -12,8 +12,7 @@ from plink.formats.hosts import Group
 from plink.model.denoising import Denoised
 from plink.solvers.groups.grouping import ALONE, Labels, separate_alone
 from plink.solvers.groups.levels import Level
-from plink.solvers.groups.pairs import Pairs
-from plink.solvers.groups.partitions import weigh_membership
+from plink.solvers.groups.partitions import Pairs, weigh_membership
 
 # Hosts that are less sure to belong where they are get named.
 _NAMED_BELOW = 0.9

@@ -1,0 +1,124 @@
+"""What explains readings without groups: times of hosts, and hosts as points in a space."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from plink.solvers.embedding.fit import Shape, fit_points, start
+from plink.solvers.embedding.observations import observe
+from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
+
+_DIMENSIONS = (1, 2, 3)
+# Time common to all pairs, as a share of the least reading.
+_SHARE_IN_COMMON = 0.9
+_ITERATIONS = 60
+# A point has one coordinate for at least so many readings.
+_LEAST_READINGS = 1.2
+# Groups of fewer points come by chance, with gaps around them that are so much wider than they.
+_LEAST_CLUSTER, _LEAST_GAP = 8, 1.5
+
+# Changes of a time that are tried in a sweep; sweeps at least and at most.
+_STEPS = np.arange(-0.6, 0.61, 0.03)
+_LEAST_SWEEPS, _MOST_SWEEPS = 3, 8
+# Partners whose readings tell the time of a host.
+_PARTNERS = 64
+# Density of readings that are nearer or farther than all others.
+_LEAST_DENSITY = 1e-6
+
+
+def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
+    """Return the cost in nats of hosts as points; infinite where none explain the readings.
+
+    A reading is the distance of two points and a time common to all pairs, which is most of the
+    least reading. Points are fitted in one to three dimensions; each coordinate is paid for.
+
+    Args:
+        logs: (N, N) logarithms of the readings.
+        is_measured: (N, N) which pairs count.
+        labels: (N,) groups; points that lie in large ones, with gaps around them, say the same.
+    """
+    size, upper = len(logs), np.triu(is_measured, 1)
+    is_within = labels[:, None] == labels[None, :]
+    within, between = upper & is_within, upper & ~is_within
+    are_large = size >= _LEAST_CLUSTER * (int(labels.max()) + 1) and between.any()
+    readings = np.where(is_measured, np.exp(logs), np.nan)
+    common = _SHARE_IN_COMMON * float(np.nanmin(readings))
+    observations = observe(readings - common)
+    partners, least = float(is_measured.sum(axis=1).mean()), np.inf
+    for dimensions in _DIMENSIONS:
+        unknowns = size * dimensions - dimensions * (dimensions + 1) // 2 + 1
+        if int(upper.sum()) < _LEAST_READINGS * unknowns:
+            continue
+        begin = start(observations, Shape(dimensions, has_heights=False))
+        fit = fit_points(observations, begin, dimensions, _ITERATIONS, np.random.default_rng(0))
+        fitted = np.maximum(fit.distance * observations.scale + common, 1e-12)
+        nearest = np.quantile(fitted[between], 0.1) if are_large else 0.0
+        if _LEAST_GAP * np.quantile(fitted[within], 0.9) < nearest:
+            continue
+        classes = Classes((logs - np.log(fitted))[upper])
+        precision = np.sqrt(partners / dimensions) / (2.5 * classes.bandwidth)
+        spread = fit.points.std(axis=0) * (observations.scale / float(np.nanmedian(readings)))
+        ranges = np.maximum(3.46 * spread * precision, 2.0)
+        # Points can be turned as a whole, which saves coordinates.
+        price = float((size - np.arange(dimensions)) @ np.log(ranges))
+        least = min(least, classes.one_class_cost + price)
+    return least
+
+
+def add_times(times: Floats, others: Floats) -> Floats:
+    """Return (N, M) what hosts' times add to the logarithms of their readings with others."""
+    added: Floats = np.log((np.exp(times)[:, None] + np.exp(others)[None, :]) / 2.0)
+    return added
+
+
+def price_times(times: Floats, partners: float, bandwidth: float) -> tuple[float, float]:
+    """Return the nats that it takes to say which hosts have a time, and which; and those of one.
+
+    Args:
+        times: (N,) zero for hosts without one.
+        partners: readings of a host.
+        bandwidth: of the readings' density.
+    """
+    spread = max(3.46 * float(times.std()), 0.1)
+    one = float(np.log(max(spread * np.sqrt(max(partners, 1.0)) / (5.0 * bandwidth), 2.0)))
+    count, size = int((times != 0.0).sum()), len(times)
+    which = gammaln(size + 1.0) - gammaln(count + 1.0) - gammaln(size - count + 1.0)
+    return float(count * one + which), one
+
+
+def fit_times(logs: Floats, is_measured: Mask, begin: Floats) -> tuple[float, Floats]:
+    """Return the cost of one distance and hosts' times, and the (N,) times.
+
+    A reading is log((e^t_i + e^t_j) / 2) above the one distance, and noise of any shape. Times are
+    chosen host by host where the density of what remains is likeliest; most are zero.
+
+    Args:
+        logs: (N, N) logarithms of the readings.
+        is_measured: (N, N) which pairs count.
+        begin: (N,) times to begin with.
+    """
+    size, times = len(logs), begin
+    best = np.inf, times
+    if int(is_measured.sum()) < 2 * size:
+        return best
+    upper, partners = np.triu(is_measured, 1), float(is_measured.sum(axis=1).mean())
+    share = min(_PARTNERS / partners, 1.0)
+    some = np.random.default_rng(0).permutation(size)[: max(round(share * size), 1)]
+    readings, weight = logs[:, some], is_measured[:, some] * (size / len(some))
+    for sweep in range(_MOST_SWEEPS):
+        classes = Classes((logs - add_times(times, times))[upper])
+        all_times, price = price_times(times, partners, classes.bandwidth)
+        cost = classes.one_class_cost + all_times
+        if cost < best[0] - 1e-6:
+            best = cost, times
+        elif sweep >= _LEAST_SWEEPS:
+            break
+        offered = np.append(np.zeros((size, 1)), times[:, None] + _STEPS, axis=1)
+        added = add_times(offered.ravel(), times[some]).reshape(*offered.shape, -1)
+        bins = classes.find_bins(readings[:, None, :] - added)
+        log_densities = np.log(np.pad(classes.density, 1) + _LEAST_DENSITY)
+        likelihood = log_densities[np.clip(bins, -1, classes.count) + 1]
+        gain = np.einsum("htp,hp->ht", likelihood, weight) - price * (offered != 0.0)
+        times = offered[np.arange(size), gain.argmax(axis=1)].round(3)
+    return best
