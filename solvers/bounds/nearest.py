@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.collectives.form import RoundsForm, TreesForm, merge_rounds
+from plink.solvers.collectives.trees import depths
 from plink.solvers.distances import Matrix
-from plink.solvers.forests.trees import depths
 from plink.solvers.limits.deadline import Deadline
 
 # So many of every host are looked at: ranks exchange data with few others in most algorithms.

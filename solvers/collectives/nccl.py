@@ -9,7 +9,7 @@ import numpy as np
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.form import RingForm, TreesForm
 from plink.solvers.collectives.steps import PeerTable, Ranks, ring_table
-from plink.solvers.forests.trees import forest_table, make_routes
+from plink.solvers.collectives.trees import tree_table
 
 
 def binary_tree(ranks: int) -> Ranks:
@@ -55,8 +55,8 @@ def tree_algorithm(
 
     def table(ranks: int, size_bytes: int) -> PeerTable:
         trees = build_trees(ranks)
-        routes = make_routes(np.ones(len(trees)), trees)
-        return forest_table(routes, size_bytes, is_pipelined=is_pipelined)
+        weights = np.full(len(trees), 1 / len(trees))
+        return tree_table(weights, trees, trees, size_bytes, is_pipelined=is_pipelined)
 
     return Algorithm(
         name,

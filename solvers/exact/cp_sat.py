@@ -20,8 +20,8 @@ from ortools.sat.python import cp_model
 
 from plink.solvers.bounds.rounds import adjacency, find_digit
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
+from plink.solvers.collectives.trees import depths, heights
 from plink.solvers.exact.whole import Stage, Whole, WholeTerms
-from plink.solvers.forests.trees import depths, heights
 from plink.solvers.limits.deadline import Deadline
 
 # `places[rank][host]`: whether the rank is on the host.

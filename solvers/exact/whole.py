@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
-from plink.solvers.forests.trees import depths
+from plink.solvers.collectives.trees import depths
 
 Matrix = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]

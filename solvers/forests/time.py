@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from plink.solvers.collectives.steps import PeerTable, Round
+from plink.solvers.collectives.trees import tree_table
 from plink.solvers.contention.fair import ends_s
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
@@ -17,7 +18,6 @@ from plink.solvers.forests.trees import (
     ForestLike,
     Indices,
     Routes,
-    forest_table,
     make_routes,
     messages_on_the_way,
     seconds_on_the_way,
@@ -69,7 +69,7 @@ def routes_s(
         ValueError: not a host for each rank.
     """
     hosts = np.asarray(host_of, dtype=np.intp)
-    carried_s = TableTimer(forest_table(routes, size_bytes), network).time_s(hosts)
+    carried_s = TableTimer(tree_table(*routes, size_bytes), network).time_s(hosts)
     up, down = routes.reduce_parents.astype(np.intp), routes.broadcast_parents.astype(np.intp)
     handled_s = MESSAGE_S * int(messages_on_the_way(up, down).max())
     shared_s = sharing_s(routes, hosts, network, size_bytes)
@@ -181,7 +181,7 @@ def fill_s(
     up_s, down_s = (_edge_s(each, host_of, network, chunks_bytes[:, None]) for each in (up, down))
     way_s = float(seconds_on_the_way(up, up_s, down, down_s).max())
     silent = replace(network, latency_s=np.zeros_like(network.latency_s))
-    busiest_s = TableTimer(forest_table(routes, size_bytes), silent).time_s(host_of)
+    busiest_s = TableTimer(tree_table(*routes, size_bytes), silent).time_s(host_of)
     chunks_of_route = max(1.0, float((routes.weights * size_bytes / chunks_bytes).mean()))
     return max(0.0, way_s - busiest_s / chunks_of_route)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.collectives.steps import PeerTable, Round
+from plink.solvers.collectives.trees import depths, levels
 
 Parents = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
@@ -58,70 +58,6 @@ def make_routes(
     reduction = np.array(up, dtype=np.int32)
     broadcast = reduction.copy() if down is None else np.array(down, dtype=np.int32)
     return Routes(shares / shares.sum(), reduction, broadcast)
-
-
-def depths(parents: Indices) -> Indices:
-    """Return the edges from every member to its root, (R, P), by pointer doubling."""
-    is_root = parents < 0
-    depth = np.where(is_root, 0, 1)
-    above = np.where(is_root, np.arange(parents.shape[1]), parents)
-    for _ in range(int(parents.shape[1]).bit_length()):
-        depth = depth + np.take_along_axis(depth, above, axis=1)
-        above = np.take_along_axis(above, above, axis=1)
-    return depth
-
-
-def levels(depth: Indices) -> Sequence[tuple[Indices, Indices]]:
-    """Return routes and members at every depth of the trees, (F,) each, roots first."""
-    by_depth = np.argsort(depth, axis=None, kind="stable")
-    ends = np.cumsum(np.bincount(depth.ravel()))[:-1]
-    route, member = np.unravel_index(by_depth, depth.shape)
-    return list(zip(np.split(route, ends), np.split(member, ends), strict=True))
-
-
-def heights(parents: Indices) -> Indices:
-    """Return the edges between every member and its deepest descendant, (R, P)."""
-    height = np.zeros(parents.shape, dtype=np.intp)
-    for route, member in reversed(levels(depths(parents))[1:]):
-        above = parents[route, member]
-        np.maximum.at(height, (route, above), height[route, member] + 1)
-    return height
-
-
-def forest_table(routes: Routes, size_bytes: float, *, is_pipelined: bool = True) -> PeerTable:
-    """Return an allreduce along all routes of a forest as messages by round.
-
-    A member sends up as soon as all below it have, and down as soon as it has the sum: round i has
-    the messages of those that are i edges away from their farthest leaf, or from their root.
-
-    Args:
-        routes: routes of the forest.
-        size_bytes: size of all routes together, in bytes.
-        is_pipelined: the buffer flows in chunks, so that all rounds are under way at once.
-    """
-    sizes_bytes = routes.weights * size_bytes
-    up = routes.reduce_parents.astype(np.intp)
-    down = routes.broadcast_parents.astype(np.intp)
-    towards_root = _rounds(up, heights(up), sizes_bytes)
-    fan_out = [
-        Round(step.destinations, step.sources, step.sizes_bytes)
-        for step in _rounds(down, depths(down) - 1, sizes_bytes)
-    ]
-    return PeerTable(routes.members, [*towards_root, *fan_out], is_pipelined)
-
-
-def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Round]:
-    """Return the messages from every member to its parent, by round."""
-    routes, members = np.nonzero(parents >= 0)
-    if not len(routes):
-        return []
-    numbers = round_of[routes, members]
-    in_turn = np.argsort(numbers, kind="stable")
-    return [
-        Round(child, parents[route, child], sizes_bytes[route])
-        for some in np.split(in_turn, np.cumsum(np.bincount(numbers))[:-1])
-        for route, child in [(routes[some], members[some])]
-    ]
 
 
 def messages_on_the_way(up: Indices, down: Indices) -> Indices:

@@ -12,6 +12,7 @@ from forests.instances import busiest_link, forest_of, racks, time_s
 from plans.strategies import forests
 from plink.plans.measures import bytes_between
 from plink.solvers.collectives.steps import ring_table
+from plink.solvers.collectives.trees import depths, heights, tree_table
 from plink.solvers.contention.network import make_network, with_every_host_grouped
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.forests.kinds import double_tree, flat, ring, two_level
@@ -26,9 +27,6 @@ from plink.solvers.forests.time import (
 )
 from plink.solvers.forests.trees import (
     Routes,
-    depths,
-    forest_table,
-    heights,
     make_routes,
     messages_on_the_way,
 )
@@ -221,7 +219,7 @@ def test_no_forest_beats_the_bound_and_links_are_as_in_a_sum(network, data):
     ):
         busiest = S * busiest_link(routes, network)
         assert lower_bound_s(network, allreduce_exchange(S)) <= busiest * (1.0 + 1e-9)
-        assert TableTimer(forest_table(routes, S), make_silent(network)).time_s(range(6)) == (
+        assert TableTimer(tree_table(*routes, S), make_silent(network)).time_s(range(6)) == (
             pytest.approx(busiest)
         )
 
@@ -270,6 +268,6 @@ def test_many_trees_at_once_are_as_deep_and_high_as_one_by_one(forest):
 @given(forests())
 def test_a_table_holds_the_bytes_of_the_forest(forest):
     routes = Routes(forest.shares, forest.reduce_parents, forest.broadcast_parents)
-    table = forest_table(routes, 100.0)
+    table = tree_table(*routes, 100.0)
     assert table.bytes_between() == pytest.approx(bytes_between(forest, 100.0))
     assert forest_of(routes).ranks == table.ranks

@@ -25,10 +25,11 @@ from plink.optimize.plans.traffic import (
     traffic_time_s,
 )
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
+from plink.solvers.collectives.trees import tree_table
 from plink.solvers.contention.flows import shared_links
 from plink.solvers.contention.network import scale_rates
 from plink.solvers.forests.lower_bound import lower_bound_s
-from plink.solvers.forests.trees import forest_table, messages_on_the_way
+from plink.solvers.forests.trees import messages_on_the_way
 
 
 def locate_ranks(plan: Plan, cluster: Cluster, source: str) -> list[int]:
@@ -77,7 +78,7 @@ def predict_plan_s(
     share = times.fit.flow_share.value
     free_s = traffic_time_s(traffic, hosts, scale_rates(times.network, share))
     if traffic.routes is not None:
-        table = forest_table(traffic.routes, traffic.size_bytes)
+        table = tree_table(*traffic.routes, traffic.size_bytes)
         # What buckets save, and what rows' links cost.
         plain = shared_links(times.network, flow_share=share)
         free_s += times.links.carried_s(table, hosts) - plain.carried_s(table, hosts)

@@ -11,7 +11,7 @@ from collective_replay import check_flows, heard, sent_bytes
 from plink.solvers.collectives import nccl
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.registry import find
-from plink.solvers.forests.trees import depths
+from plink.solvers.collectives.trees import depths
 
 SIZE_BYTES = 1 << 20
 

@@ -21,7 +21,7 @@ from plink.solvers.collectives import papers
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.steps import scatter_in_groups
-from plink.solvers.forests.trees import depths
+from plink.solvers.collectives.trees import depths
 
 SIZE_BYTES = 1 << 20
 POWERS = [2, 4, 8, 16, 32, 64]
