@@ -101,11 +101,11 @@ def test_a_list_of_too_many_hosts_is_refused_before_it_fills_the_memory() -> Non
 
 
 def test_hostile_text_is_refused_in_time_that_grows_with_its_length() -> None:
-    size = 1 << 20
-    started = time.monotonic()
+    size = 1 << 18
+    started_s = time.process_time()
     for text in ["a" * size, "a" + " " * size + "b", ", " * size, "[" * size, "a[1]" * size]:
         refusal(text)
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started_s < 10
 
 
 @pytest.mark.parametrize(

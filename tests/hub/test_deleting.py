@@ -79,5 +79,6 @@ def test_a_server_that_ends_does_not_wait_for_those_who_hang() -> None:
         delete_service(served.addresses, ADMIN_SECRET, "job")
         began = time.monotonic()
         served.servers[0].close()
-        assert time.monotonic() - began < 2.0
+        # Less than the time that a service waits for the farewell of its workers.
+        assert time.monotonic() - began < 4.5
         worker.abandon()
