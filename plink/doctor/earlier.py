@@ -72,7 +72,7 @@ def find_changes(evidence: Evidence) -> list[Finding]:
     for group, verb, rates, sure in _find_lower_rates(uplinks, least=1):
         says = f"the hosts of {group} together {verb} {rates}"
         advice = [*_ADVICE, "look at the members of the switch's uplink bundle (LACP)"]
-        hosts = evidence.hosts_of(group)
+        hosts = evidence.list_hosts(group)
         kind = FindingKind.SLOW_UPLINK
         found.append(Finding(kind, hosts, says, sure[0], sure[1], advice, group))
     return found

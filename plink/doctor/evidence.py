@@ -63,7 +63,7 @@ class Evidence:
             [place.get(name, count + index) for index, name in enumerate(self.names)], dtype=np.intp
         )
 
-    def hosts_of(self, group: str) -> list[str]:
+    def list_hosts(self, group: str) -> list[str]:
         """Return the names of a group's hosts."""
         return next(list(each.hosts) for each in self.cluster.groups if each.name == group)
 

@@ -217,7 +217,7 @@ def _find_one_way(evidence: Evidence, uplink: Uplink) -> Finding | None:
     verb, back = ("send", "receive") if is_sending else ("receive", "send")
     return Finding(
         FindingKind.UPLINK_ONE_WAY,
-        evidence.hosts_of(uplink.group),
+        evidence.list_hosts(uplink.group),
         f"all hosts of {uplink.group} together {verb} {bandwidth_text(low)} "
         f"{'to' if is_sending else 'from'} other groups at most, and {back} {bandwidth_text(high)}",
         probability(math.log(high / low) / _UPLINK_SPREAD, 2 * len(evidence.cluster.groups)),
@@ -240,7 +240,7 @@ def _find_half_duplex(evidence: Evidence, uplink: Uplink) -> Finding | None:
         return None
     return Finding(
         FindingKind.HALF_DUPLEX,
-        evidence.hosts_of(uplink.group),
+        evidence.list_hosts(uplink.group),
         f"the hosts of {uplink.group} send {bandwidth_text(sends)} to other groups and receive "
         f"{bandwidth_text(receives)}, each alone, but {bandwidth_text(together)} in all when both "
         "at once",

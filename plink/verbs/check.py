@@ -15,7 +15,7 @@ from plink.measure.requests import CheckRequest
 from plink.model.estimating import estimate_round_trips
 from plink.probes.reach import Way
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import CallbackProgress, copy_as, translate_errors, warn_of
+from plink.verbs.common import CallbackProgress, build_warner, copy_as, translate_errors
 from plink.verbs.probe import build_way, gaps
 
 
@@ -102,5 +102,5 @@ def _list_gaps(verdict: Verdict) -> list[str]:
 
 
 check = keyword_function(
-    "check", measure_again, CheckRequest, warn_of(_list_gaps), within=translate_errors
+    "check", measure_again, CheckRequest, build_warner(_list_gaps), within=translate_errors
 )

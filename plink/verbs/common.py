@@ -51,7 +51,7 @@ def warn(text: str, stacklevel: int) -> None:
     warnings.warn(text, PlinkWarning, stacklevel=stacklevel)
 
 
-def warn_of(list_texts: Callable[[_Object], Iterable[str]]) -> Callable[[_Object], None]:
+def build_warner(list_texts: Callable[[_Object], Iterable[str]]) -> Callable[[_Object], None]:
     """Return a function that warns of a verb's result, for `keyword_function`.
 
     Args:

@@ -16,7 +16,7 @@ from plink.doctor.finding import Finding
 from plink.formats.comparison import Comparison
 from plink.measure.requests import DiagnosisRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import CallbackProgress, copy_as, translate_errors, warn_of
+from plink.verbs.common import CallbackProgress, build_warner, copy_as, translate_errors
 
 with lazy_imports():
     from plink.verbs import live_diagnosis as live_diagnosis_verb
@@ -97,6 +97,6 @@ diagnose = keyword_function(
     "diagnose",
     find_faults,
     DiagnosisRequest,
-    warn_of(lambda found: found.not_asked),
+    build_warner(lambda found: found.not_asked),
     within=translate_errors,
 )

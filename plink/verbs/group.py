@@ -15,7 +15,7 @@ from plink.formats.hosts import Group
 from plink.optimize.groups.finding import find_groups, with_groups
 from plink.optimize.groups.request import GroupRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import PathName, report_stages, warn_of
+from plink.verbs.common import PathName, build_warner, report_stages
 
 with lazy_imports():
     from plink.model import network
@@ -107,4 +107,4 @@ def _list_gaps(groups: Groups) -> list[str]:
     return [f"{hosts} had too few measurements to be placed in a group"] if unmeasured else []
 
 
-group = keyword_function("group", find_near_groups, GroupRequest, warn_of(_list_gaps))
+group = keyword_function("group", find_near_groups, GroupRequest, build_warner(_list_gaps))

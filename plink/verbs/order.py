@@ -23,7 +23,7 @@ from plink.optimize.orders.slots import order_with_slots
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from plink.solvers.limits.deadline import Deadline
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import PathName, copy_as, page, report_search, warn_of
+from plink.verbs.common import PathName, build_warner, copy_as, page, report_search
 
 with lazy_imports():
     from plink.deploy import launchers as writers
@@ -197,7 +197,10 @@ def reuse_order(order: RankOrder, request: OrderRequest, source: str) -> RankOrd
 
 
 order = keyword_function(
-    "order", find_rank_order, OrderRequest, warn_of(lambda order: [gap.text for gap in order.gaps])
+    "order",
+    find_rank_order,
+    OrderRequest,
+    build_warner(lambda order: [gap.text for gap in order.gaps]),
 )
 
 

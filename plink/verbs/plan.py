@@ -14,7 +14,7 @@ from plink.formats import plan as plan_file
 from plink.optimize.plans.planning import Planned, find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import PathName, copy_as, page, report_stages, warn_of
+from plink.verbs.common import PathName, build_warner, copy_as, page, report_stages
 
 with lazy_imports():
     from plink.show.terminal import plan as plan_page
@@ -94,4 +94,4 @@ def make_plan(cluster: MeasuredCluster, request: PlanRequest) -> AggregationPlan
     return copy_as(AggregationPlan, planned.plan, planned=planned, gaps=gaps)
 
 
-plan = keyword_function("plan", make_plan, PlanRequest, warn_of(lambda plan: plan.gaps))
+plan = keyword_function("plan", make_plan, PlanRequest, build_warner(lambda plan: plan.gaps))

@@ -21,7 +21,7 @@ from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, foreca
 from plink.optimize.prediction import Forecast, PredictionRow, forecast_costs
 from plink.optimize.prediction_request import PredictionRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import page, report_stages, warn_of
+from plink.verbs.common import build_warner, page, report_stages
 
 with lazy_imports():
     from plink.show.terminal import predictions
@@ -242,7 +242,7 @@ def _list_notes(prediction: Prediction | PlanPrediction) -> Sequence[str]:
 def _typed(request: Callable[Keywords, PredictionRequest]) -> _Predict[Keywords]:
     return cast(
         "_Predict[Keywords]",
-        keyword_function("predict", predict_times, request, warn_of(_list_notes)),
+        keyword_function("predict", predict_times, request, build_warner(_list_notes)),
     )
 
 

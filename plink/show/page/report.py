@@ -241,7 +241,7 @@ def essentials(subject: Subject) -> list[Fact]:
     cluster = subject.cluster
     size = len(subject.names)
 
-    def range_of(values: Iterable[float], text: Callable[[float], str]) -> str:
+    def format_range(values: Iterable[float], text: Callable[[float], str]) -> str:
         return f"{text(min(values))} to {text(max(values))}"
 
     facts: list[Fact] = [("hosts", [f"{size:,}"])]
@@ -251,7 +251,7 @@ def essentials(subject: Subject) -> list[Fact]:
             facts.append(("unreachable", [format_count(len(cluster.unreachable), "host")]))
         if cluster.rtt is not None and subject.distances is not None:
             values = known_values(cluster.rtt.readings_us)
-            spread = f"{range_of(values, rtt_text)} ({percentile_name(cluster.rtt.reading)})"
+            spread = f"{format_range(values, rtt_text)} ({percentile_name(cluster.rtt.reading)})"
             measured = directions_text(values.size, size)
             facts.append(("round trips", [f"{spread}, {measured} measured"]))
         gbit_s = (
@@ -259,14 +259,14 @@ def essentials(subject: Subject) -> list[Fact]:
         )
         if gbit_s.size:
             measured = directions_text(gbit_s.size, size)
-            spread = range_of(gbit_s, bandwidth_text)
+            spread = format_range(gbit_s, bandwidth_text)
             facts.append(("bandwidth", [f"{spread}, {measured} measured"]))
         uplinks = () if cluster.uplinks is None else cluster.uplinks.uplinks
         both = [rate for each in uplinks for rate in (each.send_gbit_s, each.receive_gbit_s)]
         if rates := [rate for rate in both if rate is not None]:
             ratios = [ratio for each in uplinks if (ratio := oversubscription(each)) is not None]
             times = f", oversubscribed up to {max(ratios):.1f}:1" if ratios else ""
-            facts.append(("uplinks", [f"{range_of(rates, bandwidth_text)}{times}"]))
+            facts.append(("uplinks", [f"{format_range(rates, bandwidth_text)}{times}"]))
         grouped = grouped if cluster.grouping is None else "none found"
     if subject.groups:
         sizes, lone = group_sizes(subject)

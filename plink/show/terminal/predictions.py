@@ -82,7 +82,7 @@ def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[Prediction
         cost_us, random_us = (_pick(cost, chosen)[0] for cost in (own_cost(row), row.random))
         return share_text(cost_us / random_us) if cost_us is not None and random_us else UNKNOWN
 
-    def range_of(row: PredictionRow) -> str:
+    def format_range(row: PredictionRow) -> str:
         limits_us = _pick(own_cost(row), chosen)[1]
         return UNKNOWN if limits_us is None else range_text(*limits_us)
 
@@ -91,7 +91,7 @@ def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[Prediction
         *drop_unknown(
             [
                 Column("order", lambda row: _cost_text(row.order, chosen)),
-                Column("range", range_of),
+                Column("range", format_range),
             ],
             forecast.rows,
         ),
