@@ -19,7 +19,7 @@ from plink.bench.clients.mpi import FoundTools, MpiClient, find_tools
 from plink.bench.clients.mpi_flavours import FLAVOURS
 from plink.bench.clients.nccl import NcclClient
 from plink.bench.clients.workers import START_LIMIT_S
-from plink.bench.order_report import OrderReport, prediction_gaps, report_orders
+from plink.bench.order_report import OrdersBench, prediction_gaps, report_orders
 from plink.bench.request import ENGINE, HUB, BenchRequest, Case
 from plink.bench.rounds import Rounds, run_rounds
 from plink.bench.rows import make_rows
@@ -48,7 +48,7 @@ class BenchOutcome:
     """
 
     result: Comparison
-    orders: OrderReport | None
+    orders: OrdersBench | None
     stopped: PlinkError | None
 
 

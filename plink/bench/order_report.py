@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from plink.base.text import format_count, format_names
 from plink.bench.request import Case
@@ -24,21 +23,6 @@ from plink.formats.structs import Output
 from plink.model.distance import Distances
 
 Coefficient = Annotated[float, Meta(ge=-1, le=1)]
-
-
-@dataclass(frozen=True)
-class OrderFigures:
-    """Figures of one order. A speedup above 1 means that this order is the faster one.
-
-    Args:
-        speedup_over_given: None where the given order did not run.
-        speedup_over_random: against the median of the random orders' medians.
-        predicted_us: the latency form of the order's cost, or None where nothing was measured.
-    """
-
-    speedup_over_given: float | None
-    speedup_over_random: float | None
-    predicted_us: float | None
 
 
 class Correlation(Output, frozen=True):
@@ -138,27 +122,8 @@ class OrdersBench(Output, frozen=True, kw_only=True):
     rows: Sequence[OrderRow]
 
 
-@dataclass(frozen=True)
-class OrderReport:
-    """Report of a bench of orders, beside its rows.
-
-    Args:
-        orders: one for each row.
-        by_latency: how well the latency form ranked the orders; None where that is not defined.
-        by_contention: the same of the contention form.
-        filled_pairs: unordered pairs that were measured in neither direction, and so were filled.
-        unmeasured_hosts: names of the hosts without any measurement: all they have is filled.
-    """
-
-    orders: Sequence[OrderFigures]
-    by_latency: Correlation | None
-    by_contention: Correlation | None
-    filled_pairs: int
-    unmeasured_hosts: Sequence[str]
-
-
 def prediction_gaps(distances: Distances | None) -> str | None:
-    """Say why predictions by latency are not all measured; None where they are."""
+    """Return why predictions by latency are not all measured; None if they are."""
     if distances is None:
         return "the cluster file holds no round-trip times, so no latencies are predicted"
     if distances.unmeasured_hosts:
@@ -172,77 +137,52 @@ def prediction_gaps(distances: Distances | None) -> str | None:
 
 def report_orders(
     result: Comparison, cases: Sequence[Case], distances: Distances | None
-) -> OrderReport:
+) -> OrdersBench:
     """Compare the rows of a bench of orders.
 
     Args:
-        result: whose rows are orders of one library's ranks, in one algorithm and size.
-        cases: those that were to run, an order each.
-        distances: what latencies were predicted from; None where none is known.
+        result: rows of one client, algorithm and size, in several orders of the ranks.
+        cases: cases that were to run, one for each order.
+        distances: distances that latencies were predicted from; None if nothing was measured.
     """
     predicted_us = {case.order.label: case.predicted_us for case in cases}
     medians_s = {row.order or "": row.median_s for row in result.rows}
     given_s = medians_s.get("given")
     random_medians_s = [s for label, s in medians_s.items() if label.startswith("random-")]
     random_s = statistics.median(random_medians_s) if random_medians_s else None
-    orders = [
-        OrderFigures(
-            speedup_over_given=given_s / median_s if given_s else None,
-            speedup_over_random=random_s / median_s if random_s else None,
-            predicted_us=predicted_us[label],
+    rows = [
+        OrderRow(
+            **_pick(row, OrderRow),
+            speedup_over_given=given_s / row.median_s if given_s else None,
+            speedup_over_random=random_s / row.median_s if random_s else None,
+            predicted_us=predicted_us[row.order or ""],
         )
-        for label, median_s in medians_s.items()
+        for row in result.rows
     ]
     measured_s = list(medians_s.values())
     seed = result.setting.seed
-    return OrderReport(
-        orders=orders,
-        by_latency=_correlation([order.predicted_us for order in orders], measured_s, seed),
-        by_contention=_correlation([row.predicted_s for row in result.rows], measured_s, seed),
+    (client,) = result.setting.clients.values()
+    members: dict[str, Any] = {}
+    for part in (client, result.rows[0], result.setting, result):
+        members |= _pick(part, OrdersBench)
+    return OrdersBench(
+        **(members | {"rows": rows}),
         filled_pairs=0 if distances is None else distances.filled_pairs,
         unmeasured_hosts=() if distances is None else distances.unmeasured_hosts,
+        spearman=Correlations(
+            latency=_correlation([row.predicted_us for row in rows], measured_s, seed),
+            contention=_correlation([row.predicted_s for row in rows], measured_s, seed),
+        ),
     )
 
 
-def describe_orders(result: Comparison, report: OrderReport) -> OrdersBench:
-    """Return what `plink bench --json` prints for a bench of orders."""
-    setting, first = result.setting, result.rows[0]
-    (client,) = setting.clients.values()
-    return OrdersBench(
-        client=first.client,
-        versions=client.versions,
-        settings=client.settings,
-        algorithm=first.algorithm,
-        size_bytes=first.size_bytes,
-        warmups=setting.warmups,
-        repetitions=setting.repetitions,
-        rounds=setting.rounds,
-        rounds_done=result.rounds_done,
-        stopped=result.stopped,
-        seed=setting.seed,
-        congestion_control=setting.congestion_control,
-        made_from=setting.made_from,
-        time_of_a_repetition=result.time_of_a_repetition,
-        filled_pairs=report.filled_pairs,
-        unmeasured_hosts=report.unmeasured_hosts,
-        spearman=Correlations(report.by_latency, report.by_contention),
-        rows=[
-            OrderRow(
-                order=row.order or "",
-                hosts=row.hosts,
-                median_s=row.median_s,
-                min_s=row.min_s,
-                max_s=row.max_s,
-                bus_mbit=row.bus_mbit,
-                speedup_over_given=figures.speedup_over_given,
-                speedup_over_random=figures.speedup_over_random,
-                predicted_us=figures.predicted_us,
-                predicted_s=row.predicted_s,
-                samples_s=row.samples_s,
-            )
-            for row, figures in zip(result.rows, report.orders, strict=True)
-        ],
-    )
+def _pick(part: Struct, kind: type[Struct]) -> dict[str, Any]:
+    """Return the members of a struct that another kind of struct has, too."""
+    return {
+        name: getattr(part, name)
+        for name in part.__struct_fields__
+        if name in kind.__struct_fields__
+    }
 
 
 def _correlation(

@@ -4,220 +4,193 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass, field
+
+from jinja2 import Environment, PackageLoader
 
 from plink.base.size import format_size
 from plink.base.text import printable, rtt_text
-from plink.bench.order_report import Correlation, OrderReport
-from plink.bench.table import collectives_of, label_of
+from plink.bench.order_report import Correlation, OrdersBench
 from plink.formats.comparison import Comparison, ComparisonRow
+from plink.plans.names import ALL_REDUCE
 
-_XMLNS = "http://www.w3.org/2000/svg"
-
+# Sizes in pixels: of a panel of orders, and of the picture of sizes.
 _PANEL, _MARGIN, _PANEL_TOP = 320, 70, 60
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LEGEND = 560, 400, 80, 50, 50, 260
 _TICKS = 4
 # Both axes of a panel begin at 0 and end a little beyond the greatest value.
 _ROOM = 1.05
 
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LEGEND = 560, 400, 80, 50, 50, 260
 _COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#1b7c83", "#57606a")
 _LIMIT_COLOUR = "#000000"
+_GRID_COLOUR = "#dddddd"
 
-OrderPoint = tuple[str, float, float]
-Point = tuple[int, float]
+_Place = tuple[float, float]
 
 
-def plot(result: Comparison, orders: OrderReport | None = None) -> str:
-    """Return the text of the file. What a dot stands for shows where a pointer rests on it.
+@dataclass
+class _Picture:
+    """Elements of a picture in pixels, as the template draws them; the first text is its title."""
 
-    For a bench of orders a panel for each form of the predicted cost, an order a dot. Otherwise a
-    line for everything that was compared, with logarithmic axes: a dot is a median, a bar reaches
-    from the fastest to the slowest repetition, and what is dashed was not measured.
+    texts: list[tuple[float, float, str, str]] = field(default_factory=list)
+    frames: list[tuple[float, float, float, float]] = field(default_factory=list)
+    lines: list[tuple[Sequence[_Place], str, str]] = field(default_factory=list)
+    dots: list[tuple[float, float, str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Linear axis from a value at one pixel to another value at another pixel."""
+
+    low: float
+    high: float
+    begin: float
+    end: float
+
+    def at(self, value: float) -> float:
+        return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
+
+
+def plot(result: Comparison, orders: OrdersBench | None = None) -> str:
+    """Return a bench's results as an SVG picture, whose dots show their names to the pointer.
+
+    For a bench of orders it has a panel for each form of the predicted cost, with a dot for each
+    order. Otherwise it has a line for everything that was compared, with logarithmic axes: a dot is
+    a median, a bar reaches from the fastest to the slowest repetition, and what is dashed was not
+    measured.
     """
-    hosts = len(result.setting.congestion_control)
+    hosts = f"{len(result.setting.congestion_control)} hosts"
+    picture = _Picture()
     if orders is None:
-        parts = _of_sizes(result.rows)
         width, height = _LEFT + _WIDTH + _LEGEND, _TOP + _HEIGHT + _BOTTOM
-        what = f"{collectives_of(result.rows)} on {hosts} hosts"
-        heading = _text(_LEFT, 24, what, "start", size=14)
+        picture.texts.append((_LEFT, 24, f"{collectives_text(result.rows)} on {hosts}", "start"))
+        _draw_sizes(picture, result.rows)
     else:
-        parts = _of_orders(result.rows, orders)
-        width = (_PANEL + _MARGIN) * max(1, len(parts)) + _MARGIN
+        what = f"{orders.client} {orders.algorithm}, {orders.size_bytes:,} bytes, {hosts}"
+        picture.texts.append((_MARGIN, 20, what, "start"))
+        panels = _draw_orders(picture, orders)
+        width = (_PANEL + _MARGIN) * max(1, panels) + _MARGIN
         height = _PANEL + _PANEL_TOP + _MARGIN
-        first = result.rows[0]
-        what = f"{first.client} {first.algorithm}, {first.size_bytes:,} bytes, {hosts} hosts"
-        heading = _text(_MARGIN, 20, what, "start", size=14)
-    return "\n".join(
-        [
-            f'<svg xmlns="{_XMLNS}" width="{width}" height="{height}" font-family="sans-serif">',
-            f'<rect width="{width}" height="{height}" fill="white"/>',
-            heading,
-            *(part for part in parts if part),
-            "</svg>\n",
-        ]
+    environment = Environment(loader=PackageLoader("plink.bench"), autoescape=True)
+    template = environment.get_template("plot.svg.j2")
+    return template.render(width=width, height=height, **vars(picture))
+
+
+def collectives_text(rows: Sequence[ComparisonRow]) -> str:
+    """Return the collectives that a bench ran, as text."""
+    names = dict.fromkeys(row.collective for row in rows)
+    return "allreduce" if list(names) == [ALL_REDUCE] else ", ".join(names)
+
+
+def label_text(row: ComparisonRow) -> str:
+    """Return the name of a compared case: `engine auto (2lha)`, `gloo ring, given`."""
+    kind = f" ({row.plan})" if row.plan not in (None, row.algorithm) else ""
+    order = f", {row.order}" if row.order else ""
+    return printable(f"{row.client} {row.algorithm}{kind}{order}")
+
+
+def _draw_orders(picture: _Picture, orders: OrdersBench) -> int:
+    """Add a panel for each form of the cost that was predicted, and return their number."""
+    latencies_us = [row.predicted_us for row in orders.rows]
+    latencies_s = [None if value is None else value * 1e-6 for value in latencies_us]
+    forms = (
+        ("latency form", latencies_s, orders.spearman.latency),
+        ("contention form", [row.predicted_s for row in orders.rows], orders.spearman.contention),
     )
+    number = 0
+    for title, predicted_s, correlation in forms:
+        points = [
+            (printable(row.order), time_s, row.median_s)
+            for row, time_s in zip(orders.rows, predicted_s, strict=True)
+            if time_s is not None
+        ]
+        if points:
+            _draw_panel(picture, title, points, correlation, _MARGIN + number * (_PANEL + _MARGIN))
+            number += 1
+    return number
 
 
-def _of_orders(rows: Sequence[ComparisonRow], report: OrderReport) -> list[str]:
-    by_latency = [
-        (row.order or "", order.predicted_us * 1e-6, row.median_s)
-        for row, order in zip(rows, report.orders, strict=True)
-        if order.predicted_us is not None
-    ]
-    by_contention = [
-        (row.order or "", row.predicted_s, row.median_s)
-        for row in rows
-        if row.predicted_s is not None
-    ]
-    forms = [
-        ("latency form", by_latency, report.by_latency),
-        ("contention form", by_contention, report.by_contention),
-    ]
-    known = [form for form in forms if form[1]]
-    return [_panel(*form, number) for number, form in enumerate(known)]
-
-
-def _panel(
-    title: str, points: Sequence[OrderPoint], correlation: Correlation | None, number: int
-) -> str:
-    left = _MARGIN + number * (_PANEL + _MARGIN)
-    bottom = _PANEL_TOP + _PANEL
-    most_x = (max(x for _, x, _ in points) or 1.0) * _ROOM
-    most_y = (max(y for _, _, y in points) or 1.0) * _ROOM
-    found = "not defined" if correlation is None else f"{correlation.value:.2f}"
-    parts = [
-        f'<path d="M{left} {_PANEL_TOP}h{_PANEL}v{_PANEL}h-{_PANEL}z" fill="none" stroke="#888"/>',
-        _text(left + _PANEL / 2, _PANEL_TOP - 10, f"{title}, Spearman {found}", "middle"),
-        _text(left + _PANEL / 2, bottom + 40, "predicted", "middle"),
-        _text(left + 4, _PANEL_TOP + 16, "measured", "start"),
+def _draw_panel(
+    picture: _Picture,
+    title: str,
+    points: Sequence[tuple[str, float, float]],
+    correlation: Correlation | None,
+    left: float,
+) -> None:
+    bottom, middle = _PANEL_TOP + _PANEL, left + _PANEL / 2
+    value = "not defined" if correlation is None else f"{correlation.value:.2f}"
+    x = _Axis(0.0, _ROOM * max(x for _, x, _ in points) or 1.0, left, left + _PANEL)
+    y = _Axis(0.0, _ROOM * max(y for _, _, y in points), bottom, _PANEL_TOP)
+    picture.frames.append((left, _PANEL_TOP, _PANEL, _PANEL))
+    picture.texts += [
+        (middle, _PANEL_TOP - 10, f"{title}, Spearman {value}", "middle"),
+        (middle, bottom + 40, "predicted", "middle"),
+        (left + 4, _PANEL_TOP + 16, "measured", "start"),
     ]
     for tick in range(_TICKS + 1):
-        share = tick / _TICKS
-        x, y = left + share * _PANEL, bottom - share * _PANEL
-        parts.append(_text(x, bottom + 18, _value(share * most_x), "middle"))
-        parts.append(_text(left - 4, y + 4, _value(share * most_y), "end"))
-    for name, x, y in points:
-        place_x = left + x / most_x * _PANEL
-        place_y = bottom - y / most_y * _PANEL
-        parts.append(
-            f'<circle cx="{place_x:.1f}" cy="{place_y:.1f}" r="4" fill="#1f6feb"'
-            f' fill-opacity="0.6"><title>{escape(printable(name))}</title></circle>'
-        )
-    return "\n".join(parts)
+        x_s, y_s = x.high * tick / _TICKS, y.high * tick / _TICKS
+        picture.texts += [
+            (x.at(x_s), bottom + 18, rtt_text(x_s * 1e6) if tick else "0", "middle"),
+            (left - 4, y.at(y_s) + 4, rtt_text(y_s * 1e6) if tick else "0", "end"),
+        ]
+    picture.dots += [(x.at(x_s), y.at(y_s), _COLOURS[0], name) for name, x_s, y_s in points]
 
 
-def _value(seconds: float) -> str:
-    return rtt_text(seconds * 1e6) if seconds else "0"
-
-
-def _of_sizes(rows: Sequence[ComparisonRow]) -> list[str]:
-    has_one_collective = len({row.collective for row in rows}) == 1
+def _draw_sizes(picture: _Picture, rows: Sequence[ComparisonRow]) -> None:
+    """Add a line for everything that was compared, and for the limits of each collective."""
+    is_one = len({row.collective for row in rows}) == 1
+    rows = sorted(rows, key=lambda row: row.size_bytes)
     limits: dict[str, dict[int, float]] = {}
+    series: dict[str, list[ComparisonRow]] = {}
     for row in rows:
         if row.limit_s:
             limits.setdefault(row.collective, {})[row.size_bytes] = row.limit_s
-    series: dict[str, list[ComparisonRow]] = {}
-    for row in rows:
-        kind_of_auto = f"{row.client} {row.algorithm}"
-        name = kind_of_auto if row.algorithm == "auto" else label_of(row)
-        name = name if has_one_collective else f"{row.collective}: {name}"
-        series.setdefault(name, []).append(row)
-    times = [value for row in rows for value in (row.min_s, row.max_s, row.predicted_s) if value]
-    least = [time_s for by_size in limits.values() for time_s in by_size.values()]
-    scale = _Scale([row.size_bytes for row in rows], [*times, *least])
-    parts = [scale.frame()]
-    for number, (name, unsorted) in enumerate(series.items()):
-        own = sorted(unsorted, key=lambda row: row.size_bytes)
-        colour = _COLOURS[number % len(_COLOURS)]
-        parts += _measured_marks(name, own, colour, scale)
-        predicted = [(row.size_bytes, row.predicted_s) for row in own if row.predicted_s]
-        parts.append(scale.line(predicted, colour, is_dashed=True))
-        parts.append(_legend(number, name, colour))
+        name = f"{row.client} auto" if row.algorithm == "auto" else label_text(row)
+        series.setdefault(name if is_one else f"{row.collective}: {name}", []).append(row)
+    times_s = [time for row in rows for time in (row.min_s, row.max_s, row.predicted_s) if time]
+    times_s += [time_s for by_size in limits.values() for time_s in by_size.values()]
+    sizes = [row.size_bytes for row in rows]
+    x = _Axis(*_log_ends(sizes), _LEFT, _LEFT + _WIDTH)
+    y = _Axis(*_log_ends(times_s), _TOP + _HEIGHT, _TOP)
+
+    def place(size_bytes: int, time_s: float) -> _Place:
+        return x.at(math.log10(size_bytes)), y.at(math.log10(time_s))
+
+    def draw(name: str, points: Sequence[tuple[int, float]], colour: str) -> None:
+        picture.lines.append(([place(*point) for point in points], colour, ""))
+        for size, time_s in points:
+            title = f"{name}, {format_size(size)}: {rtt_text(time_s * 1e6)}"
+            picture.dots.append((*place(size, time_s), colour, title))
+
+    legend = [(name, _COLOURS[n % len(_COLOURS)]) for n, name in enumerate(series)]
+    picture.frames.append((_LEFT, _TOP, _WIDTH, _HEIGHT))
+    for size in dict.fromkeys(sizes):
+        text = format_size(size)
+        picture.texts.append((x.at(math.log10(size)), _TOP + _HEIGHT + 18, text, "middle"))
+    for power in range(math.ceil(y.low), math.floor(y.high) + 1):
+        at = y.at(power)
+        picture.texts.append((_LEFT - 6, at + 4, rtt_text(10.0**power * 1e6), "end"))
+        picture.lines.append(([(_LEFT, at), (_LEFT + _WIDTH, at)], _GRID_COLOUR, ""))
+    for name, colour in legend:
+        own = series[name]
+        for row in own:
+            ends = [place(row.size_bytes, time_s) for time_s in (row.min_s, row.max_s)]
+            picture.lines.append((ends, colour, "pale"))
+        draw(name, [(row.size_bytes, row.median_s) for row in own], colour)
+        predicted = [place(row.size_bytes, row.predicted_s) for row in own if row.predicted_s]
+        picture.lines.append((predicted, colour, "dashed"))
     for by_size in limits.values():
-        points = sorted(by_size.items())
-        parts += [scale.line(points, _LIMIT_COLOUR), *_dots("limit", points, _LIMIT_COLOUR, scale)]
+        draw("limit", list(by_size.items()), _LIMIT_COLOUR)
     if limits:
-        parts.append(_legend(len(series), "limit of the links; dashed: predicted", _LIMIT_COLOUR))
-    return parts
+        legend.append(("limit of the links; dashed: predicted", _LIMIT_COLOUR))
+    for number, (name, colour) in enumerate(legend):
+        left, top = _LEFT + _WIDTH + 14, _TOP + 14 + 18 * number
+        picture.dots.append((left, top - 4, colour, ""))
+        picture.texts.append((left + 10, top, name, "start"))
 
 
-class _Scale:
-    """Scale of the axes: position of a size and of a time."""
-
-    def __init__(self, sizes: Sequence[int], times_s: Sequence[float]) -> None:
-        self.sizes = sorted(set(sizes))
-        self.x_ends = _ends(sizes)
-        self.y_ends = _ends(times_s)
-
-    def x(self, size_bytes: float) -> float:
-        low, high = self.x_ends
-        return _LEFT + (math.log10(size_bytes) - low) / (high - low) * _WIDTH
-
-    def y(self, seconds: float) -> float:
-        low, high = self.y_ends
-        return _TOP + _HEIGHT - (math.log10(seconds) - low) / (high - low) * _HEIGHT
-
-    def frame(self) -> str:
-        bottom = _TOP + _HEIGHT
-        parts = [
-            f'<path d="M{_LEFT} {_TOP}h{_WIDTH}v{_HEIGHT}h-{_WIDTH}z" fill="none" stroke="#888"/>'
-        ]
-        for size_bytes in self.sizes:
-            parts.append(_text(self.x(size_bytes), bottom + 18, format_size(size_bytes), "middle"))
-        low, high = self.y_ends
-        for power in range(math.ceil(low), math.floor(high) + 1):
-            seconds = 10.0**power
-            parts.append(_text(_LEFT - 6, self.y(seconds) + 4, rtt_text(seconds * 1e6), "end"))
-            parts.append(
-                f'<path d="M{_LEFT} {self.y(seconds):.1f}h{_WIDTH}" stroke="#ddd" fill="none"/>'
-            )
-        return "\n".join(parts)
-
-    def line(self, points: Sequence[Point], colour: str, *, is_dashed: bool = False) -> str:
-        if len(points) < 2:
-            return ""
-        path = " ".join(f"{self.x(size):.1f},{self.y(seconds):.1f}" for size, seconds in points)
-        dashes = ' stroke-dasharray="4 3"' if is_dashed else ""
-        return f'<polyline points="{path}" fill="none" stroke="{colour}"{dashes}/>'
-
-
-def _measured_marks(
-    name: str, rows: Sequence[ComparisonRow], colour: str, scale: _Scale
-) -> list[str]:
-    points = [(row.size_bytes, row.median_s) for row in rows]
-    bars = [
-        f'<path d="M{scale.x(row.size_bytes):.1f} {scale.y(row.min_s):.1f}'
-        f'V{scale.y(row.max_s):.1f}" stroke="{colour}" stroke-opacity="0.5" fill="none"/>'
-        for row in rows
-    ]
-    return [*bars, scale.line(points, colour), *_dots(name, points, colour, scale)]
-
-
-def _dots(name: str, points: Sequence[Point], colour: str, scale: _Scale) -> list[str]:
-    return [
-        f'<circle cx="{scale.x(size):.1f}" cy="{scale.y(seconds):.1f}" r="3.5" fill="{colour}">'
-        f"<title>{escape(name)}, {format_size(size)}: {rtt_text(seconds * 1e6)}</title></circle>"
-        for size, seconds in points
-    ]
-
-
-def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """The ends of an axis, as powers of ten, with room at both."""
+def _log_ends(values: Sequence[float]) -> tuple[float, float]:
+    """Return the ends of a logarithmic axis, as powers of ten, with room beyond the values."""
     low, high = math.log10(min(values)), math.log10(max(values))
     room = max(0.05 * (high - low), 0.15)
     return low - room, high + room
-
-
-def _legend(number: int, name: str, colour: str) -> str:
-    y = _TOP + 14 + 18 * number
-    x = _LEFT + _WIDTH + 14
-    return f'<circle cx="{x}" cy="{y - 4}" r="4" fill="{colour}"/>' + _text(
-        x + 10, y, name, "start"
-    )
-
-
-def _text(x: float, y: float, text: str, anchor: str, size: int = 11) -> str:
-    return (
-        f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" font-size="{size}">'
-        f"{escape(text)}</text>"
-    )

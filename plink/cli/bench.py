@@ -16,10 +16,11 @@ from plink.cli.way_options import ReachOptions, with_reach_options
 
 with lazy_imports():
     from plink.bench import bench as client_bench
-    from plink.bench import order_report, preparation, table
     from plink.bench import plot as bench_plot
+    from plink.bench import preparation
     from plink.formats import cluster as cluster_file
     from plink.formats import document, structs
+    from plink.show.terminal import comparison
     from plink.show.terminal import paper as paper_page
 
 
@@ -65,11 +66,7 @@ def command(
         )
         done = client_bench.bench(prepared, progress)
     result, orders = done.result, done.orders
-    data = (
-        structs.encode(result)
-        if orders is None
-        else structs.encode(order_report.describe_orders(result, orders))
-    )
+    data = structs.encode(result if orders is None else orders)
     if output is not None:
         document.write_bytes(output, document.dump(data))
     if plot is not None:
@@ -78,7 +75,7 @@ def command(
         if as_json:
             click.echo(json_text(data))
         else:
-            paper_page.paper(None).console.print(table.render(result, orders))
+            comparison.print_comparison(paper_page.paper(None).console, result, orders)
     if done.stopped is not None:
         raise PartialResultError(f"not all rounds ran: {done.stopped}", done.stopped.hint)
     return 0

@@ -16,7 +16,6 @@ from plink.cli.stderr import note
 
 with lazy_imports():
     from plink.autotune.log import history, records
-    from plink.bench import table
     from plink.formats import binary_form, cluster, comparison, document, measurements, structs
     from plink.formats import order as order_file
     from plink.formats import plan as plan_file
@@ -24,6 +23,7 @@ with lazy_imports():
     from plink.show import summary as show_summary
     from plink.show import timelines, tuned
     from plink.show.terminal import cluster as cluster_page
+    from plink.show.terminal import comparison as comparison_page
     from plink.show.terminal import order as order_page
     from plink.show.terminal import paper, runs
     from plink.show.terminal import plan as plan_page
@@ -91,7 +91,7 @@ def _read(content: binary_form.Content, source: str, percentile: float | None) -
         compared = comparison.decode_comparison(data, source)
         return _View(
             lambda: structs.encode(compared),
-            lambda page: page.console.print(table.render(compared)),
+            lambda page: comparison_page.print_comparison(page.console, compared),
         )
     named = f"a {brief(found)} file" if isinstance(found, str) else "not a plink file"
     raise WrongUseError(

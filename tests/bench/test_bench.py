@@ -15,7 +15,6 @@ from plink.bench.bench import BenchOutcome, bench
 from plink.bench.cases import outlook
 from plink.bench.clients.client import Launch, Measured, Workload
 from plink.bench.clients.mpi import MpiTools
-from plink.bench.order_report import describe_orders
 from plink.bench.orders import NamedOrder
 from plink.bench.plans import EnginePlan
 from plink.bench.request import BenchRequest, Case
@@ -251,7 +250,7 @@ def test_what_is_predicted_from_guesses_is_said(
     progress = RecordedProgress()
     done = run(monkeypatch, request_of(rtt_us), StandIn(well, well), progress)
     assert done.orders is not None
-    data = encode(describe_orders(done.result, done.orders))
+    data = encode(done.orders)
     assert [row["predicted_us"] for row in data["rows"]] == [predicted_us] * 2
     assert (data["filled_pairs"], data["unmeasured_hosts"]) == (filled, unmeasured)
     assert len(progress.said) == (said is not None)

@@ -13,24 +13,24 @@ from bench.results import ORDERS, order_bench
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.bench.bench import BenchOutcome
-from plink.bench.order_report import OrderFigures, OrderReport, describe_orders
+from plink.bench.order_report import Correlations, OrdersBench
 from plink.bench.plot import plot
-from plink.bench.table import render
 from plink.formats.structs import encode
+from plink.show.terminal.comparison import print_comparison
 
 
-def report(found: BenchOutcome) -> OrderReport:
+def report(found: BenchOutcome) -> OrdersBench:
     assert found.orders is not None
     return found.orders
 
 
 def as_json(found: BenchOutcome) -> dict[str, Any]:
-    return encode(describe_orders(found.result, report(found)))
+    return encode(report(found))
 
 
 def printed(found: BenchOutcome) -> str:
     output = io.StringIO()
-    Console(width=80, file=output).print(render(found.result, found.orders))
+    print_comparison(Console(width=80, file=output), found.result, found.orders)
     return output.getvalue()
 
 
@@ -39,7 +39,7 @@ WHOLE = [[3.0, 3.2, 2.9], [1.0, 1.1, 0.9], [4.0, 4.0, 4.0], [2.0, 2.0, 2.0]]
 
 def test_rows_compare_medians_with_given_and_with_the_median_of_random() -> None:
     found = order_bench(WHOLE)
-    row, order = found.result.rows[1], report(found).orders[1]
+    row, order = found.result.rows[1], report(found).rows[1]
     assert row.order == "plink"
     assert (row.median_s, row.min_s, row.max_s) == (1.0, 0.9, 1.1)
     assert (order.speedup_over_given, order.speedup_over_random) == (3.0, 3.0)
@@ -50,12 +50,12 @@ def test_rows_compare_medians_with_given_and_with_the_median_of_random() -> None
 
 def test_correlation_is_of_predicted_and_measured() -> None:
     # Ranks of the prediction: 3, 1, 4, 2; of the medians: 3, 1, 4, 2.
-    found = report(order_bench(WHOLE))
-    assert found.by_latency is not None
-    assert found.by_latency.value == pytest.approx(1.0)
+    found = report(order_bench(WHOLE)).spearman
+    assert found.latency is not None
+    assert found.latency.value == pytest.approx(1.0)
     # Times within 1 % are alike: ranks 1.5, 1.5, 4, 3 against 3, 1, 4, 2.
-    assert found.by_contention is not None
-    assert found.by_contention.value == pytest.approx(0.6325, abs=1e-4)
+    assert found.contention is not None
+    assert found.contention.value == pytest.approx(0.6325, abs=1e-4)
     data = as_json(order_bench(WHOLE))["spearman"]
     assert data["latency"]["value"] == pytest.approx(1.0)
     assert data["contention"]["low"] <= data["contention"]["value"] <= data["contention"]["high"]
@@ -64,8 +64,8 @@ def test_correlation_is_of_predicted_and_measured() -> None:
 def test_orders_without_samples_have_no_row_and_no_say() -> None:
     found = order_bench([[3.0], [1.0], [], []])
     assert [row.order for row in found.result.rows] == ["given", "plink"]
-    assert report(found).orders[1].speedup_over_random is None
-    assert (report(found).by_latency, report(found).by_contention) == (None, None)
+    assert report(found).rows[1].speedup_over_random is None
+    assert report(found).spearman == Correlations(None, None)
 
 
 def test_orders_are_compared_over_the_same_rounds_and_all_samples_are_kept() -> None:
@@ -74,7 +74,7 @@ def test_orders_are_compared_over_the_same_rounds_and_all_samples_are_kept() -> 
     found, whole = order_bench(samples_s, 1, PlinkError("n1: died")), order_bench(WHOLE)
     rows = found.result.rows
     assert [row.median_s for row in rows] == [row.median_s for row in whole.result.rows]
-    assert report(found).orders[1].speedup_over_given == 3.0
+    assert report(found).rows[1].speedup_over_given == 3.0
     assert [len(row.samples_s) for row in rows] == [6, 6, 3, 3]
     data = as_json(found)
     assert (data["rounds"], data["rounds_done"], data["stopped"]) == (3, 1, "n1: died")
@@ -125,14 +125,19 @@ def test_json_has_the_members_that_readers_know_and_no_others() -> None:
 
 def unpredicted(found: BenchOutcome, label: str = "given") -> BenchOutcome:
     """The same without any prediction under contention, and with other labels."""
-    rows = [replace(row, order=label, predicted_s=None) for row in found.result.rows]
-    return replace(found, result=replace(found.result, rows=rows))
+    orders = report(found)
+    rows = [replace(row, order=label, predicted_s=None) for row in orders.rows]
+    return replace(found, orders=replace(orders, rows=rows))
 
 
 def test_table_shows_a_dash_where_nothing_is_predicted() -> None:
     found = unpredicted(order_bench(WHOLE))
-    orders = [OrderFigures(None, None, None) for _ in report(found).orders]
-    text = printed(replace(found, orders=replace(report(found), orders=orders, by_latency=None)))
+    rows = [
+        replace(row, speedup_over_given=None, speedup_over_random=None, predicted_us=None)
+        for row in report(found).rows
+    ]
+    orders = replace(report(found), rows=rows, spearman=Correlations(None, None))
+    text = printed(replace(found, orders=orders))
     line = next(line for line in text.splitlines() if line.startswith("given"))
     assert line.split()[-1] == "-"
     assert "by latency not defined" in text

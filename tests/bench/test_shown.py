@@ -12,18 +12,18 @@ from rich.console import Console
 from bench.results import comparison
 from plink.base.replacing import replace
 from plink.bench.plot import plot
-from plink.bench.table import render
 from plink.cli import cli
 from plink.formats import document
 from plink.formats.comparison import Comparison
 from plink.formats.structs import encode
+from plink.show.terminal.comparison import print_comparison
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def printed(found: Comparison) -> list[str]:
     output = io.StringIO()
-    Console(width=80, file=output).print(render(found))
+    print_comparison(Console(width=80, file=output), found)
     return [line.rstrip() for line in output.getvalue().splitlines()]
 
 

@@ -17,7 +17,6 @@ from bench.results import comparison, order_bench
 from hostile.valid import path_of, write_all
 from plink.autotune.protocol import status
 from plink.autotune.protocol.status import Event, JobStatus
-from plink.bench import order_report
 from plink.cli import probe_action, run_
 from plink.cli import schemas as catalogue
 from plink.deploy.run import EndedRank
@@ -122,7 +121,7 @@ def test_benches() -> None:
     hold("bench", json.loads(json.dumps(encode(found))))
     outcome = order_bench([[1.0, 1.0, 1.0], [0.5, 0.5, 0.5], [2.0, 2.0, 2.0]])
     assert outcome.orders is not None
-    printed = encode(order_report.describe_orders(outcome.result, outcome.orders))
+    printed = encode(outcome.orders)
     hold("bench", json.loads(json.dumps({**printed, "made_from": "sha256:0"})))
 
 

@@ -14,10 +14,12 @@ from rich.text import Text
 from plink.base.output import check_output, tolerate
 from plink.base.text import printable
 from plink.show.scale import ASCII_SHADES, SHADES
-from plink.show.tables import Column, Fact, Row
+from plink.show.tables import Column, Fact, Row, cells
 
 LABEL_WIDTH = 9
 _WIDEST = 1000
+# More of a text may be folded, even if tables are not aligned then.
+_MOST_ALIGNED = 16
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def print_table(
     columns: Sequence[Column[Row]],
     rows: Iterable[Row],
     style: Callable[[Row], str] = lambda _: "",
+    aligned_with: Iterable[Row] = (),
 ) -> None:
     """Print a table; its cells are folded only on a terminal, so that lines can be searched.
 
@@ -64,7 +67,9 @@ def print_table(
         columns: from left to right.
         rows: from top to bottom.
         style: returns the style of a row.
+        aligned_with: rows of tables above and below, whose columns are to be as wide.
     """
+    others = cells(columns, aligned_with)
     table = Table(
         box=None,
         padding=(0, 2, 0, 0),
@@ -72,11 +77,14 @@ def print_table(
         header_style="cyan",
         show_header=any(column.heading for column in columns),
     )
-    for column in columns:
+    for place, column in enumerate(columns):
+        width = max((len(row[place]) for row in others), default=0)
         if column.is_text:
-            table.add_column(column.heading, overflow="fold")
+            table.add_column(
+                column.heading, overflow="fold", min_width=min(width, _MOST_ALIGNED) or None
+            )
         else:
-            table.add_column(column.heading, justify="right", no_wrap=True)
+            table.add_column(column.heading, justify="right", no_wrap=True, min_width=width or None)
     for row in rows:
         # Text, not markup: brackets in a host's name or a reason are just brackets.
         table.add_row(*(Text(printable(column.text(row))) for column in columns), style=style(row))
