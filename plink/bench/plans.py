@@ -14,7 +14,7 @@ from plink.formats.cluster import Cluster
 from plink.formats.hosts import Group
 from plink.formats.plan import Plan
 from plink.model.network import build_network
-from plink.optimize.plans.candidates import KINDS, Candidate, choose_best, choose_requested
+from plink.optimize.plans.candidates import KINDS, choose
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand, build_traffic, traffic_time_s
@@ -73,7 +73,7 @@ def plans_of_kinds(
     has_rates = build_network(cluster).has_rates
     plans = []
     for kind in kinds:
-        chosen = _choose_candidate(kind, found.candidates)
+        chosen = choose(kind, found.candidates).candidate
         plans.append(
             EnginePlan(
                 label=kind,
@@ -105,11 +105,6 @@ def plan_from_file(path: str, cluster: Cluster, slots: int, demand: Demand) -> E
         groups=plan.groups,
         predicted_s=predicted_s if known.has_rates else None,
     )
-
-
-def _choose_candidate(kind: str, candidates: Sequence[Candidate]) -> Candidate:
-    choice = choose_best(candidates) if kind == AUTO else choose_requested(kind, candidates)
-    return choice.candidate
 
 
 def _hosts_of(plan: Plan, path: str, cluster: Cluster, slots: int) -> list[int]:

@@ -56,7 +56,10 @@ def run_rounds(
     except (HostError, PlinkError, KeyboardInterrupt) as error:
         if launches == 0:
             raise
-        return Rounds(results, launches // count, _as_plink_error(error))
+        stopped = to_plink_error(error) if isinstance(error, HostError) else error
+        if isinstance(stopped, KeyboardInterrupt):
+            stopped = PlinkError("interrupted")
+        return Rounds(results, launches // count, stopped)
     return Rounds(results, rounds)
 
 
@@ -67,13 +70,3 @@ def sequence(count: int, rounds: int, seed: int) -> Iterator[int]:
         cases = list(range(count))
         generator.shuffle(cases)
         yield from cases
-
-
-def _as_plink_error(error: HostError | PlinkError | KeyboardInterrupt) -> PlinkError:
-    """Express what ended the rounds as the one sentence that the user sees."""
-    match error:
-        case HostError():
-            return to_plink_error(error)
-        case PlinkError():
-            return error
-    return PlinkError("interrupted")

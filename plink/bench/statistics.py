@@ -1,4 +1,4 @@
-"""The numbers of a bench, from its samples. No input or output here.
+"""Statistics of a bench, computed from its samples without input or output.
 
 The time of one repetition of an allreduce is the longest time of any rank, measured on each
 rank's own clock from the end of a barrier to the return of its allreduce. An order's time is the
@@ -11,7 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from plink.base.lazy import lazy_imports
+
+with lazy_imports():
+    from scipy import stats
 
 _RESAMPLES = 2000
 _CONFIDENCE = 0.95
@@ -30,12 +34,12 @@ class Spread:
 
 
 def slowest_rank(seconds_by_rank: Sequence[Sequence[float]]) -> list[float]:
-    """Per repetition the longest time of any rank; the input is [rank][repetition], in seconds."""
+    """Return the longest time of any rank in each repetition, in s, from [rank][repetition]."""
     return [max(times) for times in zip(*seconds_by_rank, strict=True)]
 
 
 def mean_rank(seconds_by_rank: Sequence[Sequence[float]]) -> list[float]:
-    """Per repetition the mean over ranks; the input is [rank][repetition], in seconds."""
+    """Return the mean over ranks in each repetition, in s, from [rank][repetition]."""
     return [sum(times) / len(times) for times in zip(*seconds_by_rank, strict=True)]
 
 
@@ -45,25 +49,20 @@ def spread(samples_s: Sequence[float]) -> Spread:
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Spearman's rank correlation of two series of equal length, ties given their mean rank.
+    """Return Spearman's rank correlation of two series of equal length, with mean ranks of ties.
 
-    None where it is not defined: fewer than three pairs, or a series without variation.
+    It is None if not defined: for fewer than three pairs, or a series without variation.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values against {len(second)}")
-    if len(first) < 3:
+    if len(first) < 3 or len(set(first)) == 1 or len(set(second)) == 1:
         return None
-    first_ranks, second_ranks = _mean_ranks(first), _mean_ranks(second)
-    first_ranks -= first_ranks.mean()
-    second_ranks -= second_ranks.mean()
-    norm = float(np.sqrt((first_ranks @ first_ranks) * (second_ranks @ second_ranks)))
-    if norm == 0.0:
-        return None
-    return float(np.clip((first_ranks @ second_ranks) / norm, -1.0, 1.0))
+    ranks = np.corrcoef(stats.rankdata(first), stats.rankdata(second))
+    return float(np.clip(ranks[0, 1], -1.0, 1.0))
 
 
 def made_alike(values: Sequence[float]) -> list[float]:
-    """Return values of 0 or more, those made equal that differ by less than a measurement can tell.
+    """Return non-negative values with those made equal that no measurement can tell apart.
 
     From the least up, each stands for all that are at most 1 % above it.
     """
@@ -79,22 +78,20 @@ def made_alike(values: Sequence[float]) -> list[float]:
 def spearman_interval(
     first: Sequence[float], second: Sequence[float], seed: int
 ) -> tuple[float, float] | None:
-    """The 95 % confidence interval of Spearman's rank correlation, by the percentile bootstrap.
+    """Return the 95 % confidence interval of Spearman's rank correlation, by bootstrap.
 
-    Pairs are drawn with replacement 2,000 times (Efron 1979); draws without variation are left out.
+    Its ends are percentiles over 2,000 draws of pairs with replacement (Efron 1979), except draws
+    without variation.
 
-    Returns:
-        its ends; None where the correlation is not defined, or hardly any draw has one.
+    It is None if the correlation is not defined for the pairs, or for most draws.
     """
     if spearman(first, second) is None:
         return None
     generator = np.random.default_rng(seed)
     pairs = np.column_stack([first, second])
     drawn = [
-        spearman(resample[:, 0].tolist(), resample[:, 1].tolist())
-        for resample in (
-            pairs[generator.integers(len(pairs), size=len(pairs))] for _ in range(_RESAMPLES)
-        )
+        spearman(*pairs[generator.integers(len(pairs), size=len(pairs))].T.tolist())
+        for _ in range(_RESAMPLES)
     ]
     defined = [value for value in drawn if value is not None]
     if len(defined) < _RESAMPLES // 2:
@@ -102,12 +99,3 @@ def spearman_interval(
     tail = (1.0 - _CONFIDENCE) / 2.0
     low, high = np.quantile(defined, [tail, 1.0 - tail])
     return float(low), float(high)
-
-
-def _mean_ranks(values: Sequence[float]) -> npt.NDArray[np.float64]:
-    _, group, counts = np.unique(
-        np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True
-    )
-    ends = np.cumsum(counts, dtype=np.float64)
-    means = ends - (counts - 1) / 2.0
-    return np.asarray(means[group], dtype=np.float64)
