@@ -73,9 +73,10 @@ def failure_facts(label: str, failures: Sequence[Failure]) -> list[Fact]:
     return [(label, lines)]
 
 
-def note_facts(measurement: Measurement) -> list[Fact]:
-    """Return a measurement's reasons for caution; empty if there are none."""
-    return [("notes", measurement.notes[:_SHOWN])] if measurement.notes else []
+def doubt_facts(measurement: Measurement) -> list[Fact]:
+    """Return a measurement's failures and reasons for caution; empty if there are none."""
+    notes = [("notes", measurement.notes[:_SHOWN])] if measurement.notes else []
+    return failure_facts("failed", measurement.failures) + notes
 
 
 def rtt_facts(summary: Summary) -> list[Fact]:
@@ -133,14 +134,7 @@ def bandwidth_facts(cluster: Cluster) -> list[Fact]:
     ]
     if slowest:
         facts.append(("slowest", slowest))
-    return facts + failure_facts("failed", bandwidth.failures) + note_facts(bandwidth)
-
-
-def uplink_facts(cluster: Cluster) -> list[Fact]:
-    """Return failures and notes of the measurement of uplinks."""
-    if cluster.uplinks is None:
-        return []
-    return failure_facts("failed", cluster.uplinks.failures) + note_facts(cluster.uplinks)
+    return facts + doubt_facts(bandwidth)
 
 
 def uplink_lines(cluster: Cluster) -> list[str]:
@@ -203,4 +197,4 @@ def route_facts(cluster: Cluster) -> list[Fact]:
     if summary.with_repeated:
         distinct.append(f"{summary.with_repeated:,} past the same router twice")
     facts: list[Fact] = [("hops", hops), ("routes", distinct)]
-    return facts + failure_facts("failed", routes.failures) + note_facts(routes)
+    return facts + doubt_facts(routes)

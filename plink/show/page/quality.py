@@ -11,12 +11,12 @@ from plink.base.text import share_text
 from plink.formats.matrices import median_rows
 from plink.formats.measurements import RttMeasurement, percentile_name
 from plink.probes.echo.readings import DISTURBED
-from plink.show.facts import failure_facts, known_values, note_facts, rtt_facts
+from plink.show.facts import failure_facts, known_values, rtt_facts
 from plink.show.page.charts import BETWEEN, WITHIN, Json, axis, layout, line_style, trace
 from plink.show.page.parts import Figure, Paragraph, Part, Section, facts_table
 from plink.show.page.subject import Subject
 from plink.show.summary import summarise
-from plink.show.tables import Fact, capitalise
+from plink.show.tables import capitalise
 
 Vector = npt.NDArray[np.float64]
 
@@ -32,20 +32,16 @@ def quality_section(subject: Subject) -> Section | None:
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None
     rtt = cluster.rtt
-    facts: list[Fact] = [
-        *rtt_facts(summarise(cluster.names, rtt, rtt.reading)),
-        *failure_facts("failed", rtt.failures),
-        *failure_facts("no answer", cluster.unreachable),
-    ]
+    facts = rtt_facts(summarise(cluster.names, rtt, rtt.reading))
+    facts += failure_facts("failed", rtt.failures)
+    facts += failure_facts("no answer", cluster.unreachable)
     known = known_values(rtt.disturbance) if rtt.disturbance is not None else np.empty(0)
     if known.size:
         disturbed = int((known >= DISTURBED).sum())
         text = f"{disturbed:,} of {known.size:,} directions by other work on their hosts"
         facts.append(("disturbed", [text if disturbed else "none"]))
     parts: list[Part] = [facts_table("The measurement in numbers", facts)]
-    parts += [
-        Paragraph(capitalise(line), is_note=True) for _, lines in note_facts(rtt) for line in lines
-    ]
+    parts += [Paragraph(capitalise(note), is_note=True) for note in rtt.notes]
     curves = spreads(rtt)
     if curves:
         parts += [_draw_curves(curves), host_dots(subject, rtt)]

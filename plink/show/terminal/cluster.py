@@ -64,7 +64,7 @@ def print_cluster(
             console.print("no pair of hosts was measured")
     doubts = facts.failure_facts("no answer", cluster.unreachable)
     if rtt is not None:
-        doubts += facts.failure_facts("failed", rtt.failures) + facts.note_facts(rtt)
+        doubts += facts.doubt_facts(rtt)
     steps = next_steps(cluster, source)[:1] if with_next else []
     print_facts(console, doubts + [("next", [step.line]) for step in steps])
     if cluster.grouping is not None:
@@ -72,7 +72,7 @@ def print_cluster(
         _print_block(paper, group_lines(cluster, known, console.width))
     print_facts(console, facts.bandwidth_facts(cluster))
     _print_block(paper, facts.uplink_lines(cluster))
-    if rows := facts.uplink_facts(cluster):
+    if cluster.uplinks is not None and (rows := facts.doubt_facts(cluster.uplinks)):
         console.print(facts_table(rows))
     print_facts(console, facts.route_facts(cluster))
 

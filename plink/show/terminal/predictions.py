@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from rich.console import Console
-from rich.text import Text
 
 from plink.base.size import format_size
 from plink.base.text import bytes_text, format_count, range_text, rtt_text, share_text
@@ -15,7 +14,7 @@ from plink.optimize.expected import Expected
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast
 from plink.optimize.prediction import RANDOM_ORDERS, Forecast, OrderCost, PredictionRow
 from plink.plans.names import BARRIER
-from plink.show.tables import UNKNOWN, Column, drop_unknown, table_lines
+from plink.show.tables import UNKNOWN, Column, drop_unknown
 from plink.show.terminal.paper import paper, print_line, print_table
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 
@@ -23,18 +22,13 @@ _OTHER = {"contention": "latency", "latency": "contention"}
 
 
 def print_algorithms() -> None:
-    """Print one line per algorithm; lines are folded only on a terminal."""
-    console = paper(None).console
+    """Print the name and meaning of every collective algorithm."""
     columns: list[Column[tuple[str, str]]] = [
         Column("", lambda row: row[0], is_text=True),
         Column("", lambda row: row[1], is_text=True),
     ]
     rows = [(name, algorithm.about) for name, algorithm in {**ALGORITHMS, **OTHERS}.items()]
-    if console.is_terminal:
-        print_table(console, columns, rows)
-        return
-    for line in table_lines(columns, rows):
-        console.print(Text(line), soft_wrap=True)
+    print_table(paper(None).console, columns, rows)
 
 
 def ranks_text(hosts: int, ranks: int) -> str:
