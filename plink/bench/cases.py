@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from plink.base.errors import WrongUseError
 from plink.base.progress import ProgressListener
@@ -18,7 +18,7 @@ from plink.bench.spread import spread_orders
 from plink.formats import document
 from plink.formats import order as order_file
 from plink.formats.cluster import Cluster
-from plink.model.network import KnownNetwork, build_network
+from plink.model.network import build_network
 from plink.optimize.orders.ordering import find_order
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.plans.traffic import Demand
@@ -72,23 +72,6 @@ class CaseOptions:
     served: Sequence[ServedPlan] = ()
 
 
-@dataclass(frozen=True)
-class Outlook:
-    """Basis of predictions for any order of a library's ranks.
-
-    Args:
-        algorithm: the library's, by its full name.
-        size_bytes: of each rank's buffer.
-        predictor: of its costs.
-        network: what is known of the hosts.
-    """
-
-    algorithm: str
-    size_bytes: int
-    predictor: Predictor
-    network: KnownNetwork
-
-
 def make_cases(options: CaseOptions, cluster: Cluster, progress: ProgressListener) -> list[Case]:
     """Return the cases, size by size and in each client by client.
 
@@ -102,15 +85,19 @@ def make_cases(options: CaseOptions, cluster: Cluster, progress: ProgressListene
         KeyboardInterrupt: the user stopped a search.
     """
     progress.stage("planning", len(options.ways) * len(options.workloads))
-    by_client = [
-        _served_cases(options, cluster, progress)
-        if client == HUB
-        else _engine_cases(options, ways, cluster, progress)
-        if client == ENGINE
-        else _library_cases(options, client, ways, cluster, progress=progress)
-        for client, ways in options.ways.items()
-    ]
-    cases = [case for of_size in zip(*by_client, strict=True) for some in of_size for case in some]
+    build_cases: list[Callable[[Workload], list[Case]]] = []
+    for client, ways in options.ways.items():
+        if client == HUB:
+            build_cases.append(partial(_served_cases, options, cluster))
+        elif client == ENGINE:
+            build_cases.append(partial(_engine_cases, options, ways, cluster, progress))
+        else:
+            build_cases.append(_library_cases(options, client, ways, cluster, progress))
+    cases: list[Case] = []
+    for workload in options.workloads:
+        for build in build_cases:
+            cases += build(workload)
+            progress.step()
     if not cases:
         raise WrongUseError("nothing is left to compare", "ask for larger sizes")
     return cases
@@ -121,67 +108,37 @@ def _engine_cases(
     kinds: Sequence[str],
     cluster: Cluster,
     progress: ProgressListener,
-) -> list[list[Case]]:
-    """Return the engine's cases for each workload."""
-    cases: list[list[Case]] = []
-    for workload in options.workloads:
-        if not _has_parts(workload, ENGINE, "", options.layout.ranks):
-            progress.say(_without_parts(workload, ENGINE, workload.collective))
-            cases.append([])
-            continue
-        demand = Demand(workload.collective, workload.size_bytes)
-        plans = [
-            plan_from_file(path, cluster, options.slots, demand) for path in options.plan_files
-        ]
-        if kinds:
-            plans += plans_of_kinds(
-                kinds,
-                cluster,
-                slots=options.slots,
-                demand=demand,
-                seed=options.seed,
-            )
-        cases.append(
-            [
-                Case(
-                    ENGINE,
-                    plan.label,
-                    NamedOrder("", tuple(plan.hosts)),
-                    workload,
-                    plan,
-                    plan.predicted_s,
-                )
-                for plan in plans
-            ]
+    workload: Workload,
+) -> list[Case]:
+    if not _has_parts(workload, ENGINE, "", options.layout.ranks):
+        progress.say(_without_parts(workload, ENGINE, workload.collective))
+        return []
+    slots, demand = options.slots, Demand(workload.collective, workload.size_bytes)
+    plans = [plan_from_file(path, cluster, slots, demand) for path in options.plan_files]
+    if kinds:
+        plans += plans_of_kinds(kinds, cluster, slots=slots, demand=demand, seed=options.seed)
+    return [
+        Case(
+            ENGINE, plan.label, NamedOrder("", tuple(plan.hosts)), workload, plan, plan.predicted_s
         )
-        progress.step()
-    return cases
+        for plan in plans
+    ]
 
 
-def _served_cases(
-    options: CaseOptions, cluster: Cluster, progress: ProgressListener
-) -> list[list[Case]]:
-    """Return the cases with servers for each workload, predicted for the plan file's size."""
+def _served_cases(options: CaseOptions, cluster: Cluster, workload: Workload) -> list[Case]:
+    """Return the cases with servers for a workload, predicted for the plan file's size."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
-    cases = []
-    for workload in options.workloads:
-        cases.append(
-            [
-                Case(
-                    HUB,
-                    plan.label,
-                    NamedOrder("", tuple(place_of[name] for name in plan.workers)),
-                    workload,
-                    predicted_s=plan.predicted_s
-                    if plan.size_bytes == workload.size_bytes
-                    else None,
-                    served=plan,
-                )
-                for plan in options.served
-            ]
+    return [
+        Case(
+            HUB,
+            plan.label,
+            NamedOrder("", tuple(place_of[name] for name in plan.workers)),
+            workload,
+            predicted_s=plan.predicted_s if plan.size_bytes == workload.size_bytes else None,
+            served=plan,
         )
-        progress.step()
-    return cases
+        for plan in options.served
+    ]
 
 
 def _library_cases(
@@ -189,53 +146,46 @@ def _library_cases(
     client: str,
     algorithms: Sequence[str],
     cluster: Cluster,
-    *,
     progress: ProgressListener,
-) -> list[list[Case]]:
-    """Return a library's cases for each workload, with orders for its largest all-reduce."""
+) -> Callable[[Workload], list[Case]]:
+    """Return what builds a library's cases, with orders for its largest all-reduce."""
     ranks = options.layout.ranks
 
     @cache
-    def ahead(algorithm: str, size_bytes: int) -> Outlook:
-        return outlook(cluster, client, algorithm, size_bytes, ranks)
+    def predictor(algorithm: str, size_bytes: int) -> Predictor:
+        return build_predictor(cluster, full_name(client, algorithm), size_bytes, ranks)
 
     largest_bytes = max(workload.size_bytes for workload in options.workloads)
     orders_of = {
         algorithm: read_orders(
             options.orders or (_ORDERS_UNMEASURED if cluster.rtt is None else _ORDERS),
             cluster,
-            ahead(algorithm, largest_bytes),
+            predictor(algorithm, largest_bytes),
+            algorithm=full_name(client, algorithm),
+            size_bytes=largest_bytes,
             seed=options.seed,
             time_limit_s=options.time_limit_s,
             layout=options.layout,
         )
         for algorithm in algorithms
     }
-    cases = []
-    for workload in options.workloads:
-        of_size = []
+
+    def build_cases(workload: Workload) -> list[Case]:
         of_workload = orders_of
         if workload.collective != ALL_REDUCE:
             of_workload = {workload.collective: next(iter(orders_of.values()))}
+        cases = []
         for algorithm, orders in of_workload.items():
             if not _has_parts(workload, client, algorithm, ranks):
                 progress.say(_without_parts(workload, client, algorithm))
                 continue
             for order in orders:
-                cost = ahead(algorithm, workload.size_bytes).predictor.cost(order.order)
-                of_size.append(
-                    Case(
-                        client,
-                        algorithm,
-                        order,
-                        workload,
-                        predicted_s=cost.time_s,
-                        predicted_us=cost.latency_us,
-                    )
-                )
-        cases.append(of_size)
-        progress.step()
-    return cases
+                cost = predictor(algorithm, workload.size_bytes).cost(order.order)
+                case = Case(client, algorithm, order, workload, None, cost.time_s, cost.latency_us)
+                cases.append(case)
+        return cases
+
+    return build_cases
 
 
 def _has_parts(workload: Workload, client: str, algorithm: str, ranks: int) -> bool:
@@ -252,27 +202,26 @@ def _without_parts(workload: Workload, client: str, algorithm: str) -> str:
     return f"{client} {algorithm} has no part for every rank of {size}: left out"
 
 
-def outlook(
-    cluster: Cluster, client: str, algorithm: str, size_bytes: int, ranks: int | None = None
-) -> Outlook:
-    """Return the basis of predictions for so many ranks on a cluster; one a host for None."""
-    name = full_name(client, algorithm)
-    network = build_network(cluster)
-    predictor = Predictor(
-        find(name),
+def build_predictor(
+    cluster: Cluster, algorithm: str, size_bytes: int, ranks: int | None = None
+) -> Predictor:
+    """Return the predictor of an algorithm, by its full name; with one rank a host for None."""
+    return Predictor(
+        find(algorithm),
         len(cluster.hosts) if ranks is None else ranks,
         size_bytes,
         distances=known_distances(cluster),
-        network=network,
+        network=build_network(cluster),
     )
-    return Outlook(name, size_bytes, predictor, network)
 
 
 def read_orders(
     text: str,
     cluster: Cluster,
-    ahead: Outlook,
+    predictor: Predictor,
     *,
+    algorithm: str,
+    size_bytes: int,
     seed: int,
     time_limit_s: float,
     layout: RankLayout | None = None,
@@ -282,7 +231,9 @@ def read_orders(
     Args:
         text: such as `given,plink,random:5`.
         cluster: the hosts and their round-trip times.
-        ahead: what is predicted for orders.
+        predictor: predictor of the algorithm's costs.
+        algorithm: full name of the algorithm.
+        size_bytes: size of each rank's buffer, in bytes.
         seed: decides the random orders and plink's search.
         time_limit_s: of that search.
         layout: how ranks fill the hosts, all of which have as many slots; one rank each for None.
@@ -296,8 +247,8 @@ def read_orders(
 
     def solved() -> list[int]:
         wanted = OrderRequest(
-            algorithm=ahead.algorithm,
-            size=ahead.size_bytes,
+            algorithm=algorithm,
+            size=size_bytes,
             seed=seed,
             time_limit_s=time_limit_s,
             ranks=chosen.ranks,
@@ -318,7 +269,7 @@ def read_orders(
         layout=chosen,
         seed=seed,
         solve=solved,
-        spread=lambda count: spread_orders(ahead.predictor, ahead.network, count, seed),
+        spread=lambda count: spread_orders(predictor, build_network(cluster), count, seed),
         read_order=lambda path: _hosts_in_order_file(path, names, chosen),
         read_names=_hosts_in_list,
     )

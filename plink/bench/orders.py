@@ -68,7 +68,7 @@ def resolve_orders(text: str, sources: Sources) -> list[NamedOrder]:
         resolved += _resolve(word.strip(), sources)
     seen: set[str] = set()
     for entry in resolved:
-        if entry.label == _random_label(1) and entry.label in seen:
+        if entry.label == "random-1" and entry.label in seen:
             raise WrongUseError(
                 "random orders are asked for twice, and the seed decides the same ones",
                 "ask for all of them at once, such as random:5",
@@ -125,9 +125,17 @@ def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
         return [NamedOrder(word, tuple(sources.solve()))]
     match = re.fullmatch(r"(random|spread)(?::(\d+))?", word, re.ASCII)
     if match is not None:
-        count = _count(match[2] or "1", match[1], word)
+        digits = (match[2] or "1").lstrip("0")
+        # Python itself refuses to read numbers of thousands of digits.
+        if not digits or len(digits) > len(str(MAX_RANDOM)) or int(digits) > MAX_RANDOM:
+            raise WrongUseError(f"{brief(word)}: ask for 1 to {MAX_RANDOM} {match[1]} orders")
+        count = int(digits)
         if match[1] == "random":
-            return _random_orders(count, layout, sources.seed)
+            generator, hosts = random.Random(sources.seed), range(layout.hosts)
+            return [
+                _order_from_hosts(f"random-{number}", generator.sample(hosts, len(hosts)), layout)
+                for number in range(1, count + 1)
+            ]
         if layout.ranks != layout.hosts or not layout.takes_all_hosts:
             raise WrongUseError(
                 "spread orders are of all hosts, with one rank each",
@@ -143,16 +151,6 @@ def _resolve(word: str, sources: Sources) -> list[NamedOrder]:
     if word.endswith((".json", ".json.gz")):
         return [_order_from_names(word, sources.read_order(word), sources)]
     raise WrongUseError(f"{word!r} is not an order", _EXPECTED)
-
-
-def _count(digits: str, kind: str, word: str) -> int:
-    """Return how many orders of a kind `word` asks for."""
-    digits = digits.lstrip("0")
-    # Python itself refuses to read numbers of thousands of digits.
-    if not digits or len(digits) > len(str(MAX_RANDOM)) or int(digits) > MAX_RANDOM:
-        shown = brief(word)
-        raise WrongUseError(f"{shown}: ask for 1 to {MAX_RANDOM} {kind} orders")
-    return int(digits)
 
 
 def _order_from_names(path: str, listed: Sequence[str], sources: Sources) -> NamedOrder:
@@ -187,16 +185,3 @@ def _apart(listed: Sequence[str], sources: Sources, path: str) -> tuple[int, ...
 
 def _order_from_hosts(label: str, hosts: Sequence[int], layout: RankLayout) -> NamedOrder:
     return NamedOrder(label, tuple(layout.placement(hosts).tolist()))
-
-
-def _random_label(number: int) -> str:
-    return f"random-{number}"
-
-
-def _random_orders(count: int, layout: RankLayout, seed: int) -> list[NamedOrder]:
-    generator = random.Random(seed)
-    hosts = range(layout.hosts)
-    return [
-        _order_from_hosts(_random_label(number), generator.sample(hosts, layout.hosts), layout)
-        for number in range(1, count + 1)
-    ]

@@ -12,7 +12,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.bench import bench as bench_module
 from plink.bench.bench import BenchOutcome, bench
-from plink.bench.cases import outlook
+from plink.bench.cases import build_predictor
 from plink.bench.clients.client import Launch, Measured, Workload
 from plink.bench.clients.mpi import MpiTools
 from plink.bench.orders import NamedOrder
@@ -41,7 +41,7 @@ def request_of(rtt_us: Any = None, client: str = "gloo") -> BenchRequest:
         counts = np.full((3, 3), 5)
         rtt = RttMeasurement({10.0: np.array(rtt_us, float)}, 10.0, counts, 0 * counts, tool="echo")
     cluster, workload = Cluster(HOSTS, rtt), Workload(4000, 0, 1)
-    predictor = outlook(cluster, client, "ring", 4000).predictor
+    predictor = build_predictor(cluster, f"{client}-ring", 4000)
     cases = []
     for order in (NamedOrder("given", (0, 1, 2)), NamedOrder("random-1", (2, 1, 0))):
         cost = predictor.cost(order.order)

@@ -12,7 +12,7 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.bench.cases import outlook, read_orders
+from plink.bench.cases import build_predictor, read_orders
 from plink.bench.clients.client import Workload
 from plink.bench.request import check_workload
 from plink.formats.cluster import Cluster
@@ -59,15 +59,26 @@ def test_sizes_that_cannot_be_are_told_with_the_option(
     assert hint in (caught.value.hint or "")
 
 
+def ring_orders(text: str, cluster: Cluster, time_limit_s: float) -> None:
+    read_orders(
+        text,
+        cluster,
+        build_predictor(cluster, "gloo-ring", 4000),
+        algorithm="gloo-ring",
+        size_bytes=4000,
+        seed=1,
+        time_limit_s=time_limit_s,
+    )
+
+
 def test_ctrl_c_while_plinks_order_is_sought_ends_the_bench() -> None:
     cluster = cluster_of(300)
-    ahead = outlook(cluster, "gloo", "ring", 4000)
     timer = threading.Timer(1.0, interrupt_main)
     timer.start()
     begin = time.monotonic()
     try:
         with pytest.raises(KeyboardInterrupt):
-            read_orders("plink", cluster, ahead, seed=1, time_limit_s=30.0)
+            ring_orders("plink", cluster, 30.0)
     finally:
         timer.cancel()
         timer.join()
@@ -78,12 +89,11 @@ def test_an_order_of_fewer_hosts_with_several_ranks_each_says_what_to_ask_for(
     tmp_path: Path,
 ) -> None:
     cluster = cluster_of(4)
-    ahead = outlook(cluster, "gloo", "ring", 4000)
     path = write_order(
         tmp_path / "order.json", [replace(host, slots=3) for host in cluster.hosts[:2]]
     )
     with pytest.raises(
         WrongUseError, match="has 6 ranks on 2 of 4 hosts, the bench has 4"
     ) as caught:
-        read_orders(str(path), cluster, ahead, seed=1, time_limit_s=1.0)
+        ring_orders(str(path), cluster, 1.0)
     assert caught.value.hint == "ranks=6 slots=3 compares orders of so many"
