@@ -17,8 +17,6 @@ from plink.formats import plan as plan_file
 from plink.formats.cluster import Cluster
 from plink.formats.order import Order
 from plink.formats.plan import Plan
-from plink.optimize.orders.ordering import find_order
-from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import (
     build_layout,
     build_layout_like,
@@ -35,8 +33,8 @@ from plink.simulate.negotiating import negotiating
 from plink.simulate.request import DataCentreRequest, SimulationRequest
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
-from plink.simulate.simulation import Simulation, simulate
-from plink.simulate.things import CONTROL
+from plink.simulate.simulation import Simulation, list_peers, search_order, simulate
+from plink.simulate.things import CONTROL, Thing
 from plink.simulate.through_servers import traffic_of_ranks
 from plink.simulate.traces import files
 from plink.simulate.tuning_request import SIZE_BYTES, simulate_tuner
@@ -319,16 +317,8 @@ def schedule_on_hosts(asked: Asked, request: SimulationRequest) -> Schedule:
     if reason is not None:
         raise WrongUseError(reason)
     if asked.order is None and request.search_s > 0.0 and asked.cluster.rtt is not None:
-        searched = OrderRequest(
-            algorithm=name,
-            size=request.size_bytes,
-            time_limit_s=request.search_s,
-            seed=request.seed,
-        )
-        ordered = find_order(asked.cluster, searched)
-        placement = np.asarray(index_placement(asked.cluster, ordered, asked.source))
-    if algorithm.is_over_hosts:
-        placement = np.asarray(list(dict.fromkeys(placement.tolist())))
+        placement = search_order(asked.cluster, request, Thing(name), None)
+    placement = list_peers(algorithm, placement)
     made = schedule_of_table(algorithm.table(peers.ranks, request.size_bytes))
     return _move_to_slots(made, placement.tolist(), slots)
 

@@ -36,6 +36,7 @@ from plink.simulate.things import (
     things_of,
 )
 from plink.simulate.tuned import Tuned
+from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.contention.time import TableTimer
 
 Placement = npt.NDArray[np.intp]
@@ -185,7 +186,7 @@ def simulate(
         placements = {} if thing.hosts is not None else {"given": [given], "random": shuffled}
         if own is None and request.search_s > 0.0 and cluster.rtt is not None:
             tell(f"{thing.name}: searching an order")
-            own = _search_order(cluster, request, thing, trace)
+            own = search_order(cluster, request, thing, trace)
         if own is not None:
             placements["order"] = [np.asarray(own, dtype=np.intp)]
         clock = None
@@ -235,10 +236,10 @@ def _bytes_s(gbit_s: float | None) -> float:
     return float("inf") if gbit_s is None else gbit_s * 1e9 / 8.0
 
 
-def _search_order(
+def search_order(
     cluster: Cluster, request: SimulationRequest, thing: Thing, trace: Schedule | None
 ) -> Placement:
-    """Plink's order for what is run."""
+    """Return the hosts of the ranks in plink's order for a workload."""
     asked = OrderRequest(
         algorithm=algorithm_like(thing.name),
         size=request.size_bytes,
@@ -269,7 +270,7 @@ def _row(
         predicted: list[float] = [] if thing.predicted_s is None else [thing.predicted_s]
         for number, placement in enumerate(orders):
             tell(f"{thing.name}: {name} {number + 1} of {len(orders)}")
-            peers = _peers(thing, placement)
+            peers = list_peers(thing.algorithm, placement)
             if clock is not None:
                 predicted.append(clock.time_s(peers))
             found = _run(thing, platform, peers, request)
@@ -285,9 +286,9 @@ def _row(
     return Row(thing.name, times.get("given"), times.get("random"), times.get("order"), seconds)
 
 
-def _peers(thing: Thing, placement: Placement) -> Placement:
+def list_peers(algorithm: Algorithm | None, placement: Placement) -> Placement:
     """Return the host of each of an algorithm's peers, which may be hosts themselves."""
-    if thing.algorithm is None or not thing.algorithm.is_over_hosts:
+    if algorithm is None or not algorithm.is_over_hosts:
         return placement
     return np.asarray(list(dict.fromkeys(placement.tolist())), dtype=np.intp)
 

@@ -79,10 +79,10 @@ class Thing:
     """
 
     name: str
-    schedule: Schedule | None
-    smpi: tuple[str, str] | None
-    algorithm: Algorithm | None
-    eager_bytes: float
+    schedule: Schedule | None = None
+    smpi: tuple[str, str] | None = None
+    algorithm: Algorithm | None = None
+    eager_bytes: float = float("inf")
     hosts: Sequence[int] | None = None
     predicted_s: float | None = None
     platform: Platform | None = None
@@ -106,18 +106,8 @@ def along_plan(
         made = through_servers(
             cluster, plan, request.size_bytes, platform, request.server_names, source=source
         )
-        return [
-            Thing(
-                plan.kind,
-                made.schedule,
-                None,
-                None,
-                float("inf"),
-                made.hosts,
-                made.predicted_s,
-                made.platform,
-            )
-        ]
+        thing = Thing(plan.kind, made.schedule, hosts=made.hosts, predicted_s=made.predicted_s)
+        return [replace(thing, platform=made.platform)]
     if request.servers:
         raise WrongUseError(f"{source}: this plan has no servers")
     found = forecast_plan(cluster, plan, request.size_bytes, collectives, source)
@@ -129,11 +119,8 @@ def along_plan(
             made_of(
                 build_traffic(Demand(row.collective, request.size_bytes), plan.forest), len(hosts)
             ),
-            None,
-            None,
-            float("inf"),
-            hosts,
-            row.time_s,
+            hosts=hosts,
+            predicted_s=row.time_s,
             is_flows=request.as_flows,
         )
         for row in found.rows
@@ -194,7 +181,12 @@ def _check_name(name: str, request: SimulationRequest) -> None:
                 f"there are {', '.join(kinds)}",
             )
     else:
-        _check_algorithm(name)
+        try:
+            find(name)
+        except ValueError as error:
+            raise WrongUseError(
+                str(error), "plink order --list-algorithms names them, and smpi:NAME is SMPI's"
+            ) from None
 
 
 def _thing_of_algorithm(
@@ -214,7 +206,7 @@ def _thing_of_algorithm(
     table = algorithm.table(ranks, request.size_bytes)
     some = pace_of(table, request.rounds) if request.rounds else None
     schedule, pace = some or (schedule_of_table(table), None)
-    return Thing(algorithm.name, schedule, None, algorithm, eager, pace=pace)
+    return Thing(algorithm.name, schedule, algorithm=algorithm, eager_bytes=eager, pace=pace)
 
 
 def _negotiating(
@@ -223,7 +215,7 @@ def _negotiating(
     """Return the workload of one negotiation of ranks in the sequence of the hosts."""
     found = negotiating(mode, layout.ranks, cluster, platform)
     hosts = layout.placement(range(layout.hosts)).tolist()
-    return Thing(name, found.schedule, None, None, float("inf"), hosts, found.time_s)
+    return Thing(name, found.schedule, hosts=hosts, predicted_s=found.time_s)
 
 
 def _plan_workloads(
@@ -258,15 +250,6 @@ def algorithm_like(name: str) -> str:
     return _LIKE.get(own, _LIKE_OTHERS) if colon and family == SMPI else name
 
 
-def _check_algorithm(name: str) -> None:
-    try:
-        find(name)
-    except ValueError as error:
-        raise WrongUseError(
-            str(error), "plink order --list-algorithms names them, and smpi:NAME is SMPI's"
-        ) from None
-
-
 def thing_of_trace(trace: Schedule) -> Thing:
     """Return a trace, whose ranks meet for large messages."""
-    return Thing(TRACE, trace, None, trace_algorithm(trace), EAGER_BYTES)
+    return Thing(TRACE, trace, algorithm=trace_algorithm(trace), eager_bytes=EAGER_BYTES)
