@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import ignore_interrupts
@@ -18,12 +19,14 @@ from plink.bench.clients.engine import EngineClient
 from plink.bench.clients.gloo import GlooClient
 from plink.bench.clients.mpi import MpiClient, MpiTools, find_tools
 from plink.bench.clients.mpi_flavours import FLAVOURS
+from plink.bench.comparison_request import CostRequest
 from plink.bench.plans import plans_of_kinds
 from plink.bench.request import ENGINE
 from plink.deploy.remote.hosts import RemoteHost, describe
-from plink.formats.clients import ClientFit, FitSample
+from plink.formats.clients import FitSample
 from plink.formats.cluster import Cluster, build_not_measured_error
 from plink.formats.comparison import ClientRecord
+from plink.measure.listed import apply_recorded_way
 from plink.model.network import build_network
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.optimize.plans.traffic import Demand
@@ -60,31 +63,6 @@ _PLAN_KINDS = ("ring", "flat", "2lha")
 
 
 @dataclass(frozen=True)
-class FitRequest:
-    """Request for a fit.
-
-    Args:
-        cluster: the hosts, and what is known of their network: rates at least.
-        source: what messages call it.
-        client: of `plink.formats.clients.FITTED`.
-        hosts: how many to use at most.
-        workloads: one for each size, which differ in nothing else.
-        way: how hosts are reached.
-        python: the interpreter on the hosts, or None.
-        tools: what the MPI clients use.
-    """
-
-    cluster: Cluster
-    source: str
-    client: str
-    hosts: int
-    workloads: Sequence[Workload]
-    way: Outgoing
-    python: str | None = None
-    tools: MpiTools = field(default_factory=MpiTools)
-
-
-@dataclass(frozen=True)
 class _Run:
     """Launch, or as many launches as there are sizes: seats are of the chosen hosts."""
 
@@ -93,43 +71,55 @@ class _Run:
     is_crowd: bool = False
 
 
-def fit(request: FitRequest, progress: ProgressListener) -> Cluster:
-    """Run the client, and the cluster with what was found.
+def fit(
+    request: CostRequest, cluster: Cluster, source: str, way: Outgoing, progress: ProgressListener
+) -> Cluster:
+    """Run a client on some hosts, and return the cluster with the client's software costs.
+
+    Args:
+        request: client and launches.
+        cluster: hosts, and what is known of their network: rates at least.
+        source: name of the cluster's file in messages.
+        way: how hosts are reached where the cluster does not say.
+        progress: observer of the stages.
 
     Raises:
         HostError: a host cannot take part.
         PlinkError: several cannot, or a tool is missing here.
         WrongUseError: nothing is known of what links carry, or there are too few hosts.
     """
-    cluster = request.cluster
     if not build_network(cluster).has_rates:
-        raise build_not_measured_error(cluster, "rates", request.source)
+        raise build_not_measured_error(cluster, "rates", source)
     chosen = chosen_hosts(cluster, request.hosts)
     if len(chosen) < 2:
-        raise WrongUseError(f"{request.source}: a fit needs at least 2 hosts")
+        raise WrongUseError(f"{source}: a fit needs at least 2 hosts")
+    way = apply_recorded_way(way, cluster.way, source)
     part = replace(cluster, hosts=[cluster.hosts[place] for place in chosen])
     progress.stage("connecting", len(chosen))
     with ExitStack() as stack:
-        reached = stack.enter_context(reach_all(part, request.source, request.way, progress))
+        reached = stack.enter_context(reach_all(part, source, way, progress))
         refuse_failures(reached, progress)
         hosts = describe(part.hosts, reached)
         cores = _shared_cores(hosts)
-        readings, costs, record = _measure_client(
-            request, hosts, chosen, cores, stack=stack, progress=progress
-        )
+        measurement = _Measurement(request, cluster, hosts, chosen, stack, progress)
+        measurement.run(way, cores)
+    if measurement.record is None:
+        raise PlinkError("nothing was measured that a client could be fitted to")
     progress.stage("fitting", 1)
     found = replace(
-        fit_client(cluster, request.client, readings, costs, shared_cores=cores),
-        versions=dict(record.versions),
+        fit_client(
+            cluster,
+            request.client,
+            measurement.readings,
+            Costs(measurement.reductions, measurement.processor),
+            shared_cores=cores,
+        ),
+        versions=dict(measurement.record.versions),
         started=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
     )
     progress.step()
     others = [each for each in cluster.clients if each.client != found.client]
-    return replace(cluster, clients=sorted([*others, found], key=_by_client))
-
-
-def _by_client(found: ClientFit) -> str:
-    return found.client
+    return replace(cluster, clients=sorted([*others, found], key=attrgetter("client")))
 
 
 def chosen_hosts(cluster: Cluster, most: int) -> list[int]:
@@ -166,121 +156,127 @@ def crowd_runs(client: str, chosen: int, hosts: int, cores: int | None) -> Itera
         yield _Run(algorithm, [seat % chosen for seat in range(ranks)], is_crowd=True)
 
 
-def _measure_client(
-    request: FitRequest,
-    hosts: Sequence[RemoteHost],
-    chosen: Sequence[int],
-    cores: int | None,
-    *,
-    stack: ExitStack,
-    progress: ProgressListener,
-) -> tuple[list[Reading], Costs, ClientRecord]:
-    if request.client == ENGINE:
-        return _of_engine(request, hosts, chosen, stack, progress)
-    group_of = {
-        host: number for number, group in enumerate(request.cluster.groups) for host in group.hosts
-    }
-    own = [group_of.get(host.name) for host in hosts]
-    runs = list(runs_of(request.client, len(hosts), own.count(own[0])))
-    runs += crowd_runs(request.client, len(hosts), len(request.cluster.hosts), cores)
-    progress.stage("measuring", len(runs))
-    if request.client == "gloo":
-        return _of_gloo(request, hosts, chosen, runs, stack=stack, progress=progress)
-    return _of_mpi(request, hosts, chosen, runs, stack=stack, progress=progress)
+@dataclass
+class _Measurement:
+    """Runs of one client on the chosen hosts, and what was measured in them.
 
+    Args:
+        request: client and launches.
+        cluster: all hosts of the cluster.
+        hosts: the chosen hosts.
+        chosen: their places in the cluster.
+        stack: stack that closes the clients.
+        progress: observer of the runs.
+        readings: times of all runs.
+        reductions: seconds to add 10^9 bytes, each time that it was measured.
+        processor: CPU seconds of a rank for 10^9 bytes, of each run with the largest size.
+        record: versions and settings of the client; None before it was started.
+    """
 
-def _of_mpi(
-    request: FitRequest,
-    hosts: Sequence[RemoteHost],
-    chosen: Sequence[int],
-    runs: Sequence[_Run],
-    *,
-    stack: ExitStack,
-    progress: ProgressListener,
-) -> tuple[list[Reading], Costs, ClientRecord]:
-    flavour = FLAVOURS[request.client]
-    tools = find_tools(flavour, request.tools)
-    readings: list[Reading] = []
-    reductions: list[float] = []
-    clients: dict[str, MpiClient] = {}
+    request: CostRequest
+    cluster: Cluster
+    hosts: Sequence[RemoteHost]
+    chosen: Sequence[int]
+    stack: ExitStack
+    progress: ProgressListener
+    readings: list[Reading] = field(default_factory=list)
+    reductions: list[float] = field(default_factory=list)
+    processor: list[float] = field(default_factory=list)
     record: ClientRecord | None = None
-    for run in runs:
-        if run.algorithm not in clients:
-            client = MpiClient(
-                flavour,
-                hosts,
-                algorithm=run.algorithm,
-                timeout_s=request.workloads[0].timeout_s,
-                way=request.way,
-                tools=tools,
-            )
-            stack.callback(_close, client)
-            record = client.start()
-            clients[run.algorithm] = client
-        workloads = request.workloads[:1] if run.is_crowd else request.workloads
-        measured, reduction = clients[run.algorithm].launch_sizes(run.seats, workloads)
-        reductions += [] if reduction is None else [reduction]
-        readings += [
-            _reading(hosts, chosen, run, workload=workload, measured=each)
-            for workload, each in zip(workloads, measured, strict=True)
+
+    @property
+    def workloads(self) -> list[Workload]:
+        """A workload of float32 for each size, the least first."""
+        repetitions, timeout_s = self.request.repetitions, self.request.timeout_s
+        return [
+            Workload(4 * max(16, size // 4), 1, repetitions, timeout_s)
+            for size in self.request.sizes
         ]
-        progress.step()
-    if record is None:
-        raise PlinkError("nothing was measured that a client could be fitted to")
-    return readings, Costs(reduction_s_per_gb=reductions), record
 
+    def run(self, way: Outgoing, cores: int | None) -> None:
+        """Run the client on the hosts, which share so many cores if they are one machine."""
+        request, hosts = self.request, self.hosts
+        if request.client == ENGINE:
+            self._run_engine()
+            return
+        group_of = {
+            host: number for number, group in enumerate(self.cluster.groups) for host in group.hosts
+        }
+        own = [group_of.get(host.name) for host in hosts]
+        runs = list(runs_of(request.client, len(hosts), own.count(own[0])))
+        runs += crowd_runs(request.client, len(hosts), len(self.cluster.hosts), cores)
+        self.progress.stage("measuring", len(runs))
+        if request.client == "gloo":
+            self._run_gloo(runs)
+        else:
+            self._run_mpi(runs, way)
 
-def _of_gloo(
-    request: FitRequest,
-    hosts: Sequence[RemoteHost],
-    chosen: Sequence[int],
-    runs: Sequence[_Run],
-    *,
-    stack: ExitStack,
-    progress: ProgressListener,
-) -> tuple[list[Reading], Costs, ClientRecord]:
-    client = GlooClient(hosts, request.python, _IDLE_LIMIT_S)
-    stack.callback(_close, client)
-    record = client.start()
-    readings: list[Reading] = []
-    processor: list[float] = []
-    for run in runs:
-        for workload in request.workloads:
-            measured = client.launch(Launch(run.seats, workload))
-            readings.append(_reading(hosts, chosen, run, workload=workload, measured=measured))
-            processor += _processor_of(request, workload, measured)
-        progress.step()
-    return readings, Costs(processor_s_per_gb=processor), record
-
-
-def _of_engine(
-    request: FitRequest,
-    hosts: Sequence[RemoteHost],
-    chosen: Sequence[int],
-    stack: ExitStack,
-    progress: ProgressListener,
-) -> tuple[list[Reading], Costs, ClientRecord]:
-    part = _part_of(request.cluster, chosen)
-    kinds = _PLAN_KINDS if part.groups else _PLAN_KINDS[:2]
-    progress.stage("measuring", len(kinds) * len(request.workloads))
-    client = EngineClient(hosts, request.python, _IDLE_LIMIT_S)
-    stack.callback(_close, client)
-    record = client.start()
-    readings: list[Reading] = []
-    processor: list[float] = []
-    for workload in request.workloads:
-        demand = Demand(ALL_REDUCE, workload.size_bytes)
-        for plan in plans_of_kinds(kinds, part, slots=1, demand=demand, seed=0):
-            measured = client.launch(Launch(list(plan.hosts), workload, plan.forest))
-            run = _Run(plan.label, list(plan.hosts))
-            readings.append(
-                _reading(
-                    hosts, chosen, run, workload=workload, measured=measured, forest=plan.forest
+    def _run_mpi(self, runs: Sequence[_Run], way: Outgoing) -> None:
+        request, flavour = self.request, FLAVOURS[self.request.client]
+        tools = find_tools(flavour, MpiTools(request.mpicc, request.mpirun, request.remote_cache))
+        clients: dict[str, MpiClient] = {}
+        for run in runs:
+            if run.algorithm not in clients:
+                client = MpiClient(
+                    flavour,
+                    self.hosts,
+                    algorithm=run.algorithm,
+                    timeout_s=request.timeout_s,
+                    way=way,
+                    tools=tools,
                 )
-            )
-            processor += _processor_of(request, workload, measured)
-            progress.step()
-    return readings, Costs(processor_s_per_gb=processor), record
+                self._start(client)
+                clients[run.algorithm] = client
+            workloads = self.workloads[:1] if run.is_crowd else self.workloads
+            measured, reduction = clients[run.algorithm].launch_sizes(run.seats, workloads)
+            self.reductions += [] if reduction is None else [reduction]
+            for workload, each in zip(workloads, measured, strict=True):
+                self._add_reading(run, workload, each)
+            self.progress.step()
+
+    def _run_gloo(self, runs: Sequence[_Run]) -> None:
+        client = GlooClient(self.hosts, self.request.python, _IDLE_LIMIT_S)
+        self._start(client)
+        for run in runs:
+            for workload in self.workloads:
+                self._launch(client, run, workload)
+            self.progress.step()
+
+    def _run_engine(self) -> None:
+        part = _part_of(self.cluster, self.chosen)
+        kinds = _PLAN_KINDS if part.groups else _PLAN_KINDS[:2]
+        self.progress.stage("measuring", len(kinds) * len(self.workloads))
+        client = EngineClient(self.hosts, self.request.python, _IDLE_LIMIT_S)
+        self._start(client)
+        for workload in self.workloads:
+            demand = Demand(ALL_REDUCE, workload.size_bytes)
+            for plan in plans_of_kinds(kinds, part, slots=1, demand=demand, seed=0):
+                self._launch(client, _Run(plan.label, list(plan.hosts)), workload, plan.forest)
+                self.progress.step()
+
+    def _start(self, client: MpiClient | GlooClient | EngineClient) -> None:
+        self.stack.callback(_close, client)
+        self.record = client.start()
+
+    def _launch(
+        self,
+        client: GlooClient | EngineClient,
+        run: _Run,
+        workload: Workload,
+        forest: Forest | None = None,
+    ) -> None:
+        measured = client.launch(Launch(run.seats, workload, forest))
+        self._add_reading(run, workload, measured, forest)
+        largest = max(each.size_bytes for each in self.workloads)
+        if workload.size_bytes == largest and measured.cpu_s:
+            self.processor.append(statistics.median(measured.cpu_s) / largest * 1e9)
+
+    def _add_reading(
+        self, run: _Run, workload: Workload, measured: Measured, forest: Forest | None = None
+    ) -> None:
+        names = [self.hosts[seat].name for seat in run.seats]
+        sample = FitSample(run.algorithm, names, workload.size_bytes, list(measured.seconds))
+        self.readings.append(Reading(sample, [self.chosen[seat] for seat in run.seats], forest))
 
 
 def _part_of(cluster: Cluster, chosen: Sequence[int]) -> Cluster:
@@ -299,28 +295,6 @@ def _part_of(cluster: Cluster, chosen: Sequence[int]) -> Cluster:
         conditions=None,
         groups=[group for group in groups if group.hosts],
     )
-
-
-def _reading(
-    hosts: Sequence[RemoteHost],
-    chosen: Sequence[int],
-    run: _Run,
-    *,
-    workload: Workload,
-    measured: Measured,
-    forest: Forest | None = None,
-) -> Reading:
-    names = [hosts[seat].name for seat in run.seats]
-    sample = FitSample(run.algorithm, names, workload.size_bytes, list(measured.seconds))
-    return Reading(sample, [chosen[seat] for seat in run.seats], forest)
-
-
-def _processor_of(request: FitRequest, workload: Workload, measured: Measured) -> list[float]:
-    """Return a rank's CPU seconds for 10^9 bytes, with the largest size."""
-    largest = max(each.size_bytes for each in request.workloads)
-    if workload.size_bytes < largest or not measured.cpu_s:
-        return []
-    return [statistics.median(measured.cpu_s) / workload.size_bytes * 1e9]
 
 
 def _shared_cores(hosts: Sequence[RemoteHost]) -> int | None:

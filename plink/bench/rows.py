@@ -13,7 +13,6 @@ from plink.bench.clients.client import Measured
 from plink.bench.clients.client import Traffic as SeenTraffic
 from plink.bench.request import BenchRequest, Case
 from plink.bench.rounds import Rounds
-from plink.bench.statistics import spread
 from plink.formats.comparison import BytesByLink, ComparisonRow, LinkBytes
 from plink.formats.hosts import Group
 from plink.optimize.plans.traffic import (
@@ -155,9 +154,11 @@ def _row(
     demand = Demand(case.workload.collective, size_bytes)
     limit = _limit(case, request, demand)
     bus = BUS_FACTORS[demand.collective](ranks)
-    times = spread([sample for launch in launches[:compared] for sample in launch.seconds])
+    samples_s = [sample for launch in launches[:compared] for sample in launch.seconds]
+    median_s = float(np.median(samples_s))
     cpu_s = [used for launch in launches[:compared] for used in launch.cpu_s]
     traffic = [launch.traffic for launch in launches if launch.traffic is not None]
+    planned = case.served or case.plan
     links = None
     if case.plan is not None and traffic:
         links = links_of(
@@ -171,15 +172,15 @@ def _row(
     return ComparisonRow(
         client=case.client,
         algorithm=case.algorithm,
-        plan=_kind(case),
+        plan=None if planned is None else planned.kind,
         order=case.order.label or None,
         collective=demand.collective,
         size_bytes=size_bytes,
         hosts=[names[host] for host in case.order.order],
-        median_s=times.median_s,
-        min_s=times.min_s,
-        max_s=times.max_s,
-        bus_mbit=8 * size_bytes * bus / times.median_s / 1e6,
+        median_s=median_s,
+        min_s=min(samples_s),
+        max_s=max(samples_s),
+        bus_mbit=8 * size_bytes * bus / median_s / 1e6,
         cpu_s_per_gb=statistics.median(cpu_s) / size_bytes * 1e9 if cpu_s and bus else None,
         limit_s=None if limit is None else limit.time_s,
         limit_by=None if limit is None else limit.by,
@@ -199,12 +200,6 @@ def _limit(case: Case, request: BenchRequest, demand: Demand) -> Limit | None:
     if served.bound_s is None or served.size_bytes != demand.size_bytes:
         return None
     return Limit(served.bound_s, "hosts")
-
-
-def _kind(case: Case) -> str | None:
-    if case.served is not None:
-        return case.served.kind
-    return None if case.plan is None else case.plan.kind
 
 
 def _of_hosts(between: Bytes, host_of: npt.NDArray[np.intp]) -> Bytes:

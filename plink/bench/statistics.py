@@ -8,7 +8,6 @@ median over its repetitions of all rounds; its spread is the shortest and the lo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,30 +21,6 @@ _CONFIDENCE = 0.95
 
 # Medians of a few repetitions are hardly better than that.
 _ALIKE = 0.01
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Median, shortest and longest of some times in seconds."""
-
-    median_s: float
-    min_s: float
-    max_s: float
-
-
-def slowest_rank(seconds_by_rank: Sequence[Sequence[float]]) -> list[float]:
-    """Return the longest time of any rank in each repetition, in s, from [rank][repetition]."""
-    return [max(times) for times in zip(*seconds_by_rank, strict=True)]
-
-
-def mean_rank(seconds_by_rank: Sequence[Sequence[float]]) -> list[float]:
-    """Return the mean over ranks in each repetition, in s, from [rank][repetition]."""
-    return [sum(times) / len(times) for times in zip(*seconds_by_rank, strict=True)]
-
-
-def spread(samples_s: Sequence[float]) -> Spread:
-    """Return median, shortest and longest of at least one sample in seconds."""
-    return Spread(float(np.median(samples_s)), min(samples_s), max(samples_s))
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:

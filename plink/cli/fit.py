@@ -14,10 +14,7 @@ from plink.cli.way_options import ReachOptions, with_reach_options
 
 with lazy_imports():
     from plink.bench import fit
-    from plink.bench.clients import client as clients_client
-    from plink.bench.clients import mpi
     from plink.formats import cluster, document, outputs
-    from plink.measure import listed
     from plink.show.terminal import paper, predictions
 
 
@@ -48,23 +45,8 @@ def command(
     written = cluster_name if output is None else output
     check_output(written, "the cluster", as_json=as_json, has_matrices=True)
     known, source = cluster.read_cluster(cluster_name), document.label(cluster_name)
-    wanted = fit.FitRequest(
-        cluster=known,
-        source=source,
-        client=request.client,
-        hosts=request.hosts,
-        workloads=[
-            clients_client.Workload(
-                4 * max(16, size // 4), 1, request.repetitions, request.timeout_s
-            )
-            for size in request.sizes
-        ],
-        way=listed.apply_recorded_way(reach.resolve(), known.way, source),
-        python=request.python,
-        tools=mpi.MpiTools(request.mpicc, request.mpirun, request.remote_cache),
-    )
     with StageProgress() as progress:
-        found = fit.fit(wanted, progress)
+        found = fit.fit(request, known, source, reach.resolve(), progress)
     cluster.write_cluster(written, found)
     fitted = next(each for each in found.clients if each.client == request.client)
     if as_json:

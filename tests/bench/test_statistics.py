@@ -3,14 +3,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from plink.bench.statistics import (
-    made_alike,
-    mean_rank,
-    slowest_rank,
-    spearman,
-    spearman_interval,
-    spread,
-)
+from plink.bench.statistics import made_alike, spearman, spearman_interval
 
 VALUES = st.lists(st.integers(0, 9), min_size=3, max_size=30)
 
@@ -68,24 +61,3 @@ def test_an_interval_is_not_made_up_where_it_is_not_defined() -> None:
 
 def test_values_that_no_measurement_tells_apart_are_made_alike() -> None:
     assert made_alike([1.02, 1.0, 1.009, 0.0, 1.0201, 5.0]) == [1.02, 1.0, 1.0, 0.0, 1.02, 5.0]
-
-
-def test_a_repetition_takes_as_long_as_its_slowest_rank() -> None:
-    assert slowest_rank([[1.0, 5.0, 2.0], [3.0, 4.0, 1.0]]) == [3.0, 5.0, 2.0]
-
-
-def test_cpu_time_is_the_mean_over_ranks() -> None:
-    assert mean_rank([[1.0, 5.0, 2.0], [3.0, 4.0, 1.0]]) == [2.0, 4.5, 1.5]
-
-
-def test_ranks_must_agree_on_the_repetitions() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        slowest_rank([[1.0, 2.0], [1.0]])
-
-
-@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=40))
-def test_spread_brackets_the_median(samples_s: list[float]) -> None:
-    found = spread(samples_s)
-    assert found.min_s <= found.median_s <= found.max_s
-    assert sum(sample <= found.median_s for sample in samples_s) * 2 >= len(samples_s)
-    assert sum(sample >= found.median_s for sample in samples_s) * 2 >= len(samples_s)

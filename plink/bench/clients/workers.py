@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import statistics
 import sys
 import threading
 import time
@@ -13,7 +14,6 @@ from typing import Any
 
 from plink.bench.clients.buffers import buffers_of
 from plink.bench.clients.client import Launch, Measured, Workload
-from plink.bench.statistics import mean_rank, slowest_rank
 from plink.deploy.remote.hosts import RemoteHost
 from plink.probes.errors import HostError
 from plink.probes.remote.session import RemoteProcess, posix_command
@@ -143,7 +143,9 @@ class Workers:
                 raise HostError(
                     name, f"{reply.get('wrong_elements')} elements of the result are wrong"
                 )
-        return Measured(slowest_rank(seconds), mean_rank(cpu_s)), replies
+        slowest_s = [max(times) for times in zip(*seconds, strict=True)]
+        means_s = [statistics.fmean(times) for times in zip(*cpu_s, strict=True)]
+        return Measured(slowest_s, means_s), replies
 
     def ask(
         self,
