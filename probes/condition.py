@@ -155,7 +155,9 @@ def ask(session: Session, interface: str) -> HostCondition:
     done = session.run(posix_command(_SCRIPT, interface))
     text = done.stdout.decode(errors="replace")
     if not text.rstrip().endswith("done"):
-        raise HostError(session.host, "does not report the condition of its network")
+        raise HostError(
+            session.host, "did not complete the shell script that reads its network's condition"
+        )
     offset_s = error_s = None
     if _CLOCK_ANSWER.fullmatch(clock):
         offset_s = float(clock) - (asked_at_s + answered_at_s) / 2.0

@@ -200,7 +200,7 @@ def _print(
     _print_list(console, "looked at", seen.present)
     _print_list(console, "not looked at", seen.missing)
     if seen.missing and not has_asked and evidence.cluster.hosts:
-        note("--live asks the hosts, and measures what is missing")
+        note("run plink doctor again with --live to ask the hosts and measure what is missing")
 
 
 def _print_finding(

@@ -1,4 +1,4 @@
-"""`plink hub bounds` and `plink hub cost`: what a hub needs, and what it costs."""
+"""`plink hub bounds` and `cost`: bandwidth that parameter servers need, and their price."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class ProbeAction:
             way = callers = _callers(given, self.expect, self.progress, strict=self.request.strict)
             found = HostList(callers.hosts)
         elif self.expect is not None:
-            raise click.UsageError("--expect needs --listen, and excludes a host list.")
+            raise click.UsageError("--expect needs --listen, and excludes HOSTS and --resume.")
         else:
             found = self._list_hosts(earlier)
             if earlier is not None:

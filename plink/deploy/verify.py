@@ -63,7 +63,7 @@ _MAX_LINE = 1 << 16
 
 @dataclass(frozen=True)
 class Trial:
-    """Request for a trial run of a launcher: its command, file and time limit.
+    """Request for a trial run of a launcher: its format, command, Python and time limit.
 
     Args:
         launcher: the name of its format.

@@ -1,4 +1,4 @@
-"""Evidence for a diagnosis: a cluster, an earlier one, and the groups of hosts."""
+"""Evidence for a diagnosis: clusters (present, earlier), a job's log, bench comparisons."""
 
 from __future__ import annotations
 

@@ -187,8 +187,10 @@ def _unit(corner: str, given: str | None, source: str) -> str:
             )
         return named
     if given is None:
-        found = f"names no unit of time: {brief(corner)}" if corner else "is empty"
-        raise WrongUseError(f"{source}: row 1, column 1 {found}", _UNIT_HINT)
+        found = brief(corner) if corner else "empty"
+        raise WrongUseError(
+            f"{source}: row 1, column 1 is {found}, expected the unit of time", _UNIT_HINT
+        )
     return given
 
 

@@ -249,15 +249,15 @@ def percentile_name(percentile: float) -> str:
 
 
 def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
-    """Return a percentile and the (N, N) matrix of its readings in µs.
+    """Return the percentile asked for, or the file's default, and its (N, N) readings in µs.
 
     Args:
         rtt: round-trip times.
-        percentile: which one; None for the one that stands for a pair.
+        percentile: one that was measured; None for the default, `rtt.reading`.
         source: what messages call the file.
 
     Raises:
-        WrongUseError: the measurement does not hold it.
+        WrongUseError: the measurement does not hold it; no other one is taken in its place.
     """
     chosen = rtt.reading if percentile is None else percentile
     if chosen not in rtt.rtt_us:

@@ -1,4 +1,4 @@
-"""Facts about ranks' timelines, for `plink timeline`, `plink show` and `plink report`."""
+"""Facts about training timelines: when each rank announced and ran its collectives."""
 
 from __future__ import annotations
 

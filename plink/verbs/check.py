@@ -36,7 +36,7 @@ class Verdict(checking.CheckResult):
 
     @property
     def changed(self) -> list[list[str]]:
-        """Names of hosts that changed together, those with most changed pairs first."""
+        """Sets of hosts whose times to all others changed together, most changed pairs first."""
         return [[self.names[host] for host in each.hosts] for each in self.judgement.changes]
 
     def __repr__(self) -> str:

@@ -127,7 +127,7 @@ class CallbackProgress:
 
 
 def report_stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
-    """Return a function that reports the names of a call's stages to the user's callback."""
+    """Return a function that passes the names of stages to the callback; None without one."""
     if on_progress is None:
         return None
     return lambda stage: on_progress(Progress(stage))
@@ -136,7 +136,7 @@ def report_stages(on_progress: OnProgress | None) -> Callable[[str], None] | Non
 def report_search(
     on_progress: OnProgress | None, time_limit_s: float
 ) -> Callable[[SearchProgress], None] | None:
-    """Return a function that reports a search's state to the user's callback, 20 times a second."""
+    """Return a function that passes a search's cost and gap to the callback; None without one."""
     if on_progress is None:
         return None
 

@@ -320,9 +320,9 @@ class _EchoRun:
             )
             # The follower first: the leader's greeting then finds it there.
             for end, processor in (grant.follower, of_follower), (grant.leader, of_leader):
-                self._agents.send(end, self._format_leave(end, grant, processor))
+                self._agents.send(end, self._format_grant(end, grant, processor))
 
-    def _format_leave(self, end: int, grant: Grant, processor: int | None) -> str:
+    def _format_grant(self, end: int, grant: Grant, processor: int | None) -> str:
         """Return what one end of a granted meeting is told."""
         if not self._is_in_further_rounds:
             return protocol.grant_text(grant.round, processor)

@@ -134,7 +134,10 @@ def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connec
         _check_known(variable, value, name, source)
     port = _text(values, source, name, *_PORTS)
     if port is not None and not (port.isascii() and port.isdigit() and len(port) <= 5):
-        raise HostListError(f"{source}: the port of {clean(name)} is {clean(port)!r}")
+        raise HostListError(
+            f"{source}: the port of {clean(name)} is {clean(port)!r}, "
+            "expected a number from 1 to 65535"
+        )
     options, keys = _ssh_options(name, values, source)
     key = _text(values, source, name, *_KEYS)
     host = ListedHost(
@@ -431,7 +434,11 @@ def parse_ini(text: str, source: str) -> Inventory:
         if line.startswith("["):
             section = _SECTION.fullmatch(line)
             if section is None:
-                raise HostListError(f"{place}: {clean(line)!r} does not begin a section", _HINT_INI)
+                raise HostListError(
+                    f"{place}: {clean(line)!r} is not a section heading, such as [GROUP], "
+                    "[GROUP:children] or [GROUP:vars]",
+                    _HINT_INI,
+                )
             group, kind = section[1], section[2] or "hosts"
             inventory.group(group)
         elif kind == "hosts":

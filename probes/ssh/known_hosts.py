@@ -96,7 +96,7 @@ def check_certificate(
     except InvalidSignature:
         raise CertificateError("has a wrong signature") from None
     except (ValueError, UnsupportedAlgorithm):
-        raise CertificateError("cannot be understood") from None
+        raise CertificateError("cannot be read as an OpenSSH certificate") from None
     if isinstance(authority, RSAPublicKey):
         # The kind of the signature stands before it.
         before = blob[: -((authority.key_size + 7) // 8 + _LENGTH_BYTES)]

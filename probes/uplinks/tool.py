@@ -373,7 +373,7 @@ def measure_both_ways(
     duration_s: int,
     enough_gbit_s: float,
 ) -> float | None:
-    """Return a group's total rate in Gbit/s with both directions loaded at once.
+    """Return a group's rate with the other groups in Gbit/s, sum of both directions at once.
 
     Transfers that carried little are tried again, too: other work takes time from them now and
     then, and adds none.

@@ -346,7 +346,7 @@ class PairOfTrees:
         return both & (diagonal if self.is_one_root else ~diagonal)
 
     def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
-        """Return how many leaf and inner prices any placement pays at most, (2, N).
+        """Return factors (2, N) of leaf and inner prices whose sum bounds what any order pays.
 
         The sum of prices times this is no less than what both trees pay in any order. A host pays
         both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,

@@ -177,7 +177,7 @@ ALL = (
 
 
 def _broadcast(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a binomial tree of whole buffers, nearest ranks first."""
+    """Return a binomial broadcast of whole buffers from rank 0: to rank 1, then to 2 and 3, ..."""
     rounds = []
     distance = 1
     while distance < ranks:

@@ -112,7 +112,10 @@ def embed(
     else:
         first, second = (observe(half) for half in halves)
         if not len(first.distance) == len(second.distance) == len(distance):
-            raise ValueError(f"expected halves of {len(distance)} hosts")
+            raise ValueError(
+                f"halves has readings between {len(first.distance)} and {len(second.distance)} "
+                f"hosts, expected {len(distance)} as in distance"
+            )
         splits = split_halves(first, second, rng)
     kinds = [False, True] if dimensions is None else [False]
     chosen, error = _choose_shape(splits, candidates, kinds, rng, on_progress)

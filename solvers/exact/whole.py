@@ -64,7 +64,7 @@ class WholeTerms:
         )
 
     def least(self, bound: float) -> int:
-        """Return a lower bound on costs in integer units, rounded down so that it stays proven."""
+        """Convert a lower bound on the cost to integer units, rounded down to remain a bound."""
         return max(0, math.floor((bound - self.tolerance) / self.unit) - 1)
 
 

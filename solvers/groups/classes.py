@@ -84,10 +84,10 @@ class Classes:
         return costs
 
     def cost_classes(self, histograms: Floats, *, is_one_distance: bool = False) -> Floats:
-        """Return (M,) the cost in nats of each class of readings.
+        """Return (M,) the negative log likelihood in nats of each class under its own density.
 
         Args:
-            histograms: (M, B) readings of each class by bin.
+            histograms: (M, B) readings of M classes (pairs within groups, or between), by bin.
             is_one_distance: whether noise alone spreads the readings of a class.
         """
         own, _ = self._log_densities(histograms, is_one_distance=is_one_distance)

@@ -103,8 +103,8 @@ def test_where_the_unit_comes_from(corner: str, option: str | None, unit: str) -
 @pytest.mark.parametrize(
     ("corner", "option", "reason"),
     [
-        ("", None, "row 1, column 1 is empty"),
-        ("host", None, "row 1, column 1 names no unit of time: 'host'"),
+        ("", None, "row 1, column 1 is empty, expected the unit of time"),
+        ("host", None, "row 1, column 1 is 'host', expected the unit of time"),
         ("Gbit/s", None, "holds bandwidths in Gbit/s"),
         ("ms", "us", "row 1, column 1 says ms, but the unit us was given"),
     ],

@@ -1,4 +1,4 @@
-"""Folder of Kubernetes manifests for agents and a measuring job, with a new secret."""
+"""Folder of Kubernetes manifests for agents and a measuring job, with their secret."""
 
 from __future__ import annotations
 

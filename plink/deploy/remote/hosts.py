@@ -1,4 +1,4 @@
-"""Hosts of a cluster file, reached over SSH, with their present addresses."""
+"""Hosts of a cluster file with an open session each, which have the addresses of the file."""
 
 from __future__ import annotations
 

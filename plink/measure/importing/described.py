@@ -76,10 +76,10 @@ def build_latencies(
     *,
     is_limited: bool,
 ) -> RttMeasurement | None:
-    """Return round-trip times from the one-way latency of each pair's level; None without any.
+    """Return round-trip times, twice the one-way latency of each pair's level; None without any.
 
     Args:
-        is_limited: whether it says what links carry, on which a latency not said is zero.
+        is_limited: whether rates of links are described; an omitted latency is then zero.
 
     Raises:
         WrongUseError: latencies that cannot be.
