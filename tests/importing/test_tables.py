@@ -29,6 +29,7 @@ def imported(text: str) -> Cluster:
     [
         MARKDOWN,
         MARKDOWN.replace("| --- | :---: | ---: |", "|---|---|---|"),
+        MARKDOWN.replace("Measured in August.", "Measured in August | dal-3 was off | again"),
         "ms\tdal-1\tdal-2\ndal-1\t0.09\t2.03\ndal-2\t2.04\t0.09\n",
         "ms;dal-1;dal-2\ndal-1;0,09;2,03\ndal-2;2,04;0,09\n",
         "ms;dal-1;dal-2\r\ndal-1;0.09;2.03\r\ndal-2;2.04;0.09\r\n",

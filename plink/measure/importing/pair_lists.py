@@ -382,12 +382,14 @@ def _table_rows(text: str, source: str) -> list[list[str]] | None:
     if rules:
         # Blank lines stay, so that a row keeps its number.
         rows: list[list[str]] = [[] for _ in range(rules[0] - 1)]
-        for line in (lines[rules[0] - 1], "", *lines[rules[0] + 1 :]):
-            if line and "|" not in line:
+        for line_number in range(rules[0] - 1, len(lines)):
+            line = lines[line_number].strip()
+            if "|" not in line:
                 break
-            cells = line.strip().removeprefix("|").removesuffix("|").split("|") if line else []
+            cells = line.removeprefix("|").removesuffix("|").split("|")
             # Without emphasis and code marks.
-            rows.append([cell.strip().strip("*`").strip() for cell in cells])
+            bare = [cell.strip().strip("*`").strip() for cell in cells]
+            rows.append([] if line_number == rules[0] else bare)
         return rows
     if separator is None:
         return None
