@@ -149,14 +149,15 @@ def limit_interrupts_to_waits() -> Iterator[Callable[[], int]]:
             pass
         return number
 
-    handlers = replace_handlers(lambda _number, _frame: None)
-    # Written by the system's handler: Python's own would not run while the reader waits.
+    # Written by the system's handler: Python's own would not run while the reader waits. It is
+    # there before and after handlers that do nothing, lest an interrupt between is lost.
     former = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    handlers = replace_handlers(lambda _number, _frame: None)
     try:
         yield wait
     finally:
-        signal.set_wakeup_fd(former)
         restore_handlers(handlers)
+        signal.set_wakeup_fd(former)
         os.close(reader)
         os.close(writer)
 
