@@ -385,11 +385,15 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
 
 def _members(inventory: Inventory, group: str) -> Iterator[str]:
     """Yield the hosts of a group and of its descendants, each once, its own first."""
-    groups = [group] if group in inventory.groups else []
-    for name in groups:
-        children = inventory.groups[name].children
-        groups += [child for child in children if child in inventory.groups and child not in groups]
-    yield from dict.fromkeys(host for name in groups for host in inventory.groups[name].hosts)
+    waiting, seen = [group], {group}
+    hosts: dict[str, None] = {}
+    for name in waiting:
+        if name in inventory.groups:
+            hosts |= dict.fromkeys(inventory.groups[name].hosts)
+            children = [each for each in inventory.groups[name].children if each not in seen]
+            waiting += dict.fromkeys(children)
+            seen.update(children)
+    yield from hosts
 
 
 def _depths(inventory: Inventory) -> dict[str, int]:
