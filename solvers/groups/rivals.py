@@ -39,9 +39,11 @@ def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
         labels: (N,) groups; points that lie in large ones, with gaps around them, say the same.
     """
     size, upper = len(logs), np.triu(is_measured, 1)
+    if int(upper.sum()) < _LEAST_READINGS * size:
+        return np.inf
     is_within = labels[:, None] == labels[None, :]
     within, between = upper & is_within, upper & ~is_within
-    are_large = size >= _LEAST_CLUSTER * (int(labels.max()) + 1) and between.any()
+    are_large = size >= _LEAST_CLUSTER * (int(labels.max()) + 1) and between.any() and within.any()
     readings = np.where(is_measured, np.exp(logs), np.nan)
     common = _SHARE_IN_COMMON * float(np.nanmin(readings))
     observations = observe(readings - common)
@@ -54,7 +56,7 @@ def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
         fit = fit_points(observations, begin, dimensions, _ITERATIONS, np.random.default_rng(0))
         fitted = np.maximum(fit.distance * observations.scale + common, 1e-12)
         nearest = np.quantile(fitted[between], 0.1) if are_large else 0.0
-        if _LEAST_GAP * np.quantile(fitted[within], 0.9) < nearest:
+        if are_large and _LEAST_GAP * np.quantile(fitted[within], 0.9) < nearest:
             continue
         classes = Classes((logs - np.log(fitted))[upper])
         precision = np.sqrt(partners / dimensions) / (2.5 * classes.bandwidth)

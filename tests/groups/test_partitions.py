@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from plink.solvers.groups.partitions import Pairs, find_partition, move_units, price_partition
+from plink.solvers.groups.rivals import cost_points
 
 
 def far_apart(rack, within=0.0, between=0.5, noise=0.02, seed=1):
@@ -57,3 +58,13 @@ def test_a_partition_is_found_again_after_hosts_were_exchanged() -> None:
     np.testing.assert_array_equal(
         labels[:, None] == labels[None, :], rack[:, None] == rack[None, :]
     )
+
+
+@pytest.mark.parametrize("readings", ["none", "between groups alone"])
+def test_points_explain_what_says_nothing_of_groups(readings: str) -> None:
+    rack = np.repeat(np.arange(2), 8)
+    logs, is_measured = far_apart(rack)
+    if readings == "none":
+        assert cost_points(logs, np.zeros_like(is_measured), rack) == np.inf
+    else:
+        assert np.isfinite(cost_points(logs, rack[:, None] != rack[None, :], rack))
