@@ -9,7 +9,7 @@ from operator import itemgetter
 from rich.console import Console
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, format_count, rtt_text, share_text
+from plink.base.text import bytes_text, format_count, rtt_text
 from plink.bench.order_report import Correlation, OrderRow, OrdersBench
 from plink.bench.plot import collectives_text, label_text
 from plink.formats.comparison import Comparison, ComparisonRow, LinkBytes
@@ -43,10 +43,7 @@ _SIZE_COLUMNS: tuple[Column[ComparisonRow], ...] = (
     Column("", label_text, is_text=True),
     *_TIMES,
     Column("bus", lambda row: f"{row.bus_mbit:.{2 if row.bus_mbit < 10.0 else 0}f}"),
-    Column(
-        "limit",
-        lambda row: UNKNOWN if row.share_of_limit is None else share_text(row.share_of_limit),
-    ),
+    Column("limit", lambda row: _limit_text(row.share_of_limit)),
     Column("predicted", lambda row: _seconds(row.predicted_s)),
     Column(
         "CPU",
@@ -191,6 +188,12 @@ def _correlation_text(correlation: Correlation | None) -> str:
     if correlation.low is None or correlation.high is None:
         return f"{correlation.value:.2f}"
     return f"{correlation.value:.2f} ({correlation.low:.2f} to {correlation.high:.2f})"
+
+
+def _limit_text(share: float | None) -> str:
+    if share is None:
+        return UNKNOWN
+    return "< 1 %" if share < 0.01 else f"{100.0 * share:.0f} %"
 
 
 def _seconds(value: float | None, us_per_unit: float = 1e6) -> str:
