@@ -1,4 +1,4 @@
-"""A bench from request to result: reach the hosts, start all clients, run the rounds."""
+"""Run of a bench: reach the hosts, start all clients, launch all cases in rounds."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class BenchOutcome:
     """Outcome of a bench.
 
     Args:
-        result: of all cases that ran.
-        orders: how orders did against one another, where these are all that is compared.
-        stopped: why not all rounds ran, or None where they did.
+        result: times of all cases that ran.
+        orders: comparison of the orders; None if anything else is compared, too.
+        stopped: why not all rounds ran; None if they did.
     """
 
     result: Comparison
@@ -53,7 +53,7 @@ class BenchOutcome:
 
 
 def bench(request: BenchRequest, progress: ProgressListener) -> BenchOutcome:
-    """Run a bench.
+    """Run all cases of a bench on its hosts, and return their times.
 
     Raises:
         HostError, OptionError: a host cannot take part.
@@ -137,7 +137,7 @@ def make_outcome(
 
 
 def client_key(case: Case) -> str:
-    """Cases of one key are launched by one client; MPI and NCCL have theirs from their start."""
+    """Return the name of the client that launches a case; MPI and NCCL have one per algorithm."""
     has_own = case.client in FLAVOURS or case.client == "nccl"
     return f"{case.client} {case.algorithm}" if has_own else case.client
 
@@ -220,7 +220,7 @@ def reach_all(cluster: Cluster, source: str, way: Outgoing, progress: ProgressLi
 
 
 def refuse_failures(reached: Reached, progress: ProgressListener) -> None:
-    """Name every host that was not reached: without it nothing can be compared.
+    """Raise if a host was not reached, and name every such host.
 
     Raises:
         HostError: one was not.

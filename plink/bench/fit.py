@@ -1,4 +1,4 @@
-"""A client's own costs: a few seconds of it on a few hosts, and what fits the times best."""
+"""Fit of a client's software costs to the times of short runs on a few hosts."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _PLAN_KINDS = ("ring", "flat", "2lha")
 
 @dataclass(frozen=True)
 class _Run:
-    """Launch, or as many launches as there are sizes: seats are of the chosen hosts."""
+    """Algorithm to launch in every size, with the place of each rank's host among the chosen."""
 
     algorithm: str
     seats: Sequence[int]
@@ -123,7 +123,7 @@ def fit(
 
 
 def chosen_hosts(cluster: Cluster, most: int) -> list[int]:
-    """Places of hosts: of the two largest groups, as many of each; without groups the first."""
+    """Return the places of hosts to run on, as many of each of the two largest groups."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     groups = sorted(cluster.groups, key=lambda group: -len(group.hosts))[:2]
     if len(groups) < 2:
@@ -280,7 +280,7 @@ class _Measurement:
 
 
 def _part_of(cluster: Cluster, chosen: Sequence[int]) -> Cluster:
-    """Return the chosen hosts with all that is known between them."""
+    """Return the cluster of the chosen hosts, with their round-trip times and groups."""
     names = [cluster.names[place] for place in chosen]
     groups = [
         replace(group, hosts=[host for host in group.hosts if host in names])

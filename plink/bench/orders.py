@@ -23,7 +23,7 @@ _EXPECTED = (
 
 @dataclass(frozen=True)
 class NamedOrder:
-    """A rank order under the name it has in the result: rank r is on host `order[r]`.
+    """Order of a job's ranks with its label in the results: rank r is on host `order[r]`.
 
     Several ranks may be on one host, and some hosts may have none.
     """

@@ -1,4 +1,4 @@
-"""The plans that the engine is to run: of kinds, or from files."""
+"""Plans that a bench runs on the engine: of kinds, or from files."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ PLAN_KINDS = (AUTO, *KINDS)
 
 @dataclass(frozen=True)
 class EnginePlan:
-    """A plan for one size.
+    """Plan that the engine runs for one collective and size.
 
     Args:
-        label: what was asked for: a kind, `auto`, or the name of a file.
-        kind: of the plan.
-        forest: over the ranks.
+        label: kind that was asked for, `auto`, or the name of a file.
+        kind: kind of the plan.
+        forest: aggregation trees over the ranks.
         hosts: (P,) the host of each rank, by its place in the cluster file.
         groups: of near hosts, which the plan was made for.
         predicted_s: of one collective; None where nothing is known of what links carry.

@@ -1,4 +1,4 @@
-"""The rounds: everything launched in turn, until all are done or something ends them.
+"""Rounds of a bench: all cases launched in turn, until all are done or something ends them.
 
 Rounds interleave what is compared, so that drift of the network hits all alike.
 """

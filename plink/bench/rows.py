@@ -56,11 +56,11 @@ BUS_FACTORS: Mapping[str, Callable[[int], float]] = {
 
 @dataclass(frozen=True)
 class Limit:
-    """A lower bound.
+    """Least time that links allow for one collective, without latency.
 
     Args:
-        time_s: of one collective, latency left out.
-        by: whose links set it: `hosts` or `uplinks`.
+        time_s: the time, in s.
+        by: links that set it, `hosts` or `uplinks`.
     """
 
     time_s: float
@@ -68,7 +68,7 @@ class Limit:
 
 
 def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[ComparisonRow]:
-    """Return rows for the cases that ran."""
+    """Return the rows of a comparison for the cases that ran."""
     # In the first round every case has run once or not at all, so that all of it can be compared.
     compared = max(1, done.rounds_done)
     return [
@@ -79,9 +79,7 @@ def make_rows(request: BenchRequest, done: Rounds[Measured]) -> list[ComparisonR
 
 
 def limit_of(network: Network, demand: Demand, host_of: Sequence[int]) -> Limit | None:
-    """Return the bound of `plink.solvers.forests.lower_bound`; None where it says nothing.
-
-    That is where nothing is known of what links carry, and of a barrier.
+    """Return the least time that links allow; None for a barrier and where no rate is known.
 
     Args:
         network: its unknown links are unlimited.
@@ -115,13 +113,13 @@ def links_of(
     host_of: Sequence[int],
     groups: Sequence[Group],
 ) -> BytesByLink:
-    """Return the bytes over every link.
+    """Return the bytes that a collective sent over each host's link and group's uplink.
 
     Args:
-        launches: at least one.
-        repetitions: timed ones of each launch.
-        traffic: what the plan says.
-        names: of the hosts.
+        launches: bytes that were counted in each launch, at least one.
+        repetitions: number of timed repetitions of each launch.
+        traffic: traffic that the plan predicts.
+        names: names of the hosts.
         host_of: (P,) the host of each rank.
         groups: of hosts; what their hosts exchange with all others crosses their uplinks.
     """
@@ -203,7 +201,7 @@ def _limit(case: Case, request: BenchRequest, demand: Demand) -> Limit | None:
 
 
 def _of_hosts(between: Bytes, host_of: npt.NDArray[np.intp]) -> Bytes:
-    """Return (N, N) from (P, P): what hosts exchange; nothing crosses a link inside a host."""
+    """Sum bytes between ranks, (P, P), to bytes between different hosts, (N, N)."""
     hosts = int(host_of.max()) + 1
     total = np.zeros((hosts, hosts))
     np.add.at(total, (host_of[:, None], host_of[None, :]), between)

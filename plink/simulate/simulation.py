@@ -296,7 +296,7 @@ def list_peers(algorithm: Algorithm | None, placement: Placement) -> Placement:
 def _run(
     thing: Thing, platform: Platform, placement: Placement, request: SimulationRequest
 ) -> Simulated | None:
-    """Return none where it takes too long."""
+    """Return the simulated time of a workload; None if the simulation takes too long."""
     try:
         if thing.schedule is not None:
             schedules = (

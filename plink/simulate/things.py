@@ -158,7 +158,7 @@ def things_of(
 
 
 def _check_name(name: str, request: SimulationRequest) -> None:
-    """Refuse what nothing is called, and what servers take no part in."""
+    """Raise for an unknown workload, and for one that cannot use the named servers."""
     family, colon, own = name.partition(":")
     if request.servers and not (colon and family == PLAN):
         raise WrongUseError(
