@@ -14,9 +14,10 @@ from plink.formats.cluster import Cluster
 from plink.formats.hosts import Group
 from plink.formats.plan import Plan
 from plink.model.network import build_network
-from plink.optimize.plans.candidates import KINDS, choose
+from plink.optimize.plans.candidates import KINDS
 from plink.optimize.plans.planning import find_plan
 from plink.optimize.plans.request import PlanRequest
+from plink.optimize.plans.serving import choose
 from plink.optimize.plans.traffic import Demand, build_traffic, traffic_time_s
 from plink.plans.forest import Forest
 
@@ -73,7 +74,7 @@ def plans_of_kinds(
     has_rates = build_network(cluster).has_rates
     plans = []
     for kind in kinds:
-        chosen = choose(kind, found.candidates).candidate
+        chosen = choose(kind, found.candidates, found.refused).candidate
         plans.append(
             EnginePlan(
                 label=kind,

@@ -125,14 +125,7 @@ class ExpectedTimes:
     def of_algorithm(
         self, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Sequence[int]
     ) -> Expected:
-        """Return the predicted time of an algorithm, rank r on host `hosts[r]`.
-
-        Args:
-            algorithm: one that takes so many ranks.
-            ranks: how many.
-            size_bytes: the buffer of each.
-            hosts: (R,) of the ranks.
-        """
+        """Return the predicted time of an algorithm, rank r on host `hosts[r]`."""
         table = algorithm.table(ranks, size_bytes)
         messages = sum(len(step.sources) for step in table.rounds[:_MESSAGES_OF_A_RING])
         if messages > _MOST_MESSAGES:

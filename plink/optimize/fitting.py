@@ -57,31 +57,27 @@ _RUNS = 7
 _ROUNDS_OF_SEARCH = 250
 
 
-def fit_time_slice(
-    clocks: Sequence[FlowClock], times_s: Sequence[Sequence[float]], cores: int
-) -> Estimate:
+def fit_time_slice(readings_s: Sequence[tuple[FlowClock, Sequence[float]]], cores: int) -> Estimate:
     """Return the scheduler's time slice in µs that fits the measured times best.
 
-    Args:
-        clocks: of each all-reduce, all of small buffers.
-        times_s: of each all-reduce, its repetitions.
-        cores: that all ranks share; fewer than ranks.
+    Clocks and repetitions in seconds are of all-reduces of small buffers, by ranks that share
+    cores.
     """
     misses, weights = [], []
+    value = USUAL_TURN_US
     manner = Manner(slice_s=USUAL_TURN_US * 1e-6, cores=cores)
-    for clock, times in zip(clocks, times_s, strict=True):
+    for clock, times in readings_s:
         expected_s = statistics.median(clock.time_s(manner, seed) for seed in range(_SLICE_RUNS))
         logs = np.log(times)
         misses.append(float(np.median(logs)) - math.log(expected_s))
         # Fewer ranks of a core tell less of many: their turns are more often cut short.
         crowd = clock.ranks / cores
         weights.append(crowd / (_MODEL_SPREAD**2 + float(logs.var()) / len(times)))
-    if not misses:
-        return Estimate(USUAL_TURN_US, USUAL_TURN_US / _USUAL_RANGE, USUAL_TURN_US * _USUAL_RANGE)
-    miss = float(np.average(misses, weights=weights))
-    spread = max(_LEAST_SPREAD, _MODEL_SPREAD / math.sqrt(len(misses)))
-    reach = math.exp(_Z_OF_90_PERCENT * spread)
-    value = USUAL_TURN_US * math.exp(miss)
+    reach = _USUAL_RANGE
+    if misses:
+        value *= math.exp(float(np.average(misses, weights=weights)))
+        spread = max(_LEAST_SPREAD, _MODEL_SPREAD / math.sqrt(len(misses)))
+        reach = math.exp(_Z_OF_90_PERCENT * spread)
     return Estimate(value, value / reach, value * reach)
 
 
@@ -220,9 +216,7 @@ class _FitSearch:
                 for model, reading in zip(self._models, readings, strict=True)
                 if isinstance(model, FlowClock) and reading.sample.size_bytes < _SMALL_BYTES
             ]
-            clocks, times_s = [model for model, _ in small], [times for _, times in small]
-            turn_us = fit_time_slice(clocks, times_s, shared_cores or 1)
-            self._fit = replace(self._fit, turn_us=turn_us)
+            self._fit = replace(self._fit, turn_us=fit_time_slice(small, cores))
         else:
             self._names = ["overhead_us", "flow_share"]
             self._names += ["rendezvous_us"] if flows else []
@@ -248,12 +242,8 @@ class _FitSearch:
             begin = np.array([cost.place(value) for cost, value in zip(costs, firsts, strict=True)])
             spans = [0.3 if _COSTS[name].is_magnitude else 0.1 for name in self._names]
             simplex = np.vstack([begin, begin + 4.0 * np.diag(spans)])
-            options = {
-                "initial_simplex": simplex,
-                "maxfev": _ROUNDS_OF_SEARCH,
-                "xatol": 1e-3,
-                "fatol": 1e-3,
-            }
+            limits = {"maxfev": _ROUNDS_OF_SEARCH, "xatol": 1e-3, "fatol": 1e-3}
+            options = {"initial_simplex": simplex, **limits}
             done: Any = optimize.minimize(self._miss, begin, method="Nelder-Mead", options=options)  # type: ignore[call-overload]
             ends.append((float(done.fun), done.x.tolist()))
         _, best = min(ends)

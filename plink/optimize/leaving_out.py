@@ -19,7 +19,6 @@ from plink.formats.order import Order
 from plink.formats.structs import Output
 from plink.model.outliers import Outlier, group_by_host, outliers
 from plink.optimize.orders.slots import index_placement, recover_slots
-from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.registry import ALGORITHMS
 
 with lazy_imports():
@@ -86,24 +85,19 @@ class Limiting(Output, frozen=True):
 def find_limiting(cluster: Cluster, order: Order) -> Limiting:
     """Return the outlying hosts of an order, and the predicted gain of leaving them out.
 
-    Args:
-        cluster: that the order is of.
-        order: any; what orders of meshes would gain is not predicted.
-
     Where there are more than 2,048 hosts nothing is said: that would take longer than the limit of
-    an order's time leaves.
+    an order's time leaves. What orders of meshes would gain is not predicted.
     """
     if len(cluster.hosts) > _MOST_HOSTS:
         return Limiting((), None)
     used = set(order.names)
     found = [each for each in outliers(cluster) if each.host in used]
-    return Limiting(
-        found, compare_leaving_out(cluster, order, list(group_by_host(found))) if found else None
-    )
+    hosts = list(group_by_host(found))
+    return Limiting(found, _compare_leaving_out(cluster, order, hosts) if found else None)
 
 
-def compare_leaving_out(
-    cluster: Cluster, order: Order, hosts: Sequence[str]
+def _compare_leaving_out(
+    cluster: Cluster, order: Order, hosts: list[str]
 ) -> LeavingOutCosts | None:
     """Return the costs of an order with all hosts, and without some of them.
 
@@ -128,7 +122,7 @@ def compare_leaving_out(
     distances = prediction.known_distances(cluster)
     costs: list[float | None] = []
     for each in (placement, rest):
-        ranks = _peers(algorithm, each)
+        ranks = len(set(each)) if algorithm.is_over_hosts else len(each)
         if algorithm.refusal(ranks) is not None:
             costs.append(None)
             continue
@@ -140,14 +134,9 @@ def compare_leaving_out(
     with_us, without_us = costs
     if with_us is None:
         return None
+    slots = _find_changed_slots(cluster, order)
     return LeavingOutCosts(
-        list(hosts),
-        len(rest),
-        built.has_rates,
-        with_us,
-        without_us,
-        size_bytes,
-        _find_changed_slots(cluster, order),
+        hosts, len(rest), built.has_rates, with_us, without_us, size_bytes, slots
     )
 
 
@@ -157,7 +146,3 @@ def _find_changed_slots(cluster: Cluster, order: Order) -> int | None:
     # One host may have fewer ranks than slots, as the last one to be filled.
     is_other = any(had > own for had, own in pairs) or sum(had != own for had, own in pairs) > 1
     return max(slots) if is_other else None
-
-
-def _peers(algorithm: Algorithm, placement: Sequence[int]) -> int:
-    return len(set(placement)) if algorithm.is_over_hosts else len(placement)

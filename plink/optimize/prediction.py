@@ -170,9 +170,8 @@ def forecast_costs(
             refused.append(RefusedAlgorithm(algorithm.name, reason))
             continue
         ranks = build_peer_layout(algorithm, layout).ranks
-        few = shuffled[
-            : max(_LEAST_RANDOM_ORDERS, _MOST_LOOKED_AT // max(algorithm.messages(ranks), 1))
-        ]
+        most = max(_LEAST_RANDOM_ORDERS, _MOST_LOOKED_AT // max(algorithm.messages(ranks), 1))
+        few = shuffled[:most]
         if len(few) < RANDOM_ORDERS:
             assumptions.append(
                 f"{algorithm.name} has too many messages for more than {len(few)} random orders"

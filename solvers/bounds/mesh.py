@@ -19,6 +19,8 @@ import itertools
 
 import numpy as np
 import numpy.typing as npt
+from scipy.cluster.hierarchy import cophenet
+from scipy.spatial.distance import squareform
 
 from plink.solvers.bounds.nearest import nearest_distances
 from plink.solvers.collectives.form import MeshForm
@@ -45,10 +47,7 @@ _S_PER_PAIR = 1e-7
 def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
     """Return a proven lower bound on a device mesh's latency cost over all rank orders.
 
-    Args:
-        form: form of at least two ranks.
-        distance: (N, N), symmetric, zero diagonal, not negative.
-        deadline: when to stop; the bound of clusters comes whatever the time.
+    Of (N, N) distances, symmetric and not negative. The bound of clusters comes whatever the time.
     """
     if not len(form.joined.weights):
         return 0.0
@@ -62,7 +61,7 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
     best = max(cut, least)
     if deadline.left_s < _S_PER_PAIR * len(distance) ** 2:
         return best
-    ultrametric = _cophenetic(merges)
+    ultrametric = squareform(cophenet(merges))
     weights = _heaviest_first(form)
     for share in _SHARES:
         if deadline.is_over:
@@ -70,18 +69,6 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
         rest = np.maximum(distance - share * ultrametric, 0.0)
         best = max(best, share * cut + _assignment_bound(weights, rest))
     return best
-
-
-def _cophenetic(merges: Floats) -> Floats:
-    """Return the merge height of every two hosts in a dendrogram, (N, N)."""
-    size = len(merges) + 1
-    members = [np.array([host]) for host in range(size)]
-    heights = np.zeros((size, size))
-    for left, right, height, _ in merges.tolist():
-        one, other = members[int(left)], members[int(right)]
-        heights[np.ix_(one, other)] = heights[np.ix_(other, one)] = height
-        members.append(np.concatenate([one, other]))
-    return heights
 
 
 def _cut_bound(form: MeshForm, merges: Floats) -> float:

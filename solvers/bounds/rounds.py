@@ -41,10 +41,7 @@ Counts = npt.NDArray[np.intp]
 def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> float:
     """Return a proven lower bound on the latency cost of an algorithm in rounds.
 
-    Args:
-        form: with at least two ranks; weights not negative.
-        distance: (N, N).
-        deadline: when to stop; 0 where so many hosts take longer from the start.
+    0 where so many hosts take longer than the time that is left.
     """
     rounds = merge_rounds(form).rounds
     edges = [step.edges for step in rounds]
@@ -92,7 +89,11 @@ def _bound_by_sets(
     digits = [find_digit(one) for one in rounds]
     patterns: dict[tuple[object, ...], Pattern] = {}
     key_of: dict[int, tuple[object, ...]] = {}
-    for chosen in sorted(range(1, 1 << len(edges)), key=lambda one: _turn(one, len(edges))):
+    # Single rounds first, then the largest sets of rounds.
+    sets = sorted(range(1, 1 << len(edges)), key=lambda one: -one.bit_count())
+    for chosen in [*(1 << i for i in range(len(edges))), *sets]:
+        if chosen in key_of:
+            continue
         members = _members(chosen)
         of_members = [digits[i] for i in members]
         key_of[chosen] = build_kind_key(of_members) or (chosen,)
@@ -109,12 +110,6 @@ def _bound_by_sets(
             threshold[key] = hosts.holding_threshold(pattern, threshold[key], deadline)
     known = {chosen: threshold[key] for chosen, key in key_of.items() if key in threshold}
     return _cheapest_sequence(weights, known)
-
-
-def _turn(chosen: int, rounds: int) -> tuple[bool, int]:
-    """Return the sort key that puts single rounds first, then the largest sets of rounds."""
-    size = chosen.bit_count()
-    return size > 1, rounds - size
 
 
 def _members(chosen: int) -> list[int]:
@@ -214,12 +209,19 @@ class ShortPairs:
             pairs = now
             if (np.sort(graph.sum(axis=1))[::-1] < pattern.degrees).any():
                 return False
-            graph = _with_surroundings(graph, pattern)
+            least_common, least_continued = pattern.surroundings
+            if least_common or least_continued:
+                common, continued = common_and_continued(graph)
+                enough = continued >= least_continued
+                graph &= (common >= least_common) & enough & enough.T
         return True
 
     def _component_threshold(self, pattern: Pattern) -> float:
         """Return the least distance whose components can contain the pattern's."""
-        fits = _sums(pattern)
+        # As a bit set, the sizes that unions of the pattern's components can have.
+        fits = 1
+        for size in pattern.component_sizes.tolist():
+            fits |= fits << size
         size_of = [1] * len(self._distance)
         unfit = 0 if fits >> 1 & 1 else len(self._distance)
         threshold = 0.0
@@ -243,25 +245,6 @@ def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
             rows.append(rows[int(left)] | rows[int(right)])
         found.update((row.tobytes(), row) for row in rows[size:])
     return np.array(list(found.values()), dtype=bool).reshape(-1, size)
-
-
-def _sums(pattern: Pattern) -> int:
-    """Return, as a bit set, the sizes that unions of a pattern's components can have."""
-    bits = 1
-    for size in pattern.component_sizes.tolist():
-        bits |= bits << size
-    return bits
-
-
-def _with_surroundings(graph: Adjacency, pattern: Pattern) -> Adjacency:
-    """Return the graph's edges that have enough common neighbours for the pattern."""
-    least_common, least_continued = pattern.surroundings
-    if least_common == least_continued == 0:
-        return graph
-    common, continued = common_and_continued(graph)
-    enough = continued >= least_continued
-    kept: Adjacency = graph & (common >= least_common) & enough & enough.T
-    return kept
 
 
 @dataclass(frozen=True)

@@ -90,13 +90,9 @@ def has_time(hosts: int, deadline: Deadline) -> bool:
 
 
 def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Deadline) -> float:
-    """Return a proven lower bound on the longest root-to-leaf path over all orders.
+    """Return a proven bound, no less than `known`, on the longest root-to-leaf path of all orders.
 
-    Args:
-        form: with at least two ranks.
-        distance: (N, N).
-        known: such a value.
-        deadline: when to stop. All trees together, or every one, get their share of the time.
+    All trees together, or every one, get their share of the time.
     """
     try:
         by_root = root_bounds(form, distance, deadline)
@@ -220,10 +216,6 @@ def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
     Groups are clusters of the average-linkage dendrogram, of few hosts. Where one is in another,
     that counts whose hosts are nearer, compared with the cluster that it is merged with.
 
-    Args:
-        distance: (N, N), symmetric.
-        deadline: when to stop.
-
     Raises:
         TimeoutError: the time did not suffice.
     """
@@ -251,10 +243,7 @@ def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
 def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix:
     """Return, for each host as a tree's root, a lower bound on the path length, (N,).
 
-    Args:
-        form: with at least two ranks, any of which may be idle.
-        distance: (N, N).
-        deadline: hosts for which it does not suffice have the length of paths alone.
+    Hosts for which the time does not suffice have the length of paths alone.
 
     Raises:
         TimeoutError: it did not suffice for the shortest paths.
@@ -264,7 +253,7 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
     farthest: Matrix = np.partition(paths, used - 1, axis=1)[:, used - 1]
     bounds = farthest.copy()
     if len(form.parents) <= 2:
-        below = _Below(form, distance)
+        exempt_and_onwards = _list_onwards(form, distance)
         is_double = len(form.parents) == 2
         best = np.inf
         for root in np.argsort(farthest):
@@ -272,39 +261,32 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
                 break
             # A host's rank may have its children in either tree; the other's root may be any host.
             reached = np.minimum(paths[root], paths) if is_double else paths[root, None]
-            others = farthest if is_double else farthest[root]
-            least = np.maximum(others, below.least(reached)).min()
-            bounds[root] = max(float(farthest[root]), float(least))
+            longest = farthest if is_double else farthest[None, root]
+            for exempt, onwards in exempt_and_onwards:
+                last = reached.shape[1] - 1 - exempt
+                ways = np.partition(reached + onwards, last, axis=1)[:, last]
+                longest = np.maximum(longest, ways)
+            bounds[root] = max(float(farthest[root]), float(longest.min()))
             best = min(best, bounds[root])
     return bounds * (1.0 - _ROUNDING)
 
 
-class _Below:
-    """Lower bounds on the path lengths from a host down into its subtree."""
+def _list_onwards(form: TreesForm, distance: Matrix) -> list[tuple[int, Matrix]]:
+    """Return how far ranks' nearest children are from each host, (N,), and how many have none.
 
-    def __init__(self, form: TreesForm, distance: Matrix) -> None:
-        hosts = len(distance)
-        children = np.max(
-            [np.bincount(tree[tree >= 0], minlength=hosts) for tree in form.parents], axis=0
-        )
-        others = np.sort(distance + np.diag(np.full(hosts, np.inf)), axis=1)
-        # So many ranks have fewer children in every tree, and may be on any hosts.
-        self._kinds = [
-            (int((children < count).sum()), others[:, count - 1])
-            for count in (1, 2)
-            if count < hosts and (children >= count).any()
-        ]
-
-    def least(self, reached: Matrix) -> Matrix:
-        """Return lower bounds on the longest path from K hosts down, (K,)."""
-        last = reached.shape[1] - 1
-        found = [
-            np.partition(reached + onwards, last - exempt, axis=1)[:, last - exempt]
-            for exempt, onwards in self._kinds
-        ]
-        # Nothing where no rank has children.
-        longest: Matrix = np.max([np.zeros(len(reached)), *found], axis=0)
-        return longest
+    One entry for a first child and one for a second.
+    """
+    hosts = len(distance)
+    children = np.max(
+        [np.bincount(tree[tree >= 0], minlength=hosts) for tree in form.parents], axis=0
+    )
+    others = np.sort(distance + np.diag(np.full(hosts, np.inf)), axis=1)
+    # So many ranks have fewer children in every tree, and may be on any hosts.
+    return [
+        (int((children < count).sum()), others[:, count - 1])
+        for count in (1, 2)
+        if count < hosts and (children >= count).any()
+    ]
 
 
 def _paths(distance: Matrix, deadline: Deadline) -> Matrix:

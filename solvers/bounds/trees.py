@@ -57,11 +57,7 @@ EMPHASIS = 2.0
 def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
     """Return a proven lower bound on the longest root-to-leaf path over all orders.
 
-    Args:
-        form: with at least two ranks.
-        distance: (N, N).
-        deadline: when to stop. Every tree gets its share of the time; 0 where that does not
-            suffice.
+    Every tree gets its share of the time; 0 where that does not suffice.
     """
     if deadline.left_s < _S_PER_PAIR * len(distance) ** 2 + _S_PER_RANK * form.ranks:
         return 0.0
@@ -120,7 +116,10 @@ class PricedTree:
             own, picks = prices.copy(), []
             for child, count in shape.children:
                 each = self._share[child] * self._apart + cost[child]
-                picked = _find_least(each, count)
+                if count == 1:
+                    picked = each.argmin(axis=1)[:, None]
+                else:
+                    picked = np.argpartition(each, count - 1, axis=1)[:, :count]
                 own += np.take_along_axis(each, picked, axis=1).sum(axis=1)
                 picks.append(picked)
             cost.append(own)
@@ -133,27 +132,11 @@ class PricedTree:
                 np.add.at(uses[child], picked, uses[place][:, None])
         paid = np.zeros(size, dtype=np.bool_)
         paid[np.argpartition(prices, size - self._ranks)[size - self._ranks :]] = True
-        return Relaxed(
-            float(cost[-1][root] - prices[paid].sum()) - _rounding(prices, self.distance),
-            np.sum(uses, axis=0),
-            paid,
-        )
-
-
-def _find_least(rows: Matrix, count: int) -> Indices:
-    """Return the indices of each row's least values, (N, count)."""
-    if count == 1:
-        places: Indices = rows.argmin(axis=1)[:, None]
-    else:
-        places = np.argpartition(rows, count - 1, axis=1)[:, :count]
-    return places
-
-
-def _rounding(prices: Matrix, distance: Matrix) -> float:
-    """Return an upper bound on the rounding error of the bound's sums."""
-    size = len(prices)
-    greatest = float(np.abs(prices).max()) + float(distance.max())
-    return 4.0 * size * size * float(np.finfo(np.float64).eps) * greatest
+        # What rounding may have added to the sums.
+        greatest = float(np.abs(prices).max()) + float(self.distance.max())
+        error = 4.0 * size * size * float(np.finfo(np.float64).eps) * greatest
+        value = float(cost[-1][root] - prices[paid].sum()) - error
+        return Relaxed(value, np.sum(uses, axis=0), paid)
 
 
 class _Branch:
@@ -248,9 +231,7 @@ class SubtreeShape:
 def list_shapes(parents: Sequence[int], emphasis: float) -> list[SubtreeShape]:
     """Return the distinct shapes of a tree's subtrees, children first, the whole tree last.
 
-    Args:
-        parents: parents of every rank, -1 for the root.
-        emphasis: by what a leaf's weight grows with every edge between it and the root.
+    A leaf's weight grows by the factor `emphasis` with every edge between it and the root.
     """
     below: list[list[int]] = [[] for _ in parents]
     for rank, parent in enumerate(parents):

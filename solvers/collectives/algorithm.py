@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from plink.solvers.collectives.form import Form, RingForm, rounds_form
-from plink.solvers.collectives.steps import PeerTable
+from plink.solvers.collectives.steps import PeerTable, reverse_rounds, scatter_in_groups
 
 # Rounds that name every pair of ranks take as long to look at as there are pairs.
 MOST_MESSAGES = 1 << 22
@@ -79,3 +79,34 @@ class Algorithm:
         reason = self.refusal(ranks)
         if reason is not None:
             raise ValueError(reason)
+
+
+def exchange_in_groups(
+    name: str,
+    about: str,
+    build_groups: Callable[[int], Sequence[int]],
+    find_refusal: Callable[[int], str | None] | None = None,
+    *,
+    counts_first_half: bool = False,
+) -> Algorithm:
+    """Return an allreduce that reduces and scatters in groups of ranks, and gathers the way back.
+
+    `build_groups` returns how many ranks are in a group, round by round. Some papers count the
+    latency of the first half, the reduce-scatter, alone.
+    """
+
+    def table(ranks: int, size_bytes: int) -> PeerTable:
+        scatter = scatter_in_groups(ranks, build_groups(ranks), size_bytes)
+        return PeerTable(ranks, [*scatter, *reverse_rounds(scatter)])
+
+    def form(ranks: int) -> Form:
+        return rounds_form(ranks, scatter_in_groups(ranks, build_groups(ranks), 1.0))
+
+    return Algorithm(
+        name,
+        about,
+        table,
+        form if counts_first_half else None,
+        find_refusal,
+        count_messages=lambda ranks: ranks * sum(group - 1 for group in build_groups(ranks)),
+    )

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
+from plink.solvers.collectives.trees import depths, levels
 from plink.solvers.limits.deadline import Deadline
 
 Matrix = npt.NDArray[np.float64]
@@ -47,21 +48,11 @@ def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
 def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[int]) -> float:
     """Return the longest root-to-leaf path of a tree."""
     hosts = np.asarray(order, dtype=np.intp)
-    hops = distance[hosts[np.maximum(parents, 0)], hosts[: len(parents)]].tolist()
-    children: list[list[int]] = [[] for _ in parents]
-    waiting = []
-    for rank, parent in enumerate(parents.tolist()):
-        if parent >= 0:
-            children[parent].append(rank)
-        elif parent == -1:
-            waiting.append((rank, 0.0))
-    greatest = 0.0
-    while waiting:
-        rank, above = waiting.pop()
-        greatest = max(greatest, above)
-        for child in children[rank]:
-            waiting.append((child, above + hops[child]))
-    return greatest
+    paths = np.zeros(len(parents))
+    for _, ranks in levels(depths(parents[None]))[1:]:
+        above = parents[ranks]
+        paths[ranks] = paths[above] + distance[hosts[above], hosts[ranks]]
+    return float(paths.max())
 
 
 class Prices:
@@ -107,10 +98,7 @@ class Prices:
     ) -> Matrix:
         """Return latency costs of the first K of (M, H) permutations, as time allows, (K,).
 
-        Args:
-            orders: permutations of the hosts.
-            deadline: when to stop.
-            least: so many are priced in any case.
+        At least `least` of them, whatever the deadline.
         """
         priced = _native.ring_prices if self._native is None else self._native.prices
         return np.asarray(

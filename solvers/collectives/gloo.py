@@ -6,27 +6,26 @@ The root of those that have one is rank 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.collectives.form import RingForm
+from plink.solvers.collectives.algorithm import Algorithm, exchange_in_groups
+from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.collectives.steps import (
     PeerTable,
-    Ranks,
     Round,
+    check_base,
     exchange,
     group_pairs,
+    list_doublings,
     merge_into_one_round,
-    messages_in_groups,
     pairwise_rounds,
     power_below,
     reverse_rounds,
     ring_round,
     ring_table,
-    scatter_in_groups,
     send,
+    split_into_groups,
 )
 
 # gloo::Context's own.
@@ -48,18 +47,6 @@ def binary_blocks(ranks: int) -> list[tuple[int, int]]:
     return blocks
 
 
-def _pair_blocks(larger: tuple[int, int], smaller: tuple[int, int]) -> tuple[Ranks, Ranks]:
-    """Return the ranks of the larger block and their partners in the smaller block."""
-    place = np.arange(larger[1])
-    return larger[0] + place, smaller[0] + place % smaller[1]
-
-
-def _exchange_in_block(block: tuple[int, int], distance: int, size_bytes: int) -> Round:
-    """Return a round in which pairs of ranks of a block exchange half of their data."""
-    low, high = group_pairs(block[1], 2, distance)
-    return exchange(block[0] + low, block[0] + high, size_bytes / (2 * distance))
-
-
 def _halving_doubling(ranks: int, size_bytes: int) -> PeerTable:
     """Return halving and doubling within blocks and between neighbouring blocks.
 
@@ -70,34 +57,22 @@ def _halving_doubling(ranks: int, size_bytes: int) -> PeerTable:
     count = blocks[0][1].bit_length() - 1
     halving: list[list[Round]] = [[] for _ in range(count)]
     doubling: list[list[Round]] = [[] for _ in range(count)]
-    for number, block in enumerate(blocks):
-        steps = block[1].bit_length() - 1
-        for step in range(steps):
-            within = _exchange_in_block(block, 1 << step, size_bytes)
+    for number, (first, size) in enumerate(blocks):
+        steps = size.bit_length() - 1
+        for step, distance in enumerate(list_doublings(size)):
+            low, high = group_pairs(size, 2, distance)
+            within = exchange(first + low, first + high, size_bytes / (2 * distance))
             halving[step].append(within)
             doubling[number + steps - 1 - step].append(within)
         if number > 0:
-            above = blocks[number - 1]
-            larger, smaller = _pair_blocks(above, block)
-            halving[steps].append(send(smaller, larger, size_bytes / above[1]))
-            doubling[number - 1].append(send(larger, smaller, size_bytes / above[1]))
+            first_above, size_above = blocks[number - 1]
+            place = np.arange(size_above)
+            larger, smaller = first_above + place, first + place % size
+            halving[steps].append(send(smaller, larger, size_bytes / size_above))
+            doubling[number - 1].append(send(larger, smaller, size_bytes / size_above))
     return PeerTable(
         ranks, [merge_into_one_round(rounds) for rounds in [*halving, *doubling] if rounds]
     )
-
-
-def _in_groups(groups: list[int], ranks: int, size_bytes: int) -> PeerTable:
-    scatter = scatter_in_groups(ranks, groups, size_bytes)
-    return PeerTable(ranks, [*scatter, *reverse_rounds(scatter)])
-
-
-def legacy_bcube_groups(ranks: int, base: int) -> list[int]:
-    """Return the group size of each round: the base, then what remains."""
-    groups = []
-    while ranks >= base:
-        groups.append(base)
-        ranks //= base
-    return [*groups, ranks] if ranks > 1 else groups
 
 
 def bcube_groups(ranks: int) -> list[int]:
@@ -110,34 +85,20 @@ def bcube_groups(ranks: int) -> list[int]:
 
 
 def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
-    """Return Gloo's legacy `AllreduceBcube`.
-
-    Args:
-        base: how many ranks are in a group; Gloo's `Context::base`.
-        name: name of the algorithm.
+    """Return Gloo's legacy `AllreduceBcube` in groups of `base` ranks (Gloo's `Context::base`).
 
     Raises:
         ValueError: a base below 2.
     """
-    if base < 2:
-        raise ValueError(f"a BCube has groups of at least 2 ranks, not {base}")
+    check_base(base)
 
     def refusal(ranks: int) -> str | None:
         if ranks % power_below(ranks, base) == 0:
             return None
         return f"{name} sums wrongly unless ranks are c x {base}^x with c < {base}, not {ranks}"
 
-    def table(ranks: int, size_bytes: int) -> PeerTable:
-        return _in_groups(legacy_bcube_groups(ranks, base), ranks, size_bytes)
-
     about = f"Gloo's legacy bcube with base {base}: all-to-all in groups of {base} ranks"
-    return Algorithm(
-        name,
-        about,
-        table,
-        find_refusal=refusal,
-        count_messages=lambda ranks: messages_in_groups(ranks, legacy_bcube_groups(ranks, base)),
-    )
+    return exchange_in_groups(name, about, lambda ranks: split_into_groups(ranks, base), refusal)
 
 
 ALL = (
@@ -167,23 +128,21 @@ ALL = (
         _halving_doubling,
     ),
     legacy_bcube(DEFAULT_BCUBE_BASE),
-    Algorithm(
+    exchange_in_groups(
         "gloo-bcube-new",
         "Gloo's allreduce with algorithm BCUBE: pairs while two divides, then one group",
-        lambda ranks, size_bytes: _in_groups(bcube_groups(ranks), ranks, size_bytes),
-        count_messages=lambda ranks: messages_in_groups(ranks, bcube_groups(ranks)),
+        bcube_groups,
     ),
 )
 
 
 def _broadcast(ranks: int, size_bytes: int) -> PeerTable:
     """Return a binomial broadcast of whole buffers from rank 0: to rank 1, then to 2 and 3, ..."""
-    rounds = []
-    distance = 1
-    while distance < ranks:
-        senders = np.arange(min(distance, ranks - distance))
-        rounds.append(send(senders, senders + distance, size_bytes))
-        distance *= 2
+    every = np.arange(ranks)
+    rounds = [
+        send(every[: min(distance, ranks - distance)], every[distance : 2 * distance], size_bytes)
+        for distance in list_doublings(ranks)
+    ]
     return PeerTable(ranks, rounds)
 
 
@@ -201,17 +160,20 @@ def _reduce(ranks: int, size_bytes: int) -> PeerTable:
 
 def _barrier(ranks: int, size_bytes: int) -> PeerTable:  # noqa: ARG001
     """Return rounds in which each rank notifies the one 1, 2, 4, ... after it (gloo/barrier.cc)."""
-    rounds = []
-    distance = 1
-    while distance < ranks:
-        rounds.append(ring_round(ranks, distance, _HEADER_BYTES))
-        distance *= 2
-    return PeerTable(ranks, rounds)
+    distances = list_doublings(ranks)
+    return PeerTable(ranks, [ring_round(ranks, each, _HEADER_BYTES) for each in distances])
 
 
-def _in_rounds(collective: str, about: str, table: Callable[[int, int], PeerTable]) -> Algorithm:
+def _describe(
+    collective: str,
+    about: str,
+    table: Callable[[int, int], PeerTable],
+    form: Callable[[int], Form] | None = None,
+    count_messages: Callable[[int], int] | None = None,
+) -> Algorithm:
+    name = f"gloo-{collective}"
     about = f"Gloo's {collective.replace('-', '')}: {about}"
-    return Algorithm(f"gloo-{collective}", about, table, collective=collective)
+    return Algorithm(name, about, table, form, count_messages=count_messages, collective=collective)
 
 
 OTHERS = (
@@ -222,15 +184,14 @@ OTHERS = (
         RingForm,
         collective="reduce-scatter",
     ),
-    Algorithm(
-        "gloo-all-gather",
-        "Gloo's allgather: parts go round to the next rank",
+    _describe(
+        "all-gather",
+        "parts go round to the next rank",
         # Parts are passed on in halves (gloo/allgather.cc).
         lambda ranks, size_bytes: PeerTable(
             ranks, [ring_round(ranks, 1, size_bytes / ranks)] * (ranks - 1), is_pipelined=True
         ),
         RingForm,
-        collective="all-gather",
     ),
     Algorithm(
         "gloo-send-receive",
@@ -239,28 +200,26 @@ OTHERS = (
         RingForm,
         collective="send-receive",
     ),
-    _in_rounds("broadcast", "rank 0 begins a binomial tree", _broadcast),
-    _in_rounds("reduce", "a ring reduces and scatters, rank 0 gathers", _reduce),
-    _in_rounds(
+    _describe("broadcast", "rank 0 begins a binomial tree", _broadcast),
+    _describe("reduce", "a ring reduces and scatters, rank 0 gathers", _reduce),
+    _describe(
         "gather",
         "all send their part to rank 0 at once",
         lambda ranks, size_bytes: PeerTable(ranks, [_to_root(ranks, size_bytes)]),
     ),
-    _in_rounds(
+    _describe(
         "scatter",
         "rank 0 sends all their parts at once",
         lambda ranks, size_bytes: PeerTable(ranks, reverse_rounds([_to_root(ranks, size_bytes)])),
     ),
-    replace(
-        _in_rounds(
-            "all-to-all",
-            "everyone sends everyone a part at once",
-            # All messages start at once (gloo/alltoall.cc).
-            lambda ranks, size_bytes: PeerTable(
-                ranks, [merge_into_one_round(pairwise_rounds(ranks, size_bytes))]
-            ),
+    _describe(
+        "all-to-all",
+        "everyone sends everyone a part at once",
+        # All messages start at once (gloo/alltoall.cc).
+        lambda ranks, size_bytes: PeerTable(
+            ranks, [merge_into_one_round(pairwise_rounds(ranks, size_bytes))]
         ),
         count_messages=lambda ranks: ranks * (ranks - 1),
     ),
-    _in_rounds("barrier", "everyone tells those 1, 2, 4, ... after it", _barrier),
+    _describe("barrier", "everyone tells those 1, 2, 4, ... after it", _barrier),
 )

@@ -19,6 +19,7 @@ from plink.solvers.collectives.steps import (
     Round,
     exchange,
     group_pairs,
+    list_doublings,
     power_below,
     ring_round,
     send,
@@ -41,17 +42,14 @@ def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
     alone = 2 * leaders - ranks
     leader = np.concatenate([np.arange(alone), np.arange(alone, ranks, 2)])
     blocks = np.where(np.arange(leaders) < alone, 1, 2)
+    below = np.concatenate([[0], np.cumsum(blocks)])
     rounds = []
-    distance = leaders // 2
-    while distance > 0:
-        every = np.arange(leaders)
-        target = every ^ distance
+    for distance in reversed(list_doublings(leaders)):
+        target = np.arange(leaders) ^ distance
         # Whatever the ranks on the target's side are responsible for.
-        below = np.concatenate([[0], np.cumsum(blocks)])
         start = target // distance * distance
         sizes = (below[start + distance] - below[start]) * block_bytes
         rounds.append(send(leader, leader[target], sizes))
-        distance //= 2
     if alone == leaders:
         return rounds
     right = np.arange(alone + 1, ranks, 2)
@@ -60,22 +58,18 @@ def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
 
 def recursive_doubling(ranks: int, size_bytes: float) -> list[Round]:
     """Return the allgather of 2^k ranks, from the nearest to the farthest."""
-    distances = [1 << bit for bit in range(ranks.bit_length() - 1)]
     return [
         exchange(*group_pairs(ranks, 2, distance), distance * size_bytes / ranks)
-        for distance in distances
+        for distance in list_doublings(ranks)
     ]
 
 
 def bruck(ranks: int, size_bytes: float) -> list[Round]:
     """Return the allgather of any number of ranks: rank r sends to r - 1, r - 2, r - 4, ..."""
-    rounds = []
-    distance = 1
-    while distance < ranks:
-        blocks = min(distance, ranks - distance)
-        rounds.append(ring_round(ranks, -distance, blocks * size_bytes / ranks))
-        distance *= 2
-    return rounds
+    return [
+        ring_round(ranks, -distance, min(distance, ranks - distance) * size_bytes / ranks)
+        for distance in list_doublings(ranks)
+    ]
 
 
 def ring(ranks: int, size_bytes: float) -> list[Round]:

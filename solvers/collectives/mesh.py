@@ -18,7 +18,6 @@ from plink.solvers.collectives.form import (
     TreesForm,
     WeightedRound,
     merge_rounds,
-    rounds_form,
 )
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.steps import PeerTable, Ranks, Round, merge_into_one_round, send
@@ -40,13 +39,11 @@ CHAIN = Algorithm(
             send(np.arange(1, ranks), np.arange(ranks - 1), size_bytes),
         ],
     ),
-    lambda ranks: rounds_form(ranks, _hops(ranks)),
+    # Each hop is a round: their latencies add up.
+    lambda ranks: RoundsForm(
+        ranks, [WeightedRound(np.array([[low, low + 1]])) for low in range(ranks - 1)]
+    ),
 )
-
-
-def _hops(ranks: int) -> list[Round]:
-    """Return one round per hop of a pipeline, as their latencies add up."""
-    return [send(np.array([low]), np.array([low + 1]), 1.0) for low in range(ranks - 1)]
 
 
 @dataclass(frozen=True)
@@ -71,15 +68,10 @@ def find_pattern(name: str) -> Algorithm:
         ValueError: there is no such algorithm, or its latencies are no sum over rounds of ranks.
     """
     found = CHAIN if name == CHAIN.name else find(name)
-    if found.is_over_hosts or isinstance(_find_form(found), TreesForm):
+    ranks = next(number for number in range(2, 1 << 20) if found.refusal(number) is None)
+    if found.is_over_hosts or isinstance(found.form(ranks), TreesForm):
         raise ValueError(f"{name} is not an algorithm of rounds, which a dimension of a mesh needs")
     return found
-
-
-def _find_form(algorithm: Algorithm) -> RingForm | RoundsForm | TreesForm:
-    """Return an algorithm's latency cost for some number of ranks that it supports."""
-    ranks = next(number for number in range(2, 1 << 20) if algorithm.refusal(number) is None)
-    return algorithm.form(ranks)
 
 
 def list_groups(sizes: Sequence[int], dimension: int) -> Ranks:

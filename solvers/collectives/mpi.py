@@ -76,12 +76,7 @@ OPEN_MPI = (
         "Open MPI's recursive doubling (3): whole buffers at distances 1, 2, 4, ...",
         recursive_doubling,
     ),
-    Algorithm(
-        "openmpi-ring",
-        "Open MPI's ring (4): every rank sends to the next",
-        _ring,
-        RingForm,
-    ),
+    Algorithm("openmpi-ring", "Open MPI's ring (4): every rank sends to the next", _ring, RingForm),
     Algorithm(
         "openmpi-segmented-ring",
         "Open MPI's segmented ring (5) with segments of 1 MiB",

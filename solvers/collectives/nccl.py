@@ -43,14 +43,8 @@ def tree_algorithm(
 ) -> Algorithm:
     """Return an allreduce over several trees at once, each with an equal share of the bytes.
 
-    A rank sends up as soon as all below it have, and down as soon as it has the sum.
-
-    Args:
-        name: name of the algorithm.
-        about: what it is, in one line.
-        build_trees: of ranks: the parents in each tree, (N,), -1 for the root.
-        is_pipelined: the shares flow in chunks.
-        is_over_hosts: its ranks are hosts.
+    A rank sends up as soon as all below it have, and down as soon as it has the sum. `build_trees`
+    returns the parents in each tree, (N,), -1 for the root.
     """
 
     def table(ranks: int, size_bytes: int) -> PeerTable:

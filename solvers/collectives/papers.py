@@ -8,38 +8,28 @@ from __future__ import annotations
 
 import numpy as np
 
-from plink.solvers.collectives.algorithm import Algorithm
-from plink.solvers.collectives.form import RingForm, RoundsForm, rounds_form
+from plink.solvers.collectives.algorithm import Algorithm, exchange_in_groups
+from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.nccl import tree_algorithm
 from plink.solvers.collectives.steps import (
     PeerTable,
     Ranks,
-    messages_in_groups,
+    check_base,
     pairwise_rounds,
     power_below,
-    reverse_rounds,
     ring_table,
-    scatter_in_groups,
+    split_into_groups,
 )
 
 DEFAULT_BCUBE_BASE = 4
 
 
-def _powers(base: int, name: str, about: str) -> Algorithm:
-    """Return exchanges in groups of `base` ranks at distances 1, base, base², ..., and back."""
+def bcube(base: int, name: str = "bcube", about: str | None = None) -> Algorithm:
+    """Return exchanges in groups of `base` ranks at distances 1, base, base², ..., and back.
 
-    def groups(ranks: int) -> list[int]:
-        rounds = 0
-        while base**rounds < ranks:
-            rounds += 1
-        return [base] * rounds
-
-    def table(ranks: int, size_bytes: int) -> PeerTable:
-        scatter = scatter_in_groups(ranks, groups(ranks), size_bytes)
-        return PeerTable(ranks, [*scatter, *reverse_rounds(scatter)])
-
-    def form(ranks: int) -> RoundsForm:
-        return rounds_form(ranks, scatter_in_groups(ranks, groups(ranks), 1.0))
+    Raises:
+        ValueError: a base below 2.
+    """
 
     def refusal(ranks: int) -> str | None:
         if power_below(ranks, base) == ranks:
@@ -47,30 +37,15 @@ def _powers(base: int, name: str, about: str) -> Algorithm:
         power = "two" if base == 2 else str(base)
         return f"{name} needs a power of {power} of ranks, not {ranks}"
 
-    return Algorithm(
+    check_base(base)
+    distances = f"groups of {base} ranks, at distances 1, {base}, {base**2}, ..."
+    return exchange_in_groups(
         name,
-        about,
-        table,
-        form,
+        about or f"BCube of Luo 2020: {distances}",
+        lambda ranks: split_into_groups(ranks, base),
         refusal,
-        count_messages=lambda ranks: messages_in_groups(ranks, groups(ranks)),
+        counts_first_half=True,
     )
-
-
-def bcube(base: int, name: str = "bcube") -> Algorithm:
-    """Return BCube: in each round, groups of `base` ranks reduce and scatter.
-
-    Args:
-        base: ranks in a group.
-        name: name of the algorithm.
-
-    Raises:
-        ValueError: a base below 2.
-    """
-    if base < 2:
-        raise ValueError(f"a BCube has groups of at least 2 ranks, not {base}")
-    about = f"BCube of Luo 2020: groups of {base} ranks, at distances 1, {base}, {base**2}, ..."
-    return _powers(base, name, about)
 
 
 def halved_tree(ranks: int) -> Ranks:
@@ -93,13 +68,8 @@ def double_tree(ranks: int) -> list[Ranks]:
     return [tree, np.roll(np.where(tree >= 0, (tree - 1) % ranks, -1), -1)]
 
 
-RING = Algorithm(
-    "ring",
-    "ring of Luo 2020: every rank sends to the next",
-    ring_table,
-    RingForm,
-)
-HALVING_DOUBLING = _powers(
+RING = Algorithm("ring", "ring of Luo 2020: every rank sends to the next", ring_table, RingForm)
+HALVING_DOUBLING = bcube(
     2, "halving-doubling", "halving-doubling of Luo 2020: pairs at distances 1, 2, 4, ..."
 )
 TREE = tree_algorithm(
@@ -110,7 +80,6 @@ TREE = tree_algorithm(
 BCUBE = bcube(DEFAULT_BCUBE_BASE)
 
 ALL = (RING, HALVING_DOUBLING, TREE, BCUBE)
-
 
 ALL_TO_ALL = (
     Algorithm(

@@ -58,13 +58,7 @@ class PeerTable:
 
 
 def send(sources: Ranks, destinations: Ranks, size_bytes: float | npt.ArrayLike) -> Round:
-    """Return a round in which each source sends to the destination at its index, (F,) each.
-
-    Args:
-        sources: (F,) ranks.
-        destinations: (F,) ranks.
-        size_bytes: what each sends, or (F,) values.
-    """
+    """Return a round in which each source sends bytes to the destination at its index, (F,)."""
     sizes = np.broadcast_to(np.asarray(size_bytes, dtype=np.float64), sources.shape)
     return Round(sources, destinations, sizes)
 
@@ -94,6 +88,11 @@ def power_below(ranks: int, base: int = 2) -> int:
     while power * base <= ranks:
         power *= base
     return power
+
+
+def list_doublings(ranks: int) -> list[int]:
+    """Return the distances 1, 2, 4, ... that are less than the number of ranks."""
+    return [1 << bit for bit in range((ranks - 1).bit_length())]
 
 
 def ring_round(ranks: int, step: int, size_bytes: float) -> Round:
@@ -133,10 +132,7 @@ def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:
 def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> list[Round]:
     """Return a reduce-scatter in rounds where each rank sends a part to all of its group.
 
-    Args:
-        ranks: the product of `groups`.
-        groups: how many ranks are in a group, round by round.
-        size_bytes: size of the whole buffer, in bytes.
+    The groups' sizes, round by round, have the number of ranks as their product.
     """
     rounds = []
     distance = 1
@@ -147,9 +143,19 @@ def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> l
     return rounds
 
 
-def messages_in_groups(ranks: int, groups: Sequence[int]) -> int:
-    """Return the number of messages of `scatter_in_groups`."""
-    return ranks * sum(group - 1 for group in groups)
+def check_base(base: int) -> None:
+    """Raise ValueError unless a BCube can have groups of so many ranks."""
+    if base < 2:
+        raise ValueError(f"a BCube has groups of at least 2 ranks, not {base}")
+
+
+def split_into_groups(ranks: int, base: int) -> list[int]:
+    """Return the group size of each round of a BCube: the base, then what remains."""
+    groups = []
+    while ranks >= base:
+        groups.append(base)
+        ranks //= base
+    return [*groups, ranks] if ranks > 1 else groups
 
 
 def fold_pairs(ranks: int) -> tuple[Ranks, Ranks]:
@@ -175,20 +181,15 @@ def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
     even, odd = fold_pairs(ranks)
     members = list_remaining(ranks, odd)
     fold = [send(even, odd, size_bytes)] if len(even) else []
-    distances = [1 << bit for bit in range(len(members).bit_length() - 1)]
-    pairs = [group_pairs(len(members), 2, distance) for distance in distances]
+    count = len(members)
+    pairs = [group_pairs(count, 2, distance) for distance in list_doublings(count)]
     rounds = [exchange(members[low], members[high], size_bytes) for low, high in pairs]
     return PeerTable(ranks, [*fold, *rounds, *reverse_rounds(fold)])
 
 
 def halving(members: Ranks, size_bytes: float) -> list[Round]:
-    """Return a reduce-scatter by halving: halves at distance 1, quarters at 2, and so on.
-
-    Args:
-        members: (2^k,) the ranks that take part.
-        size_bytes: size of the buffer, in bytes.
-    """
-    groups = [2] * (len(members).bit_length() - 1)
+    """Return a reduce-scatter of (2^k,) members: halves at distance 1, quarters at 2, and so on."""
+    groups = [2] * len(list_doublings(len(members)))
     return [
         Round(members[step.sources], members[step.destinations], step.sizes_bytes)
         for step in scatter_in_groups(len(members), groups, size_bytes)

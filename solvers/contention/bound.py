@@ -11,7 +11,14 @@ import numpy.typing as npt
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.components import components
 from plink.solvers.contention.network import Network, make_network
-from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
+from plink.solvers.contention.stages import (
+    Floats,
+    Ranks,
+    Stages,
+    count_positions,
+    over_positions,
+    split,
+)
 from plink.solvers.limits.deadline import Deadline
 
 # What rounding may have added.
@@ -44,21 +51,12 @@ def lower_bound_s(
     eigenvalue of the Laplacian of all messages (Fiedler 1973). To both comes the least latency of
     each stage. Where there are more hosts than positions, a stage with a component that no group
     can hold cuts one, and the uplink of some group is crossed; the second sum is then left out.
-
-    Args:
-        table: table of the ranks.
-        network: network of the hosts.
-        position_of: (R,) which ranks share a host (`plink.solvers.contention.time.TableTimer`);
-            None for one rank a host.
-        deadline: parts that it does not suffice for are left out, which lowers the bound.
+    Parts that the time does not suffice for are left out, too, which lowers the bound.
 
     Raises:
         ValueError: there are fewer hosts than positions.
     """
-    positions = table.ranks if position_of is None else int(position_of.max()) + 1
-    if positions > network.hosts:
-        kind = "ranks" if position_of is None else "blocks of ranks"
-        raise ValueError(f"{positions} {kind} need more than {network.hosts} hosts")
+    positions = count_positions(table, position_of, network.hosts)
     loads, waits = split(table)
     if position_of is not None:
         loads, waits = over_positions(loads, waits, position_of)
@@ -66,8 +64,8 @@ def lower_bound_s(
 
 
 def bound_loads_s(
-    loads: Loads,
-    waits: Waits,
+    loads: Stages,
+    waits: Stages,
     positions: int,
     network: Network,
     deadline: Deadline | None = None,
@@ -80,7 +78,7 @@ def bound_loads_s(
     for number, count in enumerate(loads.counts):
         if until.is_over:
             break
-        by_stage_s += float(count) * _stage_bound_s(_stage(loads, number), network, until)
+        by_stage_s += float(count) * _stage_bound_s(loads.stage(number), network, until)
     has_time = until.left_s > _S_PER_CUBE * network.hosts**3
     together_s = _cut_bound_s(loads, network) if positions == network.hosts and has_time else 0.0
     # A host is at no distance from itself.
@@ -92,18 +90,7 @@ def bound_loads_s(
     return (max(by_stage_s, together_s) + waits_s) * (1.0 - _ROUNDING)
 
 
-def _stage(loads: Loads, number: int) -> Loads:
-    flows = slice(loads.starts[number], loads.starts[number + 1])
-    return Loads(
-        starts=np.array([0, flows.stop - flows.start], dtype=np.intp),
-        sources=loads.sources[flows],
-        destinations=loads.destinations[flows],
-        sizes_bytes=loads.sizes_bytes[flows],
-        counts=np.ones(1),
-    )
-
-
-def _stage_bound_s(stage: Loads, network: Network, deadline: Deadline) -> float:
+def _stage_bound_s(stage: Stages, network: Network, deadline: Deadline) -> float:
     hosts = network.hosts
     sent, received = (
         np.bincount(ranks, stage.sizes_bytes, hosts).astype(np.float64)
@@ -123,7 +110,7 @@ def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
     return float((np.sort(loads_bytes) / np.sort(rates)).max())
 
 
-def _component_bound_s(stage: Loads, network: Network, *, is_balanced: bool) -> float:
+def _component_bound_s(stage: Stages, network: Network, *, is_balanced: bool) -> float:
     """Return the least time of uplinks if ranks that exchange data span several groups."""
     hosts = network.hosts
     component_of = components(hosts, stage.sources, stage.destinations)
@@ -152,7 +139,7 @@ def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
     return reachable
 
 
-def _cut_bound_s(loads: Loads, network: Network) -> float:
+def _cut_bound_s(loads: Stages, network: Network) -> float:
     """Return the time that uplinks need for the bytes that must cross them."""
     hosts = network.hosts
     stage = np.repeat(np.arange(len(loads.counts)), np.diff(loads.starts))
@@ -197,13 +184,8 @@ def unequal_bound_s(
     and receives at least as much as the c adjacent ranks do that exchange least with the others.
     And whatever slots the ranks are on, groups of hosts, and hosts as groups of their slots, have
     uplinks with the bounds of `plink.solvers.contention.bound`. A stage waits for the least latency
-    of a host whose ranks, whichever they are, have messages to or from others.
-
-    Args:
-        table: table of the ranks.
-        network: network of the hosts.
-        slots: (H,) how many ranks each host takes; together at least the table's ranks.
-        deadline: parts that it does not suffice for are left out, which lowers the bound.
+    of a host whose ranks, whichever they are, have messages to or from others. Parts that the time
+    does not suffice for are left out. The (H,) slots are together at least the table's ranks.
     """
     takes = np.asarray(slots, dtype=np.intp)
     loads, waits = split(table)
@@ -235,10 +217,9 @@ def unequal_bound_s(
     return (links_s + waits_s) * (1.0 - _ROUNDING)
 
 
-def _sum_crossing(
-    sources: Ranks, destinations: Ranks, weights: Floats, size: int, ranks: int
-) -> tuple[Floats, Floats]:
-    """Return what leaves and enters each run of `size` adjacent ranks, by first rank, (W,) each."""
+def _sum_crossing(stage: Stages, weights: Floats, size: int, ranks: int) -> tuple[Floats, Floats]:
+    """Return what leaves and what enters each run of `size` adjacent ranks, (W,) by first rank."""
+    sources, destinations = stage.sources, stage.destinations
     low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
     both = _covered_weights(high, low, weights, size, ranks)
     leaving = _covered_weights(sources, sources, weights, size, ranks) - both
@@ -258,21 +239,20 @@ def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, rank
 
 
 def _windows_s(
-    loads: Loads, network: Network, takes: Ranks, ranks: int, deadline: Deadline
+    loads: Stages, network: Network, takes: Ranks, ranks: int, deadline: Deadline
 ) -> float:
     """Return the time that hosts' links need at least if each holds adjacent ranks."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     total_s = 0.0
     for number, count in enumerate(loads.counts):
-        flows = slice(loads.starts[number], loads.starts[number + 1])
-        weights = loads.sizes_bytes[flows]
+        stage = loads.stage(number)
+        weights = stage.sizes_bytes
         error = _SUM_ERROR * float(weights.sum())
         least = np.zeros((2, len(sizes)))
         for place, size in enumerate(sizes):
             if deadline.is_over:
                 return total_s
-            ends = loads.sources[flows], loads.destinations[flows]
-            crossing = _sum_crossing(*ends, weights, int(size), ranks)
+            crossing = _sum_crossing(stage, weights, int(size), ranks)
             least[:, place] = np.min(crossing, axis=1) - error
         sent_s = least[0, size_of] / network.send_bytes_s
         received_s = least[1, size_of] / network.receive_bytes_s
@@ -280,7 +260,9 @@ def _windows_s(
     return total_s
 
 
-def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline: Deadline) -> float:
+def _waits_s(
+    waits: Stages, network: Network, takes: Ranks, ranks: int, deadline: Deadline
+) -> float:
     """Return the latency of messages whose ranks cannot all share a host."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     is_full = int(takes.sum()) == ranks
@@ -290,17 +272,15 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
     nearest_s = np.where(np.isfinite(nearest_s), nearest_s, 0.0)
     total_s = 0.0
     for number, count in enumerate(waits.counts):
-        messages = slice(waits.starts[number], waits.starts[number + 1])
-        sources, destinations = waits.sources[messages], waits.destinations[messages]
+        stage = waits.stage(number)
+        each = np.ones(len(stage.sources))
         crossing = np.zeros(len(sizes))
         for place, size in enumerate(sizes):
             if deadline.is_over:
                 return total_s
             if size >= ranks:
                 continue
-            both = np.rint(
-                sum(_sum_crossing(sources, destinations, np.ones(len(sources)), int(size), ranks))
-            )
+            both = np.rint(sum(_sum_crossing(stage, each, int(size), ranks)))
             crossing[place] = both.min() if is_full else both[0]
         if is_full:
             # Every message that leaves a host enters another one.
@@ -311,6 +291,6 @@ def _waits_s(waits: Waits, network: Network, takes: Ranks, ranks: int, deadline:
             between = float(crossing.min())
             least_s = float(nearest_s.min()) if between > 0.0 else 0.0
         if waits.goes_round[number]:
-            least_s = float(nearest_s.min()) * between / len(sources)
+            least_s = float(nearest_s.min()) * between / len(each)
         total_s += float(count) * least_s
     return total_s

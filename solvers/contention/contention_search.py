@@ -13,7 +13,7 @@ from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.bound import bound_loads_s
 from plink.solvers.contention.network import Floats, Network
-from plink.solvers.contention.stages import Ranks, Waits
+from plink.solvers.contention.stages import Ranks, Stages, count_positions
 from plink.solvers.contention.time import TableTimer, native_problem
 from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
@@ -95,10 +95,7 @@ def search_by_contention(
     """
     deadline = Deadline(time_limit_s)
     hosts = network.hosts
-    positions = table.ranks if position_of is None else int(position_of.max()) + 1
-    if positions > hosts:
-        kind = "ranks" if position_of is None else "blocks of ranks"
-        raise ValueError(f"{positions} {kind} need more than {hosts} hosts")
+    positions = count_positions(table, position_of, hosts)
     starts = [
         check_options(order, hosts, seed=seed, time_limit_s=time_limit_s)
         for order in start_orders or [range(hosts)]
@@ -219,26 +216,16 @@ def sort_by_groups(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list
 
     A host without a group stays by itself.
     """
-    first_place: dict[int, int] = {}
-    keys = []
-    for place, host in enumerate(order):
-        group = int(group_of[host])
-        keys.append(place if group < 0 else first_place.setdefault(group, place))
-    places = sorted(range(len(order)), key=lambda place: (keys[place], place))
-    return [order[place] for place in places]
+    groups = group_of[np.asarray(order)]
+    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    keys = np.where(groups < 0, np.arange(len(order)), first[number])
+    return [order[place] for place in np.argsort(keys, kind="stable")]
 
 
 def ring_by_groups(
-    waits: Waits, network: Network, distance: Floats, seed: int, deadline: Deadline
+    waits: Stages, network: Network, distance: Floats, seed: int, deadline: Deadline
 ) -> list[int] | None:
     """Return a ring that leaves as few groups as possible, then is as short as possible.
-
-    Args:
-        waits: waits of the table, of as many positions as the ring takes hosts.
-        network: the hosts and their groups.
-        distance: (N, N), symmetric.
-        seed: seed of the search for the nearest ring.
-        deadline: deadline of that search.
 
     Returns:
         position p is on host `order[p]`, and the hosts that are left follow; None where the table
@@ -252,9 +239,12 @@ def ring_by_groups(
     if deadline.left_s < _PREPARATION_S * network.hosts**2:
         return None
     ring = len(waits.sources)
+    # One more hop between groups outweighs any saving.
+    penalty = max(1.0, float(distance.max())) * network.hosts
+    crosses = network.group_of[:, None] != network.group_of
     found = search_by_latency(
         RingForm(ring),
-        _with_penalties(distance, network.group_of),
+        distance + penalty * crosses,
         layout=RankLayout([1] * network.hosts, ring),
         seed=seed,
         time_limit_s=max(deadline.left_s, LEAST_S),
@@ -269,12 +259,3 @@ def ring_by_groups(
         order[position] = host
         position = int(next_of[position])
     return [*order, *found.order[ring:]]
-
-
-def _with_penalties(distance: Floats, group_of: npt.NDArray[np.intp]) -> Floats:
-    """Return distances in which an extra hop between groups outweighs any saving."""
-    penalty = max(1.0, float(distance.max())) * len(distance)
-    found = distance.copy()
-    for host, group in enumerate(group_of):
-        found[host] += penalty * (group_of != group)
-    return found

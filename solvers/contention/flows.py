@@ -2,10 +2,11 @@
 
 `plink.solvers.contention.time` lets all ranks begin a round together. Here a rank begins its next
 round once its own messages of the last one have arrived, so that flows of several rounds meet on
-links. Rates are max-min fair (`plink.solvers.contention.fair`). What the software does is a
-`Manner`: what it takes to begin a message, to add what arrived, whether two ranks that exchange do
-so at the same time or, as some libraries do with one connection for both, one after the other, and
-whether ranks that share cores spin on them (`plink.solvers.contention.flows`).
+links. Rates are max-min fair: all rise together until a link is full, whose flows stay at that
+while the others rise on (Bertsekas and Gallager, Data Networks, 1992, §6.5.2). What the software
+does is a `Manner`: what it takes to begin a message, to add what arrived, whether two ranks that
+exchange do so at the same time or, as some libraries do with one connection for both, one after
+the other, and whether ranks that share cores spin on them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from plink.solvers import _native
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.stages import Floats, distinct_rounds, split
+from plink.solvers.contention.stages import distinct_rounds, split
 
 # What a link with something in its bucket carries: more than a host sends.
 PEAK_BYTES_S = 1.25e9
@@ -80,13 +81,12 @@ class SharedLinks:
         crossed = [source, hosts + destination]
         one, other = self.group_of[source], self.group_of[destination]
         if one != other:
-            ends = ((one, 2 * hosts, 0), (other, 2 * hosts + groups, 1))
             above = [-1 if group < 0 else self.trunk_of[group] for group in (one, other)]
             base = 2 * hosts + 2 * groups
             trunks = (len(self.rate_bytes_s) - base) // 2
-            for group, first, side in ends:
+            for side, group in enumerate((one, other)):
                 if group >= 0:
-                    crossed.append(first + group)
+                    crossed.append(2 * hosts + side * groups + group)
                     if above[side] >= 0 and above[0] != above[1]:
                         crossed.append(base + side * trunks + above[side])
         return tuple(link for link in crossed if self.rate_bytes_s[link] < float("inf"))
@@ -94,27 +94,15 @@ class SharedLinks:
     def carried_s(self, table: PeerTable, order: Sequence[int]) -> float:
         """Return the seconds that the busiest link needs for all bytes of a collective."""
         loads, _ = split(table)
-        total: dict[int, float] = {}
-        for stage, count in enumerate(loads.counts.tolist()):
-            flows = slice(int(loads.starts[stage]), int(loads.starts[stage + 1]))
-            for source, destination, size in zip(
-                loads.sources[flows].tolist(),
-                loads.destinations[flows].tolist(),
-                loads.sizes_bytes[flows].tolist(),
-                strict=True,
-            ):
-                for link in self.path(order[source], order[destination]):
-                    total[link] = total.get(link, 0.0) + size * count
-        return max(
-            (
-                max(
-                    (size - self.burst_bytes[link]) / self.rate_bytes_s[link],
-                    size / max(PEAK_BYTES_S, self.rate_bytes_s[link]),
-                )
-                for link, size in total.items()
-            ),
-            default=0.0,
-        )
+        sizes_bytes = loads.sizes_bytes * np.repeat(loads.counts, np.diff(loads.starts))
+        total = np.zeros(len(self.rate_bytes_s))
+        ends = loads.sources.tolist(), loads.destinations.tolist(), sizes_bytes.tolist()
+        for source, destination, size in zip(*ends, strict=True):
+            for link in self.path(order[source], order[destination]):
+                total[link] += size
+        rates = np.array(self.rate_bytes_s)
+        steady_s = (total - self.burst_bytes) / rates
+        return float(np.maximum(steady_s, total / np.maximum(PEAK_BYTES_S, rates)).max())
 
 
 def shared_links(
@@ -141,16 +129,11 @@ def shared_links(
             if not 0 <= group < network.groups or trunk_of[group] >= 0:
                 raise ValueError(f"group {group} does not exist, or is in two trunks")
             trunk_of[group] = number
-    rates: Floats = np.concatenate(
-        [
-            network.send_bytes_s,
-            network.receive_bytes_s,
-            network.uplink_send_bytes_s,
-            network.uplink_receive_bytes_s,
-            np.array([trunk.send_bytes_s for trunk in trunks]),
-            np.array([trunk.receive_bytes_s for trunk in trunks]),
-        ]
+    sent, received = (
+        np.array([getattr(trunk, way) for trunk in trunks])
+        for way in ("send_bytes_s", "receive_bytes_s")
     )
+    rates = np.concatenate([network.rates_bytes_s, sent, received])
     return SharedLinks(
         (rates * flow_share).tolist(),
         [burst_bytes if rate < np.inf else 0.0 for rate in rates.tolist()],
@@ -183,11 +166,7 @@ ALWAYS = CoreTurns()
 def draw_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
     """Return the ranks' time slices in random order; none if every rank has its own core.
 
-    Args:
-        ranks: how many there are.
-        cores: that they share; 0 where each has its own.
-        slice_s: how long a turn is; 0 where ranks give way as soon as they wait.
-        seed: who shares a core with whom, in which sequence.
+    Ranks that give way as soon as they wait have a `slice_s` of 0.
     """
     if not 0 < cores < ranks or slice_s <= 0.0:
         return ALWAYS
@@ -201,11 +180,7 @@ def with_sockets(
 ) -> tuple[Messages, SharedLinks]:
     """Return messages that also cross their sender's socket buffer, a link refilled each turn.
 
-    Args:
-        messages: messages whose first link is the sender's own.
-        links: links that are crossed.
-        turns: turns of the ranks.
-        kept_s: for how long a full buffer feeds the sender's own link.
+    A full buffer feeds the sender's own link, the first of a path, for `kept_s` seconds.
     """
     share = (kept_s + turns.slice_s) / turns.cycle_s
     if share >= 1.0:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.stages import Loads, Waits, split
+from plink.solvers.contention.stages import Stages, split
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -53,8 +53,8 @@ def find_limits_of_time(
     hosts = np.asarray(order, dtype=np.intp)
     loads, waits = split(table)
     latency_s = sum(
-        float(waits.counts[stage]) * _latency_s(waits, stage, network, hosts)
-        for stage in range(len(waits.counts))
+        float(count) * _latency_s(waits.stage(number), network, hosts)
+        for number, count in enumerate(waits.counts)
     )
     found = [Limit(LATENCY, latency_s)] if latency_s > 0.0 else []
     busy: dict[str, tuple[Floats, Floats]] = {
@@ -62,9 +62,8 @@ def find_limits_of_time(
         UPLINKS: (np.zeros(network.groups), np.zeros(network.groups)),
     }
     seconds = dict.fromkeys(busy, 0.0)
-    for stage in range(len(loads.counts)):
-        count = float(loads.counts[stage])
-        times = _link_times_s(loads, stage, network, hosts)
+    for number, count in enumerate(loads.counts.tolist()):
+        times = _link_times_s(loads.stage(number), network, hosts)
         slowest_s = max(float(time.max(initial=0.0)) for both in times.values() for time in both)
         if slowest_s <= 0.0:
             continue
@@ -84,19 +83,17 @@ def find_limits_of_time(
     return sorted(found, key=lambda limit: -limit.seconds)
 
 
-def _latency_s(waits: Waits, stage: int, network: Network, hosts: Indices) -> float:
-    part = slice(int(waits.starts[stage]), int(waits.starts[stage + 1]))
-    latencies_s = network.latency_s[hosts[waits.sources[part]], hosts[waits.destinations[part]]]
-    return float(latencies_s.mean() if waits.goes_round[stage] else latencies_s.max(initial=0.0))
+def _latency_s(stage: Stages, network: Network, hosts: Indices) -> float:
+    latencies_s = network.latency_s[hosts[stage.sources], hosts[stage.destinations]]
+    return float(latencies_s.mean() if stage.goes_round[0] else latencies_s.max(initial=0.0))
 
 
 def _link_times_s(
-    loads: Loads, stage: int, network: Network, hosts: Indices
+    stage: Stages, network: Network, hosts: Indices
 ) -> dict[str, tuple[Floats, Floats]]:
     """Return the seconds that each host's and group's link is busy in one stage."""
-    part = slice(int(loads.starts[stage]), int(loads.starts[stage + 1]))
-    sources, destinations = hosts[loads.sources[part]], hosts[loads.destinations[part]]
-    sizes_bytes = np.where(sources == destinations, 0.0, loads.sizes_bytes[part])
+    sources, destinations = hosts[stage.sources], hosts[stage.destinations]
+    sizes_bytes = np.where(sources == destinations, 0.0, stage.sizes_bytes)
     group_from, group_to = network.group_of[sources], network.group_of[destinations]
     is_between = group_from != group_to
 

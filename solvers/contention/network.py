@@ -40,6 +40,22 @@ class Network:
         """Number of groups."""
         return len(self.uplink_send_bytes_s)
 
+    @property
+    def link_bytes_s(self) -> Floats:
+        """Rate of each host's link in its slower direction, (N,)."""
+        return np.minimum(self.send_bytes_s, self.receive_bytes_s)
+
+    @property
+    def uplink_bytes_s(self) -> Floats:
+        """Rate of each group's uplink in its slower direction, (G,)."""
+        return np.minimum(self.uplink_send_bytes_s, self.uplink_receive_bytes_s)
+
+    @property
+    def rates_bytes_s(self) -> Floats:
+        """Rates of all links: hosts, sending and receiving, then uplinks likewise, (2N + 2G,)."""
+        hosts = self.send_bytes_s, self.receive_bytes_s
+        return np.concatenate([*hosts, self.uplink_send_bytes_s, self.uplink_receive_bytes_s])
+
 
 def make_network(
     hosts: int,

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.collectives.steps import PeerTable, Round
+from plink.solvers.components import components
 
 # Libraries cut buffers into parts whose sizes differ by an element or two. Rounds whose messages
 # differ by no more than this share count as alike, with the mean of their sizes.
@@ -117,41 +118,20 @@ def _sort_flows(step: Round) -> Round:
 def _is_ring(step: Round, ranks: int) -> bool:
     """Return whether the messages form one ring through all ranks."""
     everyone = np.arange(ranks)
-    if not np.array_equal(step.sources, everyone):
-        return False
-    rank = int(step.destinations[0])
-    passed = 1
-    while rank != 0 and passed <= ranks:
-        rank = int(step.destinations[rank])
-        passed += 1
-    return rank == 0 and passed == ranks
+    is_permutation = np.array_equal(step.sources, everyone) and np.array_equal(
+        np.sort(step.destinations), everyone
+    )
+    return is_permutation and not components(ranks, step.sources, step.destinations).any()
 
 
 @dataclass(frozen=True)
-class Loads:
-    """Bytes that flow at the same time, stage after stage of a collective.
+class Stages:
+    """Flows that load links, or messages whose latencies are waited for, stage after stage.
 
     Args:
         starts: (K + 1,) where the flows of each stage begin.
         sources, destinations: (F,) ranks.
         sizes_bytes: (F,) of one stage.
-        counts: (K,) how often each stage is passed.
-    """
-
-    starts: Ranks
-    sources: Ranks
-    destinations: Ranks
-    sizes_bytes: Floats
-    counts: Floats
-
-
-@dataclass(frozen=True)
-class Waits:
-    """Messages whose latencies a collective waits for, stage after stage.
-
-    Args:
-        starts: (K + 1,) where the messages of each stage begin.
-        sources, destinations: (F,) ranks.
         counts: (K,) how often each stage is passed.
         goes_round: (K,) whether the mean latency counts, and not the greatest.
     """
@@ -159,70 +139,87 @@ class Waits:
     starts: Ranks
     sources: Ranks
     destinations: Ranks
+    sizes_bytes: Floats
     counts: Floats
     goes_round: npt.NDArray[np.bool_]
 
+    def stage(self, number: int) -> Stages:
+        """Return one of the stages, passed once."""
+        flows = slice(self.starts[number], self.starts[number + 1])
+        return Stages(
+            np.array([0, flows.stop - flows.start], dtype=np.intp),
+            self.sources[flows],
+            self.destinations[flows],
+            self.sizes_bytes[flows],
+            np.ones(1),
+            self.goes_round[number : number + 1],
+        )
 
-def split(table: PeerTable) -> tuple[Loads, Waits]:
+
+def split(table: PeerTable) -> tuple[Stages, Stages]:
     """Split a collective's messages into loads of links and waits for latencies.
 
     All flows of a pipelined table are one stage, since all rounds are under way at once; its
     latencies are those of the first part's way through all rounds.
     """
     rounds = distinct_rounds(table)
-    starts = np.cumsum([0, *(len(step.sources) for step in rounds)], dtype=np.intp)
-    sources = _concatenate([step.sources for step in rounds])
-    destinations = _concatenate([step.destinations for step in rounds])
-    counts = np.array([float(step.count) for step in rounds])
-    goes_round = np.array([step.goes_round for step in rounds], dtype=np.bool_)
-    waits = Waits(starts, sources, destinations, counts, goes_round)
-    if table.is_pipelined and rounds:
-        sizes_bytes = np.concatenate([step.sizes_bytes * step.count for step in rounds])
-        at_once = np.array([0, len(sources)], dtype=np.intp)
-        return _sum_by_pair(Loads(at_once, sources, destinations, sizes_bytes, np.ones(1))), waits
-    sizes_bytes = np.concatenate([np.zeros(0), *(step.sizes_bytes for step in rounds)])
-    return Loads(starts, sources, destinations, sizes_bytes, counts), waits
+    no_ranks = np.zeros(0, dtype=np.intp)
+    waits = Stages(
+        np.cumsum([0, *(len(step.sources) for step in rounds)], dtype=np.intp),
+        np.concatenate([no_ranks, *(step.sources for step in rounds)]),
+        np.concatenate([no_ranks, *(step.destinations for step in rounds)]),
+        np.concatenate([np.zeros(0), *(step.sizes_bytes for step in rounds)]),
+        np.array([float(step.count) for step in rounds]),
+        np.array([step.goes_round for step in rounds], dtype=np.bool_),
+    )
+    if not (table.is_pipelined and rounds):
+        return waits, waits
+    at_once = replace(
+        waits,
+        starts=waits.starts[[0, -1]],
+        sizes_bytes=waits.sizes_bytes * np.repeat(waits.counts, np.diff(waits.starts)),
+        counts=np.ones(1),
+        goes_round=np.zeros(1, dtype=np.bool_),
+    )
+    return _sum_by_pair(at_once), waits
 
 
-def _concatenate(arrays: Sequence[Ranks]) -> Ranks:
-    return np.concatenate([np.zeros(0, dtype=np.intp), *arrays])
+def count_positions(table: PeerTable, position_of: Ranks | None, hosts: int) -> int:
+    """Return the number of positions of hosts, (R,) by rank; None is one rank a position.
+
+    Raises:
+        ValueError: there are fewer hosts than positions.
+    """
+    positions = table.ranks if position_of is None else int(position_of.max()) + 1
+    if positions > hosts:
+        kind = "ranks" if position_of is None else "blocks of ranks"
+        raise ValueError(f"{positions} {kind} need more than {hosts} hosts")
+    return positions
 
 
-def over_positions(loads: Loads, waits: Waits, position_of: Ranks) -> tuple[Loads, Waits]:
-    """Return loads and waits between positions of hosts, each shared by adjacent ranks.
+def over_positions(loads: Stages, waits: Stages, position_of: Ranks) -> tuple[Stages, Stages]:
+    """Return loads and waits of ranks as those of positions, (R,) by rank, of adjacent ranks.
 
     What ranks of the same position exchange is free. Where messages go round, the mean latency of
     all ranks' messages counts, which those between positions are a part of.
-
-    Args:
-        loads, waits: between ranks.
-        position_of: (R,) the position of every rank.
     """
-    sources, destinations, starts, kept = _list_flows(loads, position_of)
-    on_load = _sum_by_pair(
-        Loads(starts, sources, destinations, loads.sizes_bytes[kept], loads.counts)
-    )
-    messages = np.diff(waits.starts)
-    sources, destinations, starts, _ = _list_flows(waits, position_of)
-    share = np.where(waits.goes_round, np.diff(starts) / messages, 1.0)
-    on_wait = Waits(starts, sources, destinations, waits.counts * share, waits.goes_round)
-    some, others = (np.diff(flows.starts) > 0 for flows in (on_load, on_wait))
+    on_wait = _move_to_positions(waits, position_of)
+    share = np.where(waits.goes_round, np.diff(on_wait.starts) / np.diff(waits.starts), 1.0)
+    on_load = _sum_by_pair(_move_to_positions(loads, position_of))
+    return _drop_empty(on_load), _drop_empty(replace(on_wait, counts=waits.counts * share))
+
+
+def _drop_empty(stages: Stages) -> Stages:
+    has_flows = np.diff(stages.starts) > 0
     return replace(
-        on_load, starts=_keep_starts(on_load.starts, some), counts=on_load.counts[some]
-    ), replace(
-        on_wait,
-        starts=_keep_starts(on_wait.starts, others),
-        counts=on_wait.counts[others],
-        goes_round=on_wait.goes_round[others],
+        stages,
+        starts=np.concatenate([stages.starts[:1], stages.starts[1:][has_flows]]),
+        counts=stages.counts[has_flows],
+        goes_round=stages.goes_round[has_flows],
     )
 
 
-def _keep_starts(starts: Ranks, has_flows: npt.NDArray[np.bool_]) -> Ranks:
-    """Return where the stages that have flows begin, and the end."""
-    return np.concatenate([starts[:1], starts[1:][has_flows]])
-
-
-def _sum_by_pair(loads: Loads) -> Loads:
+def _sum_by_pair(loads: Stages) -> Stages:
     """Return each pair of ranks or positions once per stage, with its total bytes."""
     if not len(loads.sources):
         return loads
@@ -232,20 +229,24 @@ def _sum_by_pair(loads: Loads) -> Loads:
     flows = (stage * positions + loads.sources) * positions + loads.destinations
     distinct, place_of = np.unique(flows, return_inverse=True)
     stage, pair = np.divmod(distinct, positions * positions)
-    return Loads(
+    return replace(
+        loads,
         starts=np.searchsorted(stage, np.arange(stages + 1)),
         sources=pair // positions,
         destinations=pair % positions,
         sizes_bytes=np.bincount(place_of, loads.sizes_bytes, len(distinct)).astype(np.float64),
-        counts=loads.counts,
     )
 
 
-def _list_flows(
-    flows: Loads | Waits, position_of: Ranks
-) -> tuple[Ranks, Ranks, Ranks, npt.NDArray[np.bool_]]:
-    """Return sources, destinations and stage starts of the flows between different positions."""
-    sources, destinations = position_of[flows.sources], position_of[flows.destinations]
+def _move_to_positions(stages: Stages, position_of: Ranks) -> Stages:
+    """Return the flows between different positions."""
+    sources, destinations = position_of[stages.sources], position_of[stages.destinations]
     kept = sources != destinations
     before = np.concatenate([[0], np.cumsum(kept)])
-    return sources[kept], destinations[kept], before[flows.starts], kept
+    return replace(
+        stages,
+        starts=before[stages.starts],
+        sources=sources[kept],
+        destinations=destinations[kept],
+        sizes_bytes=stages.sizes_bytes[kept],
+    )

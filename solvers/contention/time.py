@@ -11,7 +11,7 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.stages import Floats, Loads, Ranks, Waits, over_positions, split
+from plink.solvers.contention.stages import Floats, Ranks, Stages, over_positions, split
 from plink.solvers.limits.deadline import Deadline
 
 
@@ -81,15 +81,11 @@ class TableTimer:
 
 
 def native_problem(
-    loads: Loads, waits: Waits, network: Network, ranks: int, tie_distance: Floats
+    loads: Stages, waits: Stages, network: Network, ranks: int, tie_distance: Floats
 ) -> _native.ContentionProblem:
-    """Return a collective and a network as the native search takes them.
+    """Return a collective of ranks or positions, and a network, as the native search takes them.
 
-    Args:
-        loads, waits: between ranks, or positions.
-        network: network of the hosts.
-        ranks: how many ranks, or positions, there are.
-        tie_distance: (N, N) what decides between orders of the same time.
+    Of orders of the same time, that of the lower (N, N) `tie_distance` is better.
     """
     problem = _native.ContentionProblem(
         group_of=network.group_of.tolist(),

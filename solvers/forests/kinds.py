@@ -64,7 +64,7 @@ def master_shares(
         raise ValueError("every group must have a member, and there must be a group")
     uplinks = _level_rates(_rates(uplink_bytes_s, len(sizes), "uplink_bytes_s"))
     room = _Room(group_of, sizes, links, uplinks)
-    time = _least_time(room)
+    time = room.find_least_time()
     return MasterShares(room.share_by_group(time), room.share_by_member(time), time)
 
 
@@ -77,13 +77,24 @@ class _Room:
     links: Floats
     uplinks: Floats
 
-    @property
-    def least_time(self) -> float:
-        """Least time in which every member and group can send and receive the buffer once."""
+    def find_least_time(self) -> float:
+        """Return the least time in which links have enough capacity, by bisection."""
         if len(self.group_of) == 1:
             return 0.0
-        own = float((1.0 / self.links).max())
-        return own if len(self.sizes) == 1 else max(own, float((1.0 / self.uplinks).max()))
+        # Every member and group sends and receives the buffer once.
+        slowest = min(self.links.min(), self.uplinks.min() if len(self.sizes) > 1 else np.inf)
+        low = float(1.0 / slowest)
+        if self.is_enough(low):
+            return low
+        high = 2.0 * low
+        while not self.is_enough(high):
+            low, high = high, 2.0 * high
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            if not low < middle < high:
+                break
+            low, high = (low, middle) if self.is_enough(middle) else (middle, high)
+        return high
 
     def is_enough(self, time: float) -> bool:
         groups = len(self.sizes)
@@ -116,22 +127,6 @@ class _Room:
         inside = self._compute_master_capacity(time) - (self.sizes - 1)
         between = time * self.uplinks - 1.0
         return np.clip(np.minimum(inside, between) / (len(self.sizes) - 2), 0.0, 1.0)
-
-
-def _least_time(room: _Room) -> float:
-    """Return the least time in which links have enough capacity, by bisection."""
-    low = room.least_time
-    if room.is_enough(low):
-        return low
-    high = 2.0 * low
-    while not room.is_enough(high):
-        low, high = high, 2.0 * high
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        if not low < middle < high:
-            break
-        low, high = (low, middle) if room.is_enough(middle) else (middle, high)
-    return high
 
 
 def _level_rates(rates: Floats) -> Floats:
@@ -232,27 +227,14 @@ def two_level(
     (`plink.solvers.forests.servers`). The paper deals whole chunks to masters by an approximate set
     partition; here a route may be split among masters, so the shares are met exactly (McNaughton's
     wrap-around rule, 1959). Equal links in equal groups give N routes of equal weight for N
-    members, each of them the GM of one.
-
-    Args:
-        group_of: (P,) the group of each member, 0 to G-1; no group is empty.
-        link_bytes_s: (P,) what each member's link carries in either direction.
-        uplink_bytes_s: (G,) what each group's does; infinite where unlimited.
-
-    Raises:
-        ValueError: no members, an empty group, or rates that are not above 0.
+    members, each of them the GM of one. Arguments and errors are those of `master_shares`.
     """
     groups = np.asarray(group_of, dtype=np.intp)
     return with_masters(groups, master_shares(groups, link_bytes_s, uplink_bytes_s))
 
 
 def with_masters(groups: Indices, shares: MasterShares) -> Routes:
-    """Return two-level routes in which each member is master of its share (`two_level`).
-
-    Args:
-        groups: (P,) the group of each member, 0 to G-1; no group is empty.
-        shares: that each is met.
-    """
+    """Return two-level routes in which each member is master of its share (`two_level`)."""
     weights, masters = _wrap_around(groups, shares)
     trees = [_tree(groups, gm, of_group) for gm, of_group in masters]
     places = _spread(len(trees))
@@ -283,13 +265,10 @@ def _wrap_around(
 ) -> tuple[list[float], list[tuple[int, list[int]]]]:
     """Return the weight, the global master and the groups' local masters of each route."""
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
-    queues = []
-    for group, own in enumerate(members):
-        queue = _Queue(
-            own, (shares.share_by_member[own] * (1.0 - shares.share_by_group[group])).tolist()
-        )
+    lacking = shares.share_by_member * (1.0 - shares.share_by_group[groups])
+    queues = [_Queue(own, lacking[own].tolist()) for own in members]
+    for queue in queues:
         queue.take(0.0)
-        queues.append(queue)
     weights: list[float] = []
     masters: list[tuple[int, list[int]]] = []
     # The first member of each group, then the second of each, and so on.

@@ -46,12 +46,7 @@ def allreduce_exchange(size_bytes: float) -> LeastExchange:
 
 
 def lower_bound_s(network: Network, least: LeastExchange) -> float:
-    """Return the least seconds that the slowest host link or uplink needs.
-
-    Args:
-        network: the hosts and links.
-        least: what parties exchange at least.
-    """
+    """Return the least seconds that the slowest host link or uplink needs."""
     grouped = with_every_host_grouped(network)
     hosts = least(np.arange(network.hosts))
     groups = least(grouped.group_of)

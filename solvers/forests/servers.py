@@ -123,12 +123,11 @@ def _split_by_trees(carried: Floats, between: str) -> list[tuple[float, tuple[In
         return [(1.0, (way, way))]
     shares = flat(carried)
     roots = np.argmax(shares.reduce_parents == -1, axis=1)
-    if between == "star":
-        ways = [np.where(everyone == root, -1, root) for root in roots]
-        return [(share, (way, way)) for share, way in zip(shares.weights, ways, strict=True)]
     found = []
     for share, root in zip(shares.weights, roots, strict=True):
-        up, down = (everyone + 1) % groups, (everyone - 1) % groups
+        up = down = np.full(groups, root)
+        if between == "ring":
+            up, down = (everyone + 1) % groups, (everyone - 1) % groups
         up[root] = down[root] = -1
         found.append((share, (up, down)))
     return found

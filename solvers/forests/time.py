@@ -10,12 +10,11 @@ import numpy as np
 
 from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.collectives.trees import tree_table
-from plink.solvers.contention.fair import ends_s
+from plink.solvers.contention.flows import FlowClock, Manner, shared_links
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.forests.trees import (
     Floats,
-    ForestLike,
     Indices,
     Routes,
     make_routes,
@@ -82,12 +81,8 @@ def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: N
     """Return the time in seconds of direct messages between ranks, all at once.
 
     The busiest link, what sharing loses, one latency, and the messages of the rank that handles
-    most, one after the other. Nothing passes through a third rank, so that no pipeline fills.
-
-    Args:
-        between_bytes: (P, P) from rank (row) to rank.
-        host_of: (P,) the host of each rank; ranks of one host exchange data for free.
-        network: the hosts and links.
+    most, one after the other. Nothing passes through a third rank, so that no pipeline fills. Bytes
+    are from rank (row) to rank, (P, P); ranks of one host exchange data for free.
 
     Raises:
         ValueError: not a host for each rank.
@@ -104,14 +99,7 @@ def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: N
 
 
 def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
-    """Return the seconds by which the sharing of links delays flows beyond the busiest link.
-
-    Args:
-        routes: over ranks.
-        host_of: (P,) the host of each rank.
-        network: the hosts and links.
-        size_bytes: size of the buffer, in bytes.
-    """
+    """Return the seconds by which the sharing of links delays flows beyond the busiest link."""
     flows = np.zeros((network.hosts, network.hosts))
     sizes_bytes = routes.weights * size_bytes
     for parents, is_down in ((routes.reduce_parents, False), (routes.broadcast_parents, True)):
@@ -122,45 +110,18 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
 
 
 def lost_s(flows: Floats, network: Network) -> float:
-    """Return how many seconds longer evenly shared flows take than the busiest link alone.
+    """Return how many seconds longer evenly shared flows, (N, N) bytes, take than the busiest link.
 
     0 where there are more than `MOST_SHARED_FLOWS`.
-
-    Args:
-        flows: (N, N) bytes from host (row) to host; to itself counts for nothing.
-        network: the hosts and links.
     """
-    flows = flows.copy()
-    np.fill_diagonal(flows, 0.0)
-    source, destination = np.nonzero(flows)
+    source, destination = np.nonzero(flows - np.diag(np.diagonal(flows)))
     if not 0 < len(source) <= MOST_SHARED_FLOWS:
         return 0.0
-    hosts, groups = network.hosts, network.groups
-    own, theirs = network.group_of[source], network.group_of[destination]
-    leaves = (own != theirs) & (own >= 0)
-    enters = (own != theirs) & (theirs >= 0)
-    crossed = np.stack(
-        [
-            source,
-            hosts + destination,
-            np.where(leaves, 2 * hosts + own, -1),
-            np.where(enters, 2 * hosts + groups + theirs, -1),
-        ],
-        axis=1,
-    )
-    rates = np.concatenate(
-        [
-            network.send_bytes_s,
-            network.receive_bytes_s,
-            network.uplink_send_bytes_s,
-            network.uplink_receive_bytes_s,
-        ]
-    )
-    sizes = flows[source, destination]
-    bytes_of_link = np.zeros(len(rates))
-    for column in crossed.T:
-        np.add.at(bytes_of_link, column[column >= 0], sizes[column >= 0])
-    return max(0.0, float(ends_s(sizes, crossed, rates).max() - (bytes_of_link / rates).max()))
+    table = PeerTable(network.hosts, [Round(source, destination, flows[source, destination])])
+    links, hosts = shared_links(network), range(network.hosts)
+    no_latency_s = np.zeros_like(network.latency_s).tolist()
+    shared_s = FlowClock(table, hosts, no_latency_s, links).time_s(Manner())
+    return max(0.0, shared_s - links.carried_s(table, hosts))
 
 
 def fill_s(
@@ -168,12 +129,7 @@ def fill_s(
 ) -> float:
     """Return the pipeline fill time: how long the first chunk takes beyond the busiest link's time.
 
-    Args:
-        routes: over ranks, all of them in use.
-        host_of: (P,) the host of each rank.
-        network: the hosts and links.
-        size_bytes: size of all routes together, in bytes.
-        chunks_bytes: (R,) the size of a chunk on each route.
+    Arguments as for `routes_s`.
     """
     if not size_bytes:
         return 0.0
@@ -198,33 +154,21 @@ def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Fl
     """Return the seconds that a chunk takes to each rank's parent on idle links, (R, P)."""
     below, above = host_of, host_of[np.maximum(parents, 0)]
     own, theirs = network.group_of[below], network.group_of[above]
-    rate = np.minimum(
-        np.minimum(network.send_bytes_s, network.receive_bytes_s)[below],
-        np.minimum(network.send_bytes_s, network.receive_bytes_s)[above],
-    )
-    if network.groups:
-        uplinks = np.append(
-            np.minimum(network.uplink_send_bytes_s, network.uplink_receive_bytes_s), np.inf
-        )
-        between = np.minimum(uplinks[own], uplinks[theirs])
-        rate = np.where(own == theirs, rate, np.minimum(rate, between))
+    links, uplinks = network.link_bytes_s, np.append(network.uplink_bytes_s, np.inf)
+    between = np.where(own == theirs, np.inf, np.minimum(uplinks[own], uplinks[theirs]))
+    rate = np.minimum(np.minimum(links[below], links[above]), between)
     seconds: Floats = np.where((parents < 0) | (below == above), 0.0, size_bytes / rate)
     return seconds
 
 
 def deal_chunks(
-    forest: ForestLike, size_bytes: float, least_chunk_bytes: float = LEAST_CHUNK_BYTES
+    routes: Routes, size_bytes: float, least_chunk_bytes: float = LEAST_CHUNK_BYTES
 ) -> Routes:
     """Return the routes that a buffer uses, fewer if it has fewer chunks than routes.
 
-    Chunks go to routes in proportion to weight, by largest remainder, ties to the first.
-
-    Args:
-        forest: whose routes there are.
-        size_bytes: size of the buffer, in bytes.
-        least_chunk_bytes: into no smaller chunks it is cut.
+    Chunks go to routes in proportion to weight, by largest remainder, ties to the first. No chunk
+    is smaller than `least_chunk_bytes`, but for the last one.
     """
-    routes = make_routes(forest.weights, forest.reduce_parents, forest.broadcast_parents)
     chunks = max(1, math.ceil(size_bytes / least_chunk_bytes))
     if chunks >= len(routes.weights):
         return routes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,22 +13,6 @@ from plink.solvers.collectives.trees import depths, levels
 Parents = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
-
-
-class ForestLike(Protocol):
-    """Interface of a forest: R weighted routes over P members (`Routes`, or a plan's forest)."""
-
-    @property
-    def weights(self) -> Floats:
-        """Weights of the routes, (R,), not negative, with a positive sum."""
-
-    @property
-    def reduce_parents(self) -> Parents:
-        """Parent of every member in each reduction tree, (R, P); -1 at the root."""
-
-    @property
-    def broadcast_parents(self) -> Parents:
-        """Parent of every member in each broadcast tree, (R, P); -1 at the root."""
 
 
 class Routes(NamedTuple):
@@ -64,9 +48,6 @@ def messages_on_the_way(up: Indices, down: Indices) -> Indices:
     """Return the number of messages handled in sequence on each route's longest path, (R,).
 
     A member takes its children's messages one by one and sends them the result one by one.
-
-    Args:
-        up, down: (R, P) parents in the reduction and broadcast trees.
     """
     each = np.ones(up.shape)
     return seconds_on_the_way(up, each, down, each, sent_s=1.0).astype(np.intp)

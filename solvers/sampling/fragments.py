@@ -54,14 +54,9 @@ _LEAST_DEVIATION, _MOST_DEVIATION = 0.03, 0.3
 def find_mode_limits(logs: Vector) -> list[float]:
     """Return the upper ends of all modes of log readings but the last; empty for one mode.
 
-    The smoothed histogram is gone through from the left for valleys that are too deep to be
-    chance between the peaks before and after them.
-
-    Args:
-        logs: (M,) of single readings, any order.
-
-    Returns:
-        at most `_MOST_LIMITS`, the lowest first.
+    The smoothed histogram is gone through from the left for valleys that are too deep to be chance
+    between the peaks before and after them. At most `_MOST_LIMITS` limits are returned, the lowest
+    first.
     """
     if len(logs) < 2:
         return []

@@ -98,16 +98,12 @@ def explain_refusal(kind: str, network: Network) -> str | None:
 def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Forest:
     """Build the forest of one kind of plan over the ranks.
 
-    Args:
-        kind: one of `KINDS` that the network does not refuse.
-        network: the hosts and links.
-        order: the hosts, near ones next to each other, for rings and trees.
-        host_of: (P,) the host of each rank.
+    `order` has near hosts next to each other, for rings and trees; `host_of` is (P,) by rank.
 
     Raises:
         ValueError: no such kind.
     """
-    links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
+    links = network.link_bytes_s
     if kind == "flat":
         routes = flat(links)
     elif kind == "ring":
@@ -116,8 +112,7 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
         routes = double_tree(order)
     elif kind == "2lha":
         grouped = with_every_host_grouped(network)
-        uplinks = np.minimum(grouped.uplink_send_bytes_s, grouped.uplink_receive_bytes_s)
-        routes = two_level(grouped.group_of, links, uplinks)
+        routes = two_level(grouped.group_of, links, grouped.uplink_bytes_s)
     else:
         raise ValueError(f"there is no kind of plan {kind!r}")
     # With a rank on each host, hosts are ranks.
@@ -165,11 +160,8 @@ def build_candidate(
 ) -> Candidate:
     """Build the plan of one kind for a network, with its predicted time.
 
-    Args:
-        kind, network, order, host_of: as `build` has them.
-        demands: the collectives that the plan is for, one after the other; at least one.
-        seen_as: the network with the groups that the plan is made on, where they are others than
-            those whose uplinks carry it.
+    It is built for `seen_as`, where the groups to plan on are others than those whose uplinks carry
+    it.
     """
     forest = build(kind, seen_as or network, order, host_of)
     return predict_candidate(kind, forest, network, host_of, demands)
@@ -200,13 +192,11 @@ def choose_best(candidates: Sequence[Candidate]) -> ChosenCandidate:
     quickest = min(candidates, key=lambda candidate: candidate.time_s)
     equal = [each for each in candidates if each.time_s <= quickest.time_s * (1.0 + _EQUAL)]
     chosen = min(equal, key=_thrift)
-    others = sorted(
-        (each for each in candidates if each is not chosen), key=lambda each: each.time_s
-    )
+    others = [each for each in candidates if each is not chosen]
     if not others:
         return ChosenCandidate(chosen, f"{chosen.kind}: the only kind that fits")
-    next_best = others[0]
     if len(equal) == 1:
+        next_best = min(others, key=lambda each: each.time_s)
         reason = (
             f"{chosen.kind}: predicted to take {_time(chosen)}, {next_best.kind}, the next best, "
             f"{next_best.time_s / chosen.time_s:.2f} times that"
@@ -216,11 +206,6 @@ def choose_best(candidates: Sequence[Candidate]) -> ChosenCandidate:
     return ChosenCandidate(
         chosen, f"{chosen.kind}: predicted to be as quick as {names}{_beyond(chosen, equal)}"
     )
-
-
-def choose(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """Return the candidate of the requested kind, or the best one for `auto`."""
-    return choose_best(candidates) if kind == "auto" else choose_requested(kind, candidates)
 
 
 def choose_requested(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:

@@ -11,7 +11,6 @@ from plink.base.errors import NotMeasuredError, WrongUseError
 from plink.base.replacing import replace
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Group
-from plink.formats.matrices import Matrix
 from plink.formats.plan import MAX_RANKS, Plan, PlanRank, Predicted
 from plink.model.distance import filled_bandwidth_distances, has_only_bandwidth
 from plink.model.network import USUAL_LINK_GBIT_S, build_network
@@ -22,7 +21,6 @@ from plink.optimize.plans.candidates import (
     Candidate,
     Refused,
     build_candidate,
-    choose,
     explain_refusal,
     find_short_ring,
 )
@@ -34,7 +32,7 @@ from plink.optimize.plans.servers import (
     members_network,
     parse_servers,
 )
-from plink.optimize.plans.serving import ServerPlans, choose_with_servers
+from plink.optimize.plans.serving import ServerPlans, choose
 from plink.optimize.plans.traffic import Demand, compute_least_exchange
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.contention.network import Indices, Network
@@ -99,10 +97,18 @@ def find_plan(
         for kind in KINDS
         if (reason := explain_refusal(kind, network)) is not None
     ]
-    if not servers:
-        _refuse(request.kind, refused)
+    for each in () if servers else refused:
+        if each.kind == request.kind:
+            raise WrongUseError(
+                f"there is no plan of kind {each.kind}: {each.reason}",
+                "if the distances show no groups, the method linkage makes balanced ones",
+            )
     tell("order")
-    order = find_short_ring(network, request.seed, _distances_without_times(cluster, workers))
+    distance = None
+    if has_only_bandwidth(cluster):
+        by_bandwidth = filled_bandwidth_distances(cluster).s_per_gbit
+        distance = np.ascontiguousarray(by_bandwidth[np.ix_(workers, workers)])
+    order = find_short_ring(network, request.seed, distance)
     candidates: list[Candidate] = []
     groups: Sequence[Group] = grouped.groups
     levels = [] if servers else list_levels(grouped, network)[1:]
@@ -121,14 +127,14 @@ def find_plan(
         plans = ServerPlans(cluster, known.network, workers, host_of, servers, demand=demands[0])
         candidates += plans.candidates(tell)
         refused += plans.refused
-        choice = choose_with_servers(request.kind, candidates, refused)
+    choice = choose(request.kind, candidates, refused)
+    chosen = choice.candidate
+    if plans is not None:
         bound_s = plans.bound_s()
-        ranks += plans.ranks if choice.candidate.ports else []
+        ranks += plans.ranks if chosen.ports else []
     else:
-        choice = choose(request.kind, candidates)
         exchanges = [compute_least_exchange(demand, host_of) for demand in demands]
         bound_s = sum(lower_bound_s(network, least) for least in exchanges)
-    chosen = choice.candidate
     plan = Plan(
         kind=chosen.kind,
         ranks=ranks,
@@ -177,14 +183,6 @@ def _restrict_groups(groups: Sequence[Group], ranks: Sequence[PlanRank]) -> tupl
     return tuple(group for group in left if group.hosts)
 
 
-def _distances_without_times(cluster: Cluster, workers: Indices) -> Matrix | None:
-    """Return workers' distances by bandwidth if no round-trip time is known, else None."""
-    if not has_only_bandwidth(cluster):
-        return None
-    distance = filled_bandwidth_distances(cluster).s_per_gbit
-    return np.ascontiguousarray(distance[np.ix_(workers, workers)])
-
-
 def add_missing_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
     """Return the cluster with its groups, or with computed ones if it has none."""
     if cluster.groups or len(cluster.hosts) < 3:
@@ -194,15 +192,6 @@ def add_missing_groups(cluster: Cluster, seed: int, tell: Callable[[str], None])
     except (NotMeasuredError, UngroupableError):  # too few hosts were measured
         return cluster
     return with_groups(cluster, found)
-
-
-def _refuse(kind: str, refused: Sequence[Refused]) -> None:
-    for each in refused:
-        if each.kind == kind:
-            raise WrongUseError(
-                f"there is no plan of kind {kind}: {each.reason}",
-                "if the distances show no groups, the method linkage makes balanced ones",
-            )
 
 
 def list_levels(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
@@ -224,12 +213,7 @@ def list_levels(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
 
 
 def regroup_network(network: Network, names: Sequence[str], groups: Sequence[Group]) -> Network:
-    """Return the network with other groups, whose uplinks count as unlimited.
-
-    Args:
-        network: network of hosts with these names.
-        groups: groups of some of its hosts.
-    """
+    """Return the network with other groups, whose uplinks count as unlimited."""
     place_of = {name: place for place, name in enumerate(names)}
     group_of = np.full(network.hosts, -1)
     for number, group in enumerate(groups):

@@ -90,7 +90,7 @@ def _parse(text: str, cluster: Cluster) -> ServerHost:
 
 def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
     """Return the rate of each port in either direction, server by server, shape (K,)."""
-    links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
+    links = network.link_bytes_s
     return np.array(
         [
             links[server.place] if server.port_bytes_s is None else server.port_bytes_s
@@ -105,11 +105,7 @@ def members_network(
 ) -> Network:
     """Return a network of the workers' hosts and the servers' ports as its nodes.
 
-    Args:
-        network: network of all hosts.
-        workers: (W,) places of their hosts.
-        servers: whose ports there are.
-        rates: (K,) what each port carries.
+    `workers` are places of hosts, (W,); `rates` are what each port carries, (K,).
     """
     ports = [server.place for server in servers for _ in server.addresses]
     at = np.concatenate([workers, np.array(ports, dtype=np.intp)])

@@ -97,15 +97,15 @@ class ServerPlans:
     def judge_ports(self) -> PortsVerdict:
         """Return how much the servers' ports can speed the exchange up."""
         between = self._between_workers
-        links = np.minimum(between.send_bytes_s, between.receive_bytes_s)
-        return judge_ports(self._count, float(np.sum(self._rates / np.median(links))))
+        return judge_ports(
+            self._count, float(np.sum(self._rates / np.median(between.link_bytes_s)))
+        )
 
     def candidates(self, tell: Callable[[str], None]) -> list[Candidate]:
         """Return candidates of all kinds with servers; `refused` gets the impossible ones."""
         network = self._between_workers
-        links = np.minimum(network.send_bytes_s, network.receive_bytes_s)
         # Its own host is as any other, but for what its link carries.
-        routes = central(self._count, int(np.argmax(links)))
+        routes = central(self._count, int(np.argmax(network.link_bytes_s)))
         forest = make_forest(*expand_to_ranks(routes, self._host_of_rank))
         found = [predict_candidate("cc", forest, network, self._host_of_rank, [self._demand])]
         at_ports = "ncc" if len(self._servers) == 1 else "ncs"
@@ -142,9 +142,9 @@ class ServerPlans:
         count, network = self._count, self._members
         groups, dense = np.unique(network.group_of[:count], return_inverse=True)
         used = np.flatnonzero(np.isin(network.group_of[count:], groups))
-        uplinks = np.minimum(network.uplink_send_bytes_s, network.uplink_receive_bytes_s)
         of_ports = np.searchsorted(groups, network.group_of[count:][used])
-        routes = route_by_racks(dense, of_ports, self._rates[used], uplinks[groups], between)
+        uplinks = network.uplink_bytes_s[groups]
+        routes = route_by_racks(dense, of_ports, self._rates[used], uplinks, between)
         members = np.concatenate([np.arange(count), count + used])
         return _embed_members(routes, members, network.hosts)
 
@@ -194,10 +194,10 @@ def _least_exchange(size_bytes: float, is_worker: Flags) -> LeastExchange:
     return least
 
 
-def choose_with_servers(
+def choose(
     kind: str, candidates: Sequence[Candidate], refused: Sequence[Refused]
 ) -> ChosenCandidate:
-    """Return the candidate of a requested kind, among which are `ps` and `hub`.
+    """Return the candidate of a requested kind (also `ps` and `hub`), or the best one for `auto`.
 
     Raises:
         WrongUseError: there is none.

@@ -32,7 +32,7 @@ from plink.plans.rooted import find_roots, reroot_routes, select_rooted
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, allreduce_exchange
 from plink.solvers.forests.time import chunk_bytes, deal_chunks, direct_s, routes_s
-from plink.solvers.forests.trees import Routes
+from plink.solvers.forests.trees import Routes, make_routes
 
 Floats = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.intp]
@@ -93,10 +93,6 @@ def compute_least_exchange(demand: Demand, host_of: Sequence[int] | Indices) -> 
     enters the owner's at least once; an all-gather is that turned round (as in Patarasuk and Yuan
     2009, for parties that are groups, too). A broadcast enters every party but the root's. What
     goes straight from rank to rank crosses between parties as it is.
-
-    Args:
-        demand: the collective.
-        host_of: (P,) the host of each rank.
     """
     hosts = np.asarray(host_of, dtype=np.intp)
     if demand.collective in (ALL_REDUCE, BARRIER):
@@ -157,12 +153,7 @@ class Traffic:
 
 
 def build_traffic(demand: Demand, forest: Forest) -> Traffic:
-    """Return the messages of a collective along a forest.
-
-    Args:
-        demand: the collective.
-        forest: that `plink.plans.check` lets pass.
-    """
+    """Return the messages of a collective along a forest that was checked."""
     collective, size = demand.collective, demand.size_bytes
     if collective in DIRECT:
         between = between_bytes(demand, forest.ranks)
@@ -183,13 +174,7 @@ def build_traffic(demand: Demand, forest: Forest) -> Traffic:
 
 
 def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: Network) -> float:
-    """Return the predicted time of a call with this traffic in seconds.
-
-    Args:
-        traffic: the call's.
-        host_of: (P,) the host of each rank.
-        network: the hosts and links.
-    """
+    """Return the predicted seconds of a call with this traffic, rank r on host `host_of[r]`."""
     if traffic.routes is not None and traffic.chunks_bytes is not None:
         return routes_s(traffic.routes, host_of, network, traffic.size_bytes, traffic.chunks_bytes)
     if traffic.direct_bytes is None or not traffic.direct_bytes.any():
@@ -215,12 +200,7 @@ def traffic_bytes(traffic: Traffic) -> Floats:
 
 
 def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence[int]) -> Measures:
-    """Return the rounds and bytes of a call with this traffic.
-
-    Args:
-        traffic: the call's.
-        group_of, host_of: (P,) of each rank.
-    """
+    """Return rounds and bytes of a call with this traffic; groups and hosts are by rank, (P,)."""
     if traffic.routes is not None:
         forest = Forest(*traffic.routes)
         return measure(forest, traffic.size_bytes, group_of=group_of, host_of=host_of)
@@ -241,7 +221,8 @@ def _route_segments(
     whole_chunk = chunk_bytes(size_bytes, used_routes)
     weights, up, down, chunks = [], [], [], []
     for forest, size in segments:
-        used = deal_chunks(forest, size, whole_chunk)
+        routes = make_routes(forest.weights, forest.reduce_parents, forest.broadcast_parents)
+        used = deal_chunks(routes, size, whole_chunk)
         count = len(used.weights)
         chunk = min(whole_chunk, size)
         nothing = np.full_like(used.reduce_parents, NO_PARENT)

@@ -11,6 +11,7 @@ from collective_replay import check_flows, heard, most_sends_at_once, received_b
 from plink.solvers.collectives import gloo
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.collectives.registry import find
+from plink.solvers.collectives.steps import split_into_groups
 
 SIZE_BYTES = 1 << 20
 
@@ -105,9 +106,9 @@ def test_legacy_bcube_moves_the_least_where_it_sums_rightly(ranks, base):
 
 
 def test_legacy_bcube_groups_are_of_the_base_and_then_of_what_is_left():
-    assert gloo.legacy_bcube_groups(12, 4) == [4, 3]
-    assert gloo.legacy_bcube_groups(3, 4) == [3]
-    assert gloo.legacy_bcube_groups(16, 4) == [4, 4]
+    assert split_into_groups(12, 4) == [4, 3]
+    assert split_into_groups(3, 4) == [3]
+    assert split_into_groups(16, 4) == [4, 4]
 
 
 def test_legacy_bcube_says_what_it_needs():
