@@ -166,25 +166,30 @@ def ask(session: Session, interface: str) -> HostCondition:
 
 
 @dataclass(frozen=True)
-class ProcessorTurns:
-    """Share of a processor that a busy loop gets on a host; None if it cannot tell."""
+class ProcessorShares:
+    """Shares, 0 to 1, of a busy loop on a host; None for one that the host does not report.
+
+    Args:
+        processor_share: share of the time in which the loop ran on its processor.
+        throttled_share: share of scheduling periods in which its cgroup was throttled.
+    """
 
     processor_share: float | None
     throttled_share: float | None
 
 
-def take_turns(session: Session) -> ProcessorTurns:
+def measure_processor_shares(session: Session) -> ProcessorShares:
     """Run a busy loop on a host for a moment and return its share of a processor.
 
     Raises:
         HostError: the connection is gone.
     """
     text = session.run(posix_command(_SPIN)).stdout.decode(errors="replace")
-    return ProcessorTurns(find_best_share(text), compute_throttled_share(text))
+    return ProcessorShares(find_best_share(text), compute_throttled_share(text))
 
 
 def compute_throttled_share(text: str) -> float | None:
-    """Return the share of scheduling periods in which the cgroup was throttled."""
+    """Return the share of scheduling periods in which the cgroup was throttled; None if too few."""
     lines = [line.rpartition(" ") for line in text.splitlines()]
     counts = {name: int(value) for name, _, value in lines if _WHOLE.fullmatch(value)}
     with suppress(KeyError):
@@ -196,7 +201,7 @@ def compute_throttled_share(text: str) -> float | None:
 
 
 def find_best_share(text: str) -> float | None:
-    """Return the greatest processor share of a busy loop, from lines of two times in ns."""
+    """Return the greatest share in lines of processor and elapsed time, in ns; None without one."""
     shares = []
     for line in text.splitlines():
         ran, _, passed = line.partition(" ")

@@ -148,7 +148,7 @@ def _parse_address(interface: str, text: str) -> InterfaceAddress | None:
 
 
 def limit_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
-    """Return how many pairs can be measured at once without disturbing each other.
+    """Return how many pairs to measure at once, by the cores of machines that hosts share.
 
     Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
     pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides;

@@ -51,7 +51,7 @@ class _Fping:
         self._period_ms: dict[int, int] = {}
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Find out how often fping may send on each host."""
+        """Find the least interval between packets that fping allows on each host (root or not)."""
 
         def find(index: int) -> int:
             session = self._hosts[index].session

@@ -30,7 +30,7 @@ def probability(deviations: float, looked_at: int) -> float:
 
 
 def spread(values: Floats, least: float) -> float:
-    """Return a robust standard deviation of the known values, at least `least`."""
+    """Return the standard deviation by the median absolute one, ignoring NaN, at least `least`."""
     known = values[np.isfinite(values)]
     if known.size < 2:
         return least

@@ -88,14 +88,14 @@ def _excess(
         is_few = group == own and len(mates) < _MANY
         usual = _compute_usual_us(times, mates) if is_few else usual_of[group].copy()
         usual[host] = np.nan
-        fit = _fit(times[host], usual, np.isin(np.arange(len(times)), mates))
+        fit = _fit_excess(times[host], usual, np.isin(np.arange(len(times)), mates))
         if fit is not None and (best is None or fit[0] < best[0]):
             best = fit
     return None if best is None else best[1]
 
 
 def _find_nearest_groups(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
-    """Return the groups whose round trips to all hosts are most like this host's."""
+    """Return the groups whose median round trips to all hosts are most like this host's."""
     unlike = {}
     for group, usual in usual_of.items():
         beyond = np.abs(own_us - usual)
@@ -105,10 +105,13 @@ def _find_nearest_groups(own_us: Floats, usual_of: Mapping[int, Floats]) -> list
     return sorted(unlike, key=lambda group: unlike[group])[:_CANDIDATES]
 
 
-def _fit(
+def _fit_excess(
     own_us: Floats, usual: Floats, is_mate: npt.NDArray[np.bool_]
 ) -> tuple[float, tuple[float, float, float, int] | None] | None:
-    """Return how much a host's excess over these round trips varies, and the excess if steady."""
+    """Return the excess over these round trips: mean deviation, and itself if equal to all hosts.
+
+    None with too few of both; without an excess above 0 that most hosts see, its part is None.
+    """
     beyond: Floats = own_us - usual
     known = np.isfinite(beyond)
     if known.sum() < _LEAST_COMPARED:

@@ -44,7 +44,7 @@ EXPECTED: dict[str, str] = {}
 
 
 class Complete(Struct, frozen=True, forbid_unknown_fields=True):
-    """Base class of structs that a document holds in full: defaults are only for callers."""
+    """Base class of structs whose members must all be in a file; defaults serve constructors."""
 
 
 def constrain_to_pattern(pattern: str, expected: str, **limits: Any) -> Meta:

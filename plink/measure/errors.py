@@ -7,7 +7,7 @@ from plink.probes.errors import HostError, ProbesError
 
 
 def to_plink_error(error: ProbesError) -> PlinkError:
-    """Convert an error of `probes`: bad lists and options are wrong use, failed hosts are not."""
+    """Convert an error of `probes`: to WrongUseError, or to PlinkError if a host is at fault."""
     options = dict.fromkeys(error.options)
     hint = error.marked_hint
     if isinstance(error, HostError):

@@ -106,12 +106,14 @@ class Distances:
         """Return limits of filled-in distances, without shortest paths if time runs out."""
         if not self.filled_pairs:
             return None
-        return DistanceLimits(self.matrix_us, self.is_filled, self._ways_us(deadline))
+        paths_us = self._find_shortest_paths_us(deadline)
+        return DistanceLimits(self.matrix_us, self.is_filled, paths_us)
 
-    def _ways_us(self, deadline: Deadline) -> Matrix | None:
-        """Return the shortest paths over measured pairs, never less than the filled-in values.
+    def _find_shortest_paths_us(self, deadline: Deadline) -> Matrix | None:
+        """Return the lengths of shortest paths over measured pairs; None if time runs out.
 
-        By all hosts as third ones in turn (Floyd 1962).
+        By all hosts as third ones in turn (Floyd 1962). At least the filled-in values; None also
+        where measured pairs are much longer than paths over others.
         """
         if deadline.left_s < _S_PER_WAY * len(self.matrix_us) ** 3:
             return None

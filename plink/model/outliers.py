@@ -172,7 +172,7 @@ def _same_group(cluster: Cluster) -> Mask:
 
 
 def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
-    """Return a mask of hosts whose low rate is shown to be their own, not their partners'."""
+    """Return a mask (N,) of hosts whose partners were faster with others, so the host is slow."""
     is_known = ~np.isnan(gbit_s)
     best = _best(gbit_s)
     # What partners did with others on the same side of their uplinks.
@@ -233,7 +233,7 @@ def _far(cluster: Cluster) -> list[Outlier]:
     times[~(times > 0.0)] = np.nan
     np.fill_diagonal(times, np.nan)
     found = []
-    candidates = _candidates(times)
+    candidates = _find_far_candidates(times)
     is_candidate = np.isin(np.arange(len(times)), candidates)
     for host in candidates:
         partners = np.flatnonzero(~np.isnan(times[host]))
@@ -259,7 +259,7 @@ def _far(cluster: Cluster) -> list[Outlier]:
     return found if len(found) <= max(1, int(_MOST_SHARE * len(times))) else []
 
 
-def _candidates(times: Matrix) -> list[int]:
+def _find_far_candidates(times: Matrix) -> list[int]:
     """Return hosts that are unusually far from both their nearest and their median partner."""
     nearest: Vector = np.fmin.reduce(times, axis=1)
     # Some of thousands of hosts tell where the middle is.

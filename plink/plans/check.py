@@ -51,7 +51,7 @@ def check(forest: Forest, is_server: Flags | None = None) -> None:
         )
     if servers.all():
         raise BrokenForestError("no rank is a worker, so that there is nothing to aggregate")
-    if _is_sound(forest, servers):
+    if _is_valid(forest, servers):
         return
     trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
     for route, (up, down) in enumerate(trees):
@@ -105,7 +105,7 @@ def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> 
         )
 
 
-def _is_sound(forest: Forest, is_server: Flags) -> bool:
+def _is_valid(forest: Forest, is_server: Flags) -> bool:
     """Return quickly whether a forest is valid, without saying what is wrong with it."""
     up = forest.reduce_parents
     roots = _find_roots(up, is_server)

@@ -50,12 +50,12 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     if not kept:
         return _normalise(flat(len(old_ranks)))
     lost = sorted(set(range(forest.ranks)) - set(kept))
-    left = _detach_children(_with_living_roots(forest, lost), lost)
+    left = _detach_children(_replace_lost_roots(forest, lost), lost)
     return _normalise(_add_routes(_renumber(left, kept, old_ranks), old_ranks))
 
 
-def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
-    """Return a forest's routes that have weight and whose root is not lost."""
+def _replace_lost_roots(forest: Forest, lost: Sequence[int]) -> Forest:
+    """Return the routes with weight whose root is not lost, or all of them rerooted if none is."""
     used = np.flatnonzero(forest.weights > 0.0)
     roots = find_roots(forest)
     living = used[~np.isin(roots[used], lost)]
@@ -64,12 +64,12 @@ def _with_living_roots(forest: Forest, lost: Sequence[int]) -> Forest:
             forest.weights[living], forest.reduce_parents[living], forest.broadcast_parents[living]
         )
     up, down = forest.reduce_parents[used], forest.broadcast_parents[used]
-    heirs = [_heir(tree, lost) for tree in up]
-    return Forest(forest.weights[used], reroot(up, heirs), reroot(down, heirs))
+    new_roots = [_choose_new_root(tree, lost) for tree in up]
+    return Forest(forest.weights[used], reroot(up, new_roots), reroot(down, new_roots))
 
 
-def _heir(parents: Parents, lost: Sequence[int]) -> int:
-    """Return the rank that replaces a lost root: a near survivor with many ranks below it."""
+def _choose_new_root(parents: Parents, lost: Sequence[int]) -> int:
+    """Return the remaining rank nearest to the root, of equally near ones the largest subtree's."""
     below = np.ones(len(parents), dtype=np.intp)
     depth = np.zeros(len(parents), dtype=np.intp)
     for rank in range(len(parents)):

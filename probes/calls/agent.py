@@ -38,7 +38,7 @@ _PROBE_EVERY_S = 5
 
 
 class CallTransport(paramiko.Transport):
-    """SSH connection of an agent that costs little while it waits, so that many can.
+    """SSH connection of an agent that needs almost no processor time while it waits for data.
 
     paramiko's own looks ten times a second whether this end has closed it; this one is woken.
     """
@@ -236,7 +236,7 @@ def serve(
     wait_s: float = math.inf,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Call plink, again after each session, until interrupted; with `once` for one session.
+    """Call plink again after each session until interrupted; return after one session if `once`.
 
     Args:
         once: end after the first call in which the other end knew the secret.
@@ -259,7 +259,7 @@ def serve(
             since_s = time.monotonic()
         elif time.monotonic() - since_s >= wait_s:
             raise OptionError(
-                f"nobody with the secret has listened at {home.host} port {home.port} for "
+                f"no plink with the same secret listened at {home.host} port {home.port} within "
                 f"{wait_s:g} s"
             )
         pause_s = _FIRST_PAUSE_S if was_served else min(_LONGEST_PAUSE_S, 2 * pause_s)
@@ -299,5 +299,5 @@ def _call(home: CallTarget, say: Callable[[CallStatus], None]) -> CallStatus:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return CallStatus("waiting", f"waiting for {where} ({reason.lower()})")
     if not server.trusted.is_set():
-        return CallStatus("refused", f"{where} does not know the secret, or refuses this host")
+        return CallStatus("refused", f"plink at {where} has another secret, or refuses this host")
     return CallStatus(_LEFT, f"{where} has gone; waiting for the next call")

@@ -135,7 +135,7 @@ class Listener:
         transport.channel_timeout = _HANDSHAKE_S
         transport.start_client(timeout=_HANDSHAKE_S)
         if transport.get_remote_server_key() != self._keys.agent:
-            raise paramiko.SSHException("does not know the secret")
+            raise paramiko.SSHException("its agent has another secret")
         transport.auth_publickey(_USER, self._keys.coordinator)
         transport.rest(gives_signs=False)
         asked = SshSession(address, transport, address, None)
@@ -176,7 +176,7 @@ def gather(
     on_listening: Callable[[int], None] = lambda _: None,
     on_call: Callable[[int], None] = lambda _: None,
 ) -> Callers:
-    """Wait until the expected number of agents have called, at most `wait_s`.
+    """Wait until the expected number of agents have called, or, with two or more, for `wait_s`.
 
     Args:
         expected: at least 2.

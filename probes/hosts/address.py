@@ -168,7 +168,7 @@ def _is_overlay(candidate: InterfaceAddress) -> bool:
 
 
 def _is_real(candidate: InterfaceAddress) -> bool:
-    """Return whether an address belongs to a network that its interface is part of."""
+    """Return whether an address has a network (no /32) or default route, and is not of a VPN."""
     has_network = candidate.prefix is None or candidate.prefix < candidate.ip.max_prefixlen
     return not _is_overlay(candidate) and (has_network or candidate.has_route)
 

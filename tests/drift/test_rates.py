@@ -21,7 +21,7 @@ from plink.measure.drift.rates import (
     keep_nearer_uplinks,
     limit_by_hosts,
     predict_gbit_s,
-    sort_groups_by_weight,
+    sort_groups_by_share,
 )
 
 SIZES = (3, 5, 8)
@@ -188,8 +188,8 @@ def test_a_cut_host_explains_what_its_group_exchanges() -> None:
 
 def test_groups_whose_hosts_have_least_come_first() -> None:
     uplinks = [Uplink("r0", 0.2, 0.2), Uplink("r1", 0.2, 0.1), Uplink("r2", 4.0, 4.0)]
-    assert [group.name for group in sort_groups_by_weight(GROUPS, uplinks)] == ["r1", "r0", "r2"]
-    assert sort_groups_by_weight(GROUPS, uplinks[:1]) == GROUPS[:1]
+    assert [group.name for group in sort_groups_by_share(GROUPS, uplinks)] == ["r1", "r0", "r2"]
+    assert sort_groups_by_share(GROUPS, uplinks[:1]) == GROUPS[:1]
 
 
 def test_the_nearer_of_two_figures_counts() -> None:

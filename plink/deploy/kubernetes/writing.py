@@ -113,7 +113,7 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> NodeL
         if node.name in unknown_nodes:
             outcome.kept.extend([node.name] if node.written else [])
         else:
-            _bring(server, node, wanted.get(node.name, {}), request, outcome)
+            _update_node(server, node, wanted.get(node.name, {}), request, outcome)
     return outcome
 
 
@@ -125,14 +125,14 @@ def remove_labels(server: ApiServer, *, dry_run: bool = False) -> NodeLabels:
     """
     outcome = NodeLabels(dry_run)
     for node in sorted(server.nodes(), key=lambda node: node.name):
-        _bring(server, node, {}, Request((), dry_run=dry_run), outcome)
+        _update_node(server, node, {}, Request((), dry_run=dry_run), outcome)
     return outcome
 
 
-def _bring(
+def _update_node(
     server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request, outcome: NodeLabels
 ) -> None:
-    """Bring one node's labels to the wanted state, and record the result."""
+    """Set and remove one node's labels until they are as wanted, and record the result."""
     try:
         change = _change(server, node, wanted, request)
     except NoNodeError:

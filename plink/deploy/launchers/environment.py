@@ -96,7 +96,7 @@ def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place
 
 
 def gloo_interface(host: Host) -> str:
-    """Return a shell assignment of Gloo's interface, completed by `host` itself; may be empty."""
+    """Return GLOO_SOCKET_IFNAME=$(...), evaluated on the host; empty if its address is a name."""
     return _assign_interface("GLOO_SOCKET_IFNAME", host, "")
 
 

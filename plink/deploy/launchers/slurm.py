@@ -60,7 +60,7 @@ def _render_yaml(groups: Sequence[Group], kind: str) -> str:
 
 
 def _summarize(groups: Sequence[Group]) -> tuple[str, int]:
-    """Return the groups' names, and the size of the least."""
+    """Return the groups' names, separated by commas, and the number of hosts of the smallest."""
     return ",".join(group.name for group in groups), min(len(group.hosts) for group in groups)
 
 

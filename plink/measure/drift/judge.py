@@ -44,7 +44,7 @@ def average_both_ways_us(readings_us: Matrix) -> Matrix:
 
 
 def find_near_hosts(times_us: Matrix) -> Mask:
-    """Return a mask of the hosts about as near to each row's host as its nearest, (N, N).
+    """Return a mask (N, N): row's host has column's host at most 1.35 times as far as its nearest.
 
     Args:
         times_us: (N, N), symmetric, NaN where unknown.
@@ -56,7 +56,7 @@ def find_near_hosts(times_us: Matrix) -> Mask:
 
 
 def choose_pairs(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
-    """Return pairs that give every host at least `partners` partners, half of them near.
+    """Return pairs that give every host `partners` partners: half its nearest, half random.
 
     Args:
         times_us: (N, N), symmetric, NaN for pairs that cannot be compared.
@@ -71,7 +71,7 @@ def choose_pairs(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
 def choose_more_partners(
     times_us: Matrix, hosts: Iterable[int], having: Iterable[Pair], partners: int, seed: int
 ) -> list[Pair]:
-    """Return additional pairs until each of `hosts` has `partners` partners, half of them near."""
+    """Return further pairs until each of `hosts` has `partners` partners, half of them nearest."""
     chance = np.random.default_rng(seed)
     before = set(having)
     met: list[set[int]] = [set() for _ in range(len(times_us))]
@@ -172,7 +172,7 @@ class DriftJudgement:
 
 
 def noise_ceilings(rtt: RttMeasurement) -> Matrix:
-    """Return the largest log ratio of two readings of an unchanged pair, (N, N), symmetric.
+    """Return the largest log ratio of two readings of a pair that noise explains, (N, N).
 
     From the file itself: how much both directions of its pairs differ, and of each pair, how far
     its median lies above its reading.
@@ -251,7 +251,7 @@ def keep_nearer(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
 
 
 def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
-    """Return the pairs and hosts whose new readings differ from the file's beyond noise.
+    """Return the pairs and hosts whose new readings differ from the file's by more than noise.
 
     Args:
         file_us: (N, N) in µs, [source][destination]; NaN where not measured.

@@ -57,7 +57,7 @@ def predict_gbit_s(
 
 
 def choose_transfers(expected: Matrix, most: int, seed: int) -> Rounds:
-    """Return rounds of disjoint pairs that load every host's link once, mostly one round.
+    """Return few rounds of disjoint pairs in which every host has a partner, the slowest first.
 
     The hosts with the slowest links come first, each with the partner with which it did best.
 
@@ -237,8 +237,8 @@ GroupDirection = tuple[str, bool]
 """A group's name, and whether it sends."""
 
 
-def sort_groups_by_weight(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
-    """Return the groups with an uplink, those whose hosts get the least share of it first."""
+def sort_groups_by_share(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
+    """Return the groups with an uplink, by its slower direction's rate per host, least first."""
     rates = {known.group: (known.send_gbit_s, known.receive_gbit_s) for known in uplinks}
     return sorted(
         (group for group in groups if group.name in rates),
@@ -276,7 +276,7 @@ def find_changed_uplinks(
 def limit_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
 ) -> dict[GroupDirection, float]:
-    """Return the greatest rate of each group in Gbit/s that its hosts' links now allow."""
+    """Return the sum of the hosts' link rates in Gbit/s, of groups in which a link has changed."""
     limits: dict[GroupDirection, float] = {}
     for sends in (True, False):
         file = {each.host: each.send_gbit_s if sends else each.receive_gbit_s for each in links}

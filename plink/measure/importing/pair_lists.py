@@ -82,7 +82,7 @@ _WORD = re.compile(r"[pP][0-9]{1,4}(?![0-9A-Za-z])|[0-9]+th|[A-Z]+(?![a-z])|[A-Z
 
 @dataclass(frozen=True)
 class Values:
-    """Columns of one quantity in a list of pairs, with their unit and a factor.
+    """Columns of one quantity in a list of pairs, and how to convert them: unit and factor.
 
     Args:
         columns: one, or one for every run.
@@ -247,7 +247,7 @@ def _find_times(
         if _is_rate(headings[column]):
             continue
         unit = find_time_unit(headings[column]) or own
-        if words & (_TIME_WORDS | _ONE_WAY) or _is_two_words(words, "round", "one"):
+        if words & (_TIME_WORDS | _ONE_WAY) or _has_phrase(words, "round", "one"):
             strong[column] = unit
         elif unit is not None and is_alone and words <= _BARE | {w for w in words if w.isdigit()}:
             weak[column] = unit
@@ -263,15 +263,15 @@ def _find_times(
             f"{source}: {heading!r} says {named_unit.name}, but the unit {own.name} was given"
         )
     words = set(split_heading(heading))
-    if words & _ONE_WAY or _is_two_words(words, "one"):
+    if words & _ONE_WAY or _has_phrase(words, "one"):
         return Values(chosen, heading, unit, 2.0), [f"{heading} is one way: doubled"]
-    is_plain = bool(words & _ROUND_TRIP) or _is_two_words(words, "round")
+    is_plain = bool(words & _ROUND_TRIP) or _has_phrase(words, "round")
     notes = [] if is_plain else [f"{heading} is taken for round-trip times"]
     return Values(chosen, heading, unit), notes
 
 
-def _is_two_words(words: set[str], *first: str) -> bool:
-    """Return whether words hold `round trip` or `one way`, as asked for by the first word."""
+def _has_phrase(words: set[str], *first: str) -> bool:
+    """Return whether words hold `round trip` (for `first` = round) or `one way` (for one)."""
     return any({word, {"round": "trip", "one": "way"}[word]} <= words for word in first)
 
 

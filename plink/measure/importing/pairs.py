@@ -282,7 +282,7 @@ def check_host_name(name: str, place: str) -> str:
 
 
 def parse_number(text: str, place: str) -> float:
-    """Parse a number that is not negative.
+    """Parse a finite number of at least 0.
 
     Raises:
         WrongUseError: it is not valid; `place` says where it stands.

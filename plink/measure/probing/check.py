@@ -137,7 +137,7 @@ class RepeatedTransfers:
         groups = [present[name] for name in names]
         # What a group exchanges without one of its hosts cannot be compared.
         whole = {each.name for each in cluster.groups if len(present[each.name]) == len(each.hosts)}
-        weighty = drift_rates.sort_groups_by_weight(cluster.groups, uplinks.uplinks)
+        weighty = drift_rates.sort_groups_by_share(cluster.groups, uplinks.uplinks)
         wanted = [names.index(group.name) for group in weighty if group.name in whole]
         wanted = wanted[: tools.CHECK_UPLINKS]
         if len(names) < 2 or not wanted:

@@ -311,7 +311,7 @@ class RttCollector(Collector[samples.RttReading]):
         return describe_disturbed_hosts(self._cluster.names, self._untrusted_pairs(), is_read)
 
     def describe_precision(self, precision_percent: float) -> list[str]:
-        """Return how often pairs met, and how many pairs' passes agree."""
+        """Return how often pairs met, and how many pairs' passes agree within the precision."""
         passes = self._passes[self._passes > 0]
         if not passes.size or passes.max() == 1:
             return []

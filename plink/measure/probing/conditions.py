@@ -11,7 +11,7 @@ from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.formats.conditions import ConditionMeasurement, NamedCondition
 from plink.formats.measurements import Failure
-from plink.probes.condition import HostCondition, ProcessorTurns, ask, take_turns
+from plink.probes.condition import HostCondition, ProcessorShares, ask, measure_processor_shares
 from plink.probes.errors import HostError
 from plink.probes.facts import count_sharing_hosts
 from plink.probes.reach import Reached, ReachedHost
@@ -37,9 +37,9 @@ def ask_conditions(
         else:
             conditions[host.name] = outcome
         progress.step()
-    for name, turns in _turns(reached, concurrency).items():
+    for name, shares in _measure_processor_shares(reached, concurrency).items():
         if name in conditions:
-            conditions[name] = replace(conditions[name], **vars(turns))
+            conditions[name] = replace(conditions[name], **vars(shares))
     return ConditionMeasurement(
         tool=TOOL,
         started=started.isoformat(timespec="seconds"),
@@ -53,16 +53,18 @@ def ask_conditions(
     )
 
 
-def _turns(reached: Reached, concurrency: int) -> dict[str, ProcessorTurns]:
-    """Measure the processor share each host gives a busy loop, a few hosts at a time."""
+def _measure_processor_shares(reached: Reached, concurrency: int) -> dict[str, ProcessorShares]:
+    """Return the best processor share that a busy loop gets on each host, by several tries."""
     facts = [host.facts for host in reached.hosts]
     cores = min(fact.cores for fact in facts)
     at_once = min(cores, concurrency) if count_sharing_hosts(facts) else concurrency
-    best: dict[str, ProcessorTurns] = {}
+    best: dict[str, ProcessorShares] = {}
     asked: Sequence[ReachedHost] = reached.hosts
     for _ in range(_TURNS):
-        for host, outcome in for_each(lambda host: take_turns(host.session), asked, at_once):
-            if isinstance(outcome, ProcessorTurns):
+        for host, outcome in for_each(
+            lambda host: measure_processor_shares(host.session), asked, at_once
+        ):
+            if isinstance(outcome, ProcessorShares):
                 best[host.name] = max(outcome, best.get(host.name, outcome), key=_share)
         # Other work that comes and goes does not come each time.
         usual = median(map(_share, best.values())) if best else 0.0
@@ -78,7 +80,7 @@ def _turns(reached: Reached, concurrency: int) -> dict[str, ProcessorTurns]:
     return best
 
 
-def _share(turns: ProcessorTurns) -> float:
+def _share(turns: ProcessorShares) -> float:
     return turns.processor_share or 0.0
 
 

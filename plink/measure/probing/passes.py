@@ -148,7 +148,7 @@ class Passes:
         return arrange_rounds(size, pairs, (self._options.seed, self.number))
 
     def _disagreement(self, seen: PassReadings) -> Matrix:
-        """Return how far each pair's passes disagree, (N, N); 0 where they agree."""
+        """Return the share by which each pair's passes differ, (N, N); 0 where precise enough."""
         share = disagreement(seen.halves_us)
         share = np.nan_to_num(np.fmax(share, share.T))
         if self._options.precision_percent == 0.0:
@@ -369,12 +369,12 @@ class FurtherRounds:
         if self._policy is not NO_POLICY and not self._passes.is_over(seen):
             cluster, _ = self._collector.result(RunRecord("", {}, None, 0.0, ()))
         rounds = self._passes.next(
-            seen, self._hinges(cluster), is_settled=self._is_settled(cluster)
+            seen, self._list_decisive_pairs(cluster), is_settled=self._is_settled(cluster)
         )
         self._number = self._passes.number
         return rounds
 
-    def _hinges(self, cluster: Cluster | None) -> list[Pair]:
+    def _list_decisive_pairs(self, cluster: Cluster | None) -> list[Pair]:
         """Return the pairs that the policy's answer depends on, in the run's indices."""
         if cluster is None:
             return []

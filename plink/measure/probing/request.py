@@ -15,6 +15,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.given_way import GivenWay
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
+from plink.base.text import brief
 from plink.formats import measurements
 from plink.formats.cluster import Cluster, Unreachable
 from plink.formats.hosts import Host, is_recordable
@@ -167,7 +168,7 @@ def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Meas
 def keep_network(
     options: Mapping[str, Any], given: IPNetwork | None, source: str
 ) -> IPNetwork | None:
-    """Return the network from which an earlier measurement took its addresses, or None.
+    """Return the network by which an earlier measurement chose addresses; None if by none.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -176,21 +177,23 @@ def keep_network(
     try:
         network = None if recorded is None else ipaddress.ip_network(str(recorded))
     except ValueError:
-        raise WrongUseError(f"{source}: options.network is not a network") from None
+        raise WrongUseError(
+            f"{source}: options.network is {brief(recorded)}, expected one such as 10.0.0.0/16"
+        ) from None
     if given is not None and given != network:
         raise build_option_changed_error(source, "network", network, given)
     return network
 
 
 def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
-    """Return the interface from which an earlier measurement took its addresses, or None.
+    """Return the interface by which an earlier measurement chose addresses; None if by none.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
     """
     recorded = options.get("interface")
     if recorded is not None and not isinstance(recorded, str):
-        raise WrongUseError(f"{source}: options.interface is not a name")
+        raise WrongUseError(f"{source}: options.interface is {brief(recorded)}, expected a name")
     if given is not None and given != recorded:
         raise build_option_changed_error(source, "interface", recorded, given)
     return recorded

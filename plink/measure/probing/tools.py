@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
 from plink.base.errors import WrongUseError
 from plink.base.finite import to_finite_number
+from plink.base.text import brief
 from plink.probes.options import (
     DpdkOptions,
     EchoOptions,
@@ -153,7 +154,7 @@ def _resume_dpdk(
 ) -> dict[str, Any]:
     lines = recorded.get("nics", [])
     if not (isinstance(lines, list) and all(isinstance(line, str) for line in lines)):
-        raise WrongUseError(f"{source}: options.nics is not a list of lines")
+        raise WrongUseError(f"{source}: options.nics is {brief(lines)}, expected a list of texts")
     before = parse_nics(lines, f"{source}: options.nics")
     nics = given.get("nics", ())
     if nics and tuple(nics) != before:
@@ -175,7 +176,7 @@ def _resume_trace(
 def _resume_transfers(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
-    """Return the options that resume transfers, of which only the duration may differ."""
+    """Return the options that resume transfers; raise if one but the duration differs."""
     for name, high in (("duration_s", MAX_DURATION_S), ("streams", MAX_STREAMS)):
         if read_recorded_whole(recorded, name, high) is None:
             raise WrongUseError(f"{source}: options.{name} is not a whole number from 1 to {high}")
@@ -183,7 +184,7 @@ def _resume_transfers(
     if direction is not None and direction not in DIRECTIONS:
         raise WrongUseError(f"{source}: options.direction is not one of {', '.join(DIRECTIONS)}")
     if congestion is not None and not (isinstance(congestion, str) and congestion.isalnum()):
-        raise WrongUseError(f"{source}: options.congestion is not a name")
+        raise WrongUseError(f"{source}: options.congestion is {brief(congestion)}, expected a name")
     names = ("duration_s", "streams", "direction", "congestion")
     before = {name: recorded.get(name) for name in names}
     for name, value in before.items():
@@ -201,7 +202,7 @@ def _resume_uplinks(
 
 
 def read_recorded_whole(recorded: Mapping[str, Any], name: str, most: int) -> int | None:
-    """Return a recorded option that is a whole number from 1 to `most`, or None."""
+    """Return a recorded option; None if absent or no whole number from 1 to `most`."""
     value = recorded.get(name)
     return value if type(value) is int and 1 <= value <= most else None
 

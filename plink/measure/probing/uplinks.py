@@ -42,7 +42,7 @@ _SAME = 1.05
 
 
 class LinkCollector:
-    """Collector of hosts' link rates: the best that each sent to or received from any host.
+    """Collector of hosts' link rates: each one's best to or from any other host, in Gbit/s.
 
     Args:
         groups: groups of them, by index.
@@ -129,7 +129,7 @@ class UplinkCollector:
         none, in the other one. All are in doubt once one of them did better alone.
         """
         groups = list(self.groups.values())
-        carried = self._all_carried()
+        carried = self._collect_rates()
         seen = plan.raise_to_seen_rates(links, self._exchanges.values())
         company_cost = any(
             self._exchanges[way].gbit_s > _SAME * before.gbit_s
@@ -151,7 +151,7 @@ class UplinkCollector:
         """Return the uplinks known so far, leaving out groups without a reading."""
         groups = list(self.groups.values())
         links = plan.raise_to_seen_rates(links, self._exchanges.values())
-        carried = self._all_carried()
+        carried = self._collect_rates()
         uplinks = []
         for index, name in enumerate(self.groups):
             uplink = self._kept.get(name, Uplink(name, None, None))
@@ -183,7 +183,7 @@ class UplinkCollector:
             if host in seen.send or host in seen.receive
         ]
 
-    def _all_carried(self) -> dict[tuple[int, bool], float]:
+    def _collect_rates(self) -> dict[tuple[int, bool], float]:
         """Return the rate of each group and direction, measured now or earlier."""
         carried: dict[tuple[int, bool], float] = {}
         for index, name in enumerate(self.groups):
