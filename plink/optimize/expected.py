@@ -200,12 +200,8 @@ class ExpectedTimes:
     ) -> Expected:
         """Return the median of simulated runs with its interval, if it can be trusted.
 
-        Args:
-            runs_s: times with all of the client's costs.
-            free_s: what it would take without overhead.
-            size_bytes: size of the buffer, in bytes.
-            hosts: (R,) of the ranks.
-            rounds: in each of which a rank may have to wait for a core.
+        In each of the rounds a rank may have to wait for a core; `free_s` is the time without
+        overhead.
         """
         seconds = statistics.median(runs_s)
         cores = self.fit.shared_cores

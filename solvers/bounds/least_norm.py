@@ -39,13 +39,6 @@ class LeastNorm:
         """Squared norm of the hull's point nearest to the origin."""
         return float(self._weights @ self._products @ self._weights)
 
-    def copy(self) -> LeastNorm:
-        """Return a copy of the hull with the same points."""
-        other = LeastNorm(self._points.shape[1])
-        other._points, other._products = self._points, self._products
-        other._weights = self._weights
-        return other
-
     def add(self, point: Vector) -> None:
         """Add a point to the hull; drop points whose weight becomes zero."""
         if len(self) >= _MOST_POINTS:

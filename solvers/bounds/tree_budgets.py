@@ -23,6 +23,7 @@ are, too. Hosts that are too far from others (`root_bounds`) are no roots in any
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -156,7 +157,7 @@ class _TriedLimits:
         tree = _native.BudgetTree(
             self._distance, pair.subtrees, pair.shares, self._group, limit, cells
         )
-        points, group = self._points.copy(), np.array(self._group)
+        points, group = copy(self._points), np.array(self._group)
         may_be_roots = pair.roots(self._root_bounds <= limit)
         roots, tries, of_others = (-1, -1), 0, 0
         while True:

@@ -147,12 +147,7 @@ def merge_rounds(form: RoundsForm) -> RoundsForm:
 
 
 def distinct_pairs(edges: npt.NDArray[np.intp], ranks: int) -> npt.NDArray[np.intp]:
-    """Return each unordered pair of different ranks once, shape (P, 2), ascending.
-
-    Args:
-        edges: (E, 2) pairs of ranks.
-        ranks: how many there are.
-    """
+    """Return each unordered pair of different ranks in (E, 2) edges once, (P, 2), ascending."""
     low, high = np.minimum(*edges.T), np.maximum(*edges.T)
     numbers = (low * ranks + high)[low != high]
     if ranks * ranks <= len(numbers):

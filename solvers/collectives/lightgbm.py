@@ -87,12 +87,8 @@ def _combine_halves(
 ) -> Algorithm:
     """Return an allreduce: a reduce-scatter followed by an allgather.
 
-    Args:
-        name: name of the algorithm.
-        about: what it is.
-        halves: the two.
-        is_power_of_two: of the numbers of ranks for which the library takes it.
-        ring_ranks: whether there are fewer than 64 of them; None where that does not matter.
+    The library takes it where `is_power_of_two` is true of the ranks, and where there are fewer
+    than 64 (`ring_ranks`); None where that does not matter.
     """
 
     def table(ranks: int, size_bytes: int) -> PeerTable:

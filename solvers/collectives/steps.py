@@ -117,10 +117,7 @@ def ring_table(
 def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:
     """Return lower and higher rank of all pairs in groups of ranks `distance` apart.
 
-    Args:
-        ranks: a multiple of group x distance.
-        group: how many ranks are in a group.
-        distance: between the neighbours in a group.
+    The number of ranks is a multiple of group x distance.
     """
     every = np.arange(ranks)
     place = every // distance % group

@@ -114,11 +114,7 @@ def shared_links(
 ) -> SharedLinks:
     """Return the links of a network, which flows share.
 
-    Args:
-        network: hosts and groups.
-        trunks: that groups share.
-        burst_bytes: what every limited link lets pass at once.
-        flow_share: what flows get together of a link's rate.
+    A limited link lets `burst_bytes` pass at once; flows get `flow_share` of its rate together.
 
     Raises:
         ValueError: a group that is not there, or in two trunks.

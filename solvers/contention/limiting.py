@@ -57,28 +57,22 @@ def find_limits_of_time(
         for number, count in enumerate(waits.counts)
     )
     found = [Limit(LATENCY, latency_s)] if latency_s > 0.0 else []
-    busy: dict[str, tuple[Floats, Floats]] = {
-        HOSTS: (np.zeros(network.hosts), np.zeros(network.hosts)),
-        UPLINKS: (np.zeros(network.groups), np.zeros(network.groups)),
-    }
+    # By direction, how long each link is among the slowest.
+    busy = {HOSTS: np.zeros((2, network.hosts)), UPLINKS: np.zeros((2, network.groups))}
     seconds = dict.fromkeys(busy, 0.0)
     for number, count in enumerate(loads.counts.tolist()):
         times = _link_times_s(loads.stage(number), network, hosts)
-        slowest_s = max(float(time.max(initial=0.0)) for both in times.values() for time in both)
+        slowest_s = max(float(each.max(initial=0.0)) for each in times.values())
         if slowest_s <= 0.0:
             continue
-        kind = HOSTS
-        if max(float(time.max(initial=0.0)) for time in times[UPLINKS]) >= _AS_SLOW * slowest_s:
-            kind = UPLINKS
+        is_uplink = times[UPLINKS].max(initial=0.0) >= _AS_SLOW * slowest_s
+        kind = UPLINKS if is_uplink else HOSTS
         seconds[kind] += count * slowest_s
-        for total, time in zip(busy[kind], times[kind], strict=True):
-            total[time >= _ALIKE * slowest_s] += count * slowest_s
-    for kind, (sending, receiving) in busy.items():
-        most_s = max(sending.max(initial=0.0), receiving.max(initial=0.0))
+        busy[kind][times[kind] >= _ALIKE * slowest_s] += count * slowest_s
+    for kind, total in busy.items():
+        most_s = total.max(initial=0.0)
         if most_s > 0.0:
-            ends = [
-                np.flatnonzero(total >= _ALIKE * most_s).tolist() for total in (sending, receiving)
-            ]
+            ends = [np.flatnonzero(each >= _ALIKE * most_s).tolist() for each in total]
             found.append(Limit(kind, seconds[kind], *ends))
     return sorted(found, key=lambda limit: -limit.seconds)
 
@@ -88,27 +82,21 @@ def _latency_s(stage: Stages, network: Network, hosts: Indices) -> float:
     return float(latencies_s.mean() if stage.goes_round[0] else latencies_s.max(initial=0.0))
 
 
-def _link_times_s(
-    stage: Stages, network: Network, hosts: Indices
-) -> dict[str, tuple[Floats, Floats]]:
-    """Return the seconds that each host's and group's link is busy in one stage."""
+def _link_times_s(stage: Stages, network: Network, hosts: Indices) -> dict[str, Floats]:
+    """Return the seconds that links are busy in one stage, (2, N) of hosts and (2, G) of groups."""
     sources, destinations = hosts[stage.sources], hosts[stage.destinations]
     sizes_bytes = np.where(sources == destinations, 0.0, stage.sizes_bytes)
     group_from, group_to = network.group_of[sources], network.group_of[destinations]
     is_between = group_from != group_to
 
-    def busy_s(places: Indices, rates_bytes_s: Floats, is_used: npt.NDArray[np.bool_]) -> Floats:
-        used = is_used & (places >= 0)
+    def busy_s(places: Indices, rates_bytes_s: Floats) -> Floats:
+        used = places >= 0
         return np.bincount(places[used], sizes_bytes[used], len(rates_bytes_s)) / rates_bytes_s
 
-    every = np.ones(len(sources), dtype=np.bool_)
-    return {
-        HOSTS: (
-            busy_s(sources, network.send_bytes_s, every),
-            busy_s(destinations, network.receive_bytes_s, every),
-        ),
-        UPLINKS: (
-            busy_s(group_from, network.uplink_send_bytes_s, is_between),
-            busy_s(group_to, network.uplink_receive_bytes_s, is_between),
-        ),
+    ends = {HOSTS: (sources, destinations)}
+    ends[UPLINKS] = np.where(is_between, group_from, -1), np.where(is_between, group_to, -1)
+    rates = {
+        HOSTS: (network.send_bytes_s, network.receive_bytes_s),
+        UPLINKS: (network.uplink_send_bytes_s, network.uplink_receive_bytes_s),
     }
+    return {kind: np.array(list(map(busy_s, ends[kind], rates[kind]))) for kind in ends}

@@ -185,7 +185,7 @@ def split(table: PeerTable) -> tuple[Stages, Stages]:
 
 
 def count_positions(table: PeerTable, position_of: Ranks | None, hosts: int) -> int:
-    """Return the number of positions of hosts, (R,) by rank; None is one rank a position.
+    """Return the number of positions, (R,) by rank, that need a host; None gives each rank its own.
 
     Raises:
         ValueError: there are fewer hosts than positions.
@@ -198,7 +198,7 @@ def count_positions(table: PeerTable, position_of: Ranks | None, hosts: int) -> 
 
 
 def over_positions(loads: Stages, waits: Stages, position_of: Ranks) -> tuple[Stages, Stages]:
-    """Return loads and waits of ranks as those of positions, (R,) by rank, of adjacent ranks.
+    """Return loads and waits between positions, (R,) by rank, each shared by adjacent ranks.
 
     What ranks of the same position exchange is free. Where messages go round, the mean latency of
     all ranks' messages counts, which those between positions are a part of.

@@ -177,10 +177,8 @@ def flat(link_bytes_s: npt.ArrayLike) -> Routes:
 def ring(order: Sequence[int]) -> Routes:
     """Return the chunked ring: one chain per member, with equal weights.
 
-    The sum goes round from the member after the root to the root, and on round again.
-
-    Args:
-        order: the members in the order in which they send to each other.
+    The sum goes round from the member after the root to the root, and on round again. The members
+    are in the order in which they send to each other.
 
     Raises:
         ValueError: no permutation.
@@ -202,10 +200,8 @@ def ring(order: Sequence[int]) -> Routes:
 def double_tree(order: Sequence[int]) -> Routes:
     """Return two binary trees with half of the buffer each and different leaves.
 
-    The double binary tree (Sanders, Speck, Träff 2009), as NCCL builds it.
-
-    Args:
-        order: the members by their place in the trees; neighbours are near each other there.
+    The double binary tree (Sanders, Speck, Träff 2009), as NCCL builds it. Members that are next to
+    each other in the order are near each other in the trees.
 
     Raises:
         ValueError: no permutation.

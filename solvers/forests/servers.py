@@ -53,10 +53,6 @@ def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
 
     Shares follow the ports' rates, so that all end at the same time.
 
-    Args:
-        workers: how many.
-        port_bytes_s: (K,) what each port carries in either direction.
-
     Raises:
         ValueError: no worker, no port, or rates that are not above 0.
     """

@@ -98,10 +98,6 @@ def expand_to_ranks(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
     as the fullest host has ranks, and the ranks of a host take turns so that each has about as many
     bytes to add up (`partition`).
 
-    Args:
-        routes: over hosts.
-        host_of: (P,) the host of each rank.
-
     Raises:
         ValueError: a host without ranks, or ranks of other hosts.
     """

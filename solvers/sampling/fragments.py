@@ -226,9 +226,6 @@ def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
 def value_by_third_hosts(readings_us: Matrix) -> Matrix:
     """Return the worth of measuring each pair, the greater the nearer a third host is to both.
 
-    Args:
-        readings_us: (N, N), symmetric, NaN where not measured.
-
     Returns:
         (N, N), symmetric; the more, the less the larger of the readings to a third host that is
         among the nearest three of either; 0 for pairs without such a one.

@@ -123,12 +123,8 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
 def find_short_ring(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
     """Return the hosts along a short ring that enters and leaves each group once.
 
-    It begins with a group's first host, so that trees over it hold groups together, too.
-
-    Args:
-        network: the hosts and links.
-        seed: decides every choice by chance.
-        distance: (N, N) symmetric between hosts, in any unit; None for the network's latencies.
+    It begins with a group's first host, so that trees over it hold groups together, too. Distances,
+    (N, N) in any unit, are the latencies where there are no others.
 
     Raises:
         KeyboardInterrupt: the user ended the search.

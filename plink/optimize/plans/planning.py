@@ -74,11 +74,7 @@ def find_plan(
     workers (`flat` being a server on every worker's host, CS) there are then `cc`, where one
     worker's host serves; `ncc` and `ncs`, stars at the ports of one server or of several; and
     `hub-star`, `hub-chain` and `hub-ring`, where servers of groups aggregate among each other.
-
-    Args:
-        cluster: hosts and what was measured. Groups are found if it has none.
-        request: which plan; with servers, `ps` and `hub` are kinds, too.
-        on_progress: told what is being done.
+    Groups are found if the cluster has none.
 
     Raises:
         WrongUseError: no such servers, too many ranks, no plan of that kind for these hosts, or a

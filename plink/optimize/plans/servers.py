@@ -36,11 +36,9 @@ class ServerHost:
 
 
 def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[ServerHost]:
-    """Return the servers in a text: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
+    """Return the servers in texts: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
 
-    Args:
-        texts: texts of servers, one or several with commas in each.
-        cluster: that has the hosts.
+    A text may hold several, with commas.
 
     Raises:
         WrongUseError: a host that the cluster does not have, or named twice; no number of ports.
