@@ -27,6 +27,7 @@ from plink.formats.clients import FitSample
 from plink.formats.cluster import Cluster, build_not_measured_error
 from plink.formats.comparison import ClientRecord
 from plink.measure.listed import apply_recorded_way
+from plink.measure.probing.request import restrict_to_hosts
 from plink.model.network import build_network
 from plink.optimize.fitting import Costs, Reading, fit_client
 from plink.optimize.plans.traffic import Demand
@@ -94,7 +95,7 @@ def fit(
     if len(chosen) < 2:
         raise WrongUseError(f"{source}: a fit needs at least 2 hosts")
     way = apply_recorded_way(way, cluster.way, source)
-    part = replace(cluster, hosts=[cluster.hosts[place] for place in chosen])
+    part = restrict_to_hosts(cluster, [cluster.hosts[place] for place in chosen])
     progress.stage("connecting", len(chosen))
     with ExitStack() as stack:
         reached = stack.enter_context(reach_all(part, source, way, progress))
@@ -243,7 +244,9 @@ class _Measurement:
             self.progress.step()
 
     def _run_engine(self) -> None:
-        part = _part_of(self.cluster, self.chosen)
+        part = restrict_to_hosts(self.cluster, [self.cluster.hosts[place] for place in self.chosen])
+        # Plans by round-trip times: rates of links between these hosts would leave no choice.
+        part = replace(part, bandwidth=None)
         kinds = _PLAN_KINDS if part.groups else _PLAN_KINDS[:2]
         self.progress.stage("measuring", len(kinds) * len(self.workloads))
         client = EngineClient(self.hosts, self.request.python, _IDLE_LIMIT_S)
@@ -277,24 +280,6 @@ class _Measurement:
         names = [self.hosts[seat].name for seat in run.seats]
         sample = FitSample(run.algorithm, names, workload.size_bytes, list(measured.seconds))
         self.readings.append(Reading(sample, [self.chosen[seat] for seat in run.seats], forest))
-
-
-def _part_of(cluster: Cluster, chosen: Sequence[int]) -> Cluster:
-    """Return the cluster of the chosen hosts, with their round-trip times and groups."""
-    names = [cluster.names[place] for place in chosen]
-    groups = [
-        replace(group, hosts=[host for host in group.hosts if host in names])
-        for group in cluster.groups
-    ]
-    return replace(
-        cluster,
-        hosts=[cluster.hosts[place] for place in chosen],
-        rtt=None if cluster.rtt is None else cluster.rtt.for_hosts(list(chosen)),
-        bandwidth=None,
-        routes=None,
-        conditions=None,
-        groups=[group for group in groups if group.hosts],
-    )
 
 
 def _shared_cores(hosts: Sequence[RemoteHost]) -> int | None:

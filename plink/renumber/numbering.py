@@ -10,7 +10,7 @@ from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_names
 from plink.formats.cluster import Cluster
-from plink.formats.hosts import Group, Host, with_domains
+from plink.formats.hosts import Host, with_domains
 from plink.formats.mesh import Mesh
 from plink.formats.order import Order
 from plink.renumber.assignment import (
@@ -145,6 +145,7 @@ def _search(
     """
     # An order that is followed as it is needs none of that.
     from plink.base.size import DEFAULT_SIZE_BYTES  # noqa: PLC0415
+    from plink.measure.probing.request import restrict_to_hosts  # noqa: PLC0415
     from plink.model.distance import distances  # noqa: PLC0415
     from plink.optimize.orders.ordering import find_order  # noqa: PLC0415
     from plink.optimize.orders.request import OrderRequest  # noqa: PLC0415
@@ -154,7 +155,7 @@ def _search(
     by_name = {host.name: host for host in basis.hosts}
     start = hosts
     if cluster.rtt is not None:
-        known = distances(_part(cluster, [by_name[name] for name in hosts]))
+        known = distances(restrict_to_hosts(cluster, [by_name[name] for name in hosts]))
         ring = inserted(range(kept), range(kept, len(hosts)), known.matrix_us)
         start = [hosts[place] for place in ring]
     if order is not None and order.mesh is not None:
@@ -167,7 +168,7 @@ def _search(
         time_limit_s=_SEARCH_S,
         mesh=basis.mesh,
     )
-    part = _part(cluster, [by_name[name] for name in start])
+    part = restrict_to_hosts(cluster, [by_name[name] for name in start])
     try:
         found = find_order(replace(part, hosts=with_domains(part.hosts, domain_of)), request)
     except WrongUseError as error:
@@ -182,19 +183,6 @@ def _search(
         first = names.index(start[0])
         names = [*names[first:], *names[:first]]
     return [Run(name) for name in names], []
-
-
-def _part(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
-    """Return the cluster of these hosts only, in this order."""
-    from plink.measure.probing.request import carry_over  # noqa: PLC0415
-
-    names = {host.name for host in hosts}
-    groups = [
-        Group(group.name, [name for name in group.hosts if name in names])
-        for group in cluster.groups
-    ]
-    trimmed = replace(cluster, groups=[group for group in groups if group.hosts])
-    return carry_over(hosts, trimmed, moved=())
 
 
 def _with_ranks(cluster: Cluster, ranks_on: Mapping[str, int]) -> Cluster:

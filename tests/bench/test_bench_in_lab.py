@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bench.lab_hosts import (
@@ -21,7 +22,11 @@ from bench.lab_hosts import (
     wait_until_nothing_runs,
     write_cluster,
 )
+from plink.base.replacing import replace
+from plink.formats import cluster as cluster_file
 from plink.formats.comparison import decode_comparison
+from plink.formats.hosts import Group
+from plink.formats.measurements import BandwidthMeasurement
 from support.lab import Lab, lab_cluster
 from support.plink_command import plink, plink_argv, plink_here, ssh_options
 from support.require import require_client
@@ -117,6 +122,32 @@ def endless(client: str, cluster: Path, orders: str | None) -> Sequence[object]:
     named = () if orders is None else ("--orders", orders)
     launches = ("--size", SIZE_BYTES, "--repetitions", 600, "--rounds", 1000, "--timeout", 3)
     return (cluster, "--client", client, *named, *launches)
+
+
+def test_a_fit_uses_some_hosts_of_a_grouped_file(lab: Lab, cluster: Path, tmp_path: Path) -> None:
+    require_client("gloo")
+    known = cluster_file.read_cluster(str(cluster))
+    racks = lab.truth["hosts"]
+    grouped = replace(
+        known,
+        groups=[
+            Group(rack, [name for name in lab.names if racks[name] == rack])
+            for rack in sorted(set(racks.values()))
+        ],
+        bandwidth=BandwidthMeasurement(
+            np.full((4, 4), 0.38), np.full((4, 4), np.nan), tool="import"
+        ),
+    )
+    path = str(tmp_path / "grouped.json")
+    cluster_file.write_cluster(path, grouped)
+    done = plink(
+        *("fit", path, "--client", "engine", "--hosts", 3, "--size", "64KB,1MB"),
+        *("--repetitions", 2, "--json", *ssh_options(lab)),
+    )
+    assert done.code == 0, done.stderr
+    (fit,) = cluster_file.read_cluster(path).clients
+    assert fit.client == "engine"
+    assert len({name for sample in fit.samples for name in sample.hosts}) == 3
 
 
 def test_a_whole_bench_as_json(lab: Lab, cluster: Path, shuffled: tuple[Path, list[str]]) -> None:

@@ -184,6 +184,7 @@ def test_a_plan_with_a_server_in_each_rack_is_served_created_and_used(tmp_path: 
 
 def test_what_is_neither_an_address_nor_a_plan_is_refused(tmp_path: Path) -> None:
     secret = str(tmp_path / "secret")
+    make_secret(secret)
     for line, said in (
         (("delete", "10.0.0.9"), "10.0.0.9: is neither HOST:PORT nor a plan file"),
         (("serve",), "a server needs addresses, from --listen or from a plan"),

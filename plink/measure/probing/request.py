@@ -423,6 +423,17 @@ def carry_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[
     )
 
 
+def restrict_to_hosts(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
+    """Return the cluster of these hosts only, in this order; groups without any of them go."""
+    names = {host.name for host in hosts}
+    groups = [
+        replace(group, hosts=[name for name in group.hosts if name in names])
+        for group in cluster.groups
+    ]
+    trimmed = replace(cluster, groups=[group for group in groups if group.hosts], grouping=None)
+    return carry_over(hosts, trimmed, moved=())
+
+
 def repeat_run_record(
     before: measurements.Measurement, sample: measurements.Sample | None, notes: Sequence[str]
 ) -> RunRecord:
