@@ -70,7 +70,7 @@ def _warn(result: check_verb.Verdict) -> None:
     for name, reason in result.unreachable.items():
         warn(f"{name}: {reason}")
     for name, (before, now) in result.moved.items():
-        warn(f"{name}: has the address {now}, had {before} before")
+        warn(f"{name}: its address is {now}, and {before} in the cluster file")
     name_some(result.failures, "hosts and directed pairs")
 
 

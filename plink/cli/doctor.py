@@ -99,7 +99,10 @@ def command(
     asked_at = None
     if request.live:
         if cluster is None or cluster.source == document.NOT_A_FILE:
-            raise WrongUseError("--live needs a cluster file", "add a cluster file")
+            raise WrongUseError(
+                "--live needs a cluster file, which names the hosts",
+                "plink probe HOSTS -o cluster.json makes one",
+            )
         with StageProgress() as progress, print_unreached():
             cluster, missed, asked_at = live_diagnosis.examine(
                 cluster, request, reach.resolve_any(), source=cluster.source, progress=progress
@@ -144,7 +147,8 @@ def _read_files(paths: Sequence[str]) -> dict[str, Any]:
         kind, value = _read_file(document.read_content(path), source)
         if kind in found:
             raise WrongUseError(
-                f"{source}: is the second file of its kind", "give one file of each kind"
+                f"{source}: is the second file of the kind {kind}",
+                "give one file of a kind, and an earlier one with --before",
             )
         found[kind] = value
     return found

@@ -116,8 +116,8 @@ def _hosts_by_rank(order: order_file.Order, slots: int | None) -> list[file_host
         return order.runs
     if order.host_of_rank is not None:
         raise WrongUseError(
-            "the order has ranks of a host apart, which --nproc-per-host cannot change",
-            "plink order CLUSTER --slots makes another order",
+            "--nproc-per-host needs an order in which the ranks of each host are adjacent",
+            "make one with plink order CLUSTER --slots N, without --interleave",
         )
     return orders_slots.with_slots(order.hosts, slots)
 

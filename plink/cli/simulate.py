@@ -70,7 +70,9 @@ def command(
             "name a cluster file, or describe a data centre: --racks 16 --hosts 16",
         )
     if (trace_format is None) != (output is None):
-        raise WrongUseError("--trace and -o need each other", "--trace goal -o job.goal")
+        raise WrongUseError(
+            "--trace FORMAT and -o FILE are only given together", "--trace goal -o job.goal"
+        )
     check_output(output, "the trace", *([] if file is None else [file]), as_json=as_json)
     asked = simulate_asked.asked_for(file, cluster_name, data_centre)
     request = simulate_asked.complete_request(asked, request)

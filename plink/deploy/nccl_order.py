@@ -99,7 +99,7 @@ def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVer
     if not any(found):
         raise _lacks_hosts(job, source)
     if not job.rings:
-        raise PlinkError(f"{source}: holds no ring", _WANTED)
+        raise PlinkError(f"{source}: has no lines on NCCL's rings", _WANTED)
     placed = [
         PlacedRank(rank, name, found[rank] or job.host_of_rank[rank])
         for rank, name in enumerate(expected)

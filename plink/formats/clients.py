@@ -45,7 +45,9 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high:
-            raise ValueError("value is not between low and high")
+            raise ValueError(
+                f"value is {self.value:g}, expected {self.low:g} (low) to {self.high:g}"
+            )
 
 
 class SizeSpread(Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,7 +119,7 @@ class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
         for name, (low, high) in _RANGES.items():
             estimate = getattr(self, name)
             if estimate is not None and not low <= estimate.low <= estimate.high <= high:
-                raise ValueError(f"{name} is not from {low:g} to {high:g}")
+                raise ValueError(f"{name}: low and high must be from {low:g} to {high:g}, in order")
         sizes = [each.size_bytes for each in self.spreads]
         if sizes != sorted(set(sizes)):
             raise ValueError("spreads are not sorted by size")

@@ -182,7 +182,7 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
         check_output()
         return
     if not path:
-        raise WrongUseError("the file to write has no name")
+        raise WrongUseError("the name of the file to write is empty")
     try:
         target = Path(path).resolve()
         if target.is_dir():

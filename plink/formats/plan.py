@@ -75,7 +75,7 @@ class PlanRank(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
     def __post_init__(self) -> None:
         if self.ports and self.role == WORKER:
-            raise ValueError("has ports, which only servers have")
+            raise ValueError(f"the worker on {brief(self.host)} has ports, which only servers have")
 
 
 class Predicted(Struct, frozen=True, forbid_unknown_fields=True):

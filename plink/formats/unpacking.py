@@ -49,7 +49,7 @@ def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
         WrongUseError: closed, not readable, too large, packed too well, or a damaged archive.
     """
     if sys.stdin is None:
-        raise WrongUseError(f"{source}: is closed")
+        raise WrongUseError(f"{source}: is closed", "name a file in place of -")
     try:
         content = _check_size(sys.stdin.buffer.read(most_bytes + 1), source, most_bytes)
     except OSError as error:

@@ -421,7 +421,7 @@ def _items(line: str, place: str) -> Iterator[_Item]:
     items = split_outside_brackets(words[0])
     for item in items:
         if not item:
-            raise HostListError(f"{place}: a comma is not between two hosts", HINT_FORMS)
+            raise HostListError(f"{place}: a comma has no host before or after it", HINT_FORMS)
         user, host, port = _split_item(item, place)
         number: Literal["port", "ranks"] | None = None
         slots = 1
@@ -497,7 +497,9 @@ def _split_item(item: str, place: str) -> tuple[str | None, str, int | None]:
     if rest.startswith("[") and bracket and ":" in inside:
         host, colon, port = inside, after[:1], after[1:]
         if colon not in ("", ":"):
-            raise HostListError(f"{place}: {_brief(after)} follows an address", HINT_FORMS)
+            raise HostListError(
+                f"{place}: {_brief(after)} follows [ADDRESS], expected nothing or :PORT", HINT_FORMS
+            )
     elif rest.count(":") > 1:
         host, colon, port = rest, "", ""
     else:
@@ -550,7 +552,9 @@ def check_host(host: ListedHost) -> None:
     if host.user is not None:
         _check_user(host.user, place)
     if host.port is not None and not 1 <= host.port <= MAX_PORT:
-        raise HostListError(f"{place}: {host.port} is not a port", _HINT_PORT)
+        raise HostListError(
+            f"{place}: the port of {host.name} is {host.port}, expected 1 to {MAX_PORT}", _HINT_PORT
+        )
     if host.ssh_address is not None:
         check_name(host.ssh_address, place)
 

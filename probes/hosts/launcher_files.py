@@ -72,7 +72,8 @@ def _hosts(
         entry = read(line)
         if entry is None:
             raise HostListError(
-                f"{place}: {clean(line[:60])!r} does not have the form of the other lines"
+                f"{place}: {clean(line[:60])!r} is not of the launcher's format that the first "
+                "line has"
             )
         if entry.rank is not None and seen.setdefault(entry.rank, place) != place:
             raise HostListError(
@@ -81,7 +82,9 @@ def _hosts(
         hostlist.check_name(entry.host, place)
         entries.append((entry, place))
         if len(entries) > hostlist.MAX_NAMES * 16:
-            raise HostListError(f"{place}: the file has too many ranks")
+            raise HostListError(
+                f"{place}: the file has more than {hostlist.MAX_NAMES * 16:,} lines of ranks"
+            )
     missing = next((rank for rank in range(len(seen)) if rank not in seen), None)
     if missing is not None:
         raise HostListError(f"{source}: rank {missing} is missing", _HINT_RANKS)

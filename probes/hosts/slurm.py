@@ -108,7 +108,7 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
             continue
         name = next((values[key] for key in _NAMES if key in values), "")
         if not name:
-            raise HostListError(f"{place}: Nodes= without SwitchName= or BlockName=")
+            raise HostListError(f"{place}: Nodes= needs SwitchName= or BlockName= on the line")
         if name in leaves:
             raise HostListError(f"{place}: {name[:40]!r} is already at {leaves[name][0]}")
         members = _parse_names(values["nodes"], place)
@@ -155,7 +155,7 @@ def _values(line: str, place: str) -> Mapping[str, str]:
         key, equals, value = word.partition("=")
         key = key.lower()
         if not equals:
-            raise HostListError(f"{place}: {word[:40]!r} is not understood")
+            raise HostListError(f"{place}: {word[:40]!r} is not of the form KEY=VALUE")
         if value in _NOTHING:
             continue
         if key in values:

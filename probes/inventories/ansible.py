@@ -309,7 +309,9 @@ def _between(low: str, high: str, step: int, place: str) -> list[str]:
     letters = string.ascii_letters
     if low.isalpha() and high.isalpha() and step and letters.index(low) <= letters.index(high):
         return list(letters[letters.index(low) : letters.index(high) + 1 : step])
-    raise HostListError(f"{place}: the range {low}:{high} is not understood", _HINT_RANGE)
+    raise HostListError(
+        f"{place}: the range {low}:{high} is not from a number or letter up to another", _HINT_RANGE
+    )
 
 
 ALL = "all"

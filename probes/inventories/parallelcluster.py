@@ -86,5 +86,8 @@ def list_compute_nodes(instances: list[Any], queue: str, place: str) -> list[Lis
     ]
     for address in addresses:
         if not isinstance(address, str) or not is_address(address):
-            raise HostListError(f"{place}: a node has the address {clean(str(address))!r}", _HINT)
+            raise HostListError(
+                f"{place}: a node's address is {clean(str(address))!r}, expected an IP address",
+                _HINT,
+            )
     return check_hosts([ListedHost(address, place=place) for address in addresses], place)

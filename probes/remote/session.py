@@ -105,7 +105,7 @@ class RemoteProcess(ABC):
             if rest:
                 yield rest.decode().rstrip("\r")
         except UnicodeDecodeError:
-            raise HostError(self.host, "sent bytes that are not text") from None
+            raise HostError(self.host, "sent bytes that are not text in UTF-8") from None
 
 
 class Session(ABC):
@@ -436,7 +436,7 @@ class HostPrograms(ABC, Generic[Message]):
         try:
             for number, line in enumerate(process.lines(), start=1):
                 if number > _ANSWERS_PER_LINE * self._lines_sent[index] + _FURTHER_LINES:
-                    raise ProtocolError("sends more messages than it was asked for")
+                    raise ProtocolError("sent more messages than plink's requests call for")
                 self._messages.put((index, self.parse(line)))
             reason = self.explain_end(process)
         except (HostError, ProtocolError) as error:

@@ -61,7 +61,9 @@ def authenticate(transport: paramiko.Transport, target: Target) -> None:
                     break
                 continue
             if missing:
-                raise paramiko.AuthenticationException("a key is not enough")
+                raise paramiko.AuthenticationException(
+                    "the server demands more than a key, such as a password"
+                )
             return
     finally:
         if agent is not None:

@@ -94,7 +94,7 @@ def check_certificate(
         certificate.verify_cert_signature()
         is_its_key = _encode_key(certificate.public_key()) == key
     except InvalidSignature:
-        raise CertificateError("has a wrong signature") from None
+        raise CertificateError("has a signature that its authority did not make") from None
     except (ValueError, UnsupportedAlgorithm):
         raise CertificateError("cannot be read as an OpenSSH certificate") from None
     if isinstance(authority, RSAPublicKey):
@@ -103,7 +103,7 @@ def check_certificate(
         if not before.endswith(_RSA_SIGNATURES):
             raise CertificateError("is signed with SHA-1")
     if not is_its_key:
-        raise CertificateError("is for another key")
+        raise CertificateError("certifies another key than the server's")
     if certificate.type is not serialization.SSHCertificateType.HOST:
         raise CertificateError("is for a user and not for a host")
     _check_limits(certificate, name, time.time() if now_s is None else now_s)
@@ -119,7 +119,7 @@ def _check_limits(certificate: serialization.SSHCertificate, name: str, now_s: f
         raise CertificateError(f"is for {', '.join(principals[:3])} and not for {name}")
     if certificate.critical_options:
         option = next(iter(certificate.critical_options)).decode(errors="replace")
-        raise CertificateError(f"has the critical option {option}, which is not known")
+        raise CertificateError(f"has the critical option {option}, which plink does not support")
 
 
 def _load(blob: bytes) -> serialization.SSHCertificate:

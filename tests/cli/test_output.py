@@ -120,4 +120,4 @@ def test_an_output_without_a_name_is_refused(
     file = "m.csv" if command == "import" else "c.json"
     capsys.readouterr()
     assert run([command, file, "-o", ""]) == 2
-    assert capsys.readouterr().err == "error: the file to write has no name\n"
+    assert capsys.readouterr().err == "error: the name of the file to write is empty\n"

@@ -160,7 +160,7 @@ def test_refusals(tmp_path: Path) -> None:
     log = tmp_path / "tuned.log"
     write_log(log)
     for words, said in (
-        ((file, file), "is the second file of its kind"),
+        ((file, file), "is the second file of the kind cluster"),
         ((file, "--before", log), "is of another kind"),
         ((log, "--before", log), "is compared with its own beginning"),
         ((log, "--live"), "--live needs a cluster file"),

@@ -106,9 +106,15 @@ def test_the_best_of_several_runs_counts() -> None:
             "# pair: a b\n# OSU MPI Latency Test v5\n# pair: a c\n",
             "osu.log:2: this run has no result",
         ),
-        ("# pair: a a\n# OSU MPI Latency Test v5\n1 2.0\n", "osu.log:1: both hosts are a"),
+        (
+            "# pair: a a\n# OSU MPI Latency Test v5\n1 2.0\n",
+            "osu.log:1: both hosts of the run are a, expected two",
+        ),
         ("# pair: a -b\n# OSU MPI Latency Test v5\n1 2.0\n", "osu.log:1: '-b' begins with a dash"),
-        ("# pair: a b\n# OSU MPI Latency Test v5\n1\n", "osu.log:3: the line is cut short"),
+        (
+            "# pair: a b\n# OSU MPI Latency Test v5\n1\n",
+            "osu.log:3: the line has one number, expected a size and a result",
+        ),
         ("# pair: a b\n# OSU MPI Latency Test v5\n1 x\n", "osu.log:3: 'x' is not a number"),
         ("# pair: a b\n# OSU MPI Latency Test v5\n1 9e9\n", "osu.log: 1.8e+10 µs is more than"),
         ("# OSU MPI\n", "osu.log: holds no measurement of a pair of hosts"),

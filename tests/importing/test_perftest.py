@@ -88,7 +88,7 @@ def test_times_and_bandwidths_of_one_log_are_one_cluster(tmp_path: Path) -> None
     ("text", "said"),
     [
         (READ_LAT, "no line names the two hosts"),
-        (f"# pair: a a\n{READ_LAT}", "both hosts are a"),
+        (f"# pair: a a\n{READ_LAT}", "both hosts of the run are a, expected two"),
         ("# pair: a b\n RDMA_Read Latency Test\n #bytes #iterations\n", "has no result"),
         (f"# pair: a b\n{GBITS}".replace("Gb/sec", "furlongs"), "bandwidths are in furlongs"),
         (f"# pair: a b\n{GBITS}".replace("96.60", ""), "has no BW average|not a number"),

@@ -83,7 +83,11 @@ def test_a_cluster_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         ([instance("192.0.2.1")], "gpu", "pc: no node of the queue 'gpu' runs"),
         ([instance("192.0.2.1")], "", "pc: 192.0.2.1 is the only host listed"),
         # As an example of the user guide has it.
-        ([instance("192.0.2.0.196")], "", "pc: a node has the address '192.0.2.0.196'"),
+        (
+            [instance("192.0.2.0.196")],
+            "",
+            "pc: a node's address is '192.0.2.0.196', expected an IP address",
+        ),
     ],
 )
 def test_what_has_no_nodes_is_refused(instances: list[Any], queue: str, said: str) -> None:

@@ -137,7 +137,10 @@ def test_lightgbm_tells_machines_apart_by_address_and_port() -> None:
     error = refusal("lightgbm", [Host("a", "10.0.0.1"), Host("b", "10.0.0.1")])
     assert str(error) == "LightGBM cannot take 'b', which has the same address as 'a'"
     error = refusal("lightgbm", [Host("a", "10.0.0.1", slots=60_000)])
-    assert str(error) == "LightGBM cannot take 'a', which has not enough ports for 60000 ranks"
+    assert (
+        str(error)
+        == "LightGBM cannot take 'a', which has too few ports from 12400 on for 60000 ranks"
+    )
 
 
 @pytest.mark.parametrize("name", KUBERNETES)

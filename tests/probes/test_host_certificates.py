@@ -86,13 +86,13 @@ def test_a_certificate_that_proves_nothing(
 def test_a_certificate_that_was_changed(keys: dict[str, Path]) -> None:
     whole = blob(certify(keys["host"], keys["ed25519"], "-h", "-n", "evil.example.com"))
     key, authority = (blob(Path(f"{keys[name]}.pub")) for name in ("host", "ed25519"))
-    with pytest.raises(CertificateError, match="has a wrong signature"):
+    with pytest.raises(CertificateError, match="has a signature that"):
         check(whole.replace(b"evil", b"gpu1"), key, NAME, [authority])
     for cut in range(0, len(whole), 7):
         with pytest.raises(CertificateError):
             check(whole[:cut], key, "evil.example.com", [authority])
     other = blob(Path(f"{keys['other']}.pub"))
-    with pytest.raises(CertificateError, match="is for another key"):
+    with pytest.raises(CertificateError, match="certifies another key"):
         check(whole, other, "evil.example.com", [authority])
     with pytest.raises(UnknownAuthorityError):
         check(whole, key, "evil.example.com", [other])

@@ -129,7 +129,7 @@ def test_a_host_at_another_address_is_a_change(measured: Measured, tmp_path: Pat
     assert done.code == 4
     found = json.loads(done.stdout)
     assert found["addresses"] == [{"host": name, "file": "10.1.2.3", "now": address}]
-    assert f"warning: {name}: has the address {address}, had 10.1.2.3 before" in done.stderr
+    assert f"warning: {name}: its address is {address}, and 10.1.2.3 in the" in done.stderr
 
 
 def test_a_sample_can_be_extended_and_checked(measured: Measured, tmp_path: Path) -> None:

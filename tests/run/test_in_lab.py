@@ -83,7 +83,7 @@ def test_ranks_of_a_host_may_be_apart_and_hosts_without_ranks_are_left_alone(
         f"[2] 2 1/2 of 3 on {names[2]}",
     ]
     assert run([*arguments, "--nproc-per-host", "2", "--", "true"]) == 2
-    assert "ranks of a host apart, which --nproc-per-host cannot" in capfd.readouterr().err
+    assert "--nproc-per-host needs an order in which the ranks" in capfd.readouterr().err
 
 
 def test_one_that_fails_ends_all_and_its_status_is_the_jobs(

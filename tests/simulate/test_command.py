@@ -143,7 +143,7 @@ def test_what_takes_too_long_is_left_out(capsys: pytest.CaptureFixture[str]) -> 
         ([], "there is nothing to simulate"),
         (["--racks", "2", "--dragonfly", "1,1,1,2"], "--racks and --dragonfly exclude each other"),
         (["--racks", "2", "--cluster", "c.json"], "--racks and --cluster exclude each other"),
-        (["--racks", "2", "--trace", "goal"], "--trace and -o need each other"),
+        (["--racks", "2", "--trace", "goal"], "--trace FORMAT and -o FILE are only given together"),
         (
             ["--fat-tree", "4,4:1,4", "--hosts", "3"],
             "--hosts needs --racks",

@@ -39,7 +39,9 @@ def render_lightgbm(hosts: Sequence[Host]) -> str:
             raise refusal(host, launcher, f"has the same address as {other.name!r}")
         ranks = ranks_on[host.name]
         if FIRST_PORT + ranks > 1 << 16:
-            raise refusal(host, launcher, f"has not enough ports for {ranks} ranks")
+            raise refusal(
+                host, launcher, f"has too few ports from {FIRST_PORT} on for {ranks} ranks"
+            )
     return "".join(
         f"{place.host.address} {FIRST_PORT + place.local_rank}\n" for place in places(hosts)
     )

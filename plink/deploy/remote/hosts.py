@@ -97,7 +97,7 @@ def _describe(entry: Host, host: ReachedHost) -> RemoteHost:
     if address not in own:
         raise HostError(
             host.name,
-            f"the traffic address {address} in the cluster file is not one of its own",
+            f"has no interface with the address {address}, which the cluster file has for it",
             "probe the hosts again",
         )
     done = host.session.run(posix_command(f"uname -n && cat {_CONGESTION_CONTROL}"))

@@ -66,7 +66,9 @@ def run_agents(
         if started and started[0].poll() is not None:
             stream = started[0].stderr
             said = last_line(stream.read(_TAIL) if stream else b"")
-            raise PlinkError(f"the step that starts agents has ended ({said or 'silently'})")
+            raise PlinkError(
+                f"the srun step that runs the agents has ended ({said or 'without output'})"
+            )
 
     listening = ListenOptions("", 0, secret, wait_s=wait_s, concurrency=_HANDSHAKES)
     try:

@@ -216,7 +216,7 @@ def _reach(
             try:
                 way = stack.enter_context(calling)
             except (PlinkError, ProbesError) as error:
-                progress.say(f"no agents: {error}; going on with a step for each node")
+                progress.say(f"agents did not call ({error}); using one srun step for each node")
         yield way
 
 

@@ -151,7 +151,7 @@ def _parse_pair_line(line: str, place: str, hint: str) -> tuple[str, str] | None
         return None
     one, other = check_host_name(match[1], place), check_host_name(match[2], place)
     if one == other:
-        raise WrongUseError(f"{place}: both hosts are {one}", hint)
+        raise WrongUseError(f"{place}: both hosts of the run are {one}, expected two", hint)
     return one, other
 
 
@@ -197,7 +197,7 @@ def _take_osu_line(run: _PairRun, line: str, place: str) -> bool:
     if line[:1].isdigit():
         cells = line.split()
         if len(cells) < 2:
-            raise WrongUseError(f"{place}: the line is cut short")
+            raise WrongUseError(f"{place}: the line has one number, expected a size and a result")
         size_bytes, value = int(parse_number(cells[0], place)), parse_number(cells[1], place)
         run.rows.append(run.test.build_message(size_bytes, value, _MEGABYTE_GBIT))
         if cells[-1].lower() == "fail":
@@ -247,7 +247,10 @@ def _parse_perftest_row(run: _PairRun, cells: Sequence[str], place: str) -> Mess
     wanted = "BW average[" if run.test.ways is None else "t_typical["
     at = next((i for i, name in enumerate(run.columns) if name.startswith(wanted)), None)
     if at is None or len(cells) < len(run.columns) + 2:
-        raise WrongUseError(f"{place}: the line has no {wanted.rstrip('[')}", "keep the headings")
+        raise WrongUseError(
+            f"{place}: the line has no {wanted.rstrip('[')}",
+            "import the whole output of the test, with the headings of its columns",
+        )
     size_bytes, value = int(parse_number(cells[0], place)), parse_number(cells[at + 2], place)
     unit_name = run.columns[at].partition("[")[2].rstrip("]")
     unit = find_rate_unit(_PERFTEST_UNITS.get(unit_name, unit_name))
@@ -464,7 +467,9 @@ def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Read
                 rows = lines[index + 1 : index + len(cells)]
                 pairs = list(_read_mpigraph_rows(names, rows, word, place))
                 return Readings("mpiGraph", pairs, hosts=names)
-    raise WrongUseError(f"{source}: holds no table of bandwidths", _HINT_MPIGRAPH)
+    raise WrongUseError(
+        f"{source}: has no table of bandwidths, which begins with Recv or Send", _HINT_MPIGRAPH
+    )
 
 
 def _parse_mpigraph_names(columns: Sequence[str], place: str) -> list[str]:
@@ -478,7 +483,9 @@ def _parse_mpigraph_names(columns: Sequence[str], place: str) -> list[str]:
             raise WrongUseError(message, _HINT_MPIGRAPH)
         names.append(check_host_name(name, place))
     if len(set(names)) < len(names):
-        raise WrongUseError(f"{place}: several tasks ran on a host", _HINT_MPIGRAPH)
+        raise WrongUseError(
+            f"{place}: several tasks ran on one host, expected one on each", _HINT_MPIGRAPH
+        )
     return names
 
 
