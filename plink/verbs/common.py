@@ -94,7 +94,7 @@ def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
 
 
 def page(show: Callable[[rich_console.Console], None]) -> str:
-    """Return as plain text what a function prints on a console."""
+    """Return as plain text, without colours, what a function prints on a rich console."""
     text = StringIO()
     show(
         rich_console.Console(

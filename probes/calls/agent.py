@@ -48,7 +48,7 @@ class CallTransport(paramiko.Transport):
         self._connection = connection
 
     def rest(self, *, gives_signs: bool) -> None:
-        """Sleep until data arrive; the kernel detects whether the other end is gone.
+        """Make reads block until data arrive; TCP keep-alive detects that the other end is gone.
 
         For the time after the hand-shake, which notices by looking often that it takes too long.
 

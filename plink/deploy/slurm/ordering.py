@@ -138,7 +138,7 @@ def _rounds(hosts: int) -> int | None:
 
 
 def _suffices(cluster: Cluster) -> bool:
-    """Return whether each host has readings with as many others as a new run would take."""
+    """Return whether each host has readings with as many others as a new run would measure."""
     hosts = len(cluster.hosts)
     least = min(hosts - 1, _rounds(hosts) or hosts)
     known = cluster.rtt
@@ -146,7 +146,7 @@ def _suffices(cluster: Cluster) -> bool:
 
 
 def _still_holds(cluster: Cluster, reach: _Reach, progress: ProgressListener) -> bool:
-    """Return whether a few new readings agree with those that switches predict."""
+    """Measure a few pairs again; return whether they agree with those that switches predict."""
     rtt = select_comparable_rtt(cluster, "what is kept")
     with reach() as way:
         asked = build_check_request(

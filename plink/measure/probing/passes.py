@@ -375,7 +375,7 @@ class FurtherRounds:
         return rounds
 
     def _list_decisive_pairs(self, cluster: Cluster | None) -> list[Pair]:
-        """Return the pairs that the policy's answer depends on, in the run's indices."""
+        """Return the pairs by host index on which the result depends that the policy computes."""
         if cluster is None:
             return []
         pairs = [

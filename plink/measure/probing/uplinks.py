@@ -184,7 +184,7 @@ class UplinkCollector:
         ]
 
     def _collect_rates(self) -> dict[tuple[int, bool], float]:
-        """Return the rate of each group and direction, measured now or earlier."""
+        """Return the rate in Gbit/s of each group and direction, this run's before an earlier's."""
         carried: dict[tuple[int, bool], float] = {}
         for index, name in enumerate(self.groups):
             for sends, known in self._list_kept(name):
