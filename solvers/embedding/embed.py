@@ -113,8 +113,8 @@ def embed(
         first, second = (observe(half) for half in halves)
         if not len(first.distance) == len(second.distance) == len(distance):
             raise ValueError(
-                f"halves has readings between {len(first.distance)} and {len(second.distance)} "
-                f"hosts, expected {len(distance)} as in distance"
+                f"halves are matrices of {len(first.distance)} and {len(second.distance)} hosts, "
+                f"expected {len(distance)} as in distance"
             )
         splits = split_halves(first, second, rng)
     kinds = [False, True] if dimensions is None else [False]

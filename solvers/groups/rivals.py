@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from scipy.special import gammaln
 
@@ -10,8 +12,8 @@ from plink.solvers.embedding.observations import observe
 from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
 
 _DIMENSIONS = (1, 2, 3)
-# Time common to all pairs, as a share of the least reading.
-_SHARE_IN_COMMON = 0.9
+# Time common to all pairs, as shares of the least reading that are tried.
+_SHARES_IN_COMMON = (0.5, 0.9)
 _ITERATIONS = 60
 # A point has one coordinate for at least so many readings.
 _LEAST_READINGS = 1.2
@@ -30,8 +32,8 @@ _LEAST_DENSITY = 1e-6
 def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
     """Return the cost in nats of hosts as points; infinite where none explain the readings.
 
-    A reading is the distance of two points and a time common to all pairs, which is most of the
-    least reading. Points are fitted in one to three dimensions; each coordinate is paid for.
+    A reading is the distance of two points and a time common to all pairs, which is half or most
+    of the least reading. Points are fitted in one to three dimensions; each coordinate is paid for.
 
     Args:
         logs: (N, N) logarithms of the readings.
@@ -45,13 +47,13 @@ def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
     within, between = upper & is_within, upper & ~is_within
     are_large = size >= _LEAST_CLUSTER * (int(labels.max()) + 1) and between.any() and within.any()
     readings = np.where(is_measured, np.exp(logs), np.nan)
-    common = _SHARE_IN_COMMON * float(np.nanmin(readings))
-    observations = observe(readings - common)
     partners, least = float(is_measured.sum(axis=1).mean()), np.inf
-    for dimensions in _DIMENSIONS:
+    for share, dimensions in product(_SHARES_IN_COMMON, _DIMENSIONS):
         unknowns = size * dimensions - dimensions * (dimensions + 1) // 2 + 1
         if int(upper.sum()) < _LEAST_READINGS * unknowns:
             continue
+        common = share * float(np.nanmin(readings))
+        observations = observe(readings - common)
         begin = start(observations, Shape(dimensions, has_heights=False))
         fit = fit_points(observations, begin, dimensions, _ITERATIONS, np.random.default_rng(0))
         fitted = np.maximum(fit.distance * observations.scale + common, 1e-12)

@@ -107,5 +107,5 @@ def test_the_simplest_shape_that_is_as_good_is_taken():
 def test_halves_of_other_hosts_are_refused():
     distance, _ = racks_of([4, 4])
     fewer = distance[:7, :7]
-    with pytest.raises(ValueError, match="halves of 8 hosts"):
+    with pytest.raises(ValueError, match="8 and 7 hosts, expected 8"):
         embed(distance, halves=(distance, fewer))
