@@ -251,7 +251,7 @@ def _unless_common(found: list[Finding], hosts: int) -> list[Finding]:
 def _find_above(
     shares: Mapping[str, float], limits: tuple[float, float], says: str
 ) -> list[Finding]:
-    """Return the hosts above the first limit, if the others are below the second."""
+    """Return a finding for each host above the first limit if the median is below the second."""
     usual = float(np.median(list(shares.values()))) if shares else 1.0
     return [
         _build(

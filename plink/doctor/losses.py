@@ -134,7 +134,7 @@ def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
 
 
 def _gains(lost: Floats, sent: Floats) -> Floats:
-    """Return the log likelihood ratios of counts that have a loss rate of their own."""
+    """Return log likelihood ratios of losses at their own and the usual rate; 0 if not above."""
     share = np.divide(lost, sent, out=np.zeros_like(lost), where=sent > 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gone = np.where(lost > 0.0, lost * np.log(share / _USUAL_SHARE), 0.0)

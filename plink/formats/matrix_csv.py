@@ -54,7 +54,7 @@ class NamedMatrix:
 
 
 def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
-    """Parse a matrix between hosts from CSV text.
+    """Parse a matrix of round-trip times between hosts from CSV text.
 
     Args:
         content: the text, UTF-8, with or without a byte order mark.

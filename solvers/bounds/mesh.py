@@ -19,8 +19,6 @@ import itertools
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.hierarchy import cophenet
-from scipy.spatial.distance import squareform
 
 from plink.solvers.bounds.nearest import nearest_distances
 from plink.solvers.collectives.form import MeshForm
@@ -61,7 +59,7 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
     best = max(cut, least)
     if deadline.left_s < _S_PER_PAIR * len(distance) ** 2:
         return best
-    ultrametric = squareform(cophenet(merges))
+    ultrametric = _cophenetic(merges)
     weights = _heaviest_first(form)
     for share in _SHARES:
         if deadline.is_over:
@@ -69,6 +67,21 @@ def mesh_bound(form: MeshForm, distance: Floats, deadline: Deadline) -> float:
         rest = np.maximum(distance - share * ultrametric, 0.0)
         best = max(best, share * cut + _assignment_bound(weights, rest))
     return best
+
+
+def _cophenetic(merges: Floats) -> Floats:
+    """Return the merge height of every two hosts in a dendrogram, (N, N).
+
+    As SciPy's `cophenet`, whose import would take longer than a short search.
+    """
+    size = len(merges) + 1
+    members = [np.array([host]) for host in range(size)]
+    heights = np.zeros((size, size))
+    for left, right, height, _ in merges.tolist():
+        one, other = members[int(left)], members[int(right)]
+        heights[np.ix_(one, other)] = heights[np.ix_(other, one)] = height
+        members.append(np.concatenate([one, other]))
+    return heights
 
 
 def _cut_bound(form: MeshForm, merges: Floats) -> float:

@@ -131,7 +131,7 @@ def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) ->
 
 
 class ShortPairs:
-    """Graphs of the host pairs that are no farther apart than each of several distances.
+    """Graphs of host pairs within each distance, to bound the distances that any order must use.
 
     Every condition below holds for a graph that has the pattern as a subgraph on all hosts, and
     goes on holding when pairs are added to the graph. So no order has all edges of the pattern

@@ -1,4 +1,4 @@
-"""Proofs by OR-Tools' constraint solver CP-SAT: models of rings, rounds and trees.
+"""Proofs by OR-Tools' CP-SAT that no order costs less: models of rings, rounds and trees.
 
 Distances of rounds enter only by their rank among all distances. A round has a ladder of
 variables, one for each distance: whether the round costs at least so much.

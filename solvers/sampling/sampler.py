@@ -173,7 +173,7 @@ class Wanted:
 
     @property
     def open_searches(self) -> int:
-        """Approximate number of meetings that the search still needs."""
+        """Approximate number of host pairs that the search for groups still has to measure."""
         lone = int((self._most == 0).sum())
         return int((self._rank > -np.inf).sum()) // 2 + _LOOKS * lone
 

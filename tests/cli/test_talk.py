@@ -143,7 +143,7 @@ def test_a_file_does_not_become_the_closed_standard_error(folder: Path) -> None:
     assert done.stdout.splitlines()[-1] == "/dev/null"
 
 
-def test_a_closed_standard_input_is_one_sentence(folder: Path) -> None:
+def test_a_closed_standard_input_is_an_error_with_a_hint(folder: Path) -> None:
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-m", "plink", "show", "-"],
         cwd=folder,
@@ -151,4 +151,7 @@ def test_a_closed_standard_input_is_one_sentence(folder: Path) -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (2, "error: standard input: is closed\n")
+    assert done.returncode == 2
+    error, hint = done.stderr.splitlines()
+    assert error == "error: standard input: is closed"
+    assert hint.startswith("hint: ")

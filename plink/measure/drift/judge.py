@@ -172,7 +172,7 @@ class DriftJudgement:
 
 
 def noise_ceilings(rtt: RttMeasurement) -> Matrix:
-    """Return the largest log ratio of two readings of a pair that noise explains, (N, N).
+    """Return the largest log ratio of a pair's old and new reading that noise explains, (N, N).
 
     From the file itself: how much both directions of its pairs differ, and of each pair, how far
     its median lies above its reading.

@@ -197,7 +197,7 @@ class RepeatedTransfers:
         return now
 
     def _link_options(self, *, has_pairs: bool) -> tuple[TransferOptions, int, bool]:
-        """Return options and seconds of link transfers, and whether to load both directions."""
+        """Return options and seconds for checking hosts' links, and whether both ways at once."""
         cluster = self._cluster
         if has_pairs and cluster.bandwidth is not None:
             pairs = tools.IPERF3.resume({}, cluster.bandwidth.options, cluster.source)

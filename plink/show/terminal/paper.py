@@ -24,7 +24,7 @@ _MOST_ALIGNED = 16
 
 @dataclass(frozen=True)
 class Paper:
-    """Console to print on, with shades in place of colours if it has too few."""
+    """Console to print on, with characters such as ▓ in place of colours if it has too few."""
 
     console: Console
     shades: str | None

@@ -1,4 +1,4 @@
-"""What `plink plan` and `plink show` print about plans and their candidates."""
+"""Tables that `plink plan` and `plink show` print about plans and their candidates."""
 
 from __future__ import annotations
 
