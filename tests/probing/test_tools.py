@@ -59,5 +59,5 @@ def test_other_transfers_than_recorded_do_not_compare() -> None:
     ],
 )
 def test_a_recorded_option_that_is_not_valid_is_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(WrongUseError, match=r"^c: options\.\w+ is not "):
+    with pytest.raises(WrongUseError, match=r"^c: options\.\w+ is "):
         TOOLS["iperf3"].resume({}, wrong, "c")
