@@ -39,7 +39,7 @@ class Correlation(Output, frozen=True):
 
 
 class Correlations(Output, frozen=True):
-    """How well predictions ranked the orders.
+    """Rank correlation of predicted and measured times of the orders.
 
     Attributes:
         latency: correlation of the latency form; null if not defined
@@ -51,7 +51,7 @@ class Correlations(Output, frozen=True):
 
 
 class OrderRow(Output, frozen=True, kw_only=True):
-    """An order.
+    """Figures of one order in a bench.
 
     Attributes:
         order: label of the order: `given`, `plink`, `random-1`, ...

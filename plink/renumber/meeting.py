@@ -1,4 +1,4 @@
-"""How the processes of a job agree on their new numbers, in a store that all of them reach.
+"""Agreement of a job's processes on their new numbers, in a store that all of them reach.
 
 Every process says who it is; number 0 hears all, decides, and tells the others, in *words* that
 all read in turn. Of several values for a word the first one counts, so that a process that gives
@@ -41,7 +41,7 @@ class RefusedError(PlinkError):
 
 
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the processes agree on.
+    """New numbers of a job's processes, as all of them agree on.
 
     Args:
         new_ranks: new number of each process, by the number that it had.
@@ -74,7 +74,7 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Word(Struct, frozen=True, forbid_unknown_fields=True):
-    """What number 0 tells all others: to measure, or what is decided.
+    """Decision of number 0 for all others: to measure first, or the new numbers.
 
     Args:
         decision: what all agree on; None where processes are to measure first.
@@ -116,7 +116,7 @@ def parse_word(content: bytes) -> Word:
 
 
 class Meeting:
-    """One process's end of a meeting.
+    """A process's connection to a meeting, in which processes agree on new numbers.
 
     Args:
         store: with keys of this meeting alone.
@@ -158,7 +158,7 @@ class Meeting:
             )
 
     def members(self, own: Member) -> list[Member]:
-        """For number 0: return all processes by their numbers.
+        """Return all processes by their numbers; for number 0.
 
         Raises:
             MeetAgainError: one did not come, or said what cannot be read.
@@ -176,14 +176,14 @@ class Meeting:
         return members
 
     def wait_for(self, numbers: Sequence[int], wait_s: float) -> None:
-        """For number 0: wait for processes that it did not count on, as long as they come."""
+        """Wait for processes that number 0 did not count on, as long as they come; for number 0."""
         deadline = time.monotonic() + wait_s
         with suppress(TimeoutError):
             for number in numbers:
                 self._store.get(f"member/{number}", max(0.0, deadline - time.monotonic()))
 
     def ask(self, port: MeasuringPort, numbers: Sequence[int]) -> None:
-        """For number 0: ask processes to measure their hosts.
+        """Ask processes to measure their hosts; for number 0.
 
         Args:
             port: where the measurement is conducted.
@@ -193,7 +193,7 @@ class Meeting:
         self._measuring = [number for number in numbers if number != self._number]
 
     def all_are_back(self, wait_s: float | None = None) -> None:
-        """For number 0: wait until those that were asked to measure have done so.
+        """Wait until the processes that were asked to measure have done so; for number 0.
 
         Raises:
             MeetAgainError: one did not come back.
@@ -202,7 +202,7 @@ class Meeting:
         self._said_by("back", self._measuring, self._wait_s if wait_s is None else wait_s)
 
     def decide(self, decision: Decision) -> None:
-        """For number 0: tell the others.
+        """Tell the other processes what is decided; for number 0.
 
         Raises:
             RefusedError: another process has refused.
@@ -231,7 +231,7 @@ class Meeting:
     def decision(
         self, measure: Callable[[MeasuringPort], None], wait_s: float | None = None
     ) -> Decision:
-        """For the others: return what number 0 decides, once they did what it asks for.
+        """Return what number 0 decides, after measuring where it asks for that; for the others.
 
         Args:
             measure: takes part in a measurement, and returns when it is over.
@@ -331,7 +331,7 @@ def _raise_end(word: bytes) -> None:
 
 
 def _process(content: bytes) -> str:
-    """What messages call the process that wrote a member."""
+    """Return the name that messages use for the process that wrote a member."""
     try:
         member = from_bytes(content)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the ranks of a job are to follow: an order, a cluster, or what is measured."""
+"""Source of a job's new ranks: an order file, a cluster file, or a measurement in the job."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RenumberRequest:
 
 @dataclass(frozen=True)
 class OrderSource:
-    """What a process was given as `order`.
+    """Argument `order` of a process, as it was read.
 
     Args:
         label: what messages call it.

@@ -48,12 +48,12 @@ def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
     are_large = size >= _LEAST_CLUSTER * (int(labels.max()) + 1) and between.any() and within.any()
     readings = np.where(is_measured, np.exp(logs), np.nan)
     partners, least = float(is_measured.sum(axis=1).mean()), np.inf
-    for share, dimensions in product(_SHARES_IN_COMMON, _DIMENSIONS):
+    commons = [share * float(np.nanmin(readings)) for share in _SHARES_IN_COMMON]
+    starts = [(common, observe(readings - common)) for common in commons]
+    for (common, observations), dimensions in product(starts, _DIMENSIONS):
         unknowns = size * dimensions - dimensions * (dimensions + 1) // 2 + 1
         if int(upper.sum()) < _LEAST_READINGS * unknowns:
             continue
-        common = share * float(np.nanmin(readings))
-        observations = observe(readings - common)
         begin = start(observations, Shape(dimensions, has_heights=False))
         fit = fit_points(observations, begin, dimensions, _ITERATIONS, np.random.default_rng(0))
         fitted = np.maximum(fit.distance * observations.scale + common, 1e-12)
