@@ -224,13 +224,13 @@ class Worker:
         recalling.give(controls, optimizer, self.iteration - 1, steps, arrays)
 
     def close(self) -> None:
-        """Leave the service."""
+        """Leave the service; what was pushed in full counts, though it was not waited for."""
         client, self._client = self._client, None
         for control in self._connected.controls:
             # Who is done is not lost; where the service has failed that makes no difference.
             with contextlib.suppress(PlinkError):
                 if client is not None:
-                    control.ask(Leave())
+                    control.ask(Leave(client.contributed()))
         if client is not None:
             client.close()
         for control in self._connected.controls:

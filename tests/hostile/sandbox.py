@@ -21,6 +21,8 @@ from plink.probes.hosts.hostlist import is_host_name
 
 # How a careless SSH configuration reaches a harmless host (`valid.SSH_CONFIG`).
 _HARMLESS = re.compile(r"nc [\w.:%-]+ \d+", re.ASCII)
+# The valid order has 12 ranks; a host of two whose slots are missing takes one.
+_LAUNCHES = (["-np", "12", "--hostfile"], ["-np", "11", "--hostfile"])
 _PROGRAMS = {
     "subprocess.Popen", "os.exec", "os.posix_spawn", "os.spawn", "os.system", "os.fork",
     "os.forkpty", "pty.spawn", "os.startfile",
@@ -101,7 +103,7 @@ def _is_harmless(text: str) -> bool:
         words = shlex.split(text)
     except ValueError:
         return False
-    return _HARMLESS.fullmatch(text) is not None or words[1:4] == ["-np", "12", "--hostfile"]
+    return _HARMLESS.fullmatch(text) is not None or words[1:4] in _LAUNCHES
 
 
 class Terminal(io.TextIOWrapper):

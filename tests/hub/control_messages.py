@@ -27,7 +27,7 @@ SPOKEN: list[tuple[str, Message]] = [
     ("admin", said.Restore("job", "job-12.snapshot")),
     ("worker", said.Join(DIGEST)),
     ("worker", said.Join(DIGEST, MANIFEST, 3, 2, is_back=True)),
-    ("worker", said.Leave()),
+    ("worker", said.Leave(12)),
     ("worker", recall.Recall(7)),
     ("worker", recall.Read(1, 40, 20)),
     ("worker", recall.Write(2, 40, b"abcdefgh")),

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 
-from hub.runs import ADMIN_SECRET, MANIFEST, Threads, Twin, gradient, run, service, train
+from hub.runs import (
+    ADMIN_SECRET,
+    MANIFEST,
+    Threads,
+    Twin,
+    first_values,
+    gradient,
+    run,
+    service,
+    train,
+)
 from hub.vanishing import vanish
 from plink.base.errors import PlinkError
 from plink.hub.admin import server_status
@@ -208,6 +219,41 @@ def test_a_wrong_secret_or_name_is_refused_alike() -> None:
         for name, secret in (("job", b"x" * 32), ("other", served.secret)):
             with pytest.raises(PlinkError, match=f"no namespace {name} there, or it has another"):
                 Worker(served.addresses, name, secret, MANIFEST)
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+def test_what_a_worker_pushed_before_it_left_counts(servers: int) -> None:
+    # So much that a worker says that it leaves long before it has sent all.
+    manifest = Manifest((Key("a", (3_000_000,)), Key("b", (3_000_000,), 1)), 2)
+    with service(2, servers=servers, manifest=manifest, optimizer="sgd") as served:
+        hypers = HYPERS["sgd"]
+        begun = threading.Event()
+
+        def stay() -> Floats:
+            with served.worker() as worker:
+                begin(worker)
+                assert begun.wait(60)
+                worker.push_pull(hypers)
+                return worker.values.copy()
+
+        def leave() -> None:
+            with served.worker() as worker:
+                begin(worker)
+                worker.begin(hypers)
+                worker.push(0, 2)
+                begun.set()
+
+        def begin(worker: Worker) -> None:
+            worker.initialise(first_values(manifest.items))
+            worker.gradients[:] = gradient(worker.number, 1, manifest.items)
+
+        threads = Threads()
+        threads.begin(stay)
+        threads.begin(leave)
+        values, _ = threads.join()
+        twin = Twin(manifest, served.options)
+        twin.step([gradient(0, 1, manifest.items), gradient(1, 1, manifest.items)], hypers)
+        assert values == pytest.approx(twin.values, rel=1e-5, abs=1e-6)
 
 
 def test_workers_that_come_after_all_have_left_go_on_with_its_values() -> None:

@@ -46,7 +46,7 @@ def test_nobody_says_what_is_not_theirs() -> None:
                 from_json(to_json(message), sender)
     for sender in ("admin", "peer", "server"):
         with pytest.raises(ProtocolError):
-            from_json(to_json(said.Leave()), sender)
+            from_json(to_json(said.Leave(12)), sender)
 
 
 @given(st.sampled_from(SPOKEN), st.data())

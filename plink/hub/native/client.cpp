@@ -153,6 +153,13 @@ std::optional<StepResult> Client::wait(double seconds) {
     return result_;
 }
 
+std::uint32_t Client::contributed() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto is_pushed = [](std::uint32_t missing) { return missing == 0; };
+    const bool has_all = std::all_of(items_missing_.begin(), items_missing_.end(), is_pushed);
+    return has_all ? iteration_ : iteration_ - 1;
+}
+
 std::vector<ClientLinkFigures> Client::figures() const {
     std::vector<ClientLinkFigures> found;
     for (const auto& link : links_) {

@@ -55,6 +55,9 @@ class Client {
     /// None where it takes longer. Throws std::runtime_error where the service has failed.
     std::optional<StepResult> wait(double seconds);
 
+    /// The last iteration of which everything is ready, sent or on its way.
+    std::uint32_t contributed() const;
+
     /// Whether it has failed because connections broke, and not because the service has.
     bool is_lost() const { return is_lost_; }
     /// Goes on with the iteration under way by other connections, under another incarnation.

@@ -108,7 +108,7 @@ class _Worker:
             raise ProtocolError("a message out of its order")
         if isinstance(message, Leave):
             member, self._member = self._member, None
-            await self._tenant.left(member)
+            await self._tenant.left(member, message.iteration)
         elif isinstance(message, Recall):
             self._copies = self._tenant.keeping.recall(message.iteration)
             return self._copies.recalled

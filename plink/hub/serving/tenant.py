@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,6 +26,10 @@ from plink.hub.session.data import DataHello, Nonces, Opened
 from plink.hub.session.leading import Lost, Obeyed, Order
 from plink.hub.session.messages import Create, Join, Joined
 from plink.hub.snapshot import Part, Snapshot
+
+# Between two looks for what a worker that leaves has sent.
+_SHORTEST_LOOK_S = 0.001
+_LONGEST_LOOK_S = 0.05
 
 
 class Tenant:
@@ -181,12 +186,23 @@ class Tenant:
     def _hear_of(self, lost: Lost) -> None:
         self.lost(lost.worker, lost.incarnation, lost.sentence)
 
-    async def left(self, member: Member) -> None:
-        """A worker is done."""
+    async def left(self, member: Member, iteration: int) -> None:
+        """A worker is done after an iteration, some of which may be on its way."""
+        if self._following is None:
+            await self._await_arrival(member, iteration)
         if self._members.get(member.number) is member:
             del self._members[member.number]
             if self._following is None:
                 await self._crew.left(member.number, member.incarnation)
+
+    async def _await_arrival(self, member: Member, iteration: int) -> None:
+        """Wait until all lanes have what a worker contributed, unless it is lost before."""
+        wait_s = _SHORTEST_LOOK_S
+        while self._members.get(member.number) is member and self.failure is None:
+            if await self._crew.has_all_of(member.number, iteration):
+                return
+            await asyncio.sleep(wait_s)
+            wait_s = min(2.0 * wait_s, _LONGEST_LOOK_S)
 
     def _forget(self, number: int) -> None:
         self._members.pop(number, None)

@@ -244,7 +244,7 @@ _SPOKEN: list[tuple[type[Any], str, tuple[str, ...], Mapping[str, Read]]] = [
         "digest": _digest, "manifest": _manifest, "worker": _optional_whole(0, MOST_NUMBER),
         "incarnation": _NUMBER, "is_back": _flag,
     }),
-    (said.Leave, "leave", (WORKER,), {}),
+    (said.Leave, "leave", (WORKER,), {"iteration": _ITERATION}),
     (recall.Recall, "recall", (WORKER,), {"iteration": _ITERATION}),
     (recall.Read, "read", (WORKER,), {
         "array": _ARRAY, "first": _whole(0, MOST_ITEMS),

@@ -105,7 +105,13 @@ class Join:
 
 @dataclass(frozen=True)
 class Leave:
-    """A worker is done after the iterations that it has completed."""
+    """A worker is done.
+
+    Args:
+        iteration: the last to which it has contributed, some of which may be on its way.
+    """
+
+    iteration: int
 
 
 @dataclass(frozen=True)
