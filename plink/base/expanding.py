@@ -16,9 +16,9 @@ def expand(content: bytes, most_bytes: int) -> bytes:
     try:
         plain = expander.decompress(content, most_bytes + 1)
     except zlib.error as error:
-        raise ValueError(f"compressed data are damaged: {error}") from None
+        raise ValueError(f"zlib data are damaged: {error}") from None
     if len(plain) > most_bytes:
-        raise ValueError(f"compressed data expand to more than {most_bytes:,} bytes")
+        raise ValueError(f"zlib data expand to more than {most_bytes:,} bytes")
     if not expander.eof or expander.unused_data:
-        raise ValueError("compressed data are truncated, or followed by other data")
+        raise ValueError("zlib data are truncated, or followed by other data")
     return plain

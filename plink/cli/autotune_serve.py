@@ -236,7 +236,8 @@ def _resume_state(path: str, plan: Plan) -> ResumeState | None:
     """Return the end of an earlier daemon's log, and print whether it is continued."""
     if path == document.STANDARD_STREAM or path.endswith(".gz"):
         raise WrongUseError(
-            f"--log is {path}, expected a plain file", "the log is both read and appended to"
+            f"--log is {path}, expected an uncompressed file, not standard output",
+            "the log is both read and appended to",
         )
     document.check_writable(path)
     try:
@@ -254,7 +255,7 @@ def _tuner(plan: Plan, source: str) -> Tuner:
         return tuner_of(plan, TunerOptions())
     except ValueError as error:
         raise WrongUseError(
-            f"{source}: {error}", "plink plan --kind flat or --kind 2lha makes one that has"
+            f"{source}: {error}", "plink plan --kind flat or 2lha makes a plan that can be tuned"
         ) from None
 
 

@@ -112,7 +112,7 @@ def command(
     if found.grouping.unmeasured:
         warn(
             f"{format_count(len(found.grouping.unmeasured), 'host')} with too few measurements to "
-            f"be placed: {format_names(found.grouping.unmeasured)}",
+            f"be put into a group: {format_names(found.grouping.unmeasured)}",
             f"{next_command('probe', '--resume', file, way=cluster.way)} measures what is missing",
         )
     return EXIT_PARTIAL if found.grouping.unmeasured or found.is_too_sparse else 0

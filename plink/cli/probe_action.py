@@ -300,7 +300,7 @@ class _Report:
             note(text)
         if grouping is not None and grouping.unmeasured:
             count = format_count(len(grouping.unmeasured), "host")
-            warn(f"{count} with too few measurements to be placed")
+            warn(f"{count} with too few measurements to be put into a group")
             self._is_partial = True
         if not result.has_uplinks:
             self._is_over = True

@@ -46,7 +46,7 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high:
             raise ValueError(
-                f"value is {self.value:g}, expected {self.low:g} (low) to {self.high:g}"
+                f"value is {self.value:g}, expected low ({self.low:g}) to high ({self.high:g})"
             )
 
 

@@ -254,8 +254,8 @@ def test_a_daemon_on_all_addresses_goes_on_from_its_log_and_is_looked_at(
 @pytest.mark.parametrize(
     ("log", "said"),
     [
-        ("tune.log.gz", "expected a plain file"),
-        ("-", "expected a plain file"),
+        ("tune.log.gz", "expected an uncompressed file"),
+        ("-", "expected an uncompressed file"),
         ("plan.json", "not a log of plink autotune"),
         ("no/tune.log", "there is no folder"),
     ],

@@ -551,8 +551,12 @@ def _number(cell: str, values: Values, place: str) -> float:
             own = find_rate_unit(behind) or find_time_unit(behind)
         except WrongUseError as error:
             raise WrongUseError(f"{place}: {error}", error.hint) from None
-        if own is None or (unit is not None and type(own) is not type(unit)):
+        if own is None:
             raise WrongUseError(f"{place}: {brief(cell)} is not a number")
+        if unit is not None and type(own) is not type(unit):
+            raise WrongUseError(
+                f"{place}: the unit of {brief(cell)} does not fit the column {values.heading!r}"
+            )
         unit = own
     if unit is None:
         raise WrongUseError(
