@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import socket
+from dataclasses import dataclass
 
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import print_json_line
-from plink.cli.options import FiniteRange, SectionedCommand
+from plink.base.request import option
+from plink.cli.json_output import json_option, print_json_line
+from plink.cli.options import SectionedCommand
+from plink.cli.request_options import with_request
 from plink.cli.stderr import note, read_kept_secret
 
 with lazy_imports():
@@ -19,41 +22,41 @@ with lazy_imports():
     from plink.transport import addresses
 
 
+@dataclass(frozen=True, kw_only=True)
+class AgentRequest:
+    """Options of `plink agent`: where plink listens, and how long to call it."""
+
+    join: str = option(
+        "", is_required=True, metavar="HOST:PORT", help="Address at which plink probe listens."
+    )
+    secret_file: str = option(
+        "",
+        is_required=True,
+        metavar="FILE",
+        help="File with the secret of plink probe. Whoever has the secret can run commands here.",
+    )
+    name: str | None = option(
+        None, metavar="NAME", help="Name of this host.  [default: its host name]"
+    )
+    wait_s: float | None = option(
+        None,
+        "--wait",
+        low=0.0,
+        high=86400.0,
+        metavar="SECONDS",
+        help="Seconds to call in vain before giving up.  [default: keep calling]",
+    )
+    once: bool = option(False, help="End after the first session instead of calling again.")
+
+
 @click.command(
     cls=SectionedCommand,
     epilog="Example: plink agent --join 10.0.0.1:7000 --secret-file secret, and where plink runs: "
     "plink probe --listen 10.0.0.1:7000 --secret-file secret --expect 16 -o cluster.json",
 )
-@click.option(
-    "--join", metavar="HOST:PORT", required=True, help="Address at which plink probe listens."
-)
-@click.option(
-    "--secret-file",
-    metavar="FILE",
-    required=True,
-    help="File with the secret of plink probe. Whoever has the secret can run commands here.",
-)
-@click.option("--name", metavar="NAME", help="Name of this host.  [default: its host name]")
-@click.option(
-    "--wait",
-    "wait_s",
-    type=FiniteRange(min=0.0, max=86400.0),
-    metavar="SECONDS",
-    help="Seconds to call in vain before giving up.  [default: keep calling]",
-)
-@click.option("--once", is_flag=True, help="End after the first session instead of calling again.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print each change of state as one line of JSON."
-)
-def command(
-    *,
-    join: str,
-    secret_file: str,
-    name: str | None,
-    wait_s: float | None,
-    once: bool,
-    as_json: bool,
-) -> int:
+@with_request(AgentRequest)
+@json_option("Print each change of state as one line of JSON.")
+def command(*, request: AgentRequest, as_json: bool) -> int:
     """Connect from this host to a waiting plink, and run the commands with which it measures.
 
     For hosts without SSH, started by whatever starts things on them: srun, a DaemonSet, a prolog.
@@ -61,16 +64,18 @@ def command(
     the user that started it, and then calls again, for the next plink probe or plink check.
     Ctrl-C or SIGTERM ends it, and what it has started.
     """
-    own_name = name or socket.gethostname()
-    hostlist.check_name(own_name, "--name" if name else "the name of this host")
-    host, port = addresses.parse_address(join, "--join")
-    home = agent.CallTarget(host, port, agent.derive_keys(read_kept_secret(secret_file)), own_name)
+    name = request.name or socket.gethostname()
+    hostlist.check_name(name, "--name" if request.name else "the name of this host")
+    host, port = addresses.parse_address(request.join, "--join")
+    keys = agent.derive_keys(read_kept_secret(request.secret_file))
+    target = agent.CallTarget(host, port, keys, name)
+    wait_s = math.inf if request.wait_s is None else request.wait_s
 
-    def say(told: agent.CallStatus) -> None:
+    def report(status: agent.CallStatus) -> None:
         if as_json:
-            print_json_line(outputs.AgentState(told.state, told.message))
+            print_json_line(outputs.AgentState(status.state, status.message))
         else:
-            note(told.message)
+            note(status.message)
 
-    agent.serve(home, say, once=once, wait_s=math.inf if wait_s is None else wait_s)
+    agent.serve(target, report, once=request.once, wait_s=wait_s)
     return 0

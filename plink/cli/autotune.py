@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import click
 
-from plink.autotune.serve_request import ServeRequest
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
+from plink.base.request import option
 from plink.base.text import format_count, json_text, printable
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import json_option, print_json_line
 from plink.cli.options import SectionedCommand
-from plink.cli.request_options import with_request
-from plink.cli.stderr import note, read_kept_secret, warn
+from plink.cli.request_options import METRICS, SERVER_TLS, with_request
+from plink.cli.stderr import host_tls, note, read_kept_secret, warn
 from plink.cli.verb_group import VerbGroup
 from plink.cli.way_options import ReachOptions, with_reach_options
 
@@ -33,7 +34,62 @@ with lazy_imports():
     from plink.cli import autotune_serve
     from plink.formats import document
     from plink.transport import addresses, proofs
-    from plink.transport import tls as transport_tls
+
+_PROBING = "To probe hosts again"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeRequest:
+    """Options of `plink autotune serve`: addresses, files, and how hosts are probed again."""
+
+    listen: str = option(
+        "",
+        is_required=True,
+        metavar="HOST:PORT",
+        help="Address at which ranks report; 0.0.0.0 or [::] for all addresses, port 0 for any "
+        "port.",
+    )
+    secret_file: str | None = option(
+        None,
+        metavar="FILE",
+        help="File with the job's secret; created if it does not exist (default: PLAN.secret).",
+    )
+    tls: str | None = SERVER_TLS
+    log: str | None = option(
+        None, metavar="FILE", help="File to log measurements and decisions to, and to resume from."
+    )
+    metrics: str | None = METRICS
+    is_watching: bool = option(
+        False,
+        "--watch",
+        excludes={"as_json": "both write to standard output"},
+        help="Show the jobs on the terminal, continuously.",
+    )
+    as_json: bool = option(
+        False, "--json", help="Print every job's environment as one line of JSON."
+    )
+    cluster: str | None = option(
+        None,
+        metavar="FILE",
+        section=_PROBING,
+        excludes={"hosts": None},
+        help="Cluster file: where a new plan cannot help, its hosts are probed again and it is "
+        "updated.",
+    )
+    hosts: str | None = option(
+        None,
+        metavar="FILE",
+        section=_PROBING,
+        help="Host list to probe where there is no cluster file yet; otherwise like --cluster.",
+    )
+    output: str | None = option(
+        None,
+        short="-o",
+        metavar="FILE",
+        section=_PROBING,
+        needs=(("cluster", "hosts"), "FILE"),
+        help="Path of the updated cluster file (default: that of --cluster).",
+    )
 
 
 @click.group(
@@ -65,62 +121,62 @@ def serve(*, plans: Sequence[str], request: ServeRequest, reach: ReachOptions) -
     return autotune_serve.run(plans, request, reach)
 
 
+@dataclass(frozen=True, kw_only=True)
+class AttachRequest:
+    """Options of `plink autotune attach`: the job, and how to prove the right to see it."""
+
+    secret_file: str | None = option(
+        None,
+        metavar="FILE",
+        help="File with the job's secret (default: PLINK_AUTOTUNE_SECRET_FILE).",
+    )
+    tls: str | None = option(
+        None,
+        metavar="FOLDER",
+        help="Folder with this end's certificate, if the daemon uses TLS (default: PLINK_TLS).",
+    )
+    job: str | None = option(
+        None, metavar="NAME", help="Name of the job, if the daemon has several."
+    )
+    as_json: bool = option(False, "--json", help="Print the job as JSON, once.")
+    is_watching: bool = option(
+        False, "--watch", help="With --json: print a line for every change of the job."
+    )
+
+    def read_secret(self) -> bytes:
+        """Return the secret of the job."""
+        if self.secret_file is not None:
+            return read_kept_secret(self.secret_file)
+        secret = handshake.secret_of(os.environ)
+        if secret is None:
+            raise WrongUseError(
+                "attaching needs the job's secret",
+                "give --secret-file PLAN.secret, the file that the daemon uses",
+            )
+        return secret
+
+
 @command.command(
     short_help="Show a job of a running daemon.",
     epilog="Example: plink autotune attach 10.0.0.1:7000 --secret-file plan.json.secret",
 )
 @click.argument("address", metavar="HOST:PORT")
-@click.option(
-    "--secret-file",
-    metavar="FILE",
-    help="File with the job's secret (default: PLINK_AUTOTUNE_SECRET_FILE).",
-)
-@click.option(
-    "--tls",
-    metavar="FOLDER",
-    help="Folder with this end's certificate, if the daemon uses TLS (default: PLINK_TLS).",
-)
-@click.option("--job", metavar="NAME", help="Name of the job, if the daemon has several.")
-@click.option("--json", "as_json", is_flag=True, help="Print the job as JSON, once.")
-@click.option(
-    "--watch",
-    "is_watching",
-    is_flag=True,
-    help="With --json: print a line for every change of the job.",
-)
-def attach(
-    address: str,
-    *,
-    secret_file: str | None,
-    tls: str | None,
-    job: str | None,
-    as_json: bool,
-    is_watching: bool,
-) -> int:
+@with_request(AttachRequest)
+def attach(*, address: str, request: AttachRequest) -> int:
     """Show a job of the daemon that listens at HOST:PORT, from any terminal that reaches it.
 
     Nothing of the job can be changed from there.
     """
     host, port = addresses.parse_address(address, "the daemon's address")
-    name = job or os.environ.get(settings.JOB_VARIABLE) or handshake.DEFAULT_JOB
+    name = request.job or os.environ.get(settings.JOB_VARIABLE) or handshake.DEFAULT_JOB
     if not proofs.is_name(name):
         raise WrongUseError(f"--job is {name!r}, expected letters, digits, '_', '.' and '-'")
-    secret = (
-        handshake.secret_of(os.environ) if secret_file is None else read_kept_secret(secret_file)
-    )
-    if secret is None:
-        raise WrongUseError(
-            "attaching needs the job's secret",
-            "give --secret-file PLAN.secret, the file that the daemon uses",
-        )
-    files = transport_tls.tls_of(os.environ) if tls is None else transport_tls.Tls.of_folder(tls)
+    secret, files = request.read_secret(), host_tls(request.tls)
     try:
-        with attaching.attach(
-            host, port, secret, name, files.for_host() if files else None
-        ) as viewer:
-            if not as_json:
+        with attaching.attach(host, port, secret, name, files) as viewer:
+            if not request.as_json:
                 _show(viewer)
-            elif is_watching:
+            elif request.is_watching:
                 _print_changes(viewer)
             else:
                 _print_status(protocol_status.to_json(viewer.look()))
@@ -137,7 +193,7 @@ def attach(
 @click.option(
     "--all", "has_all", is_flag=True, help="Print every decision, not only changes of the plan."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print all decisions as JSON.")
+@json_option("Print all decisions as JSON.")
 def replay(log: str, *, has_all: bool, as_json: bool) -> int:
     """Decide again on the measurements in a log (`-`: standard input), and compare.
 

@@ -31,15 +31,15 @@ from plink.autotune.protocol.addresses import address_for
 from plink.autotune.protocol.handshake import DEFAULT_JOB
 from plink.autotune.protocol.status import JobStatus
 from plink.autotune.reprobing.prober import Prober
-from plink.autotune.serve_request import ServeRequest
 from plink.autotune.tuner.interface import TunerOptions
 from plink.autotune.tuner.tuner import Tuner
 from plink.base.coroutines import run_until_interrupted
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
+from plink.cli.autotune import ServeRequest
 from plink.cli.json_output import print_json_line
-from plink.cli.stderr import note, note_if_others_read, warn
+from plink.cli.stderr import host_tls, note, note_if_others_read, warn
 from plink.cli.way_options import ReachOptions
 from plink.formats import cluster as cluster_file
 from plink.formats import document
@@ -55,7 +55,7 @@ from plink.probes.options import SSH
 from plink.transport.addresses import format_address, is_wildcard, parse_address
 from plink.transport.encryption import context_of
 from plink.transport.proofs import is_name, make_secret, read_secret
-from plink.transport.tls import FOLDER_VARIABLE, Tls
+from plink.transport.tls import FOLDER_VARIABLE
 
 with lazy_imports():
     import prometheus_client
@@ -131,11 +131,8 @@ def run(plans_of_jobs: Sequence[str], request: ServeRequest, reach: ReachOptions
 
 
 def _tls_context(folder: str | None) -> ssl.SSLContext | None:
-    if folder is None:
-        return None
-    files = Tls.of_folder(folder).for_host()
-    note_if_others_read(files.key)
-    return context_of(files, is_server=True)
+    files = None if folder is None else host_tls(folder)
+    return None if files is None else context_of(files, is_server=True)
 
 
 def _print_environment(

@@ -8,7 +8,7 @@ from plink.base.errors import PartialResultError
 from plink.base.lazy import lazy_imports
 from plink.base.text import json_text
 from plink.bench.comparison_request import ComparisonRequest
-from plink.cli.json_output import check_output
+from plink.cli.json_output import check_output, json_option
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -41,7 +41,7 @@ with lazy_imports():
 @with_request(ComparisonRequest)
 @with_reach_options
 @click.option("-o", "--output", metavar="FILE", help="JSON file to write all results to.")
-@click.option("--json", "as_json", is_flag=True, help="Print all results as JSON.")
+@json_option("Print all results as JSON.")
 def command(
     *,
     request: ComparisonRequest,

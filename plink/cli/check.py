@@ -7,7 +7,7 @@ import click
 from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL
 from plink.base.lazy import lazy_imports
 from plink.base.text import bandwidth_text, format_count, printable
-from plink.cli.json_output import print_json
+from plink.cli.json_output import json_option, print_json
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -34,7 +34,7 @@ with lazy_imports():
     epilog="Example: plink check cluster.json && mpirun --hostfile hostfile ./job",
 )
 @click.argument("cluster")
-@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON.")
+@json_option("Print the verdict as JSON.")
 @with_request(CheckRequest)
 @with_call_options
 def command(*, cluster: str, request: CheckRequest, reach: CallOptions, as_json: bool) -> int:

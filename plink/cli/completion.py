@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import json_option, print_json_line
 
 with lazy_imports():
     from click import shell_completion as click_completes
@@ -91,9 +91,7 @@ VARIABLE = "_PLINK_COMPLETE"
     epilog="Example: plink completion bash > ~/.local/share/bash-completion/completions/plink"
 )
 @click.argument("shell", type=click.Choice(SHELLS))
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print the shell's name and the script as JSON."
-)
+@json_option("Print the shell's name and the script as JSON.")
 def command(shell: str, *, as_json: bool) -> int:
     """Print a script that completes plink's commands, options, their values and files.
 

@@ -13,7 +13,7 @@ from plink.base.errors import EXIT_CHANGED, EXIT_PARTIAL, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_count, printable
-from plink.cli.json_output import check_output, print_json
+from plink.cli.json_output import check_output, json_option, print_json
 from plink.cli.options import SectionedCommand, make_section_option
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -64,7 +64,7 @@ def _refuse_without_live(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Earlier file of the same hosts or job, from a time without problems, of the same "
     "kind as a given file.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@json_option("Print the findings as JSON.")
 @with_request(DiagnosisRequest)
 @_refuse_without_live
 @_live(

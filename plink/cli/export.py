@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import click
 
+from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import check_output, print_json
-from plink.cli.options import FiniteRange, given_options
+from plink.base.request import given_names, option
+from plink.cli.json_output import check_output, json_option, print_json
+from plink.cli.request_options import with_request
 
 with lazy_imports():
     from plink.deploy import topologies
-    from plink.formats import cluster, document, matrix_csv, measurements, outputs, units
+    from plink.formats import cluster, document, matrix_csv, measurements, outputs
     from plink.formats import hosts as file_hosts
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportRequest:
+    """Options of `plink export`: the format, and what a matrix holds."""
+
+    kind: Literal["csv", "slurm-topology", "topograph"] = option(
+        "csv",
+        "--format",
+        help="csv: a matrix. slurm-topology: topology.conf, with groups and wider groups as a tree "
+        "of switches. topograph: the same in the format of topograph's graph engine.",
+    )
+    quantity: Literal["rtt", "bandwidth"] = option(
+        "rtt", help="Quantity to export: round-trip times, or bandwidths in Gbit/s."
+    )
+    percentile: float | None = option(
+        None,
+        low=0,
+        high=100,
+        help="Percentile of the round-trip times (default: the file's reading).",
+    )
+    unit: Literal["ns", "us", "µs", "ms", "s"] | None = option(
+        None, help="Unit of the times.  [default: us]"
+    )
+
+    def validate(self) -> None:
+        """Raise if an option does not apply to the format or the quantity."""
+        for name in given_names(self):
+            if self.kind != "csv" and name != "kind":
+                raise WrongUseError(
+                    f"{{{name}}} applies to {{kind=csv}}, not to {self.kind}", arguments=vars(self)
+                )
+            if self.quantity == "bandwidth" and name in ("percentile", "unit"):
+                raise WrongUseError(
+                    "{percentile} and {unit} apply only to round-trip times", arguments=vars(self)
+                )
 
 
 @click.command(
@@ -19,46 +60,11 @@ with lazy_imports():
     "plink export cluster.json --format slurm-topology -o topology.conf"
 )
 @click.argument("cluster_file", metavar="CLUSTER")
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(["csv", "slurm-topology", "topograph"]),
-    default="csv",
-    show_default=True,
-    help="csv: a matrix. slurm-topology: topology.conf, with groups and wider groups as a tree "
-    "of switches. topograph: the same in the format of topograph's graph engine.",
-)
-@click.option(
-    "--quantity",
-    type=click.Choice(["rtt", "bandwidth"]),
-    default="rtt",
-    show_default=True,
-    help="Quantity to export: round-trip times, or bandwidths in Gbit/s.",
-)
-@click.option(
-    "--percentile",
-    type=FiniteRange(0, 100),
-    help="Percentile of the round-trip times (default: the file's reading).",
-)
-@click.option(
-    "--unit",
-    type=click.Choice(["ns", "us", "µs", "ms", "s"]),
-    help="Unit of the times.  [default: us]",
-)
+@with_request(ExportRequest)
 @click.option("-o", "--output", metavar="FILE", help="File to write (default: stdout).")
-@click.option("--json", "as_json", is_flag=True, help="Print the matrix, or the switches, as JSON.")
-@click.pass_context
+@json_option("Print the matrix, or the switches, as JSON.")
 def command(
-    context: click.Context,
-    /,
-    *,
-    cluster_file: str,
-    kind: str,
-    quantity: str,
-    percentile: float | None,
-    unit: str | None,
-    output: str | None,
-    as_json: bool,
+    *, cluster_file: str, request: ExportRequest, output: str | None, as_json: bool
 ) -> None:
     """Write a measured matrix as CSV, or the groups as a topology (`-`: standard input).
 
@@ -66,36 +72,31 @@ def command(
     source, and an empty cell was not measured. A topology is for schedulers, and needs a file with
     groups (plink group).
     """
-    if kind != "csv":
-        for name, written in given_options(context).items():
-            if name in {"quantity", "percentile", "unit"}:
-                raise click.UsageError(f"{written} applies to --format csv, not to {kind}.")
-    if quantity == "bandwidth" and (percentile is not None or unit is not None):
-        raise click.UsageError("--percentile and --unit apply only to round-trip times.")
-    if output is None:
-        output = None if as_json else document.STANDARD_STREAM
-    what = "the CSV" if kind == "csv" else "the topology"
+    if output is None and not as_json:
+        output = document.STANDARD_STREAM
+    is_csv = request.kind == "csv"
+    what = "the CSV" if is_csv else "the topology"
     check_output(output, what, cluster_file, as_json=as_json)
     found = cluster.read_cluster(cluster_file)
     exported: outputs.ExportedMatrix | outputs.ExportedTopology
-    if kind != "csv":
-        content = topologies.FORMATS[kind](found).encode()
+    if not is_csv:
+        content = topologies.FORMATS[request.kind](found).encode()
         tiers = [
             [file_hosts.Group(name, list(hosts)) for name, hosts in tier.items()]
             for tier in topologies.list_switches(found)
         ]
-        exported = outputs.ExportedTopology(kind, tiers)
-    elif quantity == "bandwidth":
+        exported = outputs.ExportedTopology(request.kind, tiers)
+    elif request.quantity == "bandwidth":
         values = cluster.require_bandwidth(found).gbit_s
         content = matrix_csv.render(found.names, values, "Gbit/s")
         exported = outputs.ExportedMatrix("bandwidth", "gbit_s", None, found.names, values)
     else:
         rtt = cluster.require_rtt(found)
-        chosen, readings_us = measurements.readings_at(rtt, percentile, found.source)
-        named = units.find_time_unit_by_name(unit or "us") or "us"
-        content = matrix_csv.render(found.names, readings_us, named)
-        values = readings_us * 10.0 ** matrix_csv.UNITS[named]
-        exported = outputs.ExportedMatrix("rtt", named, chosen, found.names, values)
+        chosen, readings_us = measurements.readings_at(rtt, request.percentile, found.source)
+        unit = "us" if request.unit in (None, "µs") else request.unit
+        content = matrix_csv.render(found.names, readings_us, unit)
+        values = readings_us * 10.0 ** matrix_csv.UNITS[unit]
+        exported = outputs.ExportedMatrix("rtt", unit, chosen, found.names, values)
     if output is not None:
         document.write_bytes(output, content)
     if as_json:

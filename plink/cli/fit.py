@@ -6,7 +6,7 @@ import click
 
 from plink.base.lazy import lazy_imports
 from plink.bench.comparison_request import CostRequest
-from plink.cli.json_output import check_output, print_json_line
+from plink.cli.json_output import check_output, json_option, print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -27,7 +27,7 @@ with lazy_imports():
 @with_request(CostRequest)
 @with_reach_options
 @click.option("-o", "--output", metavar="FILE", help="Cluster file to write (default: CLUSTER).")
-@click.option("--json", "as_json", is_flag=True, help="Print the fitted costs as JSON.")
+@json_option("Print the fitted costs as JSON.")
 def command(
     *,
     request: CostRequest,

@@ -11,7 +11,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
-from plink.cli.json_output import check_output, print_json_line
+from plink.cli.json_output import check_output, json_option, print_json_line
 from plink.cli.options import given_options
 from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
@@ -52,7 +52,7 @@ with lazy_imports():
     help="File with groups to use instead of finding any: as for --truth, or a line NAME: "
     "HOSTS each.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print groups and capacities as JSON.")
+@json_option("Print groups and capacities as JSON.")
 @click.pass_context
 def command(
     context: click.Context,

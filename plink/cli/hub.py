@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import socket
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -18,10 +16,10 @@ from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.text import format_names, printable
 from plink.cli import hub_sizing
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import json_option, print_json_line
 from plink.cli.options import SectionedCommand
-from plink.cli.request_options import with_request
-from plink.cli.stderr import note, note_if_others_read, read_kept_secret
+from plink.cli.request_options import METRICS, SERVER_TLS, with_request
+from plink.cli.stderr import host_tls, note, note_if_others_read, read_kept_secret
 from plink.cli.verb_group import VerbGroup
 from plink.formats import document
 
@@ -79,48 +77,30 @@ def _read_service(path: str) -> planned.PlannedService:
 _servers = click.argument(
     "servers", nargs=-1, required=True, metavar="PLAN|HOST:PORT...", callback=_parse_servers
 )
-_secret_file = click.option(
-    "--secret-file", required=True, metavar="FILE", help="File with the servers' secret."
-)
-_namespace = click.option(
-    "--name",
-    "namespace",
-    default="job",
-    show_default=True,
-    metavar="NAME",
-    help="Name of the service.",
-)
-_tls = click.option(
-    "--tls",
-    metavar="FOLDER",
-    help="Use TLS with the certificate in this folder (plink plan --certificates).  [default: "
-    "the folder that PLINK_TLS names]",
-)
-_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+_json = json_option("Print the result as JSON.")
 
 
-def _tls_files(folder: str | None) -> Tls | None:
-    """Return the paths of this process's TLS files; None without TLS."""
-    files = (
-        transport_tls.tls_of(os.environ) if folder is None else transport_tls.Tls.of_folder(folder)
+@dataclass(frozen=True, kw_only=True)
+class AccessRequest:
+    """Options of a verb on a service: its name, and how to prove the right to manage it."""
+
+    namespace: str = option("job", "--name", metavar="NAME", help="Name of the service.")
+    secret_file: str = option(
+        "", is_required=True, metavar="FILE", help="File with the servers' secret."
     )
-    if files is None:
-        return None
-    of_host = files.for_host()
-    note_if_others_read(of_host.key)
-    return of_host
+    tls: str | None = option(
+        None,
+        metavar="FOLDER",
+        help="Use TLS with the certificate in this folder (plink plan --certificates).  [default: "
+        "the folder that PLINK_TLS names]",
+    )
+
+    def read(self) -> tuple[bytes, Tls | None]:
+        """Return the servers' secret, and the paths of the TLS files; None without TLS."""
+        return read_kept_secret(self.secret_file), host_tls(self.tls)
 
 
-def _on_servers(verb: Callable[..., None]) -> Callable[..., None]:
-    """Add the arguments and options of a verb on a service, and pass it what they name."""
-
-    @functools.wraps(verb)
-    def with_access(*, secret_file: str, tls: str | None, **values: Any) -> None:
-        verb(secret=read_kept_secret(secret_file), files=_tls_files(tls), **values)
-
-    for add in (_json, _tls, _secret_file, _namespace, _servers):
-        with_access = add(with_access)
-    return with_access
+_access = with_request(AccessRequest, passed_as="access")
 
 
 def _print_done(text: str, done: structs.Output, *, as_json: bool) -> None:
@@ -158,14 +138,8 @@ class ServeRequest:
     snapshots: str | None = option(
         None, metavar="FOLDER", help="Folder for writing and reading snapshots."
     )
-    tls: str | None = option(
-        None,
-        metavar="FOLDER",
-        help="Use TLS only, with the certificate in this folder (plink plan --certificates).",
-    )
-    metrics: str | None = option(
-        None, metavar="HOST:PORT", help="Address at which to serve Prometheus metrics."
-    )
+    tls: str | None = SERVER_TLS
+    metrics: str | None = METRICS
 
     def list_addresses(self, plan: str | None) -> tuple[list[str], list[float]]:
         """Return the server's addresses with their weights; no weights if they are equal."""
@@ -337,16 +311,12 @@ class ServiceRequest:
     epilog="Example: plink hub create 10.0.0.9:7100 --workers 8 --optimizer adamw "
     "--secret-file hub.secret --worker-secret-file job.secret",
 )
-@_on_servers
+@_servers
+@_access
+@_json
 @with_request(ServiceRequest)
 def create(
-    *,
-    servers: Servers,
-    namespace: str,
-    secret: bytes,
-    files: Tls | None,
-    as_json: bool,
-    request: ServiceRequest,
+    *, servers: Servers, access: AccessRequest, as_json: bool, request: ServiceRequest
 ) -> None:
     """Create a service on these servers, listed in the order that workers will use.
 
@@ -356,6 +326,7 @@ def create(
     The first worker that connects says which parameters there are. Workers need the servers'
     addresses, the service's name and its secret.
     """
+    (secret, files), namespace = access.read(), access.namespace
     plan = servers.service
     racks = plan.racks if plan else ()
     if racks and request.workers is not None:
@@ -395,12 +366,12 @@ def create(
     epilog="Example: plink hub status 10.0.0.9:7100 --secret-file hub.secret",
 )
 @click.argument("server", metavar="HOST:PORT")
-@_secret_file
-@_tls
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
-def status(*, server: str, secret_file: str, tls: str | None, as_json: bool) -> None:
+@with_request(AccessRequest, "secret_file", "tls", passed_as="access")
+@json_option("Print everything as JSON.")
+def status(*, server: str, access: AccessRequest, as_json: bool) -> None:
     """Show a server's ports and services: workers, iteration, bytes, and why one has failed."""
-    state = admin.server_status(server, read_kept_secret(secret_file), tls=_tls_files(tls))
+    secret, files = access.read()
+    state = admin.server_status(server, secret, tls=files)
     weights = [port.weight for port in state.site.servers[0]]
     services = [
         structs.convert(each, outputs.HubService, "the server's answer") for each in state.services
@@ -428,15 +399,16 @@ def status(*, server: str, secret_file: str, tls: str | None, as_json: bool) -> 
     short_help="Write a snapshot of a service while its workers continue.",
     epilog="Example: plink hub checkpoint 10.0.0.9:7100 --name job --secret-file hub.secret",
 )
-@_on_servers
-def checkpoint(
-    *, servers: Servers, namespace: str, secret: bytes, files: Tls | None, as_json: bool
-) -> None:
+@_servers
+@_access
+@_json
+def checkpoint(*, servers: Servers, access: AccessRequest, as_json: bool) -> None:
     """Write values and optimiser state after an iteration, the same one on all servers.
 
     Each server writes a file to its folder (plink hub serve --snapshots); their names are printed.
     """
-    saved = admin.checkpoint(servers, secret, namespace, tls=files)
+    secret, files = access.read()
+    saved = admin.checkpoint(servers, secret, access.namespace, tls=files)
     text = "\n".join(part.snapshot for part in saved)
     done = outputs.Snapshots([outputs.SnapshotPart(**vars(part)) for part in saved])
     _print_done(text, done, as_json=as_json)
@@ -447,26 +419,21 @@ def checkpoint(
     epilog="Example: plink hub restore 10.0.0.9:7100 --name job --snapshot job-1200 "
     "--secret-file hub.secret",
 )
-@_on_servers
+@_servers
+@_access
+@_json
 @click.option(
     "--snapshot",
     required=True,
     metavar="NAME",
     help="Prefix of the snapshot's file names; each server's folder must hold all of the files.",
 )
-def restore(
-    *,
-    servers: Servers,
-    namespace: str,
-    secret: bytes,
-    files: Tls | None,
-    snapshot: str,
-    as_json: bool,
-) -> None:
+def restore(*, servers: Servers, access: AccessRequest, snapshot: str, as_json: bool) -> None:
     """Restore a service that no worker has joined yet from a snapshot.
 
     It may have other servers, ports and cores than the one that wrote it.
     """
+    (secret, files), namespace = access.read(), access.namespace
     admin.restore(servers, secret, namespace, snapshot, tls=files)
     done = outputs.RestoredService(namespace, snapshot)
     _print_done(f"{namespace} goes on from {snapshot}", done, as_json=as_json)
@@ -476,15 +443,16 @@ def restore(
     short_help="End a service, and notify its workers.",
     epilog="Example: plink hub delete 10.0.0.9:7100 --name job --secret-file hub.secret",
 )
-@_on_servers
-def delete(
-    *, servers: Servers, namespace: str, secret: bytes, files: Tls | None, as_json: bool
-) -> None:
+@_servers
+@_access
+@_json
+def delete(*, servers: Servers, access: AccessRequest, as_json: bool) -> None:
     """End a service on these servers. Values that are in no snapshot are lost.
 
     It does not wait for an iteration's end, which may never come. Its workers are told that it was
     deleted.
     """
+    (secret, files), namespace = access.read(), access.namespace
     admin.delete_service(servers, secret, namespace, tls=files)
     _print_done(f"{namespace} has ended", outputs.DeletedService(namespace), as_json=as_json)
 

@@ -13,7 +13,7 @@ from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.size import parse_size
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import json_option, print_json_line
 from plink.cli.options import FiniteRange, SectionedCommand
 from plink.cli.request_options import with_request
 
@@ -116,7 +116,7 @@ class BoundsRequest:
     "Example: plink hub bounds --model resnet50 --workers 8 --ports 4 --racks 2 --uplink 20gbit",
 )
 @with_request(BoundsRequest)
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option("Print everything as JSON.")
 def bounds(*, request: BoundsRequest, as_json: bool) -> None:
     """Compute the bandwidth that hides a model's communication behind computation.
 
@@ -212,7 +212,7 @@ class CostRequest:
     metavar="F",
     help="Oversubscription of the racks' uplinks with a hub; may be given more than once.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option("Print everything as JSON.")
 def cost(
     *,
     request: CostRequest,

@@ -10,7 +10,7 @@ from plink.base.errors import EXIT_PARTIAL
 from plink.base.lazy import lazy_imports
 from plink.base.text import format_count
 from plink.cli import stderr
-from plink.cli.json_output import check_output, print_json
+from plink.cli.json_output import check_output, json_option, print_json
 from plink.cli.request_options import with_request
 from plink.measure.importing.request import ImportRequest
 
@@ -33,7 +33,7 @@ _MOST_LINES = 3
     metavar="FILE",
     help="Cluster file (default: stdout); .npz for thousands of hosts.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a summary of the import as JSON.")
+@json_option("Print a summary of the import as JSON.")
 def command(
     *,
     measured: tuple[str, ...],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
@@ -10,6 +13,13 @@ from plink.base.text import json_text
 
 with lazy_imports():
     from plink.formats import document, structs
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def json_option(text: str) -> Callable[[Function], Function]:
+    """Return a decorator that adds `--json` with this help; the command receives `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help=text)
 
 
 def check_output(

@@ -15,7 +15,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.next_command import next_command
 from plink.base.request import option
 from plink.base.text import MOST_NAMED, format_count, format_names
-from plink.cli.json_output import check_output, print_json_line
+from plink.cli.json_output import check_output, json_option, print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note, read_kept_secret, warn
@@ -58,7 +58,7 @@ def command() -> None:
 @click.option(
     "--secret-file", metavar="FILE", help="File with the secret to use.  [default: a new secret]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the names of the files as JSON.")
+@json_option("Print the names of the files as JSON.")
 def manifests(
     output: str, *, image: str, host_network: bool, secret_file: str | None, as_json: bool
 ) -> int:
@@ -129,7 +129,7 @@ class LabelRequest:
 )
 @click.argument("cluster", metavar="[CLUSTER]", required=False)
 @with_request(LabelRequest)
-@click.option("--json", "as_json", is_flag=True, help="Print labels and changes as JSON.")
+@json_option("Print labels and changes as JSON.")
 def labels(cluster: str | None, *, request: LabelRequest, as_json: bool) -> int:
     """Label nodes with the network tiers that a cluster file shows.
 
@@ -169,7 +169,7 @@ def labels(cluster: str | None, *, request: LabelRequest, as_json: bool) -> int:
 )
 @click.argument("cluster", metavar="CLUSTER")
 @click.option("-o", "--output", metavar="FILE", help="File to write (default: stdout).")
-@click.option("--json", "as_json", is_flag=True, help="Print the metrics as JSON.")
+@json_option("Print the metrics as JSON.")
 def metrics(cluster: str, *, output: str | None, as_json: bool) -> int:
     """Print a measurement's metrics in Prometheus' text format.
 

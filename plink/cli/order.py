@@ -11,7 +11,7 @@ from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.text import format_names, printable
-from plink.cli.json_output import check_output, print_json_line
+from plink.cli.json_output import check_output, json_option, print_json_line
 from plink.cli.options import given_options
 from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
@@ -127,7 +127,7 @@ def _list_algorithms(context: click.Context, _: click.Parameter, is_asked: bool)
     "format, or one of Chakra's execution traces NAME.0.et, NAME.1.et, ... (the others beside "
     "it are read, too).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print order and costs as JSON.")
+@json_option("Print order and costs as JSON.")
 def command(
     *,
     request: OrderRequest,

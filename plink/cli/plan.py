@@ -11,7 +11,7 @@ from plink.base.errors import EXIT_PARTIAL, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.request import option
-from plink.cli.json_output import check_output, print_json_line
+from plink.cli.json_output import check_output, json_option, print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
@@ -112,7 +112,7 @@ def _list_holders(plan: plan_file.Plan, *, for_ranks: bool) -> dict[str, certifi
 @click.argument("file", metavar="CLUSTER")
 @click.option("-o", "--output", metavar="FILE", help="Plan file to write.")
 @with_request(PlanRequest)
-@click.option("--json", "as_json", is_flag=True, help="Print the predictions of all kinds as JSON.")
+@json_option("Print the predictions of all kinds as JSON.")
 @with_request(CertificateOptions, passed_as="tls")
 def command(
     *,

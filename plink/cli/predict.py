@@ -7,7 +7,7 @@ import click
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import json_option, print_json_line
 from plink.cli.progress import status_line
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note
@@ -46,7 +46,7 @@ with lazy_imports():
     help="The cluster file that the order or plan was made from.",
 )
 @with_request(PredictionRequest)
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option("Print everything as JSON.")
 def command(
     *,
     request: PredictionRequest,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from plink.base.lazy import lazy_imports
+from plink.cli.json_output import json_option
 from plink.cli.options import SectionedCommand, given_options, make_section_option
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
@@ -23,7 +24,7 @@ with lazy_imports():
 )
 @click.argument("hosts", required=False)
 @click.option("-o", "--output", metavar="FILE", help="Cluster file to write; - for stdout.")
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON.")
+@json_option("Print a summary as JSON.")
 @with_request(MeasurementRequest)
 @make_section_option("What to measure")(
     "--all",

@@ -10,7 +10,7 @@ import click
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import json_option, print_json_line
 from plink.cli.request_options import with_request
 from plink.renumber.source import RenumberRequest
 
@@ -33,7 +33,7 @@ with lazy_imports():
     help="Address at which the processes meet: the host of rank 0 and a free port.  [default: "
     "PLINK_MEETING, or the port after MASTER_PORT at MASTER_ADDR]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print this process's rank and host as JSON.")
+@json_option("Print this process's rank and host as JSON.")
 @click.argument("words", metavar="[-- COMMAND...]", nargs=-1, type=click.UNPROCESSED)
 def command(
     *, request: RenumberRequest, meeting: str | None, as_json: bool, words: tuple[str, ...]

@@ -6,7 +6,7 @@ import click
 
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.json_output import check_output, print_json
+from plink.cli.json_output import check_output, json_option, print_json
 from plink.cli.stderr import console
 
 with lazy_imports():
@@ -24,7 +24,7 @@ with lazy_imports():
     metavar="FILE",
     help="HTML file to write; - for standard output.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the page's content as JSON.")
+@json_option("Print the page's content as JSON.")
 def command(files: tuple[str, ...], output: str, *, as_json: bool) -> None:
     """Draw a cluster file and orders made from it, a tuned run, or timelines, as a page of HTML.
 

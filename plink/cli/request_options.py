@@ -9,8 +9,18 @@ from typing import Any
 import click
 
 from plink.base.errors import WrongUseError, option_speller, spell_arguments
-from plink.base.request import REQUESTS, Option, check_request, list_options
+from plink.base.request import REQUESTS, Option, check_request, list_options, option
 from plink.cli.options import RATE, SIZE, FiniteRange, given_options, make_section_option
+
+# Options of the daemons: `plink autotune serve` and `plink hub serve`.
+SERVER_TLS: Any = option(
+    None,
+    metavar="FOLDER",
+    help="Use TLS only, with the certificate in this folder (plink plan --certificates).",
+)
+METRICS: Any = option(
+    None, metavar="HOST:PORT", help="Address at which to serve Prometheus metrics."
+)
 
 
 def with_request(
@@ -48,9 +58,9 @@ def with_request(
             return command(**{passed_as: wanted}, **values)
 
         decorated: Callable[..., Any] = with_values
-        for name, option in reversed(chosen.items()):
-            text = spell_arguments((helps or {}).get(name, option.help), options, spell)
-            decorated = _click_option(option, text)(decorated)
+        for name, each in reversed(chosen.items()):
+            text = spell_arguments((helps or {}).get(name, each.help), options, spell)
+            decorated = _click_option(each, text)(decorated)
         return decorated
 
     return decorate

@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from plink.base.errors import EXIT_FAILED, PlinkError, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
+from plink.base.request import option
 from plink.base.text import printable
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import json_option, print_json_line
 from plink.cli.options import SectionedCommand
+from plink.cli.request_options import with_request
 from plink.cli.stderr import print_error
-from plink.cli.way_options import with_reach_options
+from plink.cli.way_options import ReachOptions, with_reach_options
 
 with lazy_imports():
     from plink.deploy import run as deploy_run
@@ -29,80 +31,74 @@ with lazy_imports():
     from plink.formats import order as order_file
     from plink.measure import listed as measure_listed
     from plink.optimize.orders import slots as orders_slots
-    from plink.probes import reach
+    from plink.probes import reach as probes_reach
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """Options of `plink run`: processes, their environment and working folder."""
+
+    slots: int | None = option(
+        None,
+        "--nproc-per-host",
+        low=1,
+        high=1024,
+        help="Processes on every host (default: the order's slots).",
+    )
+    master_port: int = option(29500, low=1, high=65535, help="Port on which rank 0 listens.")
+    variables: tuple[str, ...] = option(
+        (),
+        "--env",
+        kind="texts",
+        metavar="NAME[=VALUE]",
+        help="Variable to set for every rank; without a value, its value here.",
+    )
+    folder: str | None = option(
+        None,
+        "--cwd",
+        metavar="DIR",
+        help="Working folder on the hosts (default: this one, if it exists there).",
+    )
+
+
 @click.command(
     cls=SectionedCommand,
-    context_settings={"ignore_unknown_options": False},
     epilog="Example: plink run order.json --nproc-per-host 8 -- python train.py --epochs 3",
 )
-@click.argument("order")
+@click.argument("file", metavar="ORDER")
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...")
-@click.option(
-    "--nproc-per-host",
-    "slots",
-    type=click.IntRange(1, 1024),
-    help="Processes on every host (default: the order's slots).",
-)
-@click.option(
-    "--master-port",
-    type=click.IntRange(1, 65535),
-    default=29500,
-    show_default=True,
-    help="Port on which rank 0 listens.",
-)
-@click.option(
-    "--env",
-    "variables",
-    metavar="NAME[=VALUE]",
-    multiple=True,
-    help="Variable to set for every rank; without a value, its value here.",
-)
-@click.option(
-    "--cwd",
-    "folder",
-    metavar="DIR",
-    help="Working folder on the hosts (default: this one, if it exists there).",
-)
+@with_request(RunRequest)
 @with_reach_options
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print lines of JSON: every line of output with its rank, and how the job ended.",
-)
-def command(**values: Any) -> int:
+@json_option("Print lines of JSON: every line of output with its rank, and how the job ended.")
+def command(
+    *, file: str, words: Sequence[str], request: RunRequest, reach: ReachOptions, as_json: bool
+) -> int:
     """Start a torch job on the hosts of an order, one process per rank, and wait for it.
 
     Every process finds RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
     the measured network interface in its environment. Each line of output begins with its rank.
     When a process fails, or with Ctrl-C, all are ended; the exit code is the job's.
     """
-    way = values["reach"].resolve()
-    as_json = values["as_json"]
-    order = order_file.read_order(values["order"])
-    way = measure_listed.apply_recorded_way(way, order.way, document.label(values["order"]))
-    extra = _variables(values["variables"])
-    ranked = _hosts_by_rank(order, values["slots"])
-    listed = [
-        measure_listed.to_listed_host(host, document.label(values["order"])) for host in order.hosts
-    ]
-    with reach.reach(listed, way) as reached:
+    source = document.label(file)
+    way = reach.resolve()
+    order = order_file.read_order(file)
+    way = measure_listed.apply_recorded_way(way, order.way, source)
+    extra = _variables(request.variables)
+    ranked = _hosts_by_rank(order, request.slots)
+    listed = [measure_listed.to_listed_host(host, source) for host in order.hosts]
+    with probes_reach.reach(listed, way) as reached:
         for failure in reached.failures[:1]:
             raise failure
         found = remote_hosts.describe(order.hosts, reached)
         by_name = {host.name: host for host in found}
         hosts = [replace(by_name[given.name].entry, slots=given.slots) for given in ranked]
         interfaces = {host.name: host.interface for host in found}
-        environments = deploy_run.rank_environments(hosts, interfaces, values["master_port"], extra)
-        folder = values["folder"] or str(Path.cwd())
-        command = deploy_run.rank_command(
-            folder, values["words"], is_required=bool(values["folder"])
-        )
+        environments = deploy_run.rank_environments(hosts, interfaces, request.master_port, extra)
+        folder = request.folder or str(Path.cwd())
+        command = deploy_run.rank_command(folder, words, is_required=bool(request.folder))
         settings = [deploy_run.rank_settings(each) for each in environments]
         sessions = [by_name[place.host.name].session for place in launcher_format.places(hosts)]
         show = partial(show_line, as_json=as_json)

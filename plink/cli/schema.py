@@ -8,6 +8,7 @@ import click
 
 from plink.base.lazy import lazy_imports
 from plink.base.text import json_text
+from plink.cli.json_output import json_option
 
 with lazy_imports():
     from plink.cli import schemas
@@ -16,7 +17,7 @@ with lazy_imports():
 
 @click.command(epilog="Example: plink schema cluster > cluster.schema.json")
 @click.argument("name", metavar="[NAME]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON, too.")
+@json_option("Print the list as JSON, too.")
 def command(name: str | None, as_json: bool) -> None:
     """Print the JSON Schema (draft 2020-12) of a file format or of a verb's --json output.
 

@@ -10,7 +10,7 @@ import click
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import brief
-from plink.cli.json_output import print_json
+from plink.cli.json_output import json_option, print_json
 from plink.cli.options import FiniteRange
 from plink.cli.stderr import note
 
@@ -37,7 +37,7 @@ with lazy_imports():
 @click.option(
     "--width", type=click.IntRange(40, 500), help="Columns to use (default: the terminal's)."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print summary statistics as JSON.")
+@json_option("Print summary statistics as JSON.")
 def command(file: str, percentile: float | None, width: int | None, as_json: bool) -> None:
     """Display a cluster, order, plan or comparison file, a log of plink autotune, or a timeline.
 

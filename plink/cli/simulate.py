@@ -7,7 +7,7 @@ import click
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.json_output import check_output, print_json_line
+from plink.cli.json_output import check_output, json_option, print_json_line
 from plink.cli.request_options import with_request
 from plink.cli.stderr import console, note
 from plink.simulate.request import DataCentreRequest, SimulationRequest
@@ -42,7 +42,7 @@ with lazy_imports():
     "or as Chakra's execution traces NAME.0.et, NAME.1.et, ...",
 )
 @click.option("-o", "--output", metavar="FILE", help="Trace file to write; - for standard output.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option("Print everything as JSON.")
 def command(
     *,
     request: SimulationRequest,

@@ -6,19 +6,20 @@ import _thread
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import click
 
 from plink.base.errors import EXIT_FAILED, PlinkError
 from plink.base.lazy import lazy_imports
+from plink.base.request import option
 from plink.base.text import format_count, format_names, rtt_text
-from plink.cli.json_output import print_json_line
-from plink.cli.options import FiniteRange
+from plink.cli.json_output import json_option, print_json_line
 from plink.cli.progress import StageProgress
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note, print_unreached, warn
@@ -45,6 +46,64 @@ _HOW = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobRequest:
+    """Options of `plink slurm-order` on the job, and on readings that earlier jobs kept."""
+
+    tasks_per_node: int | None = option(
+        None,
+        low=1,
+        high=4096,
+        metavar="N",
+        help="Tasks per node of the srun that follows.  [default: as the job requests]",
+    )
+    keep: str | None = option(
+        None,
+        metavar="DIR",
+        help="Folder that keeps readings for later jobs.  [default: ~/.cache/plink/slurm]",
+    )
+    max_age_days: float = option(
+        7.0,
+        "--max-age",
+        low=0.0,
+        high=3650.0,
+        metavar="DAYS",
+        help="Days after which readings are measured again; 0 to measure everything.",
+    )
+    groups: str | None = option(
+        None,
+        metavar="CLUSTER",
+        help="Cluster file with groups (plink group): nodes of one group stand for one another.  "
+        "[default: nodes under one of Slurm's switches do]",
+    )
+    reach: Literal["steps", "agents"] | None = option(
+        None,
+        help="Way to reach nodes: by a job step for each, or by agents that one step starts, which "
+        "needs plink on the nodes.  [default: agents for more than 64 nodes]",
+    )
+    within_s: float = option(
+        120.0,
+        "--within",
+        low=1.0,
+        high=86_400.0,
+        metavar="SECONDS",
+        help="Seconds after which to continue with the readings so far.",
+    )
+    output: str | None = option(
+        None,
+        short="-o",
+        metavar="FILE",
+        help="Host file to write, on a shared file system if srun is called on several nodes.  "
+        "[default: in the folder of --keep]",
+    )
+    strict: bool = option(False, help="Exit with a nonzero status on failure.")
+
+    def folder(self, allocation: slurm_job.Allocation) -> Path:
+        """Return the folder that keeps readings of the job's Slurm cluster."""
+        kept = Path(self.keep) if self.keep else kept_readings.default_folder()
+        return kept / allocation.cluster
+
+
 @click.command(
     epilog="Example: plink slurm-order --algo ring prints lines for a job script, which has "
     'before its srun: eval "$(plink slurm-order --algo ring)"',
@@ -65,57 +124,9 @@ _HOW = {
         "time_limit_s": "Seconds of the search for the order.",
     },
 )
-@click.option(
-    "--tasks-per-node",
-    type=click.IntRange(1, 4096),
-    metavar="N",
-    help="Tasks per node of the srun that follows.  [default: as the job requests]",
-)
-@click.option(
-    "--keep",
-    metavar="DIR",
-    help="Folder that keeps readings for later jobs.  [default: ~/.cache/plink/slurm]",
-)
-@click.option(
-    "--max-age",
-    "max_age_days",
-    type=FiniteRange(0.0, 3650.0),
-    default=7.0,
-    show_default=True,
-    metavar="DAYS",
-    help="Days after which readings are measured again; 0 to measure everything.",
-)
-@click.option(
-    "--groups",
-    metavar="CLUSTER",
-    help="Cluster file with groups (plink group): nodes of one group stand for one another.  "
-    "[default: nodes under one of Slurm's switches do]",
-)
-@click.option(
-    "--reach",
-    type=click.Choice(["steps", "agents"]),
-    help="Way to reach nodes: by a job step for each, or by agents that one step starts, which "
-    "needs plink on the nodes.  [default: agents for more than 64 nodes]",
-)
-@click.option(
-    "--within",
-    "within_s",
-    type=FiniteRange(1.0, 86_400.0),
-    default=120.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Seconds after which to continue with the readings so far.",
-)
-@click.option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    help="Host file to write, on a shared file system if srun is called on several nodes.  "
-    "[default: in the folder of --keep]",
-)
-@click.option("--strict", is_flag=True, help="Exit with a nonzero status on failure.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of shell lines.")
-def command(*, request: OrderRequest, **options: Any) -> int:
+@with_request(JobRequest, passed_as="job")
+@json_option("Print JSON instead of shell lines.")
+def command(*, request: OrderRequest, job: JobRequest, as_json: bool) -> int:
     """Print shell lines that make srun start this Slurm job's tasks in a better order.
 
     They set SLURM_HOSTFILE and SLURM_DISTRIBUTION=arbitrary, for a job script (eval) or a task
@@ -123,25 +134,27 @@ def command(*, request: OrderRequest, **options: Any) -> int:
     nothing is printed, a warning says why, and the exit status is 0 (without --strict).
     """
     began_s = time.monotonic()
-    failed = EXIT_FAILED if options["strict"] else 0
+    failed = EXIT_FAILED if job.strict else 0
     if slurm_job.has_one_node(os.environ):
         note("the job has one node: there is nothing to order")
-        if options["as_json"]:
+        if as_json:
             print_json_line(outputs.SlurmGivenOrder(ordered=False, reason="one node"))
         return 0
     try:
-        found, allocation = _order_job(options, request)
-        folder = _folder(options) / allocation.cluster / _HOSTFILES
-        hostfile = slurm_job.write_hostfile(found.hosts, options["output"], folder, allocation.job)
+        allocation = slurm_job.read_allocation(os.environ, job.tasks_per_node)
+        found = _order_job(allocation, job, request)
+        folder = job.folder(allocation) / _HOSTFILES
+        hostfile = slurm_job.write_hostfile(found.hosts, job.output, folder, allocation.job)
     except (PlinkError, ProbesError, KeyboardInterrupt) as error:
-        reason = str(error) or f"nothing was known within {options['within_s']:g} s"
+        reason = str(error) or f"nothing was known within {job.within_s:g} s"
         warn(f"the job runs in the given order: {reason}", getattr(error, "hint", None))
-        if options["as_json"]:
+        if as_json:
             print_json_line(outputs.SlurmGivenOrder(ordered=False, reason=reason))
         return failed
-    _print_summary(found, time.monotonic() - began_s)
-    if options["as_json"]:
-        print_json_line(_describe(found, hostfile, time.monotonic() - began_s))
+    seconds = time.monotonic() - began_s
+    _print_summary(found, seconds)
+    if as_json:
+        print_json_line(_describe(found, hostfile, seconds))
     else:
         lines = slurm_job.shell_lines(hostfile)
         document.write_bytes(document.STANDARD_STREAM, lines.encode())
@@ -149,28 +162,20 @@ def command(*, request: OrderRequest, **options: Any) -> int:
 
 
 def _order_job(
-    options: Mapping[str, Any], request: OrderRequest
-) -> tuple[ordering.Ordered, slurm_job.Allocation]:
-    allocation = slurm_job.read_allocation(os.environ, options["tasks_per_node"])
-    default = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
-    kept = kept_readings.Kept(
-        _folder(options) / allocation.cluster, timedelta(days=options["max_age_days"])
-    )
+    allocation: slurm_job.Allocation, job: JobRequest, request: OrderRequest
+) -> ordering.Ordered:
+    kept = kept_readings.Kept(job.folder(allocation), timedelta(days=job.max_age_days))
     group_of = None
-    if options["groups"]:
-        groups = cluster_file.read_cluster(options["groups"]).groups
+    if job.groups:
+        groups = cluster_file.read_cluster(job.groups).groups
         group_of = {name: group.name for group in groups for name in group.hosts}
-    has_agents = (options["reach"] or default) == "agents"
-    wait_s = min(_AGENTS_WAIT_S, options["within_s"] / 2) if has_agents else None
-    with interrupt_after(options["within_s"]), StageProgress() as progress, print_unreached():
-        found = ordering.order_allocation(
+    default = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
+    has_agents = (job.reach or default) == "agents"
+    wait_s = min(_AGENTS_WAIT_S, job.within_s / 2) if has_agents else None
+    with interrupt_after(job.within_s), StageProgress() as progress, print_unreached():
+        return ordering.order_allocation(
             allocation, kept, request, progress, agents_wait_s=wait_s, group_of=group_of
         )
-        return found, allocation
-
-
-def _folder(options: Mapping[str, Any]) -> Path:
-    return Path(options["keep"]) if options["keep"] else kept_readings.default_folder()
 
 
 @contextmanager

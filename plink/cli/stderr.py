@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -23,7 +24,10 @@ with lazy_imports():
     from plink.formats import measurements
     from plink.measure.probing import request as probing_request
     from plink.transport import proofs
+    from plink.transport import tls as transport_tls
 
+if TYPE_CHECKING:
+    from plink.transport.tls import Tls
 
 _MAX_NAMED = 3
 
@@ -62,6 +66,27 @@ def read_kept_secret(path: str) -> bytes:
     """
     note_if_others_read(path)
     return proofs.read_secret(path)
+
+
+def host_tls(folder: str | None) -> Tls | None:
+    """Return the TLS files of this host, with a note if other users can read the key.
+
+    Args:
+        folder: folder with the certificate; None for what the environment names.
+
+    Returns:
+        the paths of the files; None without TLS.
+
+    Raises:
+        WrongUseError: a file cannot be read.
+    """
+    of_folder, of_environment = transport_tls.Tls.of_folder, transport_tls.tls_of
+    files = of_environment(os.environ) if folder is None else of_folder(folder)
+    if files is None:
+        return None
+    files = files.for_host()
+    note_if_others_read(files.key)
+    return files
 
 
 def console() -> rich_console.Console:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from plink.base.lazy import lazy_imports
-from plink.cli.json_output import check_output, print_json
+from plink.cli.json_output import check_output, json_option, print_json
 
 with lazy_imports():
     from plink.formats import document
@@ -27,7 +27,7 @@ with lazy_imports():
 @click.option(
     "--width", type=click.IntRange(40, 500), help="Columns to use (default: the terminal's)."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@json_option("Print the summary as JSON.")
 def command(files: tuple[str, ...], output: str | None, width: int | None, as_json: bool) -> None:
     """Merge the timelines of ranks, and show which ranks others waited for.
 

@@ -15,7 +15,7 @@ from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.text import format_count, format_names, printable
-from plink.cli.json_output import print_json_line
+from plink.cli.json_output import json_option, print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.request_options import with_request
 from plink.cli.way_options import ReachOptions, with_reach_options
@@ -89,7 +89,7 @@ class VerifyRequest:
 @click.argument("words", nargs=-1, metavar="[-- COMMAND...]")
 @with_request(VerifyRequest)
 @with_reach_options
-@click.option("--json", "as_json", is_flag=True, help="Print every rank as JSON.")
+@json_option("Print every rank as JSON.")
 def command(
     order: str, *, words: Sequence[str], request: VerifyRequest, reach: ReachOptions, as_json: bool
 ) -> int:

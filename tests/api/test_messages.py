@@ -17,7 +17,6 @@ OF_COMMANDS = (
     "plink/cli/",
     "plink/show/",
     "plink/autotune/daemon/",
-    "plink/autotune/serve_request.py",
     "plink/bench/",
     "plink/deploy/kubernetes/",
     "plink/measure/requests.py",

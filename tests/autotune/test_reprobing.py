@@ -22,11 +22,11 @@ from plink.autotune.protocol.messages import MOST_PAUSE_S
 from plink.autotune.reprobing.measuring import Quiesce
 from plink.autotune.reprobing.prober import Probed, Prober
 from plink.autotune.reprobing.replanning import Replanned
-from plink.autotune.serve_request import ServeRequest
 from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.base.request import check_request
+from plink.cli.autotune import ServeRequest
 from plink.cli.autotune_serve import build_prober
 from plink.cli.way_options import ReachOptions
 from plink.formats.cluster import Cluster
