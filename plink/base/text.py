@@ -131,14 +131,20 @@ def options_text(options: Mapping[str, Any]) -> str:
     return printable(", ".join(f"{name} {value}" for name, value in options.items()))
 
 
-def time_text(iso: str) -> str:
-    """Return an ISO 8601 time in UTC for people; any other text unchanged."""
+def parse_time(iso: str) -> datetime | None:
+    """Return an ISO 8601 time, in UTC if it names a zone; None for any other text."""
     try:
         # Python 3.10 does not read the `Z`.
         moment = datetime.fromisoformat(iso.replace("Z", "+00:00"))
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(timezone.utc)
+        return moment if moment.tzinfo is None else moment.astimezone(timezone.utc)
     except (ValueError, OverflowError):
+        return None
+
+
+def time_text(iso: str) -> str:
+    """Return an ISO 8601 time in UTC for people; any other text unchanged."""
+    moment = parse_time(iso)
+    if moment is None:
         return printable(iso)
     zone = "" if moment.tzinfo is None else " UTC"
     return f"{moment:%Y-%m-%d %H:%M:%S}{zone}"

@@ -8,12 +8,12 @@ distribution rules out. The chance is multiplied by the number of readings that 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 # The standard deviation of a normal distribution by its median absolute deviation.
 _PER_MAD = 1.4826
@@ -26,7 +26,8 @@ def probability(deviations: float, looked_at: int) -> float:
         deviations: in standard deviations.
         looked_at: readings, of which this is the one that deviates most.
     """
-    return 1.0 - min(1.0, max(1, looked_at) * _tail(deviations))
+    # The upper tail of Student's t with 3 degrees of freedom (Student 1908).
+    return 1.0 - min(1.0, max(1, looked_at) * float(stdtr(3, -deviations)))
 
 
 def spread(values: Floats, least: float) -> float:
@@ -35,9 +36,3 @@ def spread(values: Floats, least: float) -> float:
     if known.size < 2:
         return least
     return max(least, _PER_MAD * float(np.median(np.abs(known - np.median(known)))))
-
-
-def _tail(t: float) -> float:
-    """Return the upper tail of Student's t with 3 degrees of freedom (Student 1908)."""
-    root = t / math.sqrt(3.0)
-    return 0.5 - (math.atan(root) + root / (1.0 + root * root)) / math.pi

@@ -41,8 +41,7 @@ _COUNTERS = {
     "rx_errors": "receive errors",
     "tx_errors": "send errors",
 }
-# Share of packets: a healthy cable loses less than one bit in 10^12 (IEEE 802.3), some 10^-8 of
-# them.
+# Share of packets: a healthy cable loses a bit in 10^12 (IEEE 802.3), 10^-8 of its packets.
 _LEAST_ERRORS, _LEAST_COUNT = 1e-6, 10
 # They may be of long ago: counters run since the host started.
 _ERRORS_PROBABILITY = 0.9
@@ -62,24 +61,18 @@ def find_odd_settings(evidence: Evidence) -> list[Finding]:
     """Return a finding for each host with an unusual setting, or for all if none is usual."""
     found = []
     for hosts, value, usual, count in _find_odd(evidence, lambda each: each.mtu_bytes):
-        says = (
-            f"{format_names(hosts)} {'has' if len(hosts) == 1 else 'have'} an MTU of {value} "
-            f"bytes, {count} other hosts have {usual}"
-        )
-        advice = (
-            (
-                f"ip link set dev INTERFACE mtu {usual}, if the switches between carry it, and the "
-                "same where the interface is configured"
-            ),
+        says = f"the MTU of {format_names(hosts)} is {value}, that of {count} other hosts {usual}"
+        advice = [
+            f"ip link set dev INTERFACE mtu {usual}, if the switches between carry it",
             "with unequal MTUs large datagrams vanish, and TCP waits where ICMP is filtered",
-        )
+        ]
         found.append(Finding(FindingKind.MTU, hosts, says, _READ, _MTU_COST, advice))
     for hosts, value, usual, count in _find_odd(evidence, lambda each: each.congestion_control):
         says = f"TCP of {format_names(hosts)} uses {value}, that of {count} other hosts {usual}"
-        advice = (
+        advice = [
             f"sysctl -w net.ipv4.tcp_congestion_control={usual}, and the same in /etc/sysctl.d",
             "where both share a link, one of the two gets less than its part",
-        )
+        ]
         kind, cost = FindingKind.CONGESTION_CONTROL, _CONGESTION_COST
         found.append(Finding(kind, hosts, says, _READ, cost, advice))
     nics = evidence.reported(lambda each: each.speed_mbit)
@@ -94,22 +87,15 @@ def find_odd_settings(evidence: Evidence) -> list[Finding]:
         found += _find_slower(rates, f"its port {port}")
     for host, each in conditions.items():
         if each.duplex == "half":
-            says = (
-                f"{host} says that its NIC runs in half duplex: it cannot send and receive at once"
-            )
+            says = f"the NIC of {host} runs in half duplex: it cannot send and receive at once"
             hint = "let both ends of the cable negotiate speed and duplex, or set both alike"
             found.append(_build(FindingKind.NIC_SPEED, host, says, _READ, 2.0, hint))
     lanes = evidence.reported(lambda each: each.pcie_share)
     for host, share in lanes.items():
         is_common = sum(each <= share for each in lanes.values()) > len(lanes) / 2
         if share < _SLOT_SHARE and not is_common:
-            says = (
-                f"the NIC of {host} has {100.0 * share:.0f} % of the PCIe lanes and speed that it "
-                "could use"
-            )
-            hint = (
-                "move the card to another slot, or seat it anew; compare lspci -vv with other hosts"
-            )
+            says = f"the NIC of {host} has {100.0 * share:.0f} % of the PCIe rate it could use"
+            hint = "move the card to another slot, or seat it anew; compare lspci -vv elsewhere"
             cost = 1.0 / max(share, 0.05)
             found.append(_build(FindingKind.NIC_SPEED, host, says, _READ, cost, hint))
     return found
@@ -303,9 +289,8 @@ def find_clocks(evidence: Evidence) -> list[Finding]:
     errors = {host: evidence.conditions[host].clock_error_s or 0.0 for host in offsets}
     if len(offsets) < _LEAST_HOSTS:
         return []
-    usual_s, usual_error_s = (
-        float(np.median(list(values.values()))) for values in (offsets, errors)
-    )
+    usual_s = float(np.median(list(offsets.values())))
+    usual_error_s = float(np.median(list(errors.values())))
 
     def seconds_text(seconds: float) -> str:
         return rtt_text(seconds * 1e6) if seconds < 999.0 else f"{seconds:,.0f} s"

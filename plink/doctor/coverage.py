@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 import numpy as np
 
-from plink.base.text import format_count
+from plink.base.text import format_count, parse_time
 from plink.doctor.evidence import Evidence
 from plink.formats.cluster import Cluster
 from plink.formats.measurements import Measurement
@@ -39,8 +39,7 @@ def list_coverage(evidence: Evidence) -> Coverage:
         rtt, bandwidth, uplinks = cluster.rtt, cluster.bandwidth, cluster.uplinks
         pairs = 0 if rtt is None else int(np.isfinite(rtt.readings_us).sum())
         tell("round trips and losses", pairs, "directed pair", rtt)
-        beside_uplinks = uplinks is not None and bool(uplinks.links)
-        links_from = uplinks if beside_uplinks else bandwidth
+        links_from = uplinks if uplinks is not None and uplinks.links else bandwidth
         tell("hosts' links", len(evidence.links), "host", links_from)
         both = 0 if bandwidth is None else int(np.isfinite(bandwidth.gbit_s).sum())
         tell("bandwidths of pairs", both, "directed pair", bandwidth)
@@ -62,14 +61,11 @@ def list_coverage(evidence: Evidence) -> Coverage:
 
 def _describe_time(measurement: Measurement | None, asked_at: datetime | None) -> str:
     """Return "measured now" if something was measured since `asked_at`, else its date."""
-    text = None if measurement is None else measurement.started
-    try:
-        # Before Python 3.11 a time that ends in Z is not understood.
-        started = datetime.fromisoformat((text or "").replace("Z", "+00:00"))
-    except ValueError:
+    started = parse_time("" if measurement is None else measurement.started or "")
+    if started is None:
         return "from a file, undated"
-    if started.tzinfo is None:
-        started = started.replace(tzinfo=timezone.utc)
+    # Times without a zone are in UTC.
+    started = started.replace(tzinfo=timezone.utc)
     if asked_at is not None and started >= asked_at:
         return "measured now"
-    return f"from a file, {started.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC"
+    return f"from a file, {started:%Y-%m-%d %H:%M} UTC"

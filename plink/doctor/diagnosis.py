@@ -82,27 +82,17 @@ def diagnose(evidence: Evidence) -> list[Finding]:
 
 def _merge_explained(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings that no other explains, with the explained ones as evidence."""
-    kept: list[Finding] = []
-    left = list(found)
-    for index, each in enumerate(found):
-        cause = _find_cause(each, [other for place, other in enumerate(found) if place != index])
-        if cause is None:
-            kept.append(each)
-            left.remove(each)
-    for each in left:
-        cause = _find_cause(each, kept)
-        if cause is not None:
-            place = kept.index(cause)
-            kept[place] = replace(
-                cause,
-                cost=max(cause.cost, each.cost),
-                evidence=[*cause.evidence, each.says, *each.evidence],
-            )
+    kept, explained = [], []
+    for each in found:
+        is_explained = any(_explains(other, each) for other in found if other is not each)
+        (explained if is_explained else kept).append(each)
+    for each in explained:
+        place = next((p for p, cause in enumerate(kept) if _explains(cause, each)), None)
+        if place is not None:
+            cause = kept[place]
+            evidence = [*cause.evidence, each.says, *each.evidence]
+            kept[place] = replace(cause, cost=max(cause.cost, each.cost), evidence=evidence)
     return kept
-
-
-def _find_cause(finding: Finding, others: Sequence[Finding]) -> Finding | None:
-    return next((other for other in others if _explains(other, finding)), None)
 
 
 def _explains(cause: Finding, finding: Finding) -> bool:

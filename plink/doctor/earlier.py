@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.autotune.log.history import History
 from plink.base.size import format_size
 from plink.base.text import bandwidth_text, format_count, format_names, rtt_text
-from plink.doctor.certainty import Floats, probability, spread
+from plink.doctor.certainty import Floats, Mask, probability, spread
 from plink.doctor.evidence import Evidence, list_links, round_trips
 from plink.doctor.finding import Finding, FindingKind
 from plink.formats.comparison import ComparisonRow
@@ -43,8 +42,6 @@ _LEAST_SHARE = 0.7
 # A cause of several pairs is believed for so many at least.
 _LEAST_PAIRS = 2
 _MOST_CAUSES = 12
-
-Mask = npt.NDArray[np.bool_]
 
 
 def find_changes(evidence: Evidence) -> list[Finding]:

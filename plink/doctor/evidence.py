@@ -53,15 +53,11 @@ class Evidence:
     @cached_property
     def group_by_host(self) -> Indices:
         """Group index of each host, (N,); a host in no group forms its own."""
-        place = {
-            name: number for number, each in enumerate(self.cluster.groups) for name in each.hosts
-        }
-        count = len(self.cluster.groups)
-        if not count:
+        groups = self.cluster.groups
+        if not groups:
             return np.zeros(len(self.names), dtype=np.intp)
-        return np.array(
-            [place.get(name, count + index) for index, name in enumerate(self.names)], dtype=np.intp
-        )
+        place = {name: number for number, each in enumerate(groups) for name in each.hosts}
+        return np.array([place.get(n, len(groups) + i) for i, n in enumerate(self.names)], np.intp)
 
     def list_hosts(self, group: str) -> list[str]:
         """Return the names of a group's hosts."""
@@ -95,10 +91,8 @@ def list_links(cluster: Cluster) -> list[HostLink]:
         return [link for link in cluster.uplinks.links if link.host in known]
     if cluster.bandwidth is None:
         return []
-    sends, receives = (
-        _compute_best(cluster.bandwidth.gbit_s),
-        _compute_best(cluster.bandwidth.gbit_s.T),
-    )
+    rates = cluster.bandwidth.gbit_s
+    sends, receives = _compute_best(rates), _compute_best(rates.T)
     return [
         HostLink(name, send, receive)
         for name, send, receive in zip(cluster.names, sends, receives, strict=True)

@@ -31,6 +31,11 @@ _LEAST_COMPARED = 3
 _CANDIDATES, _MANY = 3, 64
 # In shares of a round trip: what one differs from another on the same way at least.
 _LEAST_SPREAD = 0.03
+_ADVICE = (
+    "look for what lies on its way alone: a switch, tunnel, overlay or software bridge",
+    "look for power saving of its processor or NIC",
+    "compare routes: plink probe with the tool trace",
+)
 
 
 def find(evidence: Evidence) -> list[Finding]:
@@ -52,23 +57,12 @@ def find(evidence: Evidence) -> list[Finding]:
             continue
         share, extra_us, usual_us, compared = each
         name = evidence.names[host]
-        found.append(
-            Finding(
-                FindingKind.FAR_HOST,
-                [name],
-                f"round trips of {name} take {rtt_text(extra_us)} more than those of its "
-                f"neighbours to the same {compared} hosts ({rtt_text(usual_us)}, median)",
-                probability(share / noise, len(times)),
-                1.0 + share,
-                [
-                    (
-                        "look for what lies on its way alone: another switch, a tunnel or overlay, "
-                        "a software bridge, power saving of its processor or NIC"
-                    ),
-                    "compare routes: plink probe with the tool trace",
-                ],
-            )
+        says = (
+            f"round trips of {name} take {rtt_text(extra_us)} more than those of its neighbours to "
+            f"the same {compared} hosts ({rtt_text(usual_us)}, median)"
         )
+        sure = probability(share / noise, len(times))
+        found.append(Finding(FindingKind.FAR_HOST, [name], says, sure, 1.0 + share, _ADVICE))
     return found
 
 
@@ -96,12 +90,10 @@ def _excess(
 
 def _find_nearest_groups(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
     """Return the groups whose median round trips to all hosts are most like this host's."""
-    unlike = {}
-    for group, usual in usual_of.items():
-        beyond = np.abs(own_us - usual)
-        known = np.isfinite(beyond)
-        if known.any():
-            unlike[group] = float(beyond[known].mean())
+    apart = {group: np.abs(own_us - usual) for group, usual in usual_of.items()}
+    unlike = {
+        group: float(np.nanmean(each)) for group, each in apart.items() if np.isfinite(each).any()
+    }
     return sorted(unlike, key=lambda group: unlike[group])[:_CANDIDATES]
 
 

@@ -12,14 +12,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+from scipy.special import xlogy
 
-from plink.doctor.certainty import Floats
+from plink.doctor.certainty import Floats, Mask
 from plink.doctor.evidence import Evidence
 from plink.doctor.finding import Finding, FindingKind
 from plink.formats.matrices import Matrix
-
-Mask = npt.NDArray[np.bool_]
 
 # What is lost where all is well: beside other work an echo may come too late.
 _USUAL_SHARE = 0.002
@@ -136,11 +134,9 @@ def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
 def _gains(lost: Floats, sent: Floats) -> Floats:
     """Return log likelihood ratios of losses at their own and the usual rate; 0 if not above."""
     share = np.divide(lost, sent, out=np.zeros_like(lost), where=sent > 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gone = np.where(lost > 0.0, lost * np.log(share / _USUAL_SHARE), 0.0)
-        kept = sent - lost
-        stays = np.where(kept > 0.0, kept * np.log((1.0 - share) / (1.0 - _USUAL_SHARE)), 0.0)
-    gains: Floats = np.where(share > _USUAL_SHARE, gone + stays, 0.0)
+    of_lost = xlogy(lost, share / _USUAL_SHARE)
+    of_kept = xlogy(sent - lost, (1.0 - share) / (1.0 - _USUAL_SHARE))
+    gains: Floats = np.where(share > _USUAL_SHARE, of_lost + of_kept, 0.0)
     return gains
 
 

@@ -11,10 +11,10 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
+from scipy.special import entr
 
 from plink.base.text import format_names, rtt_text
-from plink.doctor.certainty import Floats
+from plink.doctor.certainty import Floats, Mask
 from plink.doctor.evidence import Evidence, symmetric
 from plink.doctor.finding import Finding, FindingKind
 from plink.formats.matrices import Matrix
@@ -39,9 +39,6 @@ _ADVICE = (
 _COST = 3.0
 
 
-Mask = npt.NDArray[np.bool_]
-
-
 def find(evidence: Evidence) -> list[Finding]:
     """Return a finding for the hosts whose packets to all others wait in queues."""
     waits = _waits(evidence)
@@ -53,6 +50,8 @@ def find(evidence: Evidence) -> list[Finding]:
     if np.triu(waiting).sum() < _LEAST_WAITING:
         return []
     is_in = max(_sides(evidence, waiting, known), key=lambda side: _score(waiting, known, side))
+    if 2 * is_in.sum() > len(is_in):
+        is_in = ~is_in
     across = np.triu(known & (is_in[:, None] != is_in[None, :]))
     others = np.triu(known) & ~across
     if not across.any() or not others.any():
@@ -64,20 +63,16 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
-    """Yield sets of hosts, at most half of all, that may be behind one congested uplink."""
+    """Yield sets of hosts that may be behind one congested uplink."""
     size = len(waiting)
     for number in range(len(evidence.cluster.groups)):
-        yield _choose_smaller(evidence.group_by_host == number)
+        yield evidence.group_by_host == number
     if size <= _MOST_HOSTS:
         # Where queues are full, groups that were found by round trips may be wrong.
         for start in np.argsort(-waiting.sum(axis=1))[:_STARTS]:
-            yield _choose_smaller(_grow_side(waiting, known, int(start)))
+            yield _grow_side(waiting, known, int(start))
     else:
         yield np.zeros(size, dtype=np.bool_)
-
-
-def _choose_smaller(is_in: Mask) -> Mask:
-    return is_in if 2 * is_in.sum() <= len(is_in) else ~is_in
 
 
 def _grow_side(waiting: Mask, known: Mask, start: int) -> Mask:
@@ -126,23 +121,20 @@ def _probability(across: Mask, elsewhere: Mask, looked_at: int) -> float:
 
 def _likelihood(is_waiting: Mask) -> float:
     """Return the greatest log likelihood of pairs waiting, over the share that waits."""
-    waiting = float(is_waiting.sum())
-    parts = (waiting, is_waiting.size - waiting)
-    return sum(part * math.log(part / is_waiting.size) for part in parts if part)
+    share = is_waiting.mean()
+    return -is_waiting.size * float(entr(share) + entr(1.0 - share))
 
 
 def _finding(evidence: Evidence, is_in: Mask, waits_us: Floats, pairs: int, sure: float) -> Finding:
     hosts = [evidence.names[int(host)] for host in np.flatnonzero(is_in)]
-    group = next(
-        (each.name for each in evidence.cluster.groups if set(each.hosts) == set(hosts)), None
-    )
+    groups = evidence.cluster.groups
+    group = next((each.name for each in groups if set(each.hosts) == set(hosts)), None)
     return Finding(
         FindingKind.CONGESTED,
         hosts,
-        f"packets between {group or format_names(hosts)} and the other hosts wait in queues: "
-        "round trips "
-        f"of {waits_us.size} of {pairs} pairs take {rtt_text(float(np.median(waits_us)))} (median) "
-        "more than the quickest between the same groups",
+        f"packets between {group or format_names(hosts)} and the other hosts wait in queues: round "
+        f"trips of {waits_us.size} of {pairs} pairs take {rtt_text(float(np.median(waits_us)))} "
+        "(median) more than the quickest between the same groups",
         sure,
         _COST,
         _ADVICE,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 import numpy as np
 
+from plink.base.text import parse_time
 from plink.deploy.kubernetes.tiers import find_tiers
 from plink.formats.cluster import Cluster, require_rtt
 from plink.formats.matrices import median_rows
@@ -58,10 +58,8 @@ def families(cluster: Cluster) -> Iterator[Family]:
 
 
 def _seconds(iso: str | None) -> float:
-    try:
-        return datetime.fromisoformat((iso or "").replace("Z", "+00:00")).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
+    moment = parse_time(iso or "")
+    return 0.0 if moment is None else moment.timestamp()
 
 
 def _text(family: Family) -> str:
