@@ -82,7 +82,8 @@ def diagnose(evidence: Evidence) -> list[Finding]:
 
 def _merge_explained(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings that no other explains, with the explained ones as evidence."""
-    kept, explained = [], []
+    kept: list[Finding] = []
+    explained: list[Finding] = []
     for each in found:
         is_explained = any(_explains(other, each) for other in found if other is not each)
         (explained if is_explained else kept).append(each)

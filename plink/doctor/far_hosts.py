@@ -32,8 +32,7 @@ _CANDIDATES, _MANY = 3, 64
 # In shares of a round trip: what one differs from another on the same way at least.
 _LEAST_SPREAD = 0.03
 _ADVICE = (
-    "look for what lies on its way alone: a switch, tunnel, overlay or software bridge",
-    "look for power saving of its processor or NIC",
+    "look for what slows it alone: a switch, tunnel or bridge on its way, power saving",
     "compare routes: plink probe with the tool trace",
 )
 
