@@ -30,7 +30,7 @@ def breadth_first(graph: Graph) -> npt.NDArray[np.intp]:
 
 
 def component_sizes(graph: Graph) -> list[int]:
-    """Return the number of vertices of each component.
+    """Return the number of vertices of each connected component of an (N, N) graph.
 
     Args:
         graph: (N, N) symmetric; the diagonal is not looked at.
@@ -53,7 +53,7 @@ def component_sizes(graph: Graph) -> list[int]:
 def components(
     size: int, sources: npt.NDArray[np.intp], destinations: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.intp]:
-    """Return the component number of each vertex, (N,), from 0, given the edges.
+    """Return the number of each vertex's connected component, (N,), from 0, given the edges.
 
     Args:
         size: N.

@@ -21,7 +21,7 @@ _AT_ONCE = 256
 
 
 def check_distances(distance: Matrix, ranks: int) -> Matrix:
-    """Return a distance matrix, checked, as a C-contiguous read-only view.
+    """Validate a distance matrix; return it as a C-contiguous read-only view.
 
     Looking at all pairs of thousands of hosts takes long: a view that this function returned is not
     looked at again, unless somebody made it one that can be written to. Who writes to the matrix
@@ -49,7 +49,7 @@ def check_distances(distance: Matrix, ranks: int) -> Matrix:
 
 
 def sample_pairs(distance: Matrix, per_host: int) -> Matrix:
-    """Return the distances of some pairs of each host, evenly spread, (N * per_host,)."""
+    """Return the distances of each host to `per_host` evenly spread others, (N * per_host,)."""
     hosts = np.arange(len(distance))[:, None]
     steps = np.linspace(1, len(distance) // 2, per_host).astype(np.intp)
     sample: Matrix = distance[hosts, (hosts + steps) % len(distance)].ravel()
@@ -57,7 +57,7 @@ def sample_pairs(distance: Matrix, per_host: int) -> Matrix:
 
 
 def fill_gaps(matrix: Matrix) -> tuple[Matrix, Mask]:
-    """Fill unmeasured pairs of a symmetric matrix by the nearest third host.
+    """Fill unmeasured pairs in place: the least, over third hosts, of the longer distance to it.
 
     Args:
         matrix: (N, N), NaN where nothing was measured. It is changed: of a large cluster there is

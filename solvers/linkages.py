@@ -20,7 +20,7 @@ _LEAST_S = 0.1
 
 
 def linkage(distance: Matrix, kind: Literal["average", "single"], deadline: Deadline) -> Matrix:
-    """Return (N - 1, 4) merges of hosts by height, as `scipy.cluster.hierarchy.linkage` does.
+    """Return hierarchical merges of hosts, (N - 1, 4), as `scipy.cluster.hierarchy.linkage` does.
 
     Args:
         distance: (N, N), symmetric, C-contiguous.
@@ -55,7 +55,7 @@ def linkage(distance: Matrix, kind: Literal["average", "single"], deadline: Dead
 
 
 def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
-    """Return the leaves of average linkage, by nearest-neighbour chains (Murtagh 1983).
+    """Return hosts in the order of the leaves of average linkage, a cheap order for all algorithms.
 
     Ranks whose numbers are near are near in every usual algorithm, so that this is a cheap order
     for all of them. Which of two branches comes first says nothing, as no leaf ordering is done:

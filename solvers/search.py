@@ -1,4 +1,4 @@
-"""One driver of all searches for orders: limits, interrupts, progress, bound, chains and threads.
+"""Driver that all searches for orders use: limits, interrupts, progress, chains and threads.
 
 A `Search` holds the cheapest order so far and what is proven of all. Costs plug in as a function
 that prices an order, and algorithms as a function that offers orders until the search says what
@@ -42,7 +42,7 @@ _RANDOM_BLOCK = 1 << 16
 
 @dataclass(frozen=True)
 class Solution:
-    """Rank order with its cost, its lower bound and how it was found.
+    """Rank order with its cost, a lower bound on any order's, and why the search ended.
 
     Args:
         order: `order[rank]` = host, or a permutation of all hosts that ranks fill from the front.
@@ -64,7 +64,7 @@ class Solution:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the user ended the search."""
+        """Whether the user ended the search with Ctrl-C."""
         return self.ended_by == "interrupt"
 
 
@@ -81,7 +81,7 @@ OnProgress = Callable[[SearchProgress], None]
 
 
 def scale_progress(on_progress: OnProgress | None, factor: float) -> OnProgress | None:
-    """Return a progress callback that multiplies costs and bounds, for another unit."""
+    """Return a progress callback that converts costs and bounds to another unit by a factor."""
     if on_progress is None:
         return None
     return lambda now: on_progress(
@@ -98,14 +98,14 @@ def check_options(
     threads: int = 1,
     steps: int | None = None,
 ) -> list[int]:
-    """Return the given order as a list of integers; raise if an option of a search is invalid.
+    """Validate a search's start order and options; return the order as a list of integers.
 
     Raises:
         ValueError: not a permutation of the hosts, or an option out of range.
     """
     numbers = [int(host) for host in order]
     if sorted(numbers) != list(range(hosts)):
-        raise ValueError(f"given is not a permutation of 0 to {hosts - 1}")
+        raise ValueError(f"given must be a permutation of 0 to {hosts - 1}")
     if not 0 <= seed < 1 << 63:
         raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
     if not time_limit_s > 0.0:
@@ -119,7 +119,7 @@ def check_options(
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Options of a search: what decides its choices, its limits, and whom it reports to.
+    """Options of a search: deadline, seed, threads, steps and progress callback.
 
     Args:
         deadline: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
@@ -137,7 +137,7 @@ class SearchOptions:
 
 
 class Search:
-    """State of a search for orders: best order, proven bound, and remaining limits.
+    """State of a search for orders: best order and cost, proven bound, limits and progress.
 
     Args:
         price: cost of an order.
@@ -192,7 +192,7 @@ class Search:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether the cost meets the bound, and no tie can be broken any more."""
+        """Whether the best cost meets the bound, and no tie can be broken any more."""
         return self.cost <= self.bound * (1.0 + TOLERANCE) and not self.tie
 
     @property
@@ -217,14 +217,14 @@ class Search:
         return "time" if self.deadline.is_over else None
 
     def tell(self) -> None:
-        """Report the search's progress, unless the last report was a moment ago."""
+        """Call the progress callback, at most some twenty times a second."""
         seconds = self.seconds
         if self._on_progress is not None and seconds >= self._told_s + _TELL_S:
             self._told_s = seconds
             self._on_progress(SearchProgress(seconds, self.cost, self.bound))
 
     def run(self, climb: Callable[[], EndedBy], solver: str = "") -> Solution:
-        """Run an algorithm that offers orders; return the best as a solution."""
+        """Run an algorithm until it ends or Ctrl-C; return the best order that it offered."""
         try:
             ended_by = climb()
         except KeyboardInterrupt:
@@ -236,7 +236,7 @@ class Search:
     def chains(
         self, chain: Callable[[int], None], most_idle: int, *, settled: EndedBy = "steps"
     ) -> EndedBy:
-        """Run chains until several in a row find nothing better, or the search must end.
+        """Run search chains until several in a row find nothing better, or a limit is met.
 
         Args:
             chain: run the chain of this number, from 0.
@@ -258,7 +258,7 @@ class Search:
     def try_all(
         self, costs_of: Callable[[Orders, Deadline], Floats] | None = None, fixed: int = 0
     ) -> EndedBy:
-        """Try every permutation of the hosts.
+        """Try every permutation of the hosts until a limit; return what ended the search.
 
         Args:
             costs_of: costs (K,) of the first K of (M, N) orders, at least one of them, as many as
@@ -285,7 +285,7 @@ class Search:
 def search_in_threads(
     run: Callable[[int], Solution], threads: int, deadline: Deadline, *, ends_together: bool
 ) -> Solution:
-    """Return the best solution of searches that run at the same time.
+    """Run searches in several threads at the same time; return the best solution.
 
     Args:
         run: run the search of this number; number 0 runs in the calling thread.
@@ -316,7 +316,7 @@ def search_in_threads(
 def median_random_cost(
     costs_of: Callable[[Orders, Deadline], Floats], hosts: int, seed: int, deadline: Deadline
 ) -> tuple[Floats, int]:
-    """Return the median cost of random orders, at most `RANDOM_ORDERS`, and their number.
+    """Return the median cost of at most `RANDOM_ORDERS` random orders, and how many there were.
 
     Args:
         costs_of: costs (K, ...) of the first K of (M, H) orders, at least one of them.

@@ -1,4 +1,4 @@
-"""Order of the rows of a distance matrix that puts near hosts side by side."""
+"""Order of a distance matrix's rows that puts near hosts side by side, to show groups."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def seriate(distances: Matrix) -> list[int]:
     """
     size = len(distances)
     if distances.shape != (size, size):
-        raise ValueError(f"expected a square matrix, found shape {distances.shape}")
+        raise ValueError(f"distances has shape {distances.shape}, expected (N, N)")
     whole = distances.copy()
     np.fill_diagonal(whole, 0.0)
     if not np.isfinite(whole).all() or (whole < 0.0).any() or (whole != whole.T).any():

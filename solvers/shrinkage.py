@@ -44,7 +44,7 @@ _PER_MAD = 1.4826
 
 @dataclass(frozen=True)
 class EstimatedDistances:
-    """Estimates of the distances of all pairs, with their uncertainty.
+    """Estimated distances of all pairs, with the standard deviation of their logarithms.
 
     Args:
         distance: (N, N), symmetric, zero diagonal; NaN for pairs that were not measured, and of
@@ -57,7 +57,7 @@ class EstimatedDistances:
 
 
 def lowest_readings(readings: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
-    """Return the lowest and the second lowest reading of each pair.
+    """Return each pair's lowest and second lowest of several readings, (N, N) each.
 
     Args:
         readings: (N, N) each, [source][destination], NaN where nothing was measured. A matrix that
@@ -79,7 +79,7 @@ def lowest_readings(readings: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
 def estimate_distances(
     lowest: Matrix, second: Matrix, levels: Sequence[Labels]
 ) -> EstimatedDistances | None:
-    """Estimate distances from the lowest two readings of each pair.
+    """Estimate distances by shrinking each pair's lowest readings towards those of its class.
 
     Args:
         lowest, second: (N, N) as `lowest_readings` returns them.
@@ -124,7 +124,7 @@ def _expected_logs(
     above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]],
     size: int,
 ) -> Matrix:
-    """Return the log reading expected of each pair by its class and slow hosts, (P,).
+    """Return each pair's expected log reading, (P,): its class's, plus slow hosts' extra.
 
     Args:
         logs: (P,) logarithms of the readings.
@@ -163,7 +163,7 @@ def _quantile(values: Matrix, share: float) -> float:
 
 
 def _low_ends(beyond: Matrix) -> Matrix:
-    """Return a low quantile of each host's excess over the expected readings, (N,)."""
+    """Return each host's extra log latency, (N,): a low quantile of its excess over expected."""
     known = np.isfinite(beyond).sum(axis=1)
     # NaN is sorted last.
     place = (_TIME_QUANTILE * np.maximum(known - 1, 0)).astype(np.intp)
@@ -172,7 +172,7 @@ def _low_ends(beyond: Matrix) -> Matrix:
 
 
 def _symmetric(values: Matrix, above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]) -> Matrix:
-    """Return the symmetric matrix with these values above and below a zero diagonal."""
+    """Return a symmetric (N, N) matrix with values (P,) of pairs and a zero diagonal."""
     size = 1 + int(above[1].max(initial=0))
     matrix = np.zeros((size, size))
     matrix[above] = values

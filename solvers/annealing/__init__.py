@@ -1,1 +1,1 @@
-"""Simulated annealing of orders under forms of rounds and of trees."""
+"""Simulated annealing of rank orders under the latency cost of rounds, trees and meshes."""

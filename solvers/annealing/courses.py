@@ -48,7 +48,7 @@ _FEW_RANKS = 32
 
 @dataclass(frozen=True)
 class Falling:
-    """Annealing parameters that fall geometrically, in spreads of the distances: first and last."""
+    """First and last softness and temperature of an annealing run, which fall geometrically."""
 
     softness: tuple[float, float]
     temperature: tuple[float, float]
@@ -56,7 +56,7 @@ class Falling:
 
 @dataclass(frozen=True)
 class Race:
-    """Settings of a race: annealing runs from one start at several temperatures.
+    """Settings of phased annealing: trials at several temperatures, runs at the best one, a polish.
 
     Where hosts stand in racks, a cold course polishes those that the start has; where few outliers
     make the cost, all but a hot one is stuck. The heat that found the cheapest order goes on, some
@@ -79,7 +79,7 @@ class Race:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Shares of the time limit for trials, for the chosen runs, and for the final polish."""
+        """Shares of the time for each trial, each run at the best heat, and the final polish."""
         before = (*(self.trial for _ in self.heats), *self.courses)
         return (*before, 1.0 - sum(before))
 
@@ -111,7 +111,7 @@ TREES_OF_FEW = replace(
 
 
 def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
-    """Return which phase of a race a moment falls in, and the progress within that phase."""
+    """Return which phase a progress of 0 to 1 falls in, by index, and the progress within it."""
     before = 0.0
     for number, share in enumerate(shares):
         if progress < before + share:
@@ -126,7 +126,7 @@ def _interpolate(first: float, last: float, share: float) -> float:
 
 
 class Course(ABC):
-    """Simulated annealing of a rank order that is advanced in steps.
+    """Simulated annealing of a rank order, advanced by calls of `step`, which keeps the best order.
 
     Args:
         native: annealing of the cost.
@@ -165,7 +165,7 @@ def course(
     seed: int,
     deadline: Deadline,
 ) -> Course:
-    """Return an annealing run for an algorithm's latency cost.
+    """Return an annealing run, ready to be advanced, that lowers an algorithm's latency cost.
 
     Args:
         form: at least one tree, or a round with an edge, over at least 3 ranks.
@@ -217,7 +217,7 @@ def course(
 
 
 class RacedCourse(Course):
-    """Race of annealing runs at several temperatures, of which the best continues.
+    """Annealing in phases: a trial at each of several temperatures, runs at the best one, a polish.
 
     Args:
         native: annealing of a smoothed cost.

@@ -42,7 +42,7 @@ _ONE_BEYOND = 1e-6
 
 @dataclass(frozen=True)
 class BottleneckSolution(Solution):
-    """Rank order with the greatest distance that it uses.
+    """Solution with the greatest distance between exchanging hosts in its order, and a bound on it.
 
     `lower_bound` is proven of all orders whose farthest pairs are as near; `ended_by` is `exact` or
     `bound` only where `farthest` is proven, too.
@@ -69,7 +69,7 @@ def search_by_bottleneck(
     threads: int = 1,
     on_progress: OnProgress | None = None,
 ) -> BottleneckSolution:
-    """Search for an order with the least greatest distance, then the least cost.
+    """Search for the order whose farthest exchanging hosts are nearest, and of such the cheapest.
 
     Whether an order keeps within a distance is a search itself, for one that costs nothing where
     distances beyond count 1 and others 0. By halving, the least such distance is found, from the
@@ -105,7 +105,7 @@ def search_by_bottleneck(
 
 
 class _BottleneckSearch:
-    """Search for the least greatest distance, by cost searches on thresholded distances."""
+    """Search for an order within the least distance, by cost searches on thresholded distances."""
 
     # Its cost is the greatest distance that an order uses.
     search: Search
@@ -132,7 +132,7 @@ class _BottleneckSearch:
         self._cost_bound = 0.0
 
     def run(self, given: list[int], slack: float) -> EndedBy:
-        """Search for the least greatest distance, then the cheapest order that keeps to it."""
+        """Minimise an order's greatest distance, then its cost; return what ended the search."""
         whole = self.search.deadline
         self.search.deadline = whole.part(_FARTHEST_SHARE)
         cheap = self._begin(given)
@@ -141,7 +141,7 @@ class _BottleneckSearch:
         return self._search_cheapest([given, *cheap], slack)
 
     def _begin(self, given: list[int]) -> list[list[int]]:
-        """Prove a first bound; return an order from a quick search if one is needed."""
+        """Prove a first bound; return the order of a cost search unless `given` meets the bound."""
         search = self.search
         search.bound = self._prove_quickly()
         if search.cost <= search.bound:
@@ -156,7 +156,7 @@ class _BottleneckSearch:
         return [list(found.order)]
 
     def _prove_quickly(self) -> float:
-        """Return the bound on the greatest distance that needs no search."""
+        """Return a lower bound on every order's greatest distance, from graphs of near hosts."""
         search, known = self.search, self._known
         at_once = self._used.nearest_needed(known)
         levels = _levels(known)
@@ -167,7 +167,7 @@ class _BottleneckSearch:
         return min(max(at_once, _find_next_distance(known, levels[place - 1])), search.cost)
 
     def _bisect(self) -> None:
-        """Bisect the distances between bound and best order until time is over."""
+        """Bisect for the least distance within which an order is found, until time is over."""
         search, levels = self.search, _levels(self._matrix)
         # An order keeps to the level `high`; no order was found at `low` or below it.
         high = int(np.searchsorted(levels, search.cost))
@@ -194,7 +194,7 @@ class _BottleneckSearch:
             search.bound = min(max(search.bound, beyond_s), search.cost)
 
     def _search_cheapest(self, orders: list[list[int]], slack: float) -> EndedBy:
-        """Search for the cheapest order whose greatest distance is about the least."""
+        """Search for the cheapest order whose greatest distance is within `slack` of the least."""
         search = self.search
         limit = search.cost * (1.0 + slack)
         near = [one for one in (*orders, search.order) if self.reach(one) <= limit]
@@ -216,7 +216,7 @@ class _BottleneckSearch:
         return found.ended_by
 
     def solution(self, found: Solution) -> BottleneckSolution:
-        """Return the best order found with its costs."""
+        """Return the search's result with the order's latency cost and its greatest distance."""
         cost = self._prices.of(found.order)
         return BottleneckSolution(
             found.order,
@@ -252,30 +252,30 @@ class _BottleneckSearch:
         return found
 
     def _keep(self, order: Sequence[int]) -> None:
-        """Keep an order if its greatest distance is no larger than the best one's."""
+        """Make an order the best so far if its greatest distance is no larger than the best's."""
         farthest = self.reach(order)
         if farthest <= self.search.cost:
             self.search.order, self.search.cost = list(order), farthest
 
     def _suffices_for_others(self) -> bool:
-        """Return whether enough time is left for a search with other distances."""
+        """Return whether enough time is left for one more cost search on a changed matrix."""
         return self.search.deadline.left_s > _S_PER_PAIR * len(self._matrix) ** 2
 
 
 def _least_weight(form: Form) -> float:
-    """Return the least weight that a distance has in an algorithm's latency cost."""
+    """Return the least weight of a round with messages in a latency cost; 1 for rings and trees."""
     if not isinstance(form, RoundsForm):
         return 1.0
     return min((step.weight for step in form.rounds if len(step.edges)), default=1.0)
 
 
 def _find_next_distance(matrix: Matrix, level: float) -> float:
-    """Return the least distance greater than a value, row by row to save memory."""
+    """Return the least entry of a distance matrix above a value; infinite if there is none."""
     return float(min(row.min(where=row > level, initial=np.inf) for row in matrix))
 
 
 def _levels(matrix: Matrix) -> npt.NDArray[np.float64]:
-    """Return candidate distances, ascending, (L,): all that occur, or a sample if very many."""
+    """Return distances to bisect over, ascending, (L,): all that occur, a sample for many hosts."""
     if len(matrix) <= _MOST_WITH_ALL_LEVELS:
         return np.unique(matrix)
     return np.unique(np.append(sample_pairs(matrix, _PAIRS_A_HOST), [0.0, matrix.max()]))

@@ -29,7 +29,7 @@ _S_PER_PAIR = 2e-8
 
 @dataclass(frozen=True)
 class Used:
-    """Pairs of ranks of an algorithm that exchange data, which any order places on hosts.
+    """Pairs of ranks that exchange data in an algorithm, with the layout of ranks on hosts' slots.
 
     Args:
         form: whose messages they are, over all ranks.
@@ -40,7 +40,7 @@ class Used:
     layout: RankLayout
 
     def farthest(self, distance: Matrix, order: Sequence[int]) -> float:
-        """Return the greatest distance between hosts that exchange data in an order; 0 for none."""
+        """Return the greatest distance of hosts that exchange data in an order; 0 for no pair."""
         if isinstance(self.form, RingForm):
             hosts = np.asarray(order[: self.layout.count_used(order)], dtype=np.intp)
             ends = np.stack([hosts, np.roll(hosts, -1)], axis=1)
@@ -50,7 +50,7 @@ class Used:
 
     @cached_property
     def degrees(self) -> npt.NDArray[np.intp] | None:
-        """Number of ranks that each rank exchanges data with, (R,); None with several slots."""
+        """Number of partners that each rank exchanges data with, (R,); None with several slots."""
         if max(self.layout.slots) > 1:
             return None
         ranks = self.form.ranks
@@ -81,7 +81,7 @@ class Used:
     def _edges(self) -> Edges:
         """Pairs of ranks that exchange data, shape (E, 2), each once."""
         if isinstance(self.form, RingForm):
-            raise TypeError("a ring's pairs depend on how many hosts an order uses")
+            raise TypeError("a ring's pairs of ranks depend on how many hosts an order uses")
         if isinstance(self.form, RoundsForm):
             pairs = [step.edges for step in self.form.rounds]
         else:
@@ -162,7 +162,7 @@ def _largest_block(neighbours: list[list[int]]) -> int:
 def farthest_bound(
     used: Used, distance: Matrix, levels: npt.NDArray[np.float64], deadline: Deadline
 ) -> int:
-    """Return the index of the first distance that no bound rules out as an order's greatest.
+    """Return the index of the least distance that could be some order's greatest, by graph bounds.
 
     A ring needs a biconnected part with as many hosts as it goes through, anything else a connected
     one; and hosts with as many near others as the ranks exchange data with. All of that can be

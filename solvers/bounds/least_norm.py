@@ -67,7 +67,7 @@ class LeastNorm:
             self._keep(keep)
 
     def _least_of_the_plane(self) -> Vector | None:
-        """Return the least-norm weights, possibly negative; None if ill-conditioned."""
+        """Return weights of the points' least-norm affine combination; None if ill-conditioned."""
         count = len(self)
         if count == 1:
             return np.ones(1)

@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Bound:
-    """Lower bound on the latency cost of every rank order.
+    """Lower bound on the latency cost of every rank order, with the kind of its proof.
 
     Args:
         value: in the matrix's unit.
@@ -57,7 +57,7 @@ def lower_bound(form: Form, distance: Matrix, time_limit_s: float = 1.0) -> Boun
 
 
 def lower_bound_of_checked(form: Form, matrix: Matrix, deadline: Deadline) -> Bound:
-    """Return the result of `lower_bound` for distances that were checked before."""
+    """Return a proven bound as `lower_bound` does, without validating the distance matrix."""
     if form.ranks < 2:
         return Bound(0.0, "trivial")
     if isinstance(form, RingForm):

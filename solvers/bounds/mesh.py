@@ -85,7 +85,7 @@ def _cophenetic(merges: Floats) -> Floats:
 
 
 def _cut_bound(form: MeshForm, merges: Floats) -> float:
-    """Return the least cost of a mesh where distances are merge heights of single linkage."""
+    """Return a bound on a mesh's cost by how much traffic must cross single-linkage clusters."""
     mesh_ranks = form.mesh_ranks
     inside = most_inside(form)
     total = sum(line.weight * mesh_ranks / line.size for line in form.lines)
@@ -134,7 +134,7 @@ def most_inside(form: MeshForm) -> Floats:
 
 
 def _heaviest_first(form: MeshForm) -> Floats:
-    """Return the traffic of each rank with its partners, the heaviest first, (N, D)."""
+    """Return the traffic of each rank with each of its partners, heaviest first, (N, D)."""
     joined = form.joined
     counts = np.diff(np.append(joined.starts, len(joined.edges)))
     of_edge = np.repeat(joined.weights / counts, counts)
@@ -152,7 +152,7 @@ def _heaviest_first(form: MeshForm) -> Floats:
 
 
 def _assignment_bound(weights: Floats, rest: Floats) -> float:
-    """Return half the sum, over ranks, of the least cost of the rank's own exchanges."""
+    """Return a bound on a mesh's cost if each rank's partners were on the hosts nearest to it."""
     nearest = np.partition(
         rest + np.diag(np.full(len(rest), np.inf)), range(weights.shape[1]), axis=1
     )[:, : weights.shape[1]]

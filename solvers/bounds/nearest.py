@@ -39,7 +39,7 @@ def nearest_distances(matrix: Matrix, count: int = _MOST_NEAREST) -> Matrix:
 
 
 def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
-    """Return a quick lower bound on the latency cost of an algorithm in rounds.
+    """Return a lower bound on the latency cost of rounds, from hosts' distances to nearest others.
 
     Of each round: so many ranks have d peers in it, and so the dearest of its edges is no nearer
     than the d-th nearest host is to as many hosts. And where no two rounds share an edge: a host
@@ -70,7 +70,7 @@ def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
 
 
 def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
-    """Return the least distance within which hosts have enough neighbours for the ranks."""
+    """Return a lower bound on the greatest distance of partners, by how many each rank has."""
     threshold = float(reached[0, 0])
     for degree in range(1, min(int(degrees.max()), reached.shape[1]) + 1):
         hosts = int((degrees >= degree).sum())
@@ -79,7 +79,7 @@ def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
 
 
 def quick_trees_bound(form: TreesForm, nearest: Matrix) -> float:
-    """Return a quick lower bound on the latency cost of an algorithm in trees."""
+    """Return a lower bound on the latency cost of trees: the sum of as many shortest hops."""
     ascending = np.sort(nearest[:, 0])
     longest = (int(depths(tree[None]).max()) for tree in form.parents)
     return max((float(ascending[:edges].sum()) for edges in longest), default=0.0)

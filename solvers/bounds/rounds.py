@@ -1,4 +1,4 @@
-"""Lower bounds on the latency cost of algorithms in rounds: by round, and by sets of rounds.
+"""Lower bounds on the latency cost of algorithms in rounds, from single rounds and sets of them.
 
 Let S be a set of rounds, and L(S) a threshold below which the graph of short pairs cannot hold all
 edges of S at once, whatever the order. Then the dearest round of S costs at least L(S) per unit of
@@ -60,7 +60,7 @@ def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> floa
 
 
 def _bound_single_rounds(form: RoundsForm, hosts: ShortPairs, deadline: Deadline) -> float:
-    """Return the greater of two bounds that consider each round by itself.
+    """Return a bound on the cost of many rounds: each round by itself, or numbers of peers.
 
     By the degrees and components of each; and by the peers of any k rounds (`quick_rounds_bound`).
     """
@@ -117,7 +117,7 @@ def _members(chosen: int) -> list[int]:
 
 
 def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) -> float:
-    """Return the least cost over all sequences in which rounds' greatest distances grow.
+    """Return the least cost of rounds if every set of rounds has a distance of at least its bound.
 
     Sets without a threshold of their own have that of their subsets.
     """
@@ -131,7 +131,7 @@ def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) ->
 
 
 class ShortPairs:
-    """Graphs of host pairs within each distance, to bound the distances that any order must use.
+    """Host pairs by distance, to bound the greatest distance of any order's pairs in some rounds.
 
     Every condition below holds for a graph that has the pattern as a subgraph on all hosts, and
     goes on holding when pairs are added to the graph. So no order has all edges of the pattern
@@ -156,12 +156,12 @@ class ShortPairs:
         return float(self._levels[0])
 
     def quick_threshold(self, pattern: Pattern) -> float:
-        """Return the least distance whose graph has enough neighbours and large components."""
+        """Return a lower bound on the greatest distance of partners, by degrees and components."""
         by_degrees = degrees_threshold(pattern.degrees, self._reached)
         return max(by_degrees, self._component_threshold(pattern))
 
     def cut_threshold(self, pattern: Pattern, deadline: Deadline) -> float:
-        """Return the least distance with enough pairs between each cluster and the rest.
+        """Return a lower bound on partners' greatest distance, by pairs that must leave clusters.
 
         No more pairs of a host count than the pattern's greatest degree.
         """
@@ -183,7 +183,7 @@ class ShortPairs:
         return threshold
 
     def holding_threshold(self, pattern: Pattern, least: float, deadline: Deadline) -> float:
-        """Return the least distance, from `least` on, whose graph `can_hold` the pattern."""
+        """Return the least distance, from `least` on, at which `can_hold` is true, by bisection."""
         low = int(np.searchsorted(self._levels, least))
         high = len(self._levels) - 1
         took_s = _S_PER_CUBE * len(self._distance) ** 3
@@ -198,7 +198,7 @@ class ShortPairs:
         return float(self._levels[low])
 
     def can_hold(self, pattern: Pattern, threshold: float) -> bool:
-        """Return whether the degrees of a distance's graph allow it to contain the pattern.
+        """Return False if the graph of hosts within a distance surely does not contain the pattern.
 
         Pairs that no edge of the pattern can be mapped to are taken out until no such pair is left.
         """
@@ -217,7 +217,7 @@ class ShortPairs:
         return True
 
     def _component_threshold(self, pattern: Pattern) -> float:
-        """Return the least distance whose components can contain the pattern's."""
+        """Return a lower bound on partners' greatest distance, by sizes of connected components."""
         # As a bit set, the sizes that unions of the pattern's components can have.
         fits = 1
         for size in pattern.component_sizes.tolist():
@@ -236,7 +236,7 @@ class ShortPairs:
 
 
 def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
-    """Return the hosts of each cluster of a dendrogram, (C, N), except single hosts and all."""
+    """Return masks, (C, N), of the hosts of dendrograms' clusters, except single hosts and all."""
     size = len(merges[0]) + 1
     found: dict[bytes, Adjacency] = {}
     for dendrogram in merges:
@@ -249,7 +249,7 @@ def _clusters(*merges: npt.NDArray[np.float64]) -> Adjacency:
 
 @dataclass(frozen=True)
 class Digit:
-    """Digit of the rank number, in some base, that alone differs between partners of a round.
+    """The one digit of the rank number, in some base, in which partners of a round differ.
 
     Args:
         members: the ranks that take part, ascending; a digit is one of the place in this list.
@@ -263,7 +263,7 @@ class Digit:
 
 
 def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
-    """Return the adjacency matrix of ranks that exchange messages in some rounds, (N, N)."""
+    """Return the symmetric adjacency matrix, (N, N), of the ranks that edges connect."""
     matrix = np.zeros((ranks, ranks), dtype=bool)
     matrix[edges[:, 0], edges[:, 1]] = True
     matrix |= matrix.T
@@ -293,7 +293,7 @@ def find_digit(round_adjacency: Adjacency) -> Digit | None:
 
 
 def build_kind_key(digits: Sequence[Digit | None]) -> tuple[object, ...] | None:
-    """Return a key that isomorphic sets of rounds share; None unless each is a `Digit`."""
+    """Return a key that is equal for isomorphic sets of rounds; None unless each is a `Digit`."""
     known = [digit for digit in digits if digit is not None]
     kinds = {(digit.members, digit.base) for digit in known}
     if len(known) < len(digits) or len(kinds) != 1:
@@ -316,7 +316,7 @@ class Pattern:
 
     @cached_property
     def surroundings(self) -> tuple[int, int]:
-        """Least numbers of common neighbours (`common_and_continued`) over all edges."""
+        """Least of both counts of `common_and_continued` over the pattern's edges."""
         if not self._union.any():
             return 0, 0
         common, continued = common_and_continued(self._union)
@@ -324,7 +324,7 @@ class Pattern:
 
     @cached_property
     def most_inside(self) -> Counts:
-        """Upper bound on the number of pairs among any m ranks, (N+1,) by m.
+        """Upper bound on the number of partner pairs among any m ranks, (N + 1,) by m.
 
         The rounds that are digits of the same number are a union of Hamming graphs, in which the
         first m ranks have the most (Harper 1964 for base 2, Lindsey 1964). In any other round, m
@@ -347,7 +347,7 @@ class Pattern:
 
     @cached_property
     def least_leaving(self) -> Counts:
-        """Lower bound on the number of pairs between any m ranks and the others, (N+1,) by m."""
+        """Lower bound on the partner pairs between any m ranks and the rest, (N + 1,) by m."""
         own = np.concatenate([[0], np.cumsum(self.degrees[::-1])]) - 2 * self.most_inside
         # The pairs that leave m ranks are those that leave the other N - m.
         leaving: Counts = np.maximum(0, np.maximum(own, own[::-1]))
@@ -355,7 +355,7 @@ class Pattern:
 
 
 def _most_inside_hamming(members: int, base: int, digits: int) -> Counts:
-    """Return the most pairs among m vertices of copies of a Hamming graph, (members + 1,).
+    """Return, for each m, the most edges among m vertices of Hamming graph copies, (members + 1,).
 
     The graph has base^digits vertices. Adding the vertices of a copy in the order of their numbers
     adds as many pairs as the sum of the number's digits; copies are filled one after the other.
@@ -367,7 +367,7 @@ def _most_inside_hamming(members: int, base: int, digits: int) -> Counts:
 
 
 def common_and_continued(graph: Adjacency) -> tuple[Counts, Counts]:
-    """Return numbers of common neighbours, and of neighbours two steps away, of all pairs.
+    """Count, for all pairs u v, common neighbours, and neighbours of u within two steps of v.
 
     The first counts common neighbours. The second counts the neighbours of u other than v that are
     neighbours of v, or have a neighbour other than u that is one.

@@ -112,7 +112,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
 
 
 class _TriedLimits:
-    """Limits on the path length that were tried, and the host prices that ruled them out."""
+    """Search for the greatest path limit that no order keeps, by prices of hosts (multipliers)."""
 
     def __init__(
         self, pair: PairOfTrees, distance: Matrix, group: Sequence[int], root_bounds: Matrix
@@ -125,7 +125,7 @@ class _TriedLimits:
         self._root_bounds = root_bounds
 
     def raise_limit(self, known: float, deadline: Deadline) -> float:
-        """Return the greatest limit that was ruled out, at least the known bound.
+        """Try limits on the longest path; return the greatest that no order keeps, or `known`.
 
         Raises:
             TimeoutError: the time did not suffice to try all.
@@ -152,7 +152,7 @@ class _TriedLimits:
         return self.ruled_out
 
     def _rules_out(self, limit: float, cells: int, patience: int, deadline: Deadline) -> bool:
-        """Return whether no order has paths within a limit."""
+        """Return True if prices prove that no order keeps all root-to-leaf paths within a limit."""
         pair, hosts = self._pair, len(self._distance)
         tree = _native.BudgetTree(
             self._distance, pair.subtrees, pair.shares, self._group, limit, cells
@@ -199,7 +199,7 @@ class _TriedLimits:
                 points, of_others = LeastNorm(len(away)), 0
 
     def _round_to_exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
-        """Return prices rounded so that their sums are exact in floating point."""
+        """Return the hosts' prices (2, N) and the path's price, rounded so that sums are exact."""
         prices, way = nearest[:-1], max(0.0, _WAY * float(nearest[-1]))
         most = _MOST_PAID * 0.49
         greatest = max(
@@ -212,7 +212,7 @@ class _TriedLimits:
 
 
 def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
-    """Return the group of each host for shared prices, (N,); most hosts are alone.
+    """Return each host's number of a cluster of few near hosts, (N,); most hosts are alone.
 
     Groups are clusters of the average-linkage dendrogram, of few hosts. Where one is in another,
     that counts whose hosts are nearer, compared with the cluster that it is merged with.
@@ -242,7 +242,7 @@ def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
 
 
 def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix:
-    """Return, for each host as a tree's root, a lower bound on the path length, (N,).
+    """Return a lower bound on the longest root-to-leaf path for each host as a tree's root, (N,).
 
     Hosts for which the time does not suffice have the length of paths alone.
 
@@ -273,7 +273,7 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
 
 
 def _list_onwards(form: TreesForm, distance: Matrix) -> list[tuple[int, Matrix]]:
-    """Return how far ranks' nearest children are from each host, (N,), and how many have none.
+    """Return, for first and second children, how many ranks have none, and distances to any, (N,).
 
     One entry for a first child and one for a second.
     """
@@ -302,7 +302,7 @@ def _paths(distance: Matrix, deadline: Deadline) -> Matrix:
 
 @dataclass(frozen=True)
 class PairOfTrees:
-    """Pair of trees of one shape, such as a double binary tree, or one tree twice.
+    """Pair of trees with equal subtree shapes, such as a double binary tree, or one tree twice.
 
     Args:
         subtrees: the different ones, the whole tree last.
@@ -323,13 +323,13 @@ class PairOfTrees:
     twice_leaf: int
 
     def roots(self, may_be_root: Flags) -> Flags:
-        """Return which hosts may be roots of the two trees, (N, N), of candidates (N,)."""
+        """Return which pairs of hosts may be roots of the two trees, (N, N), of candidates (N,)."""
         both = may_be_root[:, None] & may_be_root
         diagonal = np.eye(len(both), dtype=np.bool_)
         return both & (diagonal if self.is_one_root else ~diagonal)
 
     def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
-        """Return factors (2, N) of leaf and inner prices whose sum bounds what any order pays.
+        """Return how often (2, N) leaf and inner prices count in an upper bound on any order's sum.
 
         The sum of prices times this is no less than what both trees pay in any order. A host pays
         both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,
@@ -351,7 +351,7 @@ class PairOfTrees:
 
 
 def pair_trees(form: TreesForm) -> list[PairOfTrees]:
-    """Return an algorithm's two trees as a pair if they have one shape, else each by itself.
+    """Return an algorithm's two trees as a pair if of one shape, else each paired with itself.
 
     Others are each paired with themselves, those of one shape once.
     """
@@ -384,7 +384,7 @@ def _pair(shapes: Sequence[SubtreeShape], trees: Sequence[npt.NDArray[np.intp]])
 
 
 def _find_greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
-    """Return the indices of the greatest values."""
+    """Return the indices of the `count` greatest values."""
     first = len(values) - count
     if first <= 0 or count == 0:
         return np.arange(count)

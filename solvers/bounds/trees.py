@@ -73,7 +73,7 @@ def trees_bound(form: TreesForm, distance: Matrix, deadline: Deadline) -> float:
 
 @dataclass(frozen=True)
 class Relaxed:
-    """Cheapest tree of a relaxation in which a host may be used more than once.
+    """Solution of a relaxed tree placement, in which a host may be used more than once.
 
     Args:
         value: its cost less the sum of all prices.
@@ -87,7 +87,7 @@ class Relaxed:
 
 
 class PricedTree:
-    """Relaxed problem: mean root-to-leaf distance plus prices (multipliers) of the used hosts."""
+    """Relaxed placement of a tree: mean root-to-leaf distance plus hosts' prices (multipliers)."""
 
     def __init__(self, shapes: Sequence[SubtreeShape], distance: Matrix) -> None:
         self._shapes = shapes
@@ -100,7 +100,7 @@ class PricedTree:
         self._share = [shape.share for shape in shapes]
 
     def cheapest(self, prices: Matrix, roots: Indices, deadline: Deadline | None = None) -> Relaxed:
-        """Return the cheapest relaxed tree whose root is among some hosts.
+        """Return the cheapest tree of the relaxation, given hosts' prices and the possible roots.
 
         Children of the same shape and parent are on different hosts, other than their parent's.
 
@@ -140,7 +140,7 @@ class PricedTree:
 
 
 class _Branch:
-    """Subgradient ascent of the bound for one set of possible roots."""
+    """Subgradient ascent of the bound on a tree's cost, with the root among one set of hosts."""
 
     def __init__(
         self, tree: PricedTree, roots: Indices, deadline: Deadline, start: _Branch | None = None
@@ -156,11 +156,11 @@ class _Branch:
 
     @property
     def is_done(self) -> bool:
-        """Whether the ascent cannot gain more: one root is left, and steps are short."""
+        """Whether the ascent cannot gain more: one possible root is left, and steps are short."""
         return len(self.roots) == 1 and self._rise <= _SHORTEST * self.bound
 
     def ascend(self, deadline: Deadline) -> bool:
-        """Run some iterations of the ascent; return whether they raised the bound enough.
+        """Run some iterations of the ascent; return whether the bound rose enough to go on with it.
 
         Raises:
             TimeoutError: the time did not suffice.
@@ -185,7 +185,7 @@ class _Branch:
 
 
 def _tree_bound(tree: PricedTree, deadline: Deadline) -> float:
-    """Return the least bound over all roots, by branching on the set with the lowest bound."""
+    """Return a bound on one tree's longest path, by branching over clusters of possible roots."""
     try:
         merges = linkage(tree.distance, "average", deadline)
         top = _Branch(tree, np.arange(len(tree.distance)), deadline)
@@ -217,7 +217,7 @@ def _tree_bound(tree: PricedTree, deadline: Deadline) -> float:
 
 @dataclass(frozen=True)
 class SubtreeShape:
-    """Shape of a subtree, without its rank numbers.
+    """Shape of a subtree without rank numbers: its root's children, and its leaves' weight.
 
     Args:
         share: of the weight of all leaves of the tree, what its own leaves have.

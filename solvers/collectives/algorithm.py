@@ -48,7 +48,7 @@ class Algorithm:
         return None if self.find_refusal is None else self.find_refusal(ranks)
 
     def messages(self, ranks: int) -> int:
-        """Return about how many pairs of ranks the form and the table name; a ring's names none."""
+        """Estimate the number of messages that `form` and `table` list one by one; 0 for a ring."""
         if self.count_messages is not None:
             return self.count_messages(ranks)
         return 0 if self.build_form is RingForm else 2 * ranks * max(1, ranks.bit_length())
@@ -65,7 +65,7 @@ class Algorithm:
         return self.build_table(ranks, size_bytes)
 
     def form(self, ranks: int) -> Form:
-        """Return which distances add up to the latency: of a ring, of rounds, or of paths in trees.
+        """Return the algorithm's latency cost: distances summed over a ring, rounds, or tree paths.
 
         Raises:
             ValueError: a number of ranks that is refused.
@@ -89,7 +89,7 @@ def exchange_in_groups(
     *,
     counts_first_half: bool = False,
 ) -> Algorithm:
-    """Return an allreduce that reduces and scatters in groups of ranks, and gathers the way back.
+    """Return an allreduce: a reduce-scatter in groups of ranks by round, then the same in reverse.
 
     `build_groups` returns how many ranks are in a group, round by round. Some papers count the
     latency of the first half, the reduce-scatter, alone.

@@ -1,4 +1,4 @@
-"""Latency cost of rank orders (Luo 2020, §5.2.1): exact for one, fast for many."""
+"""Latency cost of rank orders (Luo 2020, §5.2.1): exactly for one order, or fast for many."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def ring_cost(distance: Matrix, order: Sequence[int]) -> float:
 
 
 def _tree_cost(parents: npt.NDArray[np.intp], distance: Matrix, order: Sequence[int]) -> float:
-    """Return the longest root-to-leaf path of a tree."""
+    """Return the greatest sum of distances along a root-to-leaf path of a tree."""
     hosts = np.asarray(order, dtype=np.intp)
     paths = np.zeros(len(parents))
     for _, ranks in levels(depths(parents[None]))[1:]:
@@ -96,7 +96,7 @@ class Prices:
     def price_first(
         self, orders: npt.NDArray[np.int64], deadline: Deadline, *, least: int
     ) -> Matrix:
-        """Return latency costs of the first K of (M, H) permutations, as time allows, (K,).
+        """Return the latency costs of (M, H) permutations, (K,): the first K <= M that time allows.
 
         At least `least` of them, whatever the deadline.
         """

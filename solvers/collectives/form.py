@@ -22,7 +22,7 @@ class RingForm:
 
 @dataclass(frozen=True)
 class WeightedRound:
-    """Pairs of ranks that exchange messages in one round, with the round's weight.
+    """Pairs of ranks that exchange messages in one round, with how often the round counts.
 
     Args:
         edges: (E, 2) pairs of ranks.
@@ -42,7 +42,7 @@ class RoundsForm:
 
     @cached_property
     def joined(self) -> JoinedRounds:
-        """Pairs of all rounds in contiguous arrays."""
+        """Pairs of ranks of all rounds that have some, in contiguous arrays."""
         kept = [step for step in self.rounds if len(step.edges) > 0]
         edges = [np.asarray(step.edges, dtype=np.intp).reshape(-1, 2) for step in kept]
         return JoinedRounds(
@@ -54,7 +54,7 @@ class RoundsForm:
 
 @dataclass(frozen=True)
 class JoinedRounds:
-    """Pairs of all rounds in one array, round after round.
+    """Arrays of all rounds: the pairs of ranks, where each round's begin, and the rounds' weights.
 
     Args:
         edges: (E, 2) pairs of ranks.
@@ -69,7 +69,7 @@ class JoinedRounds:
 
 @dataclass(frozen=True)
 class MeshLine:
-    """Pairs and traffic of the groups along one dimension of a device mesh.
+    """Group size and traffic of one dimension of a device mesh, for lower bounds.
 
     Args:
         size: ranks in a group, at least 2.
@@ -84,7 +84,7 @@ class MeshLine:
 
 @dataclass(frozen=True)
 class MeshForm(RoundsForm):
-    """Latency cost of a device mesh: the sum over the rounds of all its groups.
+    """Latency cost of a device mesh: the sum of its groups' rounds, each its greatest distance.
 
     Args:
         lines: the dimensions of more than one rank.
@@ -107,7 +107,7 @@ class MeshForm(RoundsForm):
 
 @dataclass(frozen=True)
 class TreesForm:
-    """Latency cost of trees: the greatest sum of distances from a root to a leaf.
+    """Latency cost of trees: the greatest sum of distances along a path from a root to a leaf.
 
     Args:
         parents: a tree each: (N,) the parent of every rank, -1 for the root, -2 for a rank that is
@@ -128,7 +128,7 @@ def rounds_form(ranks: int, rounds: Iterable[Round]) -> RoundsForm:
 
 
 def merge_rounds(form: RoundsForm) -> RoundsForm:
-    """Return an equal latency cost in which equal rounds are merged.
+    """Return an equal latency cost in which rounds with the same pairs are one, weights added up.
 
     Rounds with the same pairs become one, with their weights added up. Pairs are of two different
     ranks, each once, the lower rank first. Rounds without pairs or weight are left out.

@@ -37,7 +37,7 @@ _HEADER_BYTES = 16
 
 
 def binary_blocks(ranks: int) -> list[tuple[int, int]]:
-    """Return the first rank and the size of each block: powers of two, the largest first."""
+    """Split ranks into blocks of powers of two, largest first; return first ranks and sizes."""
     blocks = []
     first = 0
     while first < ranks:
@@ -48,7 +48,7 @@ def binary_blocks(ranks: int) -> list[tuple[int, int]]:
 
 
 def _halving_doubling(ranks: int, size_bytes: int) -> PeerTable:
-    """Return halving and doubling within blocks and between neighbouring blocks.
+    """Return the messages of Gloo's halving-doubling allreduce, in blocks of powers of two.
 
     A smaller block is done with its own halving sooner, so that its part is on the way to the
     larger block while that one still halves; the sum comes back while the larger one doubles.
@@ -76,7 +76,7 @@ def _halving_doubling(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def bcube_groups(ranks: int) -> list[int]:
-    """Return the group size of each round: two while that divides, then what remains."""
+    """Return the group size of each round of Gloo's bcube: 2 while that divides, then the rest."""
     groups = []
     while ranks % 2 == 0:
         groups.append(2)
@@ -85,7 +85,7 @@ def bcube_groups(ranks: int) -> list[int]:
 
 
 def legacy_bcube(base: int, name: str = "gloo-bcube") -> Algorithm:
-    """Return Gloo's legacy `AllreduceBcube` in groups of `base` ranks (Gloo's `Context::base`).
+    """Return Gloo's legacy `AllreduceBcube` algorithm, with groups of `base` ranks each round.
 
     Raises:
         ValueError: a base below 2.
@@ -147,13 +147,13 @@ def _broadcast(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _to_root(ranks: int, size_bytes: float) -> Round:
-    """Return the round in which all others send a part to the root."""
+    """Return a round in which all other ranks send 1 / N of the buffer to the root."""
     others = np.arange(1, ranks)
     return send(others, np.full(ranks - 1, _ROOT), size_bytes / ranks)
 
 
 def _reduce(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a reduce-scatter in a ring and a gather at the root (gloo/reduce.cc)."""
+    """Return the messages of a reduce: a ring reduce-scatter, then a gather (gloo/reduce.cc)."""
     part = ring_round(ranks, -1, size_bytes / ranks)
     return PeerTable(ranks, [*[part] * (ranks - 1), _to_root(ranks, size_bytes)])
 

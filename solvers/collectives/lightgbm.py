@@ -32,7 +32,7 @@ Half = Callable[[int, float], list[Round]]
 
 
 def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
-    """Return the reduce-scatter, from the farthest ranks (most data) to the nearest.
+    """Return the rounds of LightGBM's reduce-scatter by halving, farthest ranks (most data) first.
 
     In the last pairs of ranks beyond a power of two, the right one hands its buffer to the left
     one and gets its block in the end.
@@ -57,7 +57,7 @@ def recursive_halving(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def recursive_doubling(ranks: int, size_bytes: float) -> list[Round]:
-    """Return the allgather of 2^k ranks, from the nearest to the farthest."""
+    """Return the rounds of an allgather by doubling among 2^k ranks, nearest ranks first."""
     return [
         exchange(*group_pairs(ranks, 2, distance), distance * size_bytes / ranks)
         for distance in list_doublings(ranks)
@@ -65,7 +65,7 @@ def recursive_doubling(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def bruck(ranks: int, size_bytes: float) -> list[Round]:
-    """Return the allgather of any number of ranks: rank r sends to r - 1, r - 2, r - 4, ..."""
+    """Return the rounds of Bruck's allgather: rank r sends to r - 1, then r - 2, r - 4, ..."""
     return [
         ring_round(ranks, -distance, min(distance, ranks - distance) * size_bytes / ranks)
         for distance in list_doublings(ranks)
@@ -73,7 +73,7 @@ def bruck(ranks: int, size_bytes: float) -> list[Round]:
 
 
 def ring(ranks: int, size_bytes: float) -> list[Round]:
-    """Return a reduce-scatter or allgather around a ring."""
+    """Return the N - 1 rounds of a reduce-scatter or allgather around a ring."""
     return [ring_round(ranks, 1, size_bytes / ranks)] * (ranks - 1)
 
 
@@ -85,7 +85,7 @@ def _combine_halves(
     is_power_of_two: bool,
     ring_ranks: bool | None = None,
 ) -> Algorithm:
-    """Return an allreduce: a reduce-scatter followed by an allgather.
+    """Return LightGBM's allreduce of two halves, a reduce-scatter followed by an allgather.
 
     The library takes it where `is_power_of_two` is true of the ranks, and where there are fewer
     than 64 (`ring_ranks`); None where that does not matter.

@@ -70,18 +70,18 @@ def find_pattern(name: str) -> Algorithm:
     found = CHAIN if name == CHAIN.name else find(name)
     ranks = next(number for number in range(2, 1 << 20) if found.refusal(number) is None)
     if found.is_over_hosts or isinstance(found.form(ranks), TreesForm):
-        raise ValueError(f"{name} is not an algorithm of rounds, which a dimension of a mesh needs")
+        raise ValueError(f"{name} is no algorithm in rounds, which a mesh dimension needs")
     return found
 
 
 def list_groups(sizes: Sequence[int], dimension: int) -> Ranks:
-    """Return the ranks of each group of one dimension, (G, K), in row-major order."""
+    """Return the ranks of each group along one dimension of a mesh, (G, K), numbered row-major."""
     ranks = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
     return np.moveaxis(ranks, dimension, -1).reshape(-1, sizes[dimension])
 
 
 def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
-    """Return the messages of an iteration of a mesh: each dimension's collective in turn.
+    """Return the messages of a training iteration on a mesh: each dimension's collective in turn.
 
     The rounds of a pipelined algorithm are one round, in which all of its flows are under way.
     """
@@ -107,7 +107,7 @@ def mesh_table(dimensions: Sequence[Dimension]) -> PeerTable:
 
 
 def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
-    """Return the latency cost of a device mesh: the sum over dimensions and groups.
+    """Return a device mesh's latency cost: its groups' rounds, weighted by their dimension's bytes.
 
     Each dimension's latencies weigh as much as its bytes have a share of those of all.
     """
@@ -130,7 +130,7 @@ def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
 
 
 def _line_rounds(algorithm: Algorithm, ranks: int, weight: float) -> list[WeightedRound]:
-    """Return the rounds of one group of a mesh; each hop of a ring is a round."""
+    """Return the weighted rounds of one group of a mesh; each hop of a ring is a round."""
     form = algorithm.form(ranks)
     if isinstance(form, RingForm):
         hops = np.stack([np.arange(ranks), np.roll(np.arange(ranks), -1)], axis=1)
@@ -150,7 +150,7 @@ def _line(rounds: Sequence[WeightedRound], size: int) -> MeshLine:
 
 
 def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
-    """Return an upper bound on the traffic among j ranks of a group, over j - 1.
+    """Return a bound on the traffic among any j ranks of a group, divided by j - 1.
 
     Any part of a ring or a chain is chains, of one hop less than ranks.
     """
@@ -173,7 +173,7 @@ def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
 def _nest_dimensions(
     sizes: Sequence[int], traffic: Sequence[float]
 ) -> tuple[list[Ranks], list[list[list[int]]]]:
-    """Return rank sequences for all nestings of dimensions, most traffic innermost first.
+    """Return rank sequences, one per nesting of dimensions, and the blocks of ranks of the first.
 
     The blocks are those of the first way.
     """

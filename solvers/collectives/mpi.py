@@ -36,14 +36,14 @@ def _linear(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _ring(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a ring allreduce, or recursive doubling with fewer elements than ranks."""
+    """Return the messages of Open MPI's ring allreduce: recursive doubling if elements < ranks."""
     if size_bytes // ELEMENT_BYTES < ranks:
         return recursive_doubling(ranks, size_bytes)
     return ring_table(ranks, size_bytes)
 
 
 def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
-    """Return a ring whose reduce-scatter runs in phases, each over a part of every block."""
+    """Return the messages of a ring allreduce whose reduce-scatter runs in phases, by segments."""
     phase_bytes = ranks * SEGMENT_BYTES
     if size_bytes < phase_bytes:
         return _ring(ranks, size_bytes)
@@ -55,7 +55,7 @@ def _segmented_ring(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def _rabenseifner(ranks: int, size_bytes: int) -> PeerTable:
-    """Return halving and doubling, before which the first odd ranks drop out (Open MPI)."""
+    """Return the messages of Open MPI's Rabenseifner allreduce; excess odd ranks drop out first."""
     even, odd = fold_pairs(ranks)
     fold, unfold = [], []
     if len(even):
@@ -92,7 +92,7 @@ OPEN_MPI = (
 
 
 def _reduce_scatter_allgather(ranks: int, size_bytes: int) -> PeerTable:
-    """Return halving and doubling, before which the first even ranks drop out (MPICH)."""
+    """Return the messages of MPICH's Rabenseifner allreduce; excess even ranks drop out first."""
     even, odd = fold_pairs(ranks)
     fold = [send(even, odd, size_bytes)] if len(even) else []
     scatter = halving(list_remaining(ranks, odd), size_bytes)
@@ -100,14 +100,14 @@ def _reduce_scatter_allgather(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def kary_tree(ranks: int) -> Ranks:
-    """Return parents in the tree `kary`, (N,): rank r's children are 2r + 1 and 2r + 2."""
+    """Return parents in MPICH's tree `kary`, (N,): rank r's children are 2r + 1 and 2r + 2."""
     parents = (np.arange(ranks) - 1) // TREE_ARITY
     parents[0] = -1
     return parents
 
 
 def knomial_tree(ranks: int) -> Ranks:
-    """Return parents in the tree `knomial_1`, (N,): larger subtrees come first."""
+    """Return each rank's parent in MPICH's tree `knomial_1`, (N,); larger subtrees come first."""
     parents = np.full(ranks, -1, dtype=np.intp)
     digits = (ranks - 1).bit_length()
     waiting = [(0, digits)]

@@ -13,7 +13,7 @@ from plink.solvers.collectives.trees import tree_table
 
 
 def binary_tree(ranks: int) -> Ranks:
-    """Return parents in the first tree, (N,), with root 0 and odd leaves."""
+    """Return each rank's parent in NCCL's first tree, (N,): root 0, odd ranks are leaves."""
     every = np.arange(ranks)
     lowest_bit = every & -every
     below = every ^ lowest_bit
@@ -24,7 +24,7 @@ def binary_tree(ranks: int) -> Ranks:
 
 
 def double_tree(ranks: int) -> list[Ranks]:
-    """Return the parents in both trees; the second is mirrored, or shifted for odd N."""
+    """Return the parents in both of NCCL's trees; the second is the first mirrored or shifted."""
     first = binary_tree(ranks)
     if ranks % 2 == 0:
         second = np.where(first >= 0, ranks - 1 - first, -1)[::-1].copy()

@@ -25,7 +25,7 @@ DEFAULT_BCUBE_BASE = 4
 
 
 def bcube(base: int, name: str = "bcube", about: str | None = None) -> Algorithm:
-    """Return exchanges in groups of `base` ranks at distances 1, base, base², ..., and back.
+    """Return a BCube allreduce: exchanges in groups of `base` ranks, 1, base, base², ... apart.
 
     Raises:
         ValueError: a base below 2.
@@ -49,7 +49,7 @@ def bcube(base: int, name: str = "bcube", about: str | None = None) -> Algorithm
 
 
 def halved_tree(ranks: int) -> Ranks:
-    """Return parents in the binary tree of range halves, (N,): each root is a middle rank."""
+    """Return parents in a binary tree over ranks, (N,): a range's middle rank is its root."""
     parents = np.full(ranks, -1, dtype=np.intp)
     waiting = [(0, ranks - 1, -1)]
     while waiting:
@@ -62,7 +62,7 @@ def halved_tree(ranks: int) -> Ranks:
 
 
 def double_tree(ranks: int) -> list[Ranks]:
-    """Return the parents in both trees of the double binary tree."""
+    """Return the parents in both trees of a double binary tree, (N,) each; one is shifted by 1."""
     tree = halved_tree(ranks)
     # Every rank r becomes r - 1.
     return [tree, np.roll(np.where(tree >= 0, (tree - 1) % ranks, -1), -1)]

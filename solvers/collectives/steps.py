@@ -58,13 +58,13 @@ class PeerTable:
 
 
 def send(sources: Ranks, destinations: Ranks, size_bytes: float | npt.ArrayLike) -> Round:
-    """Return a round in which each source sends bytes to the destination at its index, (F,)."""
+    """Return a round in which `sources[i]` sends bytes to `destinations[i]`, (F,) each."""
     sizes = np.broadcast_to(np.asarray(size_bytes, dtype=np.float64), sources.shape)
     return Round(sources, destinations, sizes)
 
 
 def exchange(low: Ranks, high: Ranks, size_bytes: float) -> Round:
-    """Return a round in which the ranks of each pair send to each other, (F,) each."""
+    """Return a round in which the ranks `low[i]` and `high[i]` send to each other."""
     return send(np.concatenate([low, high]), np.concatenate([high, low]), size_bytes)
 
 
@@ -96,26 +96,26 @@ def list_doublings(ranks: int) -> list[int]:
 
 
 def ring_round(ranks: int, step: int, size_bytes: float) -> Round:
-    """Return a round in which every rank r sends to rank r + `step`."""
+    """Return a round in which every rank r sends to rank r + `step`, modulo N."""
     every = np.arange(ranks)
     return send(every, (every + step) % ranks, size_bytes)
 
 
 def pairwise_rounds(ranks: int, size_bytes: float) -> list[Round]:
-    """Return rounds in which rank r sends its part to rank r + k, for k = 1, 2, ..."""
+    """Return N - 1 rounds: in round k = 1, 2, ... rank r sends 1 / N of the buffer to r + k."""
     return [ring_round(ranks, distance, size_bytes / ranks) for distance in range(1, ranks)]
 
 
 def ring_table(
     ranks: int, size_bytes: int, *, step: int = 1, is_pipelined: bool = False
 ) -> PeerTable:
-    """Return a ring allreduce: N - 1 rounds of S / N bytes reduce, as many gather."""
+    """Return a ring allreduce of S bytes: N - 1 rounds of S / N bytes reduce, as many gather."""
     part = ring_round(ranks, step, size_bytes / ranks)
     return PeerTable(ranks, [part] * (2 * (ranks - 1)), is_pipelined)
 
 
 def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:
-    """Return lower and higher rank of all pairs in groups of ranks `distance` apart.
+    """Return the lower and the higher rank of all pairs within groups of ranks `distance` apart.
 
     The number of ranks is a multiple of group x distance.
     """
@@ -127,7 +127,7 @@ def group_pairs(ranks: int, group: int, distance: int) -> tuple[Ranks, Ranks]:
 
 
 def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> list[Round]:
-    """Return a reduce-scatter in rounds where each rank sends a part to all of its group.
+    """Return a reduce-scatter's rounds, in which each rank sends a part to each of its group.
 
     The groups' sizes, round by round, have the number of ranks as their product.
     """
@@ -141,13 +141,13 @@ def scatter_in_groups(ranks: int, groups: Sequence[int], size_bytes: float) -> l
 
 
 def check_base(base: int) -> None:
-    """Raise ValueError unless a BCube can have groups of so many ranks."""
+    """Raise ValueError if the group size of a BCube is less than 2."""
     if base < 2:
         raise ValueError(f"a BCube has groups of at least 2 ranks, not {base}")
 
 
 def split_into_groups(ranks: int, base: int) -> list[int]:
-    """Return the group size of each round of a BCube: the base, then what remains."""
+    """Return the group size of each round of a BCube: the base while it fits, then the rest."""
     groups = []
     while ranks >= base:
         groups.append(base)
@@ -156,7 +156,7 @@ def split_into_groups(ranks: int, base: int) -> list[int]:
 
 
 def fold_pairs(ranks: int) -> tuple[Ranks, Ranks]:
-    """Return the pairs of neighbours that are merged so that 2^k ranks remain.
+    """Return the even and odd ranks of the first pairs, one of which drops out, to leave 2^k ranks.
 
     Returns:
         (e,) the even ranks, (e,) the odd ranks, with N = 2^k + e.
@@ -166,12 +166,12 @@ def fold_pairs(ranks: int) -> tuple[Ranks, Ranks]:
 
 
 def list_remaining(ranks: int, kept: Ranks) -> Ranks:
-    """Return the ranks that remain, (2^k,): one of every folded pair, and all unpaired ones."""
+    """Return the 2^k ranks that take part: the kept ones of folded pairs, and all unpaired ones."""
     return np.concatenate([kept, np.arange(2 * len(kept), ranks)])
 
 
 def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
-    """Return exchanges of whole buffers at distances 1, 2, 4, ..., as in Open MPI and MPICH.
+    """Return recursive doubling: exchanges of whole buffers at distances 1, 2, 4, ...
 
     The even ranks of the first pairs drop out.
     """
@@ -185,7 +185,7 @@ def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def halving(members: Ranks, size_bytes: float) -> list[Round]:
-    """Return a reduce-scatter of (2^k,) members: halves at distance 1, quarters at 2, and so on."""
+    """Return a reduce-scatter among 2^k ranks: halves at distance 1, quarters at 2, and so on."""
     groups = [2] * len(list_doublings(len(members)))
     return [
         Round(members[step.sources], members[step.destinations], step.sizes_bytes)

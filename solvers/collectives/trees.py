@@ -14,7 +14,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def depths(parents: Indices) -> Indices:
-    """Return the edges from every member to its root, (R, P), by pointer doubling."""
+    """Return every member's number of edges to the root of each of R trees, (R, P)."""
     is_root = parents < 0
     depth = np.where(is_root, 0, 1)
     above = np.where(is_root, np.arange(parents.shape[1]), parents)
@@ -25,7 +25,7 @@ def depths(parents: Indices) -> Indices:
 
 
 def levels(depth: Indices) -> Sequence[tuple[Indices, Indices]]:
-    """Return routes and members at every depth of the trees, (F,) each, roots first."""
+    """Return tree and member indices, (F,) each, for every depth, roots first."""
     by_depth = np.argsort(depth, axis=None, kind="stable")
     ends = np.cumsum(np.bincount(depth.ravel()))[:-1]
     route, member = np.unravel_index(by_depth, depth.shape)
@@ -33,7 +33,7 @@ def levels(depth: Indices) -> Sequence[tuple[Indices, Indices]]:
 
 
 def heights(parents: Indices) -> Indices:
-    """Return the edges between every member and its deepest descendant, (R, P)."""
+    """Return every member's number of edges to its deepest descendant in each tree, (R, P)."""
     height = np.zeros(parents.shape, dtype=np.intp)
     for route, member in reversed(levels(depths(parents))[1:]):
         above = parents[route, member]
@@ -49,7 +49,7 @@ def tree_table(
     *,
     is_pipelined: bool = True,
 ) -> PeerTable:
-    """Return an allreduce along several trees at once as messages by round.
+    """Return the messages, by round, of an allreduce along several trees at once.
 
     A member sends up as soon as all below it have, and down as soon as it has the sum: round i has
     the messages of those that are i edges away from their farthest leaf, or from their root.
@@ -73,7 +73,7 @@ def tree_table(
 
 
 def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Round]:
-    """Return the messages from every member to its parent, by round."""
+    """Return the messages from every member to its parent, grouped by the given round numbers."""
     routes, members = np.nonzero(parents >= 0)
     if not len(routes):
         return []

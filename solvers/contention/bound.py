@@ -70,7 +70,7 @@ def bound_loads_s(
     network: Network,
     deadline: Deadline | None = None,
 ) -> float:
-    """Return the lower bound in seconds for a collective given by its loads and waits."""
+    """Return a lower bound in seconds on a collective's time, given its loads and waits."""
     if positions == 1:
         return 0.0
     until = deadline or Deadline()
@@ -111,7 +111,7 @@ def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
 
 
 def _component_bound_s(stage: Stages, network: Network, *, is_balanced: bool) -> float:
-    """Return the least time of uplinks if ranks that exchange data span several groups."""
+    """Return the seconds that some uplink needs if connected ranks cannot all stay in groups."""
     hosts = network.hosts
     component_of = components(hosts, stage.sources, stage.destinations)
     reachable = _sums(np.bincount(component_of))
@@ -131,7 +131,7 @@ def _component_bound_s(stage: Stages, network: Network, *, is_balanced: bool) ->
 
 
 def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return which numbers are the sum of some of these sizes, (N + 1,)."""
+    """Return which numbers from 0 to their total are the sum of some of the sizes, (N + 1,)."""
     reachable = np.zeros(int(sizes.sum()) + 1, dtype=np.bool_)
     reachable[0] = True
     for size in sizes:
@@ -140,7 +140,7 @@ def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
 
 
 def _cut_bound_s(loads: Stages, network: Network) -> float:
-    """Return the time that uplinks need for the bytes that must cross them."""
+    """Return the seconds that the busiest uplink needs at least, by the second eigenvalue."""
     hosts = network.hosts
     stage = np.repeat(np.arange(len(loads.counts)), np.diff(loads.starts))
     between = np.zeros((hosts, hosts))
@@ -164,7 +164,7 @@ def _cut_bound_s(loads: Stages, network: Network) -> float:
 
 
 def _groups(network: Network) -> list[tuple[int, float, float]]:
-    """Return each group's size and its uplink's rates in bytes/s."""
+    """Return each group's number of hosts and its uplink's send and receive rates in bytes/s."""
     sizes = np.bincount(network.group_of[network.group_of >= 0], minlength=network.groups)
     rates = zip(network.uplink_send_bytes_s, network.uplink_receive_bytes_s, strict=True)
     return [
@@ -177,7 +177,7 @@ def _groups(network: Network) -> list[tuple[int, float, float]]:
 def unequal_bound_s(
     table: PeerTable, network: Network, slots: Sequence[int], deadline: Deadline
 ) -> float:
-    """Return the lower bound in seconds for hosts with different numbers of slots.
+    """Return a lower bound in seconds on a collective's time if hosts have different slot counts.
 
     Ranks fill the hosts of an order from its front, those of a host being adjacent. The greatest of
     three sums for the links, and one for the latencies. Stage by stage, a host with c slots sends
@@ -218,7 +218,7 @@ def unequal_bound_s(
 
 
 def _sum_crossing(stage: Stages, weights: Floats, size: int, ranks: int) -> tuple[Floats, Floats]:
-    """Return what leaves and what enters each run of `size` adjacent ranks, (W,) by first rank."""
+    """Return the traffic out of and into each run of `size` adjacent ranks, (W,) by first rank."""
     sources, destinations = stage.sources, stage.destinations
     low, high = np.minimum(sources, destinations), np.maximum(sources, destinations)
     both = _covered_weights(high, low, weights, size, ranks)
@@ -227,7 +227,7 @@ def _sum_crossing(stage: Stages, weights: Floats, size: int, ranks: int) -> tupl
 
 
 def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, ranks: int) -> Floats:
-    """Return the traffic of pairs of ranks that lie in each run of adjacent ranks, (W,)."""
+    """Return the traffic within each run of `size` adjacent ranks, (W,) by first rank."""
     windows = ranks - size + 1
     begin = np.maximum(last - size + 1, 0)
     end = np.minimum(first, windows - 1) + 1
@@ -241,7 +241,7 @@ def _covered_weights(last: Ranks, first: Ranks, weights: Floats, size: int, rank
 def _windows_s(
     loads: Stages, network: Network, takes: Ranks, ranks: int, deadline: Deadline
 ) -> float:
-    """Return the time that hosts' links need at least if each holds adjacent ranks."""
+    """Return the seconds that hosts' links need at least if each host has adjacent ranks."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     total_s = 0.0
     for number, count in enumerate(loads.counts):
@@ -263,7 +263,7 @@ def _windows_s(
 def _waits_s(
     waits: Stages, network: Network, takes: Ranks, ranks: int, deadline: Deadline
 ) -> float:
-    """Return the latency of messages whose ranks cannot all share a host."""
+    """Return the least seconds of latency in stages whose ranks cannot all share a host."""
     sizes, size_of = np.unique(takes, return_inverse=True)
     is_full = int(takes.sum()) == ranks
     others = network.latency_s + np.diag(np.full(network.hosts, np.inf))

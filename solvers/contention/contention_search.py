@@ -126,7 +126,7 @@ def search_by_contention(
 
 @dataclass(frozen=True)
 class _Climb:
-    """Search by predicted time: some starting orders, then annealing chains."""
+    """Search for the order of least predicted time: starting orders, then annealing chains."""
 
     search: Search
     clock: TableTimer
@@ -136,7 +136,7 @@ class _Climb:
     rng: np.random.Generator
 
     def run(self, starts: Sequence[Order]) -> EndedBy:
-        """Search from the starting orders until something ends it; return what did."""
+        """Search from the starting orders until a limit or the bound ends it; return which."""
         search, hosts = self.search, self.network.hosts
         for order in starts:
             search.offer(order)
@@ -171,7 +171,7 @@ class _Climb:
         return search.chains(chain, _IDLE_CHAINS, settled="chains")
 
     def _try_all(self) -> EndedBy:
-        """Try every order of a few hosts; return whether all were tried or time ran out."""
+        """Try every order of a few hosts; return what ended it: all tried (`exact`) or the time."""
         search = self.search
         messages = len(self.clock.loads.sources) + len(self.clock.waits.sources)
         deadline = search.deadline
@@ -186,7 +186,7 @@ class _Climb:
     def _chain(
         self, problem: _native.ContentionProblem, start: Order, steps: int, heat: float
     ) -> None:
-        """Run one annealing chain from a starting order."""
+        """Run one annealing chain from a starting order, and keep its order if it is faster."""
         search = self.search
         chain = _native.ContentionSearch(
             problem, list(start), int(self.rng.integers(1 << 63)), steps, heat
@@ -212,7 +212,7 @@ class _Climb:
 
 
 def sort_by_groups(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:
-    """Return the order with the hosts of each group made adjacent.
+    """Return an order with each group's hosts adjacent, groups in order of first appearance.
 
     A host without a group stays by itself.
     """
@@ -225,7 +225,7 @@ def sort_by_groups(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list
 def ring_by_groups(
     waits: Stages, network: Network, distance: Floats, seed: int, deadline: Deadline
 ) -> list[int] | None:
-    """Return a ring that leaves as few groups as possible, then is as short as possible.
+    """Return an order for a ring with the fewest hops between groups, then the shortest.
 
     Returns:
         position p is on host `order[p]`, and the hosts that are left follow; None where the table

@@ -1,4 +1,4 @@
-"""Max-min fair sharing of links, as TCP does, for flows that start together.
+"""Rates and end times of flows that start together and share links max-min fairly, as TCP does.
 
 Rates are max-min fair: all rise together until a link is full, whose flows stay at that while the
 others rise on (Bertsekas and Gallager, Data Networks, 1992, §6.5.2). What a flow leaves when it

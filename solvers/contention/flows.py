@@ -45,7 +45,7 @@ EAGER_BYTES = 65536
 
 @dataclass(frozen=True)
 class Trunk:
-    """Link that several groups of hosts share towards all other groups.
+    """Link above the uplinks that several groups of hosts share towards all other groups.
 
     Args:
         groups: indices.
@@ -59,7 +59,7 @@ class Trunk:
 
 @dataclass(frozen=True)
 class SharedLinks:
-    """Links of a network, by number, that flows share.
+    """Rates and token-bucket bursts of a network's links by number, and each host's group.
 
     Args:
         rate_bytes_s: (L,) that each carries.
@@ -74,7 +74,7 @@ class SharedLinks:
     trunk_of: Sequence[int]
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
-        """Return the rate-limited links from host to host; none within a host."""
+        """Return the numbers of rate-limited links from host to host; none within a host."""
         if source == destination:
             return ()
         hosts, groups = len(self.group_of), len(self.trunk_of)
@@ -92,7 +92,7 @@ class SharedLinks:
         return tuple(link for link in crossed if self.rate_bytes_s[link] < float("inf"))
 
     def carried_s(self, table: PeerTable, order: Sequence[int]) -> float:
-        """Return the seconds that the busiest link needs for all bytes of a collective."""
+        """Return the seconds that the busiest link needs for all of a collective's bytes."""
         loads, _ = split(table)
         sizes_bytes = loads.sizes_bytes * np.repeat(loads.counts, np.diff(loads.starts))
         total = np.zeros(len(self.rate_bytes_s))
@@ -112,7 +112,7 @@ def shared_links(
     burst_bytes: float = 0.0,
     flow_share: float = 1.0,
 ) -> SharedLinks:
-    """Return the links of a network, which flows share.
+    """Return a network's links, with trunks above the groups, as the flow simulation takes them.
 
     A limited link lets `burst_bytes` pass at once; flows get `flow_share` of its rate together.
 
@@ -160,7 +160,7 @@ ALWAYS = CoreTurns()
 
 
 def draw_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
-    """Return the ranks' time slices in random order; none if every rank has its own core.
+    """Return time slices of ranks in random order; `ALWAYS` if each has a core or does not spin.
 
     Ranks that give way as soon as they wait have a `slice_s` of 0.
     """
@@ -174,7 +174,7 @@ def draw_turns(ranks: int, cores: int, slice_s: float, seed: int) -> CoreTurns:
 def with_sockets(
     messages: Messages, links: SharedLinks, turns: CoreTurns, kept_s: float
 ) -> tuple[Messages, SharedLinks]:
-    """Return messages that also cross their sender's socket buffer, a link refilled each turn.
+    """Add a link for each sender's socket buffer to its messages' paths; return messages and links.
 
     A full buffer feeds the sender's own link, the first of a path, for `kept_s` seconds.
     """
@@ -197,7 +197,7 @@ def with_sockets(
 
 @dataclass(frozen=True)
 class Manner:
-    """Software costs and behaviour of ranks in the simulation of flows.
+    """Software costs of a communication library, and cores of its ranks, in the flow simulation.
 
     Args:
         overhead_s: before a message begins, beside the network's latency: alpha, less that.
@@ -221,7 +221,7 @@ class Manner:
 
 @dataclass(frozen=True)
 class Messages:
-    """Messages of a collective by round, as parallel lists.
+    """Messages of a collective in all rounds, as parallel lists for the flow simulation.
 
     Args:
         ranks: how many there are.
@@ -308,11 +308,11 @@ class FlowClock:
 
     @property
     def has_exchanges(self) -> bool:
-        """Whether any two opposite messages could be sent one after the other."""
+        """Whether any two hosts exchange large messages in one round, which may be serialised."""
         return bool(self._exchanges)
 
     def _find_exchanges(self) -> list[tuple[int, int]]:
-        """Return pairs of large opposite messages between two hosts in one round."""
+        """Return index pairs of large opposite messages between two hosts in one round."""
         found: list[tuple[int, int]] = []
         place_of: dict[tuple[int, int, int], int] = {}
         all_messages = self._messages
@@ -328,7 +328,7 @@ class FlowClock:
         return found
 
     def messages(self, manner: Manner, seed: int) -> Messages:
-        """Return the messages, with a random choice of exchanges that are serialised."""
+        """Return the messages with the library's delays and randomly drawn serialised exchanges."""
         after = list(self._messages.after)
         for draw, first, second in self._draw_turns(seed) if manner.serialised > 0.0 else ():
             if draw < manner.serialised:
@@ -342,7 +342,7 @@ class FlowClock:
         return replace(self._messages, delays_s=delays_s, after=after)
 
     def _draw_turns(self, seed: int) -> list[tuple[float, int, int]]:
-        """Return, for each exchange, when it is serialised and which side sends first.
+        """Draw, for each exchange, a threshold of 0 to 1 for serialising it and who sends first.
 
         Both are drawn in any case, so that times change little with the share.
         """

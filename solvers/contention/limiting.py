@@ -45,7 +45,7 @@ class Limit:
 def find_limits_of_time(
     table: PeerTable, network: Network, order: Sequence[int] | npt.NDArray[np.intp]
 ) -> list[Limit]:
-    """Return the causes of a collective's time, rank r on host `order[r]`, longest first.
+    """Split a collective's time into its causes, longest first, with rank r on host `order[r]`.
 
     The seconds sum up to the time of the collective. Where a host's link and an uplink are equally
     slow, it is the uplink that counts: it is shared.

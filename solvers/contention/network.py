@@ -13,7 +13,7 @@ Indices = npt.NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Network:
-    """Network model; links are full duplex, with a rate for each direction.
+    """Network model: hosts' latencies, groups, and rates of host links and uplinks by direction.
 
     Args:
         latency_s: (N, N) one way from host (row) to host (column), zero diagonal.
@@ -67,7 +67,7 @@ def make_network(
     uplink_send_bytes_s: npt.ArrayLike | None = None,
     uplink_receive_bytes_s: npt.ArrayLike | None = None,
 ) -> Network:
-    """Return a network; omitted values mean no latency, unlimited rates, no groups.
+    """Return a network model; omitted values mean no latency, unlimited rates, no groups.
 
     A rate may be one number for all.
 
@@ -78,10 +78,10 @@ def make_network(
     latency = _array(latency_s, 0.0, (hosts, hosts), "latency_s")
     is_in_range = latency.min(initial=0.0) >= 0.0 and latency.max(initial=0.0) < np.inf
     if not is_in_range or np.diagonal(latency).any():
-        raise ValueError("latency_s holds values that are negative, not finite or to a host itself")
+        raise ValueError("latency_s must be finite, not negative, and 0 on the diagonal")
     group = np.full(hosts, -1) if group_of is None else np.asarray(group_of, dtype=np.intp)
     if group.shape != (hosts,) or (group < -1).any():
-        raise ValueError(f"group_of is not (N,) indices of groups or -1, N being {hosts}")
+        raise ValueError(f"group_of must be {hosts} group indices, or -1 for no group")
     groups = int(group.max(initial=-1)) + 1
     for rates in (uplink_send_bytes_s, uplink_receive_bytes_s):
         if rates is not None and np.ndim(rates) > 0:
@@ -97,7 +97,7 @@ def make_network(
 
 
 def scale_rates(network: Network, factor: float) -> Network:
-    """Return the network with all rates times a factor; infinity for unlimited ones."""
+    """Return the network with the rates of all links multiplied by a factor."""
     return replace(
         network,
         send_bytes_s=network.send_bytes_s * factor,
@@ -108,7 +108,7 @@ def scale_rates(network: Network, factor: float) -> Network:
 
 
 def with_every_host_grouped(network: Network) -> Network:
-    """Return the network with a group for each host without one, none empty.
+    """Return the network with a group of its own for each ungrouped host, empty groups removed.
 
     Such a group's uplink is unlimited, for its host's own link is what limits it.
     """
@@ -129,7 +129,7 @@ def with_every_host_grouped(network: Network) -> Network:
 def _rates(values: npt.ArrayLike | None, count: int, name: str) -> Floats:
     rates = _array(values, np.inf, (count,), name)
     if not (rates > 0.0).all():
-        raise ValueError(f"{name} holds rates that are not above 0")
+        raise ValueError(f"{name} must hold rates above 0")
     return rates
 
 

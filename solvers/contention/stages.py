@@ -1,4 +1,4 @@
-"""Decomposition of a collective into distinct rounds, link loads and latency waits."""
+"""Split of a collective into distinct rounds, flows that load links, and waits for latency."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DistinctRound:
-    """Round of a collective that occurs several times, with its count.
+    """Round of a collective, with the number of times that it occurs.
 
     Args:
         sources, destinations: (F,) ranks.
@@ -42,7 +42,7 @@ class DistinctRound:
 
 @dataclass
 class _Alike:
-    """Rounds collected so far that differ only in sizes, with the summed sizes."""
+    """Rounds with the same messages of nearly equal sizes, collected so far, with summed sizes."""
 
     first: Round
     total_bytes: npt.NDArray[np.float64]
@@ -54,7 +54,7 @@ class _Alike:
 
 @dataclass
 class _SameEdges:
-    """Rounds collected so far between the same ranks, and the longest run of them."""
+    """Rounds between the same ranks, collected so far, and the longest run of consecutive ones."""
 
     alike: list[_Alike] = field(default_factory=list)
     in_a_row: int = 0
@@ -68,7 +68,7 @@ class _SameEdges:
 
 
 def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
-    """Return the distinct rounds of a collective, by first appearance.
+    """Return the distinct rounds of a collective with their counts, by first appearance.
 
     Messages of a rank to itself and rounds without messages are left out.
     """
@@ -126,7 +126,7 @@ def _is_ring(step: Round, ranks: int) -> bool:
 
 @dataclass(frozen=True)
 class Stages:
-    """Flows that load links, or messages whose latencies are waited for, stage after stage.
+    """Flows of each stage of a collective, as arrays, with the number of times of each stage.
 
     Args:
         starts: (K + 1,) where the flows of each stage begin.
@@ -144,7 +144,7 @@ class Stages:
     goes_round: npt.NDArray[np.bool_]
 
     def stage(self, number: int) -> Stages:
-        """Return one of the stages, passed once."""
+        """Return one of the stages alone, with a count of 1."""
         flows = slice(self.starts[number], self.starts[number + 1])
         return Stages(
             np.array([0, flows.stop - flows.start], dtype=np.intp),
@@ -157,7 +157,7 @@ class Stages:
 
 
 def split(table: PeerTable) -> tuple[Stages, Stages]:
-    """Split a collective's messages into loads of links and waits for latencies.
+    """Return a collective's stages of flows that load links, and its stages of latency waits.
 
     All flows of a pipelined table are one stage, since all rounds are under way at once; its
     latencies are those of the first part's way through all rounds.
@@ -185,7 +185,7 @@ def split(table: PeerTable) -> tuple[Stages, Stages]:
 
 
 def count_positions(table: PeerTable, position_of: Ranks | None, hosts: int) -> int:
-    """Return the number of positions, (R,) by rank, that need a host; None gives each rank its own.
+    """Return how many hosts the ranks need: the positions in `position_of`, or one a rank if None.
 
     Raises:
         ValueError: there are fewer hosts than positions.
@@ -198,7 +198,7 @@ def count_positions(table: PeerTable, position_of: Ranks | None, hosts: int) -> 
 
 
 def over_positions(loads: Stages, waits: Stages, position_of: Ranks) -> tuple[Stages, Stages]:
-    """Return loads and waits between positions, (R,) by rank, each shared by adjacent ranks.
+    """Return the stages between positions of hosts instead of ranks; within one they are free.
 
     What ranks of the same position exchange is free. Where messages go round, the mean latency of
     all ranks' messages counts, which those between positions are a part of.
@@ -220,7 +220,7 @@ def _drop_empty(stages: Stages) -> Stages:
 
 
 def _sum_by_pair(loads: Stages) -> Stages:
-    """Return each pair of ranks or positions once per stage, with its total bytes."""
+    """Return the stages with the flows of each pair of ranks or positions summed to one."""
     if not len(loads.sources):
         return loads
     positions = int(max(loads.sources.max(), loads.destinations.max())) + 1
@@ -239,7 +239,7 @@ def _sum_by_pair(loads: Stages) -> Stages:
 
 
 def _move_to_positions(stages: Stages, position_of: Ranks) -> Stages:
-    """Return the flows between different positions."""
+    """Return the stages with ranks replaced by positions, without flows within a position."""
     sources, destinations = position_of[stages.sources], position_of[stages.destinations]
     kept = sources != destinations
     before = np.concatenate([[0], np.cumsum(kept)])

@@ -1,4 +1,4 @@
-"""Time of a collective whose concurrent flows share links, for any rank order."""
+"""Predicted time of a collective whose concurrent flows share links, for any rank order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plink.solvers.limits.deadline import Deadline
 
 
 class TableTimer:
-    """Predictor of one collective's time on one network, for any rank order.
+    """Predictor of the seconds that one collective takes on one network, for any rank order.
 
     A round takes the greatest latency of its messages, and the time that its slowest link needs for
     all bytes that cross it in the round. Links are each host's and each group's uplink, and their
@@ -55,7 +55,7 @@ class TableTimer:
         return _native.ContentionClock(problem, self._ranks)
 
     def time_s(self, order: Sequence[int] | npt.NDArray[np.intp]) -> float:
-        """Return the time with rank r on host `order[r]`; ranks of a host exchange for free.
+        """Return the predicted seconds with rank r on host `order[r]`; traffic in a host is free.
 
         Raises:
             ValueError: not a host for each rank, or for each position.
@@ -66,7 +66,7 @@ class TableTimer:
         return float(self.times_s(only[None, :], Deadline(0.0))[0])
 
     def times_s(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Floats:
-        """Return times of the first K of (M, R) orders, (K,), as many as the limit allows.
+        """Return the predicted seconds of (M, R) orders, (K,): the first K <= M that time allows.
 
         At least one of them.
 
@@ -83,7 +83,7 @@ class TableTimer:
 def native_problem(
     loads: Stages, waits: Stages, network: Network, ranks: int, tie_distance: Floats
 ) -> _native.ContentionProblem:
-    """Return a collective of ranks or positions, and a network, as the native search takes them.
+    """Convert a collective's stages and a network to the input of the native search.
 
     Of orders of the same time, that of the lower (N, N) `tie_distance` is better.
     """

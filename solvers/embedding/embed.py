@@ -63,12 +63,12 @@ class Embedding:
 
     @property
     def distance(self) -> Matrix:
-        """Distances between the points, (N, N); symmetric, zero diagonal."""
+        """Distances between points plus both heights, (N, N), in the unit of the readings."""
         return Fit(self.points, self.heights, has_heights=True).distance
 
     @property
     def is_better_than_raw(self) -> bool:
-        """Whether the embedding's distances should replace the readings.
+        """Whether the embedding predicts held-out readings as well as the raw matrix, or better.
 
         It must predict what it has not seen as well as the raw matrix, or better: where it does
         not, points in few dimensions cannot hold what the raw matrix says.
@@ -84,7 +84,7 @@ def embed(
     seed: int = 0,
     on_progress: Callable[[str], None] | None = None,
 ) -> Embedding:
-    """Return the embedding whose distances match the measured ones best (Luo 2020, eq. 4.1).
+    """Fit points to measured distances, with the dimensions chosen by cross-validation (eq. 4.1).
 
     Residuals count as shares of the distance and through a pseudo-Huber loss (`Objective`). The
     optimiser is L-BFGS from a classical-scaling start, in three dimensions first. Dimensions and
@@ -113,7 +113,7 @@ def embed(
         first, second = (observe(half) for half in halves)
         if not len(first.distance) == len(second.distance) == len(distance):
             raise ValueError(
-                f"halves are matrices of {len(first.distance)} and {len(second.distance)} hosts, "
+                f"halves are readings of {len(first.distance)} and {len(second.distance)} hosts, "
                 f"expected {len(distance)} as in distance"
             )
         splits = split_halves(first, second, rng)
@@ -136,7 +136,7 @@ def _choose_shape(
     rng: np.random.Generator,
     on_progress: Callable[[str], None] | None,
 ) -> tuple[Fit, float]:
-    """Return a fit of the simplest shape that predicts as well as the best one, and its error.
+    """Return a fit with the fewest dimensions that predict held-out readings well, and its error.
 
     Whether there are heights is decided in few dimensions; more are tried as long as they help.
 
@@ -184,7 +184,7 @@ def _choose_shape(
 def _list_dimensions(
     observations: Observations, dimensions: int | None, pairs_per_unknown: float
 ) -> Sequence[int]:
-    """Return the numbers of dimensions that the data can support, ascending.
+    """Return the numbers of dimensions for which there are enough measured pairs, ascending.
 
     Raises:
         ValueError: no dimensions, or not those that were asked for.
@@ -197,7 +197,7 @@ def _list_dimensions(
     parts, _ = connected_components(observations.is_measured.astype(np.int8), directed=False)
     if parts > 1:
         raise ValueError(
-            f"the data are too sparse: no measurement connects {parts} parts of the {size} hosts"
+            f"the data are too sparse: no measured pair connects {parts} parts of {size} hosts"
         )
     wanted = DIMENSIONS if dimensions is None else (dimensions,)
     # Free coordinates, not counting translation and rotation.

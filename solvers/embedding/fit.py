@@ -28,7 +28,7 @@ _MEDIAN_TO_DEVIATION = 1.4826
 
 
 class Shape(NamedTuple):
-    """Shape of an embedding.
+    """Model of an embedding: the points' number of dimensions, and whether hosts have heights.
 
     Args:
         dimensions: D, of the points.
@@ -50,7 +50,7 @@ class Shape(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """Fitted points and heights, in units of the observations' scale.
+    """Fitted points and heights, in units of the median measured distance.
 
     Args:
         points: (N, D).
@@ -64,7 +64,7 @@ class Fit:
 
     @property
     def shape(self) -> Shape:
-        """Shape of the fitted points."""
+        """Number of dimensions of the fitted points, and whether there are heights."""
         return Shape(self.points.shape[1], self.has_heights)
 
     @property
@@ -98,7 +98,7 @@ class Objective:
         self._cutoff = cutoff
 
     def unpack(self, parameters: npt.NDArray[np.float64]) -> tuple[Matrix, Matrix]:
-        """Return the (N, D) points and (N,) heights in a vector of parameters."""
+        """Return the (N, D) points and (N,) heights that a vector of parameters holds."""
         split = self._size * self._shape.dimensions
         points = parameters[:split].reshape(self._size, self._shape.dimensions)
         return points, parameters[split:] if self._shape.has_heights else np.zeros(self._size)
@@ -163,7 +163,7 @@ def _scale_classically(distance: Matrix, is_measured: Mask, dimensions: int) -> 
 
 
 def start(observations: Observations, shape: Shape) -> Fit:
-    """Return the start of a fit: classical scaling of the distances without heights.
+    """Return a fit to start from: points by classical scaling, heights by each host's nearest.
 
     Heights start at just under half of each host's least distance, so that no pair's two heights
     are more than its distance.
@@ -216,7 +216,7 @@ def fit_points(
 
 
 def _change_dimensions(points: Matrix, dimensions: int, rng: np.random.Generator) -> Matrix:
-    """Return points in another number of dimensions, by principal axes or small offsets."""
+    """Change the number of dimensions of points: keep principal axes, or add small random ones."""
     size, known = points.shape
     if dimensions < known:
         centred = points - points.mean(axis=0)

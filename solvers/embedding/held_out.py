@@ -42,7 +42,7 @@ class Split:
 
 
 def split_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
-    """Return splits that hold out some pairs, so that each pair is held out once."""
+    """Return splits, each of which holds out some pairs of hosts to judge the fit by."""
     return [
         Split(observations.without(held), observations.distance, held)
         for held in _draw_folds(observations.is_measured, rng)
@@ -52,7 +52,7 @@ def split_pairs(observations: Observations, rng: np.random.Generator) -> list[Sp
 def split_halves(
     first: Observations, second: Observations, rng: np.random.Generator
 ) -> list[Split]:
-    """Return splits that fit one half of the readings and judge by the other.
+    """Return splits that fit the readings of one half of the passes and judge by the other.
 
     Where pairs are missing, a fit must predict them too: there it is judged by held-out pairs.
     """
@@ -68,7 +68,7 @@ def split_halves(
 
 
 def _draw_folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
-    """Return masks of pairs to hold out, (N, N), each of which leaves hosts some partners.
+    """Draw masks of pairs to hold out, (N, N), each of which leaves every host some partners.
 
     With few hosts each pair is in one of them, if it can be spared; with many, one is enough.
     """
@@ -87,7 +87,7 @@ def _draw_folds(is_measured: Mask, rng: np.random.Generator) -> list[Mask]:
 
 
 def prediction_errors(splits: Sequence[Split], predictions: Sequence[Matrix]) -> Errors:
-    """Return the relative errors of all splits' held-out distances, concatenated."""
+    """Return the relative errors of predicted held-out distances, of all splits, concatenated."""
     errors = []
     for split, predicted in zip(splits, predictions, strict=True):
         pairs = np.triu(split.judged, 1)
@@ -98,12 +98,12 @@ def prediction_errors(splits: Sequence[Split], predictions: Sequence[Matrix]) ->
 
 
 def mean_error(errors: Errors) -> float:
-    """Return the mean relative error; infinite with too few errors."""
+    """Return the mean of relative errors; infinite with fewer than two."""
     return float(errors.mean()) if errors.size >= 2 else np.inf
 
 
 def choose_simplest(errors: Mapping[Shape, Errors]) -> Shape:
-    """Return the simplest shape whose error is within one standard error of the least.
+    """Return the simplest model whose error is within one standard error of the least.
 
     The error is that of the difference of both, pair by pair; what differs by `LEAST_GAIN` or less
     is as good.

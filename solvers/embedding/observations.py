@@ -35,7 +35,7 @@ class Observations:
 
     @property
     def weight(self) -> Matrix:
-        """Inverse of each distance, (N, N), zero where not measured.
+        """Weight of each pair in a fit, (N, N): the inverse of its distance, 0 if not measured.
 
         A reading is off by a share of itself, so residuals count as shares: unweighted, the noise
         of far pairs would drown what near ones say, and near ones are what groups are made of.
@@ -44,7 +44,7 @@ class Observations:
         return np.where(self.is_measured, 1.0 / floor, 0.0)
 
     def without(self, pairs: Mask) -> Observations:
-        """Return the observations without these pairs."""
+        """Return the observations with some pairs marked as not measured."""
         is_measured = self.is_measured & ~pairs
         return Observations(self.scale, np.where(is_measured, self.distance, 0.0), is_measured)
 
@@ -77,7 +77,7 @@ def observe(distance: Matrix) -> Observations:
 
 
 def predict_by_neighbours(known: Observations) -> Matrix:
-    """Return each distance as predicted by the hosts most similar to its ends, (N, N).
+    """Predict each distance from the readings of hosts most similar to its ends, (N, N).
 
     The likeness of two hosts is the mean share by which their distances to third hosts differ.
     The prediction is the median over those of the nearest hosts that measured the pair; where

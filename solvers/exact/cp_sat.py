@@ -56,7 +56,7 @@ def join(
     peers: Mapping[int, Sequence[int]],
     deadline: Deadline,
 ) -> None:
-    """Constrain the ranks of two hosts by whether the hosts are adjacent in the algorithm.
+    """Constrain variables of host pairs to be true where the ranks placed on them are joined.
 
     Args:
         model: model that gets the constraints.
@@ -83,7 +83,7 @@ def add_rounds(
     places: Places,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the rounds of an algorithm to a model; return their cost."""
+    """Add the latency cost of an algorithm in rounds to a model; return its expression."""
     costs = [
         _add_round(model, adjacency(step.edges, form.ranks), terms, places, deadline)
         for step, terms in zip(form.rounds, whole.terms_of, strict=True)
@@ -171,7 +171,7 @@ def add_trees(
     most: int,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the trees of an algorithm to a model; return their cost, at most `most` units."""
+    """Add the latency cost of trees to a model; return its variable, of at most `most` units."""
     cost = model.new_int_var(0, most, "cost")
     hosts = range(form.ranks)
     walks = _shortest_walks(hops)
@@ -208,7 +208,7 @@ def add_trees(
 
 
 def _shortest_walks(hops: Whole) -> list[Whole]:
-    """Return the least length of walks with k hops from every host, for k up to N."""
+    """Return the least length of a walk of k hops from every host, (N,), for k = 0 to N."""
     apart = hops + np.diag(np.full(len(hops), hops.max() * len(hops)))
     walks = [np.zeros(len(hops), dtype=np.int64)]
     for _ in hops:
@@ -217,7 +217,7 @@ def _shortest_walks(hops: Whole) -> list[Whole]:
 
 
 def most_ranks(form: Form) -> int:
-    """Return the largest number of ranks for which a CP-SAT model is built."""
+    """Return the largest number of ranks for which a CP-SAT proof is tried."""
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
@@ -299,7 +299,7 @@ def _build_model(
 
 
 def add_ring(model: cp_model.CpModel, hops: Whole) -> tuple[cp_model.LinearExprT, _Reader]:
-    """Add a ring through all hosts to a model; return the sum of its hops, and its reader."""
+    """Add a ring to a model; return the expression of its length, and a reader of its order."""
     hosts = range(len(hops))
     arcs = {(i, j): model.new_bool_var("") for i in hosts for j in hosts if i != j}
     model.add_circuit([(i, j, used) for (i, j), used in arcs.items()])

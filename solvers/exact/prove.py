@@ -148,7 +148,7 @@ def _run_engine(
     known: float,
     until: Deadline,
 ) -> Stage:
-    """Run an engine on integer distances, which it requires."""
+    """Search with an engine on distances converted to integers; return its result in their unit."""
     module = _load_engine(engine)
     gave_up = Stage(None, known, is_final=False)
     if form.ranks > module.most_ranks(form):

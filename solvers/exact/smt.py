@@ -21,7 +21,7 @@ _MOST_RANKS = 24
 
 
 def most_ranks(form: Form) -> int:  # noqa: ARG001
-    """Return the largest number of ranks for which a Z3 formula is built."""
+    """Return the largest number of ranks for which a Z3 proof is tried."""
     return _MOST_RANKS
 
 
@@ -81,7 +81,7 @@ class _Formula:
 
 
 def _places(solver: Any, ranks: int) -> list[list[Any]]:
-    """Return variables `places[rank][host]`, constrained to one rank per host."""
+    """Return Boolean variables `places[rank][host]`, constrained to one rank per host."""
     everyone = range(ranks)
     places = [[z3.Bool(f"rank {p} on host {i}") for i in everyone] for p in everyone]
     for row in [*places, *zip(*places, strict=True)]:

@@ -22,7 +22,7 @@ _UNITS = 1_000_000
 
 @dataclass(frozen=True)
 class Stage:
-    """Result of an exact engine's search: an order if it found a cheaper one, and the bound.
+    """Result of an exact engine's search: a cheaper order or None, and a lower bound on the cost.
 
     Args:
         order: the cheapest that was found, or None.
@@ -37,7 +37,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class WholeTerms:
-    """Distances and weights of a latency cost as integers, rounded down.
+    """Weighted distances of a latency cost as integers, rounded down.
 
     In units no order costs more than it really does, nor less by more than a unit a term. So a
     lower bound in units is one; and where no order costs fewer units than some order does, none is
@@ -69,7 +69,7 @@ class WholeTerms:
 
 
 def whole_terms(form: Form, distance: Matrix) -> WholeTerms:
-    """Return the terms of a latency cost as integers, in millionths of the greatest."""
+    """Return a latency cost's weighted distances as integers, in millionths of the greatest."""
     weights = [step.weight for step in form.rounds] if isinstance(form, RoundsForm) else [1.0]
     if isinstance(form, RingForm):
         count = form.ranks

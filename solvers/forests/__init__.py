@@ -1,1 +1,1 @@
-"""Aggregation forests: routes of chunks, and the share of the buffer that each carries."""
+"""Aggregation forests: trees along which chunks go, and the share of the buffer of each."""

@@ -29,7 +29,7 @@ _GOLDEN = 0.6180339887498949
 
 @dataclass(frozen=True)
 class MasterShares:
-    """Shares of the buffer for which each group and member is the master that aggregates it.
+    """Share of the buffer that each group and each member aggregates as a master.
 
     Args:
         share_by_group: (G,) the share of the buffer whose GM is in each group; the sum is 1.
@@ -46,7 +46,7 @@ class MasterShares:
 def master_shares(
     group_of: Indices, link_bytes_s: npt.ArrayLike, uplink_bytes_s: npt.ArrayLike
 ) -> MasterShares:
-    """Return the masters' shares with which the busiest link finishes first.
+    """Return the masters' shares of the buffer with which the busiest link finishes earliest.
 
     Rates that differ by a twentieth at most count as equal, at the least of them.
 
@@ -78,7 +78,7 @@ class _Room:
     uplinks: Floats
 
     def find_least_time(self) -> float:
-        """Return the least time in which links have enough capacity, by bisection."""
+        """Return the least seconds per byte of the buffer that links allow, by bisection."""
         if len(self.group_of) == 1:
             return 0.0
         # Every member and group sends and receives the buffer once.
@@ -105,7 +105,7 @@ class _Room:
         return groups == 2 or float(self._compute_gm_capacity(time).sum()) >= 1.0
 
     def share_by_group(self, time: float) -> Floats:
-        """Return each group's share of the global masters, by capacity or group size."""
+        """Return the share of the buffer whose global masters are in each group, (G,)."""
         weights = self.sizes if len(self.sizes) < 3 else self._compute_gm_capacity(time)
         shares: Floats = weights / weights.sum()
         return shares
@@ -141,7 +141,7 @@ def _level_rates(rates: Floats) -> Floats:
 
 
 def replace_unlimited(rates: Floats) -> Floats:
-    """Return rates with unlimited ones replaced by very large numbers."""
+    """Return rates with infinite ones replaced by a large multiple of the greatest finite one."""
     is_finite = np.isfinite(rates)
     most = float(rates[is_finite].max()) if is_finite.any() else 1.0
     return np.where(is_finite, rates, _UNLIMITED * most if is_finite.any() else most)
@@ -150,12 +150,12 @@ def replace_unlimited(rates: Floats) -> Floats:
 def _rates(values: npt.ArrayLike, count: int, name: str) -> Floats:
     rates = np.asarray(values, dtype=np.float64)
     if rates.shape != (count,) or not (rates > 0.0).all():
-        raise ValueError(f"{name} is not ({count},) rates above 0")
+        raise ValueError(f"{name} must be {count} rates above 0")
     return rates
 
 
 def flat(link_bytes_s: npt.ArrayLike) -> Routes:
-    """Return one star per member, weighted so that all members' links finish together.
+    """Return one star per member as root, weighted so that all members' links finish together.
 
     Flat sharded aggregation, by a parameter server (PS) that is fully sharded and colocated. Equal
     links get equal shares: Luo 2020, Table 4.1, "PS (fully sharded)".
@@ -175,7 +175,7 @@ def flat(link_bytes_s: npt.ArrayLike) -> Routes:
 
 
 def ring(order: Sequence[int]) -> Routes:
-    """Return the chunked ring: one chain per member, with equal weights.
+    """Return the routes of a chunked ring: one chain per member as root, with equal weights.
 
     The sum goes round from the member after the root to the root, and on round again. The members
     are in the order in which they send to each other.
@@ -230,7 +230,7 @@ def two_level(
 
 
 def with_masters(groups: Indices, shares: MasterShares) -> Routes:
-    """Return two-level routes in which each member is master of its share (`two_level`)."""
+    """Return two-level routes in which each member is a master of its given share."""
     weights, masters = _wrap_around(groups, shares)
     trees = [_tree(groups, gm, of_group) for gm, of_group in masters]
     places = _spread(len(trees))
@@ -239,7 +239,7 @@ def with_masters(groups: Indices, shares: MasterShares) -> Routes:
 
 @dataclass
 class _Queue:
-    """Members of a group, with the shares for which each has yet to be local master."""
+    """Members of a group, with the share of the buffer that each has yet to get as local master."""
 
     members: Sequence[int]
     left: list[float]
@@ -247,7 +247,7 @@ class _Queue:
 
     @property
     def share(self) -> float:
-        """Share that the next member has left; unlimited for the last one."""
+        """Share that the next local master has left to get; infinite for the last member."""
         return self.left[self.turn] if self.turn + 1 < len(self.left) else np.inf
 
     def take(self, share: float) -> None:
@@ -259,7 +259,7 @@ class _Queue:
 def _wrap_around(
     groups: Indices, shares: MasterShares
 ) -> tuple[list[float], list[tuple[int, list[int]]]]:
-    """Return the weight, the global master and the groups' local masters of each route."""
+    """Deal the masters' shares to routes; return weights, and global and local masters of each."""
     members = [np.flatnonzero(groups == group).tolist() for group in range(int(groups.max()) + 1)]
     lacking = shares.share_by_member * (1.0 - shares.share_by_group[groups])
     queues = [_Queue(own, lacking[own].tolist()) for own in members]
@@ -293,7 +293,7 @@ def _tree(groups: Indices, gm: int, lms: Sequence[int]) -> Parents:
 
 
 def _spread(count: int) -> Indices:
-    """Return a permutation that moves adjacent indices apart.
+    """Return a permutation of indices, (count,), that moves adjacent ones far apart.
 
     The routes of one master stand next to each other; dealt like that, chunks that follow each
     other would all wait for the same few members.
@@ -312,5 +312,5 @@ def _permutation(order: Sequence[int]) -> Indices:
     """
     members = np.asarray(order, dtype=np.intp)
     if not members.size or sorted(members.tolist()) != list(range(len(members))):
-        raise ValueError(f"not a permutation of 0 to {len(members) - 1}")
+        raise ValueError(f"order must be a permutation of 0 to {len(members) - 1}")
     return members

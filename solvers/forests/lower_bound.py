@@ -1,4 +1,4 @@
-"""Lower bound on the link time of a collective however it is done, without latency."""
+"""Lower bound on the link time of a collective over all algorithms, without latency."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plink.solvers.forests.trees import Floats, Indices
 
 @dataclass(frozen=True)
 class ExchangedBytes:
-    """Least bytes that K parties, hosts or groups of hosts, must exchange.
+    """Least bytes that K parties (hosts or groups of hosts) must exchange in a collective.
 
     Args:
         sent_bytes, received_bytes: (K,) by each.
@@ -30,7 +30,7 @@ LeastExchange = Callable[[Indices], ExchangedBytes]
 
 
 def allreduce_exchange(size_bytes: float) -> LeastExchange:
-    """Return the least bytes exchanged in an all-reduce.
+    """Return a function from hosts' parties to the least bytes exchanged in an all-reduce.
 
     Each party sends its part of every chunk or the sum, and receives the sum or a part: the buffer
     once at least in either direction; K of them exchange it 2 (K-1) times (Patarasuk and Yuan
@@ -46,7 +46,7 @@ def allreduce_exchange(size_bytes: float) -> LeastExchange:
 
 
 def lower_bound_s(network: Network, least: LeastExchange) -> float:
-    """Return the least seconds that the slowest host link or uplink needs."""
+    """Return a lower bound on a collective's seconds: its least bytes over links and uplinks."""
     grouped = with_every_host_grouped(network)
     hosts = least(np.arange(network.hosts))
     groups = least(grouped.group_of)

@@ -24,7 +24,7 @@ _NOTHING = 1e-9
 
 
 def _check_rates(values: npt.ArrayLike) -> Floats:
-    """Return rates of ports, in which an unlimited one is quicker than all others.
+    """Validate the rates of servers' ports; return them with infinite ones made finite.
 
     Raises:
         ValueError: there is none, or one that is not above 0.
@@ -36,20 +36,20 @@ def _check_rates(values: npt.ArrayLike) -> Floats:
 
 
 def central(workers: int, at: int) -> Routes:
-    """Return a star around the host of one worker (colocated central server, CC).
+    """Return routes of a star around one worker's host (colocated central server, CC).
 
     Raises:
         ValueError: there is no such worker.
     """
     if not 0 <= at < workers:
-        raise ValueError(f"at is {at}, expected 0 to {workers - 1}")
+        raise ValueError(f"at is {at}, expected a worker from 0 to {workers - 1}")
     parents = np.full((1, workers), at)
     parents[0, at] = -1
     return make_routes([1.0], parents)
 
 
 def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
-    """Return one star per port of the servers (NCC for one server, NCS for several).
+    """Return one star per port of dedicated servers (NCC for one server, NCS for several).
 
     Shares follow the ports' rates, so that all end at the same time.
 
@@ -73,7 +73,7 @@ def route_by_racks(
     uplink_bytes_s: npt.ArrayLike,
     between: str = "star",
 ) -> Routes:
-    """Return routes in which workers send to a server in their group, and servers to each other.
+    """Return routes from workers to a server in their group, and between the groups' servers.
 
     In a star, every group's server is the root of a share, to which the others send: what goes to
     the root and back crosses an uplink 2 (G-1)/G times. In a ring, the same shares go round. In a
@@ -96,7 +96,7 @@ def route_by_racks(
     ports, rates = np.asarray(group_of_port, dtype=np.intp), _check_rates(port_bytes_s)
     groups = int(max(workers.max(initial=-1), ports.max(initial=-1))) + 1
     if between not in BETWEEN:
-        raise ValueError(f"between is {between!r}, expected chain, star or ring")
+        raise ValueError(f"between (groups) is {between!r}, expected chain, star or ring")
     if not groups or len(np.unique(ports)) < groups or ports.shape != rates.shape:
         raise ValueError("every group of workers needs the port of a parameter server")
     uplinks = np.asarray(uplink_bytes_s, dtype=np.float64)
@@ -111,7 +111,7 @@ def route_by_racks(
 
 
 def _split_by_trees(carried: Floats, between: str) -> list[tuple[float, tuple[Indices, Indices]]]:
-    """Return shares of the buffer, each with its two trees over the groups' servers."""
+    """Return shares of the buffer, each with its reduction and broadcast tree over the groups."""
     groups = len(carried)
     everyone = np.arange(groups)
     if between == "chain" or groups == 1:
@@ -130,7 +130,7 @@ def _split_by_trees(carried: Floats, between: str) -> list[tuple[float, tuple[In
 
 
 def _turns(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indices]]:
-    """Return parts of a share, each with the server port that every group uses for it."""
+    """Split a share by ports' rates; return each part with the port that each group uses for it."""
     of_group = [np.flatnonzero(ports == group) for group in range(groups)]
     ends = [np.cumsum(rates[own]) / rates[own].sum() for own in of_group]
     cuts = np.unique(np.concatenate(ends))
@@ -147,7 +147,7 @@ def _turns(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indi
 
 
 def _tree(workers: Indices, ports: int, port_of: Indices, top: Indices) -> Parents:
-    """Return a tree of workers below their group's port, and of ports along the groups' tree."""
+    """Return the parents in a tree of workers below their group's port, and of ports by group."""
     parents = np.full(len(workers) + ports, ABSENT, dtype=np.int32)
     members = len(workers) + port_of
     parents[: len(workers)] = members[workers]

@@ -1,4 +1,4 @@
-"""Predicted time of collectives along a forest or directly between ranks, with shared links."""
+"""Predicted seconds of a collective along a forest, or directly between ranks, on shared links."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def routes_s(
     size_bytes: float,
     chunks_bytes: Floats,
 ) -> float:
-    """Return the time in seconds of data along routes, all of them at once.
+    """Return the predicted seconds of a collective along all routes of a forest at once.
 
     The sum of five. All chunks are under way together, so that the link that takes longest for all
     bytes that cross it decides. Flows share links evenly, though not all of them have as much to
@@ -78,7 +78,7 @@ def routes_s(
 
 
 def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: Network) -> float:
-    """Return the time in seconds of direct messages between ranks, all at once.
+    """Return the predicted seconds of direct messages between ranks, all sent at once.
 
     The busiest link, what sharing loses, one latency, and the messages of the rank that handles
     most, one after the other. Nothing passes through a third rank, so that no pipeline fills. Bytes
@@ -99,7 +99,7 @@ def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: N
 
 
 def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: float) -> float:
-    """Return the seconds by which the sharing of links delays flows beyond the busiest link."""
+    """Return the seconds that fairly shared links add to the busiest link's time along routes."""
     flows = np.zeros((network.hosts, network.hosts))
     sizes_bytes = routes.weights * size_bytes
     for parents, is_down in ((routes.reduce_parents, False), (routes.broadcast_parents, True)):
@@ -110,7 +110,7 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
 
 
 def lost_s(flows: Floats, network: Network) -> float:
-    """Return how many seconds longer evenly shared flows, (N, N) bytes, take than the busiest link.
+    """Return the seconds that (N, N) bytes take on fairly shared links beyond the busiest link.
 
     0 where there are more than `MOST_SHARED_FLOWS`.
     """
@@ -127,7 +127,7 @@ def lost_s(flows: Floats, network: Network) -> float:
 def fill_s(
     routes: Routes, host_of: Indices, network: Network, size_bytes: float, chunks_bytes: Floats
 ) -> float:
-    """Return the pipeline fill time: how long the first chunk takes beyond the busiest link's time.
+    """Return the seconds that a pipeline takes to fill: a chunk's way less the busiest link's time.
 
     Arguments as for `routes_s`.
     """
@@ -143,7 +143,7 @@ def fill_s(
 
 
 def chunk_bytes(size_bytes: float, routes: int) -> float:
-    """Return the chunk sizes that the engine uses for a buffer on so many routes."""
+    """Return the bytes of a chunk that the engine uses for a buffer on so many routes."""
     usual = min(
         max(size_bytes / (routes * _CHUNKS_OF_A_ROUTE), _USUAL_LEAST_BYTES), _MOST_CHUNK_BYTES
     )
@@ -151,7 +151,7 @@ def chunk_bytes(size_bytes: float, routes: int) -> float:
 
 
 def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Floats) -> Floats:
-    """Return the seconds that a chunk takes to each rank's parent on idle links, (R, P)."""
+    """Return the seconds that a chunk takes from each rank to its parent on idle links, (R, P)."""
     below, above = host_of, host_of[np.maximum(parents, 0)]
     own, theirs = network.group_of[below], network.group_of[above]
     links, uplinks = network.link_bytes_s, np.append(network.uplink_bytes_s, np.inf)
@@ -164,7 +164,7 @@ def _edge_s(parents: Indices, host_of: Indices, network: Network, size_bytes: Fl
 def deal_chunks(
     routes: Routes, size_bytes: float, least_chunk_bytes: float = LEAST_CHUNK_BYTES
 ) -> Routes:
-    """Return the routes that a buffer uses, fewer if it has fewer chunks than routes.
+    """Return the routes that get a chunk of a buffer: fewer if it has fewer chunks than routes.
 
     Chunks go to routes in proportion to weight, by largest remainder, ties to the first. No chunk
     is smaller than `least_chunk_bytes`, but for the last one.

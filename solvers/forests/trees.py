@@ -1,4 +1,4 @@
-"""Trees of a plan: routes with their weights, messages on the way, trees inside hosts."""
+"""Trees of a plan as arrays, with weights; their path lengths; trees extended inside hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Indices = npt.NDArray[np.intp]
 
 
 class Routes(NamedTuple):
-    """Forest as arrays: weights, reduction trees and broadcast trees.
+    """Forest as arrays: each route's weight, reduction tree and broadcast tree.
 
     Args:
         weights: (R,) positive, with the sum 1: the share of the buffer that each route carries.
@@ -30,7 +30,7 @@ class Routes(NamedTuple):
 
     @property
     def members(self) -> int:
-        """Number of members."""
+        """Number of members of the trees: hosts or ranks, and servers' ports."""
         return int(self.reduce_parents.shape[1])
 
 
@@ -45,7 +45,7 @@ def make_routes(
 
 
 def messages_on_the_way(up: Indices, down: Indices) -> Indices:
-    """Return the number of messages handled in sequence on each route's longest path, (R,).
+    """Return how many messages are handled one after another on each route's longest path, (R,).
 
     A member takes its children's messages one by one and sends them the result one by one.
     """
@@ -56,7 +56,7 @@ def messages_on_the_way(up: Indices, down: Indices) -> Indices:
 def seconds_on_the_way(
     up: Indices, up_s: Floats, down: Indices, down_s: Floats, *, sent_s: float = 0.0
 ) -> Floats:
-    """Return the time from first contribution to last result on each route, (R,).
+    """Return the seconds until a chunk's sum reaches the last member of each route, (R,).
 
     What a member gets from its children comes over its link one after the other, and so goes what
     it sends them.
@@ -84,7 +84,7 @@ def seconds_on_the_way(
 
 
 def _sum_over_children(parents: Indices, edge_s: Floats) -> Floats:
-    """Return the seconds of the edges to each member's children, summed, (R, P)."""
+    """Return the sum of the seconds of the edges to each member's children, (R, P)."""
     total = np.zeros(parents.shape)
     route, member = np.nonzero(parents >= 0)
     np.add.at(total, (route, parents[route, member]), edge_s[route, member])
@@ -92,7 +92,7 @@ def _sum_over_children(parents: Indices, edge_s: Floats) -> Floats:
 
 
 def expand_to_ranks(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
-    """Return routes over ranks from routes over hosts; one rank acts for its host.
+    """Convert routes over hosts to routes over ranks, where one rank of a host acts for it.
 
     They send to it, and it takes the host's place in the route. Every route is split into as many
     as the fullest host has ranks, and the ranks of a host take turns so that each has about as many
@@ -104,7 +104,7 @@ def expand_to_ranks(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
     hosts = np.asarray(host_of, dtype=np.intp)
     counts = np.bincount(hosts, minlength=routes.members)
     if len(counts) != routes.members or not counts.all():
-        raise ValueError("not every host has ranks, or a rank is on none of the hosts")
+        raise ValueError("every host must have a rank, and every rank must be on one of the hosts")
     ranks_of = [np.flatnonzero(hosts == host) for host in range(routes.members)]
     parts = int(counts.max())
     weights = np.repeat(routes.weights / parts, parts)
@@ -118,7 +118,7 @@ def expand_to_ranks(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
 
 
 def _degrees(parents: Parents, host: int) -> Floats:
-    """Return the number of neighbours of a host in every tree, (R,)."""
+    """Return the number of neighbours of one host in every tree, (R,)."""
     neighbours: Floats = (parents == host).sum(axis=1) + (parents[:, host] >= 0).astype(np.float64)
     return neighbours
 
@@ -135,7 +135,7 @@ def _with_ranks(parents: Parents, heads: Indices, host_of: Indices) -> Parents:
 
 
 def partition(work: Sequence[float], workers: int) -> list[int]:
-    """Assign pieces of work to workers, the largest first, each to the least loaded.
+    """Return the worker of each weighted piece: largest first, each to the least loaded.
 
     Each goes to the worker that has least so far; all work alike. The busiest has at most
     4/3 - 1/(3 m) times what is best with m workers (Graham 1969, as in Luo 2020, §3.2.4 and

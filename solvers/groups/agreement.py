@@ -1,4 +1,4 @@
-"""Agreement of groups and distances with the truth: information, pairs and triplets."""
+"""Agreement of found groups and measured distances with the true ones, as scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """Return the adjusted mutual information: 1 for the same groups, about 0 for unrelated ones.
+    """Return two groupings' adjusted mutual information: 1 if the same, about 0 if unrelated.
 
     Mutual information less what chance gives, over the mean of the entropies less the same
     (Vinh, Epps and Bailey, "Information theoretic measures for clusterings comparison", JMLR 11,
@@ -33,7 +33,7 @@ def adjusted_mutual_information(first: Sequence[Hashable], second: Sequence[Hash
 
 
 def adjusted_rand(first: Sequence[Hashable], second: Sequence[Hashable]) -> float:
-    """Return the adjusted Rand index: 1 for the same groups, about 0 for unrelated ones.
+    """Return two groupings' adjusted Rand index: 1 if the same, about 0 if unrelated.
 
     The share of pairs of hosts that both groupings put together, or both apart, less what chance
     gives (Hubert and Arabie, "Comparing partitions", Journal of Classification 2, 1985), as
@@ -51,7 +51,7 @@ def adjusted_rand(first: Sequence[Hashable], second: Sequence[Hashable]) -> floa
 def find_misplaced_hosts(
     labels: Sequence[Hashable], true: Sequence[Hashable]
 ) -> dict[int, Hashable | None]:
-    """Return the hosts that are in a group which stands for another true group than theirs.
+    """Return hosts whose group matches another true group than theirs, with the group it matches.
 
     Groups and true ones are paired so that most hosts agree (Kuhn, "The Hungarian method for the
     assignment problem", Naval Research Logistics 2, 1955).
@@ -81,9 +81,9 @@ def find_misplaced_hosts(
 def _number_groups(
     first: Sequence[Hashable], second: Sequence[Hashable]
 ) -> tuple[list[int], list[int]]:
-    """Return the groups of both as numbers, in the order in which they first appear."""
+    """Validate two groupings; return both with groups numbered by first appearance."""
     if len(first) != len(second) or not first:
-        raise ValueError(f"expected two groupings, found {len(first)} and {len(second)} hosts")
+        raise ValueError(f"groupings differ in size: {len(first)} and {len(second)} hosts")
     numbered = []
     for groups in (first, second):
         numbers: dict[Hashable, int] = {}
@@ -93,19 +93,19 @@ def _number_groups(
 
 @dataclass(frozen=True)
 class Affinity:
-    """Numbers of comparable host triplets, and of those that the matrix orders correctly."""
+    """Number of host triplets with a known nearer host, and of those that distances order so."""
 
     right: int
     triplets: int
 
     @property
     def accuracy(self) -> float:
-        """PAIA: share of triplets that are ordered correctly; NaN without triplets."""
+        """Share of host triplets that distances order correctly (PAIA); NaN without triplets."""
         return self.right / self.triplets if self.triplets else float("nan")
 
 
 def affinity(distance: Matrix, positions: Sequence[Sequence[Hashable]]) -> Affinity:
-    """Return the PAIA of measured distances, given the hosts' true positions.
+    """Count host triplets that measured distances order as the hosts' true positions do (PAIA).
 
     A host's position is a tuple from the widest to the narrowest, as (region, datacenter, cluster,
     row, rack, host). Hosts a and b are comparable to an observer c if their longest common
@@ -140,7 +140,7 @@ def affinity(distance: Matrix, positions: Sequence[Sequence[Hashable]]) -> Affin
 
 
 def common_prefixes(positions: Sequence[Sequence[Hashable]]) -> npt.NDArray[np.int64]:
-    """Return the length of the common prefix of each pair of positions, (N, N)."""
+    """Return how many levels, widest first, the positions of each pair of hosts share, (N, N)."""
     size = len(positions)
     depth = max((len(position) for position in positions), default=0)
     lengths = np.zeros((size, size), dtype=np.int64)

@@ -20,7 +20,7 @@ _MOST_ROUNDS = 20
 
 
 def compute_least_size(hosts: int, groups: int, elasticity: float) -> int:
-    """Return the least size of a group, N / k / elasticity rounded down.
+    """Return the least number of hosts in a group: N / k / elasticity, rounded down, at least 1.
 
     Raises:
         ValueError: an elasticity outside 1 to 2, or not 1 to `hosts` groups.
@@ -28,7 +28,7 @@ def compute_least_size(hosts: int, groups: int, elasticity: float) -> int:
     if not 1.0 <= elasticity <= 2.0:
         raise ValueError(f"elasticity is {elasticity}, expected 1 to 2")
     if not 1 <= groups <= hosts:
-        raise ValueError(f"{groups} groups of {hosts} hosts, expected 1 to {hosts}")
+        raise ValueError(f"groups is {groups}, expected 1 to the number of hosts, {hosts}")
     return max(1, math.floor(hosts / groups / elasticity))
 
 
@@ -62,7 +62,7 @@ def balanced_linkage(distance: Matrix, groups: int, *, elasticity: float = 1.0) 
 
 
 def _join_clusters(distance: Matrix, groups: int, largest: int) -> Labels:
-    """Return k or more clusters of at most `largest` hosts by average linkage."""
+    """Join hosts by average linkage into k or more clusters of at most `largest` hosts."""
     size = len(distance)
     labels = np.arange(size)
     sizes = np.ones(size)
@@ -96,7 +96,7 @@ def _join_clusters(distance: Matrix, groups: int, largest: int) -> Labels:
 
 
 def _means(distance: Matrix, labels: Labels, groups: int) -> Matrix:
-    """Return (N, k) each host's mean distance to the others of each group; infinite without any."""
+    """Return each host's mean distance to each group's others, (N, k); infinite without any."""
     hot = np.zeros((len(labels), groups))
     hot[np.arange(len(labels)), labels] = 1.0
     counts = np.tile(hot.sum(axis=0), (len(labels), 1))
@@ -107,7 +107,7 @@ def _means(distance: Matrix, labels: Labels, groups: int) -> Matrix:
 
 
 def _dissolve(distance: Matrix, labels: Labels, groups: int, largest: int) -> None:
-    """Take the smallest clusters apart until k are left."""
+    """Move the hosts of the smallest clusters to the nearest ones with room, until k are left."""
     while True:
         names, sizes = np.unique(labels, return_counts=True)
         if len(names) <= groups:
@@ -124,7 +124,7 @@ def _dissolve(distance: Matrix, labels: Labels, groups: int, largest: int) -> No
 
 
 def _fill(distance: Matrix, labels: Labels, groups: int, smallest: int) -> None:
-    """Let groups that are too small take the hosts that cost the others least."""
+    """Move hosts to groups that are too small, those first that lose the least nearness."""
     while True:
         sizes = np.bincount(labels, minlength=groups)
         small = int(sizes.argmin())
@@ -140,7 +140,7 @@ def _fill(distance: Matrix, labels: Labels, groups: int, smallest: int) -> None:
 
 
 def _improve(distance: Matrix, labels: Labels, groups: int, smallest: int, largest: int) -> None:
-    """Move a host, or swap two, while that brings them nearer to their groups."""
+    """Move or swap hosts while that lowers distances within groups and sizes stay allowed."""
     hosts = np.arange(len(labels))
     hot = np.zeros((len(labels), groups))
     hot[hosts, labels] = 1.0
@@ -177,7 +177,7 @@ def _improve(distance: Matrix, labels: Labels, groups: int, smallest: int, large
 def constrained_kmeans(
     points: Matrix, groups: int, *, elasticity: float = 1.0, seed: int = 0, runs: int = RUNS
 ) -> Labels:
-    """Return k groups of points near their centres, each of at least N / k / elasticity points.
+    """Group points by k-means, with at least N / k / elasticity points in each group.
 
     k-means++ chooses the first centres (Arthur and Vassilvitskii 2007; scikit-learn's); each round
     assigns hosts to centres at the least sum of squared distances that the minimum size allows
@@ -203,7 +203,7 @@ def constrained_kmeans(
 
 
 def _run(points: Matrix, centres: Matrix, smallest: int) -> tuple[float, float, Labels]:
-    """Return the deviation of sizes, the sum of squared distances to centres, and the groups."""
+    """Run k-means from given centres; return the sizes' deviation, the inertia and the groups."""
     groups = len(centres)
     labels = np.full(len(points), -1)
     squared = _square_distances(points, centres)
@@ -218,7 +218,7 @@ def _run(points: Matrix, centres: Matrix, smallest: int) -> tuple[float, float, 
 
 
 def _assign_points(squared: Matrix, smallest: int) -> Labels:
-    """Assign points to centres at the least sum, with at least `smallest` points to each centre."""
+    """Assign points to centres at the least squared distance, `smallest` or more to each centre."""
     size, groups = squared.shape
     nearest: Labels = squared.argmin(axis=1)
     if np.bincount(nearest, minlength=groups).min() >= smallest:

@@ -1,4 +1,4 @@
-"""Two classes of readings, within groups and between them, and what readings cost under both.
+"""Densities of readings within and between groups, and the cost in nats of readings under them.
 
 A partition of hosts splits the pairs of hosts into those within a group and those between groups.
 Each class has its own density of logarithms of readings, a kernel estimate that leaves out the
@@ -30,7 +30,7 @@ _LEAST_STEP = np.log(1.06)
 
 
 class Classes:
-    """Histogram of log readings, which scores how well classes of host pairs explain them.
+    """Histogram of log readings, which prices splits of host pairs into within and between groups.
 
     Attributes:
         one_class_cost: nats of all readings as one class.
@@ -62,17 +62,17 @@ class Classes:
                 self.bandwidth, self._kernel = bandwidth, kernel
 
     def _build_kernel(self, bandwidth: float) -> Floats:
-        """Return (B, B) the density at each bin of a reading in each other."""
+        """Return the kernel, (B, B): the density at each bin that a reading in each bin adds."""
         apart = np.subtract.outer(self._middles, self._middles) / bandwidth
         kernel: Floats = np.exp(-0.5 * apart**2) / (bandwidth * np.sqrt(2.0 * np.pi))
         return kernel
 
     def find_bins(self, values: Floats) -> npt.NDArray[np.int32]:
-        """Return the bin of each value, which may lie outside 0 ... `count` - 1."""
+        """Return the histogram bin of each log reading, which may lie outside 0 ... `count` - 1."""
         return np.rint((values - self._lowest) / self.width).astype(np.int32)
 
     def cost_splits(self, within: Floats) -> Floats:
-        """Return (M,) the cost in nats of M splits; infinite unless readings within are nearer.
+        """Return the nats of readings split by M groupings, (M,); infinite if none are nearer.
 
         Args:
             within: (M, B) readings within groups by bin.
@@ -84,7 +84,7 @@ class Classes:
         return costs
 
     def cost_classes(self, histograms: Floats, *, is_one_distance: bool = False) -> Floats:
-        """Return (M,) the negative log likelihood in nats of each class under its own density.
+        """Return the nats of each class of readings (such as those within groups), (M,).
 
         Args:
             histograms: (M, B) readings of M classes (pairs within groups, or between), by bin.
@@ -95,7 +95,7 @@ class Classes:
         return costs
 
     def weigh_pairs(self, within: Floats) -> tuple[Floats, Floats]:
-        """Return (B,) log odds that pairs are within a group: of those that are, and of others.
+        """Return the log odds of a pair being in one group, by bin (B,): if it is, and if not.
 
         Args:
             within: (B,) readings within groups by bin.
@@ -107,7 +107,7 @@ class Classes:
     def _log_densities(
         self, histograms: Floats, *, is_one_distance: bool = False
     ) -> tuple[Floats, Floats]:
-        """Return (M, B) log densities of classes at readings of their own, left out, and at others.
+        """Return log densities of M classes, (M, B): at their own readings, and at new ones.
 
         Arguments are those of `cost_classes`.
         """
@@ -127,7 +127,7 @@ class Classes:
         return own, new
 
     def _are_nearer(self, within: Floats) -> Mask:
-        """Return (M,) whether the least tenth of readings within is less than that of the others.
+        """Return whether the 10th percentile within groups is clearly below that between, (M,).
 
         False where there are none of either.
         """

@@ -16,17 +16,17 @@ ALONE = -1
 
 
 def choose_group_count(hosts: int) -> int:
-    """Return k = sqrt(N) groups, the k that minimises `estimate_messages` (Luo 2020, eq. 4.2)."""
+    """Return the number of groups with the fewest messages, about sqrt(N) (Luo 2020, eq. 4.2)."""
     return max(1, min(hosts, round(math.sqrt(hosts))))
 
 
 def estimate_messages(hosts: int, groups: int) -> float:
-    """Return n / k + k, the messages that a global master sends or receives (Luo 2020, eq. 4.2)."""
+    """Return a global master's number of messages with N hosts in k groups: N / k + k (eq. 4.2)."""
     return hosts / groups + groups
 
 
 def list_members(labels: Labels) -> list[list[int]]:
-    """Return the hosts of each group."""
+    """Return the indices of the hosts of each group 0 to k - 1."""
     return [np.flatnonzero(labels == group).tolist() for group in range(int(labels.max()) + 1)]
 
 
@@ -47,7 +47,7 @@ def separate_alone(labels: Labels) -> Labels:
 
 
 def check_distances(distance: Matrix) -> None:
-    """Raise an error unless a matrix is one of distances.
+    """Raise ValueError unless a matrix is square, finite, not negative, symmetric, diagonal 0.
 
     Raises:
         ValueError: not square, not symmetric, negative, not finite, or without a zero diagonal.

@@ -1,4 +1,4 @@
-"""Groups that readings show: at which levels, how sure they are, or that there are none.
+"""Discovery of groups of near hosts in readings: nested levels with probabilities, or none.
 
 1. *Distances.* The logarithm of the least reading of a pair: noise multiplies, and only adds.
 2. *Tree.* Average linkage on these (`partitions`).
@@ -56,7 +56,7 @@ SPACE = "hosts are points in a space without borders"
 
 @dataclass(frozen=True)
 class Level:
-    """Level of nested groups: one partition of all hosts.
+    """One level of nested groups: a partition of all hosts, with probabilities.
 
     Args:
         labels: (N,) each host's group; `ALONE` for a host that is near no other.
@@ -85,7 +85,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Discovery:
-    """Result of discovery: the levels of groups that the readings show, if any.
+    """Result of the discovery of groups: the nested levels, if any, and how probable they are.
 
     Args:
         levels: the fewest groups first; empty where groups are less than likely.
@@ -102,7 +102,7 @@ class Discovery:
 
 
 def discover(distance: Matrix, is_measured: Mask | None = None) -> Discovery:
-    """Find the levels of groups that readings show.
+    """Discover the nested levels of groups of near hosts that readings show, if any.
 
     Args:
         distance: (N, N), symmetric, finite, zero diagonal; what was not measured may be anything.
@@ -145,7 +145,7 @@ def discover(distance: Matrix, is_measured: Mask | None = None) -> Discovery:
 
 
 def _select_levels(levels: Sequence[Level], gains: Sequence[float]) -> list[Level]:
-    """Return the levels that are likely enough to be exact, the fewest groups first.
+    """Return the distinct levels that are probable enough to be exact, the fewest groups first.
 
     Of levels with about as many groups the one that gains most is kept: others say the same.
     """
@@ -168,7 +168,7 @@ def choose_level(levels: Sequence[Level]) -> Level:
 
 
 def count_messages(labels: Labels) -> int:
-    """Return the messages of the busiest global master of two-level aggregation.
+    """Return how many messages the busiest global master handles in two-level aggregation.
 
     Luo 2020, eq. 4.2, n / k + k, for groups of unequal sizes: those of the largest group, and one
     of each group. A host that is alone is a group.
@@ -180,7 +180,7 @@ def count_messages(labels: Labels) -> int:
 
 @dataclass(frozen=True)
 class _Explanation:
-    """Groups of one level and what speaks for them.
+    """Groups of one level, with their cost in nats and that of the best explanation without.
 
     Args:
         pairs: the readings without the hosts' times.
@@ -200,12 +200,12 @@ class _Explanation:
 
     @property
     def host_labels(self) -> Ints:
-        """(N,) the group of each host."""
+        """Group of each host, (N,)."""
         return self.labels[self.pairs.units]
 
     @cached_property
     def probability(self) -> float:
-        """The probability that there are groups: two or more of two or more hosts."""
+        """Probability that there are at least two groups of two or more hosts."""
         labels, gain = self.host_labels, self.rival_cost - self.cost
         if (np.bincount(labels) > 1).sum() < 2 or gain <= 0.0:
             return 0.0
@@ -214,12 +214,12 @@ class _Explanation:
 
     @cached_property
     def membership(self) -> Membership:
-        """Certainty of the units' groups."""
+        """Probability of each unit (a host or a finer group) belonging to its group."""
         return weigh_membership(self.pairs, self.labels)
 
 
 def _convert_nats(gain: float) -> float:
-    """Return the probability of groups that gain so many nats on explanations without groups."""
+    """Convert the nats that groups save over explanations without groups to their probability."""
     return float(1.0 / (1.0 + np.exp(-np.clip(_LOG_ODDS + gain, -30.0, 30.0))))
 
 
@@ -229,7 +229,7 @@ def _explain(pairs: Pairs) -> _Explanation:
 
 
 def _explain_with_times(logs: Floats, is_measured: Mask) -> _Explanation:
-    """Find the groups of hosts and the times of hosts that describe readings best."""
+    """Find the groups, and the extra latencies of slow hosts, that describe readings best."""
     best = _explain(Pairs(logs, is_measured))
     latencies, times = fit_times(logs, is_measured, np.zeros(len(logs)))
     if latencies < best.rival_cost:
@@ -248,7 +248,7 @@ def _explain_with_times(logs: Floats, is_measured: Mask) -> _Explanation:
 
 
 def _join_nearest(pairs: Pairs, labels: Ints) -> Ints:
-    """Return groups in which hosts that are alone, perhaps slow ones, are with the nearest."""
+    """Return the groups with each host that is alone, perhaps a slow one, put into the nearest."""
     counts = np.bincount(labels)
     is_member = (labels[:, None] == np.flatnonzero(counts > 1)).astype(np.float64)
     if not is_member.size:
@@ -262,7 +262,7 @@ def _join_nearest(pairs: Pairs, labels: Ints) -> Ints:
 def _gain_on_points(
     best: _Explanation, chain: Sequence[_Explanation], logs: Floats, is_measured: Mask
 ) -> float:
-    """Return the nats that nested groups gain on hosts as points in a space.
+    """Return the nats that nested groups save over a model of hosts as points in a space.
 
     Args:
         best: one of the levels.
@@ -290,7 +290,7 @@ def _gain_on_points(
 def _search_between(
     logs: Floats, is_measured: Mask, fine: Ints | None = None, coarse: Ints | None = None
 ) -> list[_Explanation]:
-    """Return the levels between a finer and a coarser one, the finest first.
+    """Search for levels of groups between a finer and a coarser one; return the finest first.
 
     Args:
         logs: (N, N) logarithms of the readings.
@@ -317,7 +317,7 @@ def _search_between(
 
 
 def _describe_level(best: _Explanation, structure: float) -> Level:
-    """Return groups as a level, given the probability that there are groups."""
+    """Convert the groups of an explanation to a `Level`, given the probability of any groups."""
     units, labels = best.pairs.units, best.host_labels
     counts = np.bincount(labels)
     shown = renumber(np.where(counts[labels] > 1, labels, ALONE))

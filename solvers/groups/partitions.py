@@ -1,4 +1,4 @@
-"""The partition of hosts that costs least: the best cut of one tree, improved by moves.
+"""Search for the partition of hosts with the shortest description: a cut tree, then moves.
 
 A partition costs what its two classes of readings cost (`classes`), and the nats that it takes to
 say which hosts are together: minus the logarithm of its probability, which is proportional to the
@@ -33,7 +33,7 @@ _WEIGHT, _SHARE_OF_CHANGES = 0.56, 0.53
 
 
 def price_partition(labels: Ints, parents: Ints) -> tuple[float, float]:
-    """Return the nats that it takes to say which units are together, and the weight of a group.
+    """Return the prior cost of a partition in nats, and the prior weight of a group it is for.
 
     Args:
         labels: (U,) the group of each unit, 0 ... k-1.
@@ -55,7 +55,7 @@ def _log_weights(counts: Ints, weight: float) -> Floats:
 
 @cache
 def _log_total(units: int, weight: float) -> float:
-    """Return the logarithm of the weights of all partitions of so many units.
+    """Return the log of the summed prior weights of all partitions of so many units.
 
     The sums s_n have the generating function exp(a x / (1 - x)), so that
     s_n = (2 n - 2 + a) s_(n-1) - (n - 1) (n - 2) s_(n-2).
@@ -68,7 +68,7 @@ def _log_total(units: int, weight: float) -> float:
 
 
 class Pairs:
-    """The measured pairs of hosts, their readings and the units that are grouped.
+    """Measured pairs of hosts with their log readings, and the units (hosts or groups) to group.
 
     Args:
         logs: (N, N) logarithms of readings, symmetric.
@@ -95,7 +95,7 @@ class Pairs:
         self.parents = np.zeros(self.size, dtype=np.int64) if parents is None else parents
 
     def evaluate(self, labels: Ints) -> tuple[float, Floats, float]:
-        """Return the cost of a partition, and what makes others likelier.
+        """Return a partition's nats, the log odds of units being together, a group's weight.
 
         Args:
             labels: (U,) the group of each unit.
@@ -118,7 +118,7 @@ class Pairs:
         return float(self.classes.cost_splits(within[None])[0]) + price, odds, weight
 
     def cost_levels(self, levels: Sequence[Ints]) -> float:
-        """Return the cost of nested partitions of hosts, with a class of readings for each level.
+        """Return the nats of nested partitions of hosts, with one class of readings for each level.
 
         Args:
             levels: (N,) labels each, 0 ... k-1, the finest first.
@@ -137,7 +137,7 @@ class Pairs:
         return float(cost + self.classes.cost_classes((self.classes.all - inner)[None])[0])
 
     def cut_tree(self) -> Ints:
-        """Return the labels of the cut of the average-linkage tree whose readings cost least."""
+        """Return groups, (U,), by the cut of the average-linkage tree with the fewest nats."""
         steps = self.size - int(self.parents.max()) - 1
         if self.size < 3 or steps < 1:
             return self.parents
@@ -158,7 +158,7 @@ class Pairs:
         return np.unique(first, return_inverse=True)[1]
 
     def fill_distances(self) -> Floats:
-        """Return (U, U) distances without gaps; units of different parents are farthest."""
+        """Return distances between units with gaps filled, (U, U); farthest if parents differ."""
         counts = self._sum_units(self.is_measured.astype(np.float64))
         logs = self._sum_units(np.where(self.is_measured, self.logs, 0.0))
         np.divide(logs, counts, out=logs, where=counts > 0)
@@ -172,7 +172,7 @@ class Pairs:
         return distances
 
     def _sum_units(self, matrix: Floats) -> Floats:
-        """Return (U, U) the sums of a symmetric matrix of hosts over the hosts of units."""
+        """Sum a symmetric matrix over hosts by the units that they belong to, (U, U)."""
         if self.size == len(self.units):
             return matrix
         return _sum_rows(_sum_rows(matrix, self.units).T, self.units)
@@ -194,7 +194,7 @@ def find_partition(pairs: Pairs) -> tuple[float, Ints]:
 
 
 def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:
-    """Return the partition after moves of units and joins of groups that pay.
+    """Improve a partition: move units and join groups while the log odds gain.
 
     Args:
         odds: (U, U) log odds of two units being together, zero diagonal.
@@ -225,7 +225,7 @@ def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:
 
 
 def _weigh_moves(odds: Floats, labels: Ints, weight: float) -> Floats:
-    """Return (U, k + 1) what a unit's move to each group, or to a new one, gains in log odds."""
+    """Return the log odds gained by moving each unit to each group or a new one, (U, k + 1)."""
     units, counts = np.arange(len(labels)), np.bincount(labels)
     gain: Floats = np.pad(_sum_rows(odds, labels).T, ((0, 0), (0, 1)))
     gain += np.log(np.append(counts + 1.0, weight))
@@ -237,7 +237,7 @@ def _weigh_moves(odds: Floats, labels: Ints, weight: float) -> Floats:
 
 
 def _weigh_joins(odds: Floats, labels: Ints, weight: float) -> Floats:
-    """Return (k, k) what joining two groups gains in log odds; nothing on the diagonal."""
+    """Return the log odds gained by joining two groups, (k, k); 0 on the diagonal."""
     counts = np.bincount(labels)
     weights = _log_weights(counts, weight)
     gain: Floats = _sum_rows(_sum_rows(odds, labels).T, labels)
@@ -248,7 +248,7 @@ def _weigh_joins(odds: Floats, labels: Ints, weight: float) -> Floats:
 
 
 def _sum_rows(matrix: Floats, labels: Ints) -> Floats:
-    """Return (k, M) the sums over the rows of each group 0 ... k-1, none of them empty."""
+    """Return the sums of a matrix's rows by group, (k, M); no group 0 ... k-1 is empty."""
     order = np.argsort(labels, kind="stable")
     starts = np.searchsorted(labels[order], np.arange(labels.max() + 1))
     sums: Floats = np.add.reduceat(matrix[order], starts, axis=0)
@@ -257,7 +257,7 @@ def _sum_rows(matrix: Floats, labels: Ints) -> Floats:
 
 @dataclass(frozen=True)
 class Membership:
-    """How sure groups are, given that there are some.
+    """Probability that each unit is in its right group, and that all are, given that groups exist.
 
     Args:
         of_units: (U,) the probability that each unit belongs where it is.
@@ -271,7 +271,7 @@ class Membership:
 
 
 def weigh_membership(pairs: Pairs, labels: Ints) -> Membership:
-    """Weigh groups against those with one unit elsewhere.
+    """Compute the probability of each unit's group against moving that unit elsewhere.
 
     Args:
         pairs: the readings.

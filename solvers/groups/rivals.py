@@ -1,4 +1,4 @@
-"""What explains readings without groups: times of hosts, and hosts as points in a space."""
+"""Explanations of readings without groups: extra latency of hosts, and hosts as points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEAST_DENSITY = 1e-6
 
 
 def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
-    """Return the cost in nats of hosts as points; infinite where none explain the readings.
+    """Return the nats of readings as distances of points; infinite if no points explain them.
 
     A reading is the distance of two points and a time common to all pairs, which is half or most
     of the least reading. Points are fitted in one to three dimensions; each coordinate is paid for.
@@ -71,13 +71,13 @@ def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
 
 
 def add_times(times: Floats, others: Floats) -> Floats:
-    """Return (N, M) what hosts' times add to the logarithms of their readings with others."""
+    """Return what slow hosts' extra latencies add to the log readings of pairs, (N, M)."""
     added: Floats = np.log((np.exp(times)[:, None] + np.exp(others)[None, :]) / 2.0)
     return added
 
 
 def price_times(times: Floats, partners: float, bandwidth: float) -> tuple[float, float]:
-    """Return the nats that it takes to say which hosts have a time, and which; and those of one.
+    """Return the nats of describing all slow hosts' extra latencies, and those of one of them.
 
     Args:
         times: (N,) zero for hosts without one.
@@ -92,7 +92,7 @@ def price_times(times: Floats, partners: float, bandwidth: float) -> tuple[float
 
 
 def fit_times(logs: Floats, is_measured: Mask, begin: Floats) -> tuple[float, Floats]:
-    """Return the cost of one distance and hosts' times, and the (N,) times.
+    """Fit one distance for all pairs and hosts' extra log latencies; return nats and (N,) extras.
 
     A reading is log((e^t_i + e^t_j) / 2) above the one distance, and noise of any shape. Times are
     chosen host by host where the density of what remains is likeliest; most are zero.

@@ -1,4 +1,4 @@
-"""Deadline that all parts of a search share."""
+"""Deadline that all parts of a search share, native loops included."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ FOREVER_S = 1e8
 
 
 class Deadline:
-    """Point in time when a search must end, which can be brought forward.
+    """Point in time when a search must end; its parts end no later, and `stop` ends it at once.
 
     One is made where the time begins to count, and handed down. A part of it ends no later, and
     stops with it. Native loops ask it too, and heed Ctrl-C where they run on the main thread.
@@ -53,7 +53,7 @@ class Deadline:
         return _wrap(self.native.at_least(seconds))
 
     def part(self, share: float) -> Deadline:
-        """Return a deadline that leaves a share of the remaining time."""
+        """Return a deadline after a share, 0 to 1, of the time that remains."""
         return self.within(share * self.left_s)
 
 

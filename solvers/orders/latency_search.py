@@ -70,7 +70,7 @@ def search_by_latency(
     proof_limit_s: float | None = None,
     on_progress: OnProgress | None = None,
 ) -> Solution:
-    """Return the cheapest order found in the time limit, never dearer than the given one.
+    """Search for the rank order of least latency cost, and a bound; never dearer than `given`.
 
     Where the ranks' places say on which host of the order they are, this is a search over hosts, of
     which those without a rank stand at the end: rounds and trees with idle ranks, and rings through
@@ -102,7 +102,7 @@ def search_by_latency(
     if form.ranks < 1:
         raise ValueError(f"the form has {form.ranks} ranks, expected at least 1")
     if layout is not None and form.ranks != layout.ranks:
-        raise ValueError(f"the form has {form.ranks} ranks, the layout {layout.ranks}")
+        raise ValueError(f"the form has {form.ranks} ranks, but the layout has {layout.ranks}")
     deadline = Deadline(time_limit_s)
     given_s = deadline.left_s
     most_proof_s = _PROOF_SHARE * time_limit_s if proof_limit_s is None else proof_limit_s
@@ -145,7 +145,7 @@ def search_by_latency(
 def _search_hosts(
     form: RoundsForm | TreesForm, matrix: Matrix, given: list[int], options: SearchOptions
 ) -> Solution:
-    """Return the cheapest order of rounds or trees over hosts, without a bound unless exact."""
+    """Search for the cheapest order of one rank a host; few hosts exactly, else without a bound."""
     given_cost = latency_cost(form, matrix, given)
     if given_cost == 0.0:
         return Solution(given, given_cost, given_cost, "exact", 0, "annealing")
@@ -160,7 +160,7 @@ def _search_hosts(
 
 
 def brute_force(form: Form, distance: Matrix, given: Sequence[int], deadline: Deadline) -> Solution:
-    """Return the cheapest of all orders; the given one if none is cheaper."""
+    """Try all orders and return the cheapest; `given` if none is cheaper."""
     search = Search(lambda order: latency_cost(form, distance, order), given, deadline)
     prices = Prices(form, distance)
     # A ring costs the same from whichever host it begins.
@@ -173,7 +173,7 @@ def brute_force(form: Form, distance: Matrix, given: Sequence[int], deadline: De
 def anneal(
     form: RoundsForm | TreesForm, distance: Matrix, given: Sequence[int], options: SearchOptions
 ) -> Solution:
-    """Return the cheapest order that annealing in several threads finds, without a bound."""
+    """Return the cheapest order that annealing in several threads finds; no bound is proven."""
     # An interrupt stops the threads, but not what comes after them.
     shared = Deadline(options.deadline.left_s)
     price = Prices(form, distance).of
@@ -221,7 +221,7 @@ def anneal(
 
 @dataclass(frozen=True)
 class _WholeOrders:
-    """Latency cost of orders in which a host's place depends on the hosts before it."""
+    """Search for orders of hosts with unequal slots, each priced by placing all ranks."""
 
     form: Form
     matrix: Matrix
@@ -232,7 +232,7 @@ class _WholeOrders:
         return prices_with_slots(self.form, self.matrix, self.layout)
 
     def search(self, given: list[int], options: SearchOptions, proof: Deadline) -> Solution:
-        """Return the cheapest order that annealing finds, which prices every order as a whole."""
+        """Return the cheapest order that annealing finds, or trying all orders of few hosts."""
         price = self._prices.of
         given_cost = price(given)
         if given_cost == 0.0:
@@ -277,7 +277,7 @@ class _WholeOrders:
 
 
 def _search_rings(matrix: Matrix, given: list[int], options: SearchOptions) -> Solution:
-    """Return the cheapest ring of searches in several threads with different seeds."""
+    """Return the cheapest ring that searches in several threads, with different seeds, find."""
     shared = Deadline(options.deadline.left_s)
 
     def run(number: int) -> Solution:
@@ -291,7 +291,7 @@ def _search_rings(matrix: Matrix, given: list[int], options: SearchOptions) -> S
 def least_cost(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int], time_limit_s: float
 ) -> float:
-    """Return a quick lower bound on the cost over all orders and choices of hosts.
+    """Return a lower bound, within a time limit, on the latency cost of all orders of hosts.
 
     For where orders are searched on other distances than those that something is proven of.
 

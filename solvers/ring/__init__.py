@@ -1,1 +1,1 @@
-"""Search for short rings with a proven bound, and its plain Python reference."""
+"""Search for short rings through all hosts, with a proven lower bound."""

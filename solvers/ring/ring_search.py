@@ -94,7 +94,7 @@ def search_ring(
     time_limit_s: float = 2.0,
     on_progress: OnProgress | None = None,
 ) -> Solution:
-    """Return the cheapest ring found in the time limit, never dearer than the given one.
+    """Search for the shortest ring through all hosts; never longer than the given one.
 
     Args:
         distance: (N, N), symmetric, zero diagonal, finite, not negative.
@@ -122,7 +122,7 @@ def search_ring(
 
 
 def search_checked_ring(matrix: Matrix, given: list[int], options: SearchOptions) -> Solution:
-    """Run `search_ring` until a deadline, with arguments that were checked."""
+    """Search for the shortest ring as `search_ring`, without validating the arguments."""
     if len(matrix) <= MAX_EXACT_SIZE:
         exact = Search(lambda ring: ring_cost(matrix, ring), given, options.deadline)
         # Every ring of fewer hosts costs the same.
@@ -135,13 +135,13 @@ def search_checked_ring(matrix: Matrix, given: list[int], options: SearchOptions
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
-    """Return the ring rotated so that it begins at a host."""
+    """Return a ring rotated so that it begins at the host `first`."""
     start = list(order).index(first)
     return [*order[start:], *order[:start]]
 
 
 class _RingSearch:
-    """Search for a short ring: quick start, lower bound, then kicks and local improvement."""
+    """Search for a short ring: nearest neighbours, lower bound, then kicks with Lin-Kernighan."""
 
     def __init__(self, matrix: Matrix, given: list[int], options: SearchOptions) -> None:
         self._matrix = matrix
@@ -175,14 +175,14 @@ class _RingSearch:
         return search.chains(self._round, _IDLE_ROUNDS)
 
     def _renumber(self, ring: list[int]) -> None:
-        """Renumber the hosts along a ring, so that near ones share cache lines."""
+        """Renumber the search's hosts along a ring, so that near ones share cache lines."""
         renumbered = np.ascontiguousarray(self._matrix[np.ix_(ring, ring)])
         numbers = list(range(len(ring)))
         # At once, so that an interrupt finds all three or none.
         self._matrix, self._hosts, self.search.order = renumbered, ring, numbers
 
     def _round(self, number: int) -> None:  # noqa: ARG002
-        """Run chains of kicks in several threads and merge their rings."""
+        """Run several chains of kicks; search again among the edges of all their rings."""
         size = len(self._matrix)
         search, candidates, before = self.search, self._candidates, self.search.cost
         deadline = self._deadline.part(1.0 - _MERGING_SHARE)
@@ -203,7 +203,7 @@ class _RingSearch:
             self._kicks *= 2
 
     def _prove(self, near: list[list[int]]) -> list[list[int]]:
-        """Raise the lower bound; return candidate edges for the improvement."""
+        """Raise the lower bound; return each host's candidate neighbours for improving rings."""
         ascent = _native.Ascent(self._matrix, self.search.cost)
         for bound in rising_bounds(ascent, len(self._matrix), self._part(_BOUND_SHARE)):
             self.search.bound = max(self.search.bound, bound)
@@ -220,7 +220,7 @@ class _RingSearch:
         return _native.Search(self._matrix, candidates, ring, seed, enough, depth, temperature)
 
     def _run(self, climb: _native.Search, kicks: int, deadline: Deadline) -> None:
-        """Improve a ring locally, then kick it several times; keep the best."""
+        """Improve a ring locally, then kick and improve it repeatedly; offer the best ring."""
         search = self.search
         before = search.steps
         while True:
@@ -241,7 +241,7 @@ class _RingSearch:
 
 
 def merge_ring_edges(distance: Matrix, rings: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return each host's neighbours in any of the rings, nearest first.
+    """Return the hosts next to each host in any of the rings, nearest first.
 
     A search among these edges alone merges the rings (Cook and Seymour 2003): few hosts have more
     than three, so that most of the rings stands firm and what differs is soon tried.
@@ -257,7 +257,7 @@ def merge_ring_edges(distance: Matrix, rings: Sequence[Sequence[int]]) -> list[l
 
 
 def two_nearest_bound(matrix: Matrix, near: Sequence[Sequence[int]]) -> float:
-    """Return half the sum of each host's distances to its two nearest others.
+    """Return half the sum of hosts' distances to their two nearest others, a bound on rings.
 
     Args:
         matrix: (N, N), N at least 3.
@@ -279,7 +279,7 @@ def rising_bounds(ascent: _native.Ascent, hosts: int, deadline: Deadline) -> Ite
 
 
 def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
-    """Return a lower bound on every ring, by 1-trees (Held and Karp 1970) or nearest hosts.
+    """Return a lower bound on any ring's length, by 1-trees (Held and Karp 1970) or nearest hosts.
 
     Args:
         matrix: (N, N), checked, N at least 2.

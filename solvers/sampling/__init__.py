@@ -1,1 +1,1 @@
-"""Choice of few pairs of a large cluster that suffice to find its groups."""
+"""Choice of few host pairs of a large cluster whose readings suffice to find its groups."""

@@ -1,4 +1,4 @@
-"""Fragments of groups that a sample of pairs shows, and the evidence between them."""
+"""Fragments of groups in a sample of readings, and the evidence that two belong together."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LEAST_DEVIATION, _MOST_DEVIATION = 0.03, 0.3
 
 
 def find_mode_limits(logs: Vector) -> list[float]:
-    """Return the upper ends of all modes of log readings but the last; empty for one mode.
+    """Return the upper ends of the modes of log readings, except the last; empty for one mode.
 
     The smoothed histogram is gone through from the left for valleys that are too deep to be chance
     between the peaks before and after them. At most `_MOST_LIMITS` limits are returned, the lowest
@@ -85,7 +85,7 @@ def spread(logs: Vector) -> float:
 
 
 def _first_valley(window: Vector) -> int | None:
-    """Return the histogram bin at which the rise to the second mode begins."""
+    """Return the bin of a smoothed histogram where its second mode begins; None if there is one."""
     peak, lowest, place = 0.0, math.inf, 0
     for step, value in enumerate(window):
         if _is_deeper(lowest, peak) and _is_deeper(lowest, value):
@@ -108,7 +108,7 @@ def _is_deeper(valley: float, peak: float) -> bool:
 
 
 def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
-    """Return clusters of hosts whose measured pairs favour being together on average.
+    """Cluster hosts by average linkage over votes of measured pairs for being in one group.
 
     The two clusters that the most speaks for are joined, as in average linkage (UPGMA), but over
     the pairs that there are, until the average vote between any two is not positive.
@@ -133,7 +133,7 @@ def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
 
 
 def _join_some(sums: Matrix) -> tuple[Labels, bool]:
-    """Join clusters; return their new numbers and whether none can be joined any more."""
+    """Join the best pairs of clusters; return which each is joined to, and whether that is all."""
     size = sums.shape[1]
     hosts = np.arange(size)
     joins = hosts.copy()
@@ -169,13 +169,13 @@ def _join_some(sums: Matrix) -> tuple[Labels, bool]:
 
 
 def _merit(sums: Matrix) -> Matrix:
-    """Return the gain in likelihood of joining each pair of clusters."""
+    """Return the mean vote for joining each pair of clusters, lowered if there are few votes."""
     merit: Matrix = sums[0] / (sums[1] + _CAUTION)
     return merit
 
 
 def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
-    """Return the log likelihood ratio that two clusters are one, by distances to third hosts.
+    """Return log likelihood ratios that two clusters are one, (G, G), by readings to third ones.
 
     In an ultrametric two that are together are equally far from any third one. So a third one that
     is far from one and near to the other speaks against it, and one that is equally far from both
@@ -212,7 +212,7 @@ def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
 
 
 def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
-    """Return the log ratio of joint to independent probability by distance levels, (L, L)."""
+    """Return log likelihood ratios, (L, L), of two readings at some levels to one third host."""
     levels = int(level.max()) + 1
     share = (np.bincount(level, minlength=levels) + 0.5) / (len(level) + 0.5 * levels)
     apart = np.arange(levels)[:, None] - np.arange(levels)[None, :]
@@ -224,7 +224,7 @@ def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
 
 
 def value_by_third_hosts(readings_us: Matrix) -> Matrix:
-    """Return the worth of measuring each pair, the greater the nearer a third host is to both.
+    """Return the priority of measuring each pair, (N, N): greater if a third host is near both.
 
     Returns:
         (N, N), symmetric; the more, the less the larger of the readings to a third host that is
@@ -251,7 +251,7 @@ def value_by_third_hosts(readings_us: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class Found:
-    """Fragments of groups: sets of hosts that near readings connect.
+    """Fragments of groups, sets of hosts that near readings connect, with the evidence for them.
 
     Args:
         labels: (N,) fragment of each host, 0 ... G-1.
@@ -274,7 +274,7 @@ class Found:
 
 
 def find_fragments(readings_us: Matrix) -> Found | None:
-    """Return the fragments in a sample's readings; None if no near mode stands out.
+    """Find fragments of groups in a sample of readings; None if readings have only one mode.
 
     Args:
         readings_us: (N, N), symmetric, NaN where not measured and on the diagonal.
@@ -311,7 +311,7 @@ def find_fragments(readings_us: Matrix) -> Found | None:
 def sum_by_cluster(
     rows: Labels, columns: Labels, one: Labels, other: Labels, values: Vector
 ) -> Matrix:
-    """Return values of pairs of hosts summed by the clusters of both."""
+    """Return the sums of host pairs' values by the two hosts' clusters, (rows, columns)."""
     height, width = int(rows.max()) + 1, int(columns.max()) + 1
     places = rows[one] * width + columns[other]
     sums = np.bincount(places, values, minlength=height * width).astype(np.float64)
@@ -319,13 +319,13 @@ def sum_by_cluster(
 
 
 def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
-    """Return each reading's vote: how clearly it lies below the end of a mode."""
+    """Return each reading's vote for one group, -0.75 to 1: how far it lies below a mode's end."""
     # Votes are whole where readings are as near as most of the mode.
     width = max(end - float(np.median(mode)), _LEAST_WIDTH)
     return np.clip((end - logs) / width, _FAR_VOTE, 1.0)
 
 
 def _join_clusters(clusters: Labels, one: Labels, other: Labels, cast: Vector) -> Labels:
-    """Return the clusters after joining those that the readings between them favour."""
+    """Join clusters whose readings between them vote for it; return each host's new cluster."""
     counts = sum_by_cluster(clusters, clusters, one, other, np.ones(len(one)))
     return link_hosts(sum_by_cluster(clusters, clusters, one, other, cast), counts)[clusters]

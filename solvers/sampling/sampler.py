@@ -1,4 +1,4 @@
-"""Choice of the next pairs of a large cluster to measure, from the readings so far."""
+"""Choice of the next host pairs of a large cluster to measure, from the readings so far."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _ROUNDING = 1e-6
 
 
 def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
-    """Return disjoint pairs of hosts that are each other's best remaining choice.
+    """Match hosts to disjoint pairs of high weight: greedily, by mutual best choice.
 
     Args:
         weight: (N, N), symmetric; -inf for pairs that must not meet. Ties should be broken.
@@ -97,7 +97,7 @@ def match_pairs(weight: Matrix, labels: Labels | None = None) -> Pairs:
 
 
 def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Labels:
-    """Return one pair of hosts for each two clusters, and bar the others between them."""
+    """Return the matched hosts, one pair for any two clusters, and bar other pairs of the two."""
     low = np.minimum(labels[mutual], labels[best[mutual]])
     high = np.maximum(labels[mutual], labels[best[mutual]])
     is_within = low == high
@@ -115,7 +115,7 @@ def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Lab
 
 
 class Wanted:
-    """Pairs of hosts worth measuring, updated while rounds are chosen.
+    """Priorities of host pairs to measure, updated while rounds of pairs are chosen.
 
     Args:
         found: the fragments.
@@ -160,7 +160,7 @@ class Wanted:
         self._rank: Matrix = np.where(is_open, rank, -np.inf)
 
     def weight(self, rng: np.random.Generator) -> Matrix:
-        """Return the worth of measuring each pair next, (N, N); -inf for unwanted pairs."""
+        """Return the priority of measuring each pair next, (N, N); -inf for unwanted pairs."""
         weight = self._rank[self._labels][:, self._labels]
         need = np.maximum(_NEEDED_PARTNERS - self._partners, 0)
         is_unsure = (self._votes < _LEAST_VOTES) & (self._partners < _MOST_PARTNERS)
@@ -187,14 +187,14 @@ class Wanted:
             self._rank[a, b] = self._rank[b, a] = -np.inf
 
     def near(self, rng: np.random.Generator) -> Matrix:
-        """Return random weights of pairs within one fragment, (N, N)."""
+        """Return random priorities of pairs within one fragment, (N, N); -inf for others."""
         jitter = rng.random(self._same.shape)
         return np.where(self._same, jitter + jitter.T, -np.inf)
 
 
 @dataclass(frozen=True)
 class SamplerStep:
-    """Next rounds of pairs to measure, with the phase of the sampling.
+    """Next rounds of host pairs to measure, with the phase of the sampling.
 
     Args:
         rounds: rounds of disjoint pairs (i, j), i < j; empty if nothing is left to do.
@@ -210,7 +210,7 @@ class SamplerStep:
 
 
 def usual_share(hosts: int) -> float:
-    """Return the share of pairs that usually suffices to find groups of N hosts."""
+    """Return the share of host pairs, 0 to 1, that usually suffices to find groups of N hosts."""
     return float(min(1.0, _PARTNERS * np.cbrt(hosts) / max(1, hosts - 1)))
 
 
@@ -221,7 +221,7 @@ def next_rounds(
     tried: Mask | None = None,
     seed: int = 0,
 ) -> SamplerStep:
-    """Return the next rounds of a sample that finds groups of near hosts with few pairs.
+    """Return the next rounds of host pairs of a sample that finds groups from few readings.
 
     All that it knows is in its arguments, so that it goes on with what another run measured.
     After a few rounds by chance, hosts whose readings are near make fragments of groups. A
@@ -267,18 +267,18 @@ def next_rounds(
 
 
 def _check_readings(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mask, Mask]:
-    """Return masks of the pairs that met and of those with a reading."""
+    """Validate readings; return masks of the pairs that were tried and of those with a reading."""
     if readings_us.ndim != 2 or readings_us.shape[0] != readings_us.shape[1]:
-        raise ValueError(f"readings have shape {readings_us.shape}, expected (N, N)")
+        raise ValueError(f"readings_us has shape {readings_us.shape}, expected (N, N)")
     if tried is not None and tried.shape != readings_us.shape:
         raise ValueError(f"tried has shape {tried.shape}, expected {readings_us.shape}")
     if not 0.0 <= share <= 1.0:
-        raise ValueError(f"share is {share}, expected 0 to 1")
+        raise ValueError(f"share (of all pairs) is {share}, expected 0 to 1")
     known: Mask = ~np.isnan(readings_us)
     if (known != known.T).any() or (readings_us != readings_us.T)[known].any():
-        raise ValueError("readings are not symmetric")
+        raise ValueError("readings_us must be symmetric")
     if not (np.isfinite(readings_us[known]) & (readings_us[known] >= 0.0)).all():
-        raise ValueError("readings hold values that are negative or not finite")
+        raise ValueError("readings_us must be finite and not negative")
     np.fill_diagonal(known, val=False)
     met = known.copy() if tried is None else known | tried | tried.T
     np.fill_diagonal(met, val=False)
@@ -288,7 +288,7 @@ def _check_readings(readings_us: Matrix, tried: Mask | None, share: float) -> tu
 def _draw_rounds(
     barred: Mask, rounds: int, rng: np.random.Generator, hints: Matrix | None
 ) -> list[Pairs]:
-    """Return random rounds of pairs, every other of which prefers the hints."""
+    """Draw random rounds of pairs not barred; every other round prefers pairs with high hints."""
     barred = barred.copy()
     chosen = []
     for turn in range(rounds):
@@ -303,7 +303,7 @@ def _draw_rounds(
 def _search(
     wanted: Wanted, barred: Mask, left: int, found: Found, rng: np.random.Generator
 ) -> SamplerStep:
-    """Return rounds that confirm fragments, join fragments, and measure near hosts.
+    """Choose rounds of pairs that confirm fragments, join them, and measure near hosts in full.
 
     At the end all pairs within groups are measured, as far as the budget of `left` pairs goes:
     of these the cheapest orders are made.
@@ -338,7 +338,7 @@ def _search(
 
 
 def _choose_pairs(weight: Matrix, barred: Mask, labels: npt.NDArray[np.int64] | None) -> Pairs:
-    """Return the pairs of the next round and bar them from later rounds."""
+    """Return disjoint pairs of high weight for the next round, and bar them from later rounds."""
     weight[barred] = -np.inf
     pairs = match_pairs(weight, labels)
     _bar(barred, pairs)
@@ -351,7 +351,7 @@ def _bar(barred: Mask, pairs: Pairs) -> None:
 
 
 def _cut_to_budget(rounds: Sequence[Pairs], left: int) -> list[Pairs]:
-    """Return the rounds cut to the remaining budget, without empty ones."""
+    """Return the rounds cut to `left` pairs in all, without empty rounds."""
     kept = []
     for pairs in rounds:
         if left > 0 and pairs:

@@ -1,1 +1,1 @@
-"""Orders of hosts that take several ranks, or of which some stay unused."""
+"""Orders of hosts that take several ranks each, or of which some stay unused."""

@@ -1,4 +1,4 @@
-"""Annealing of whole rank orders under any cost function, where no faster search applies."""
+"""Annealing of orders under any cost function, for hosts with different numbers of slots."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def anneal_order(
     used: Callable[[Order], int],
     options: SearchOptions,
 ) -> Solution:
-    """Return the cheapest order that annealing under a cost function finds.
+    """Return the cheapest order that annealing under any cost function finds.
 
     Moves exchange two places, put one elsewhere, or turn a stretch around (Kirkpatrick, Gelatt,
     Vecchi 1983).
@@ -75,7 +75,7 @@ def anneal_order(
 def _draw_neighbour(
     given: Order, used: Callable[[Order], int], rng: np.random.Generator
 ) -> list[int]:
-    """Return a random neighbouring order that differs where ranks are placed."""
+    """Return an order changed by one random move that concerns a host with ranks."""
     order = list(given)
     first = int(rng.integers(used(order)))
     second = int(rng.integers(len(order)))
@@ -97,7 +97,7 @@ def search_by_places(
     search: Callable[[npt.NDArray[np.intp], Order], Order],
     deadline: Deadline,
 ) -> list[int]:
-    """Return the cheapest of some starting orders and of the searches from the best of them.
+    """Improve the best start order by searches that fix how many ranks each position takes.
 
     A search takes the places of an order to have as many ranks as they have in its start, whichever
     hosts come there. That is true of hosts with as many slots; what others change is seen when the

@@ -23,7 +23,7 @@ _MOST_BOUND_SLOTS = 1024
 
 
 def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: float) -> float:
-    """Return a lower bound on the latency cost of any placement of ranks on slots.
+    """Return a lower bound on the latency cost of any placement of ranks on hosts' slots.
 
     0 where no bound is found in time. An interrupt (Ctrl-C) ends the proof with that.
     """
@@ -40,7 +40,7 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
 
 
 def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
-    """Return the distances between all slots of all hosts, (S, S); 0 within a host."""
+    """Expand host distances to distances between all hosts' slots, (S, S); 0 within a host."""
     hosts = layout.host_by_slot
     return np.ascontiguousarray(matrix[np.ix_(hosts, hosts)])
 
@@ -48,7 +48,7 @@ def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:
 def subset_ring_bound(
     distance: Matrix, layout: RankLayout, deadline: Deadline | None = None
 ) -> float:
-    """Return a lower bound on every ring through hosts with enough slots for all ranks.
+    """Return a lower bound on the length of any ring through hosts with slots for all ranks.
 
     The greater of two sums. Half of the distances from each host to its two nearest ones, of the
     hosts for which that is least. And, at each distance t, the hosts fall into components by pairs

@@ -48,7 +48,7 @@ class RankLayout:
         if not self.slots or min(self.slots) < 1:
             raise ValueError("every host must have at least 1 slot")
         if not 1 <= self.ranks <= sum(self.slots):
-            raise ValueError(f"{self.ranks} ranks do not fill {sum(self.slots)} slots")
+            raise ValueError(f"ranks is {self.ranks}, expected 1 to {sum(self.slots)}, the slots")
 
     @property
     def hosts(self) -> int:
@@ -73,14 +73,14 @@ class RankLayout:
 
     @cached_property
     def position_by_rank(self) -> Ranks:
-        """Position in the order of each rank's host, (R,), if all hosts take as many ranks."""
+        """Position of each rank's host in any order, (R,); ValueError if slots are unequal."""
         if not self.is_even:
-            raise ValueError("hosts take different numbers of ranks")
+            raise ValueError("hosts have different numbers of slots")
         return np.arange(self.ranks) // self.slots[0]
 
     @cached_property
     def host_by_slot(self) -> Ranks:
-        """Host of each slot, (S,), host after host."""
+        """Index of each slot's host, (S,), host after host."""
         return np.repeat(np.arange(self.hosts), self.slots)
 
     @cached_property
@@ -88,7 +88,7 @@ class RankLayout:
         return np.asarray(self.slots, dtype=np.intp)
 
     def placement(self, order: Sequence[int] | Ranks) -> Ranks:
-        """Return the host of every rank for an order of hosts, (R,)."""
+        """Return the host of each rank, (R,), when ranks fill an order of hosts from its front."""
         hosts = np.asarray(order, dtype=np.intp)
         placed: Ranks = np.repeat(hosts, self._slots[hosts])[: self.ranks]
         return placed
@@ -100,7 +100,7 @@ class RankLayout:
 
 
 def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
-    """Return a latency cost over ranks as one over positions in an order of hosts.
+    """Convert a latency cost over ranks to one over positions of hosts; within a host it is free.
 
     Between ranks of one host there is no distance. So where all hosts take as many ranks, the
     distances that a round waits for are those between hosts alone.
@@ -116,7 +116,7 @@ def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
 
 
 def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) -> MeshForm:
-    """Return a mesh's latency cost with blocks of ranks replaced by positions of hosts."""
+    """Return a mesh's latency cost over positions of hosts, with its sequences and blocks."""
     places = over_places.ranks
     sequences = [_list_positions(place_of[sequence], places) for sequence in form.sequences]
     blocks = []
@@ -131,12 +131,12 @@ def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) ->
 
 
 def _list_positions(in_sequence: Ranks, places: int) -> Ranks:
-    """Return all positions by first appearance, then those that do not appear."""
+    """Return each position once, by first appearance in a sequence, then the others."""
     return np.array(list(dict.fromkeys([*in_sequence.tolist(), *range(places)])), dtype=np.intp)
 
 
 def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesForm:
-    """Return a latency cost over more positions, of which the additional ones are idle."""
+    """Return a latency cost over more positions, the added ones idle (without messages)."""
     if isinstance(form, MeshForm):
         sequences = [_list_positions(sequence, places) for sequence in form.sequences]
         return replace(form, ranks=places, sequences=sequences)
@@ -147,7 +147,7 @@ def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesFor
 
 
 def idle_form(form: Form, layout: RankLayout) -> Form | None:
-    """Return an equal latency cost over all hosts, some of them idle; None if there is none."""
+    """Return an equal latency cost over all hosts, unused ones idle; None if slots are unequal."""
     if isinstance(form, RingForm):
         return RingForm(layout.hosts) if layout.takes_all_hosts else None
     if not layout.is_even:
@@ -160,14 +160,14 @@ def idle_form(form: Form, layout: RankLayout) -> Form | None:
 def cost_with_slots(
     form: Form, distance: Matrix, layout: RankLayout, order: Sequence[int]
 ) -> float:
-    """Return the latency cost of an order of all hosts; ranks of a host exchange for free."""
+    """Return the latency cost of ranks filling an order of hosts; within a host it is free."""
     if isinstance(form, RingForm):
         return latency_cost(RingForm(layout.hosts), distance, order[: layout.count_used(order)])
     return latency_cost(form, distance, layout.placement(order).tolist())
 
 
 def prices_with_slots(form: Form, distance: Matrix, layout: RankLayout) -> Prices:
-    """Return an evaluator of orders' costs, by host if slots are equal and else by rank."""
+    """Return a native evaluator of the latency cost of ranks filling orders of hosts."""
     if isinstance(form, RoundsForm) and layout.is_even:
         places = -(-layout.ranks // layout.slots[0])
         between = condense_form(form, layout.position_by_rank, places)

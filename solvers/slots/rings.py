@@ -41,7 +41,7 @@ _BOUND_SHARE, _START_SHARE = 0.2, 0.3
 def solve_subset_ring(
     distance: Matrix, layout: RankLayout, given: Sequence[int], options: SearchOptions
 ) -> Solution:
-    """Return the cheapest ring through as many hosts as the ranks need, with equal slots.
+    """Search for the shortest ring through as many hosts as ranks need; slots are equal.
 
     Up to 16 hosts by dynamic programming. Else chains of annealing, in which hosts of the ring and
     others change places, and after each the search for the nearest ring through those it chose.
@@ -88,7 +88,7 @@ def _append_unused(ring: Sequence[int], given: Sequence[int]) -> list[int]:
 
 
 class _SubsetRingSearch:
-    """Search for a ring through a subset of the hosts: annealing chains, each polished."""
+    """Search for a short ring through some of the hosts: annealing chains, each polished."""
 
     def __init__(
         self, search: Search, distance: Matrix, layout: RankLayout, rng: np.random.Generator
@@ -101,7 +101,7 @@ class _SubsetRingSearch:
         self._rng = rng
 
     def run(self) -> EndedBy:
-        """Run annealing chains until something ends the search; return what did."""
+        """Run annealing chains until a limit or the bound ends the search; return which."""
         search, deadline = self._search, self._search.deadline
         search.bound = subset_ring_bound(self._distance, self._layout, deadline.part(_BOUND_SHARE))
         leaves = order_by_clusters(self._distance, deadline.part(_START_SHARE))
@@ -119,7 +119,7 @@ class _SubsetRingSearch:
         return search.chains(chain, _IDLE_CHAINS)
 
     def _chain(self, start: Ring, moves: int, hot: float) -> Ring:
-        """Anneal a ring with some moves at each of several falling temperatures."""
+        """Anneal a ring's hosts and order at several falling temperatures; return the ring."""
         deadline = self._search.deadline
         seed = int(self._rng.integers(1 << 63))
         try:
@@ -134,7 +134,7 @@ class _SubsetRingSearch:
         return chain.ring
 
     def _polish(self, ring: Ring) -> None:
-        """Shorten a ring through the same hosts; keep it if it is the cheapest."""
+        """Shorten a ring through the same hosts, and keep it if it is the shortest so far."""
         left_s = self._search.deadline.left_s
         if left_s > 0.0:
             within = self._distance[np.ix_(ring, ring)]
@@ -147,7 +147,7 @@ class _SubsetRingSearch:
 
 
 def _best_window(distance: Matrix, leaves: Ring, count: int) -> Ring:
-    """Return the cheapest ring of consecutive hosts in a circle of all hosts."""
+    """Return the shortest ring of `count` hosts that are consecutive in a circle of all hosts."""
     around = np.array([*leaves, *leaves])
     steps = np.concatenate([[0.0], np.cumsum(distance[around[:-1], around[1:]])])
     start = np.arange(len(leaves))

@@ -132,7 +132,7 @@ def test_the_library_takes_texts_and_mappings(folder):
         (["--mesh", "tp=4", "--traffic", "tp=1", "--size", "1MB"], "exclude each other"),
         (["--mesh", "tp=4", "--ranks", "5"], "has 4 ranks, not 5"),
         (["--mesh", "tp=32"], "32 ranks do not fit on 16 hosts"),
-        (["--mesh", "tp=4", "--traffic", "tp=tree:1"], "is not an algorithm of rounds"),
+        (["--mesh", "tp=4", "--traffic", "tp=tree:1"], "tree is no algorithm in rounds"),
         (["--mesh", "tp=3", "--traffic", "tp=halving-doubling:1"], "needs a power of two"),
         (["--mesh", "tp=4", "--traffic", "tp=rinng:1"], "did you mean"),
     ],

@@ -184,7 +184,7 @@ def test_the_same_seed_chooses_the_same_hosts():
 
 
 def test_a_form_of_other_ranks_is_refused():
-    with pytest.raises(ValueError, match="4 ranks, the layout 3"):
+    with pytest.raises(ValueError, match="4 ranks"):
         search_by_latency(RingForm(4), np.zeros((4, 4)), range(4), layout=RankLayout([1] * 4, 3))
 
 
