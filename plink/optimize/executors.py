@@ -29,7 +29,7 @@ _STILLBORN = "Starting Ray client server failed"
 
 @dataclass(frozen=True)
 class Executor:
-    """Executor that runs a search for several seeds, here or on a cluster.
+    """Executor that runs a search for several seeds in threads, or on a Dask or Ray cluster.
 
     Args:
         engine: `local`, `dask` or `ray`.
@@ -96,7 +96,7 @@ def _map_on_ray(ray: Any, place: str, function: Any, shared: Any, seeds: Sequenc
 
 
 def check_address(address: str) -> None:
-    """Raise if an address does not name a known kind of executor.
+    """Raise unless an address is `local`, `dask://HOST:PORT` or `ray://HOST:PORT`.
 
     Raises:
         WrongUseError: it is neither `local`, nor an engine's host and port.
@@ -105,7 +105,7 @@ def check_address(address: str) -> None:
     host, _, port = place.rpartition(":")
     is_place = bool(colon and host) and port.isascii() and port.isdigit() and int(port) < 1 << 16
     if address != LOCAL and not (engine in _ENGINES and is_place):
-        raise WrongUseError(f"{address!r} does not name an executor", _HINT)
+        raise WrongUseError(f"{address!r} is not the address of an executor", _HINT)
 
 
 def executor_at(address: str, threads: int) -> Executor:

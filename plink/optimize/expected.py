@@ -153,11 +153,11 @@ class ExpectedTimes:
         )
 
     def takes_turns(self, ranks: int) -> bool:
-        """Return whether this many busy-waiting ranks exceed a host's cores."""
+        """Return whether so many ranks busy-wait on fewer cores and share them by time slices."""
         return self.manner.slice_s > 0.0 and 0 < self.manner.cores < ranks
 
     def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
-        """Return simulated times, one for each random choice of the unknowns."""
+        """Return simulated seconds of a collective, one for each of several seeds."""
         takes_turns = self.takes_turns(clock.ranks)
         is_by_chance = takes_turns or (clock.has_exchanges and self.manner.serialised > 0.0)
         seeds = range(runs if is_by_chance else 1)
@@ -168,7 +168,7 @@ class ExpectedTimes:
         ]
 
     def _drawn_manner(self, seed: int) -> Manner:
-        """Return the client's costs with a random choice of its time slices."""
+        """Return the client's software costs with its time slice drawn from the fitted interval."""
         turn_us = self.fit.turn_us
         if turn_us is None:
             return self.manner
@@ -184,7 +184,7 @@ class ExpectedTimes:
     def pipelined_s(
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
     ) -> float:
-        """Return the time in seconds of a pipelined collective; `is_free` omits client overhead."""
+        """Return the predicted seconds of a pipelined collective; `is_free`: without overhead."""
         waits_s = TableTimer(table, scale_rates(self.network, math.inf)).time_s(list(hosts))
         begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s
@@ -198,7 +198,7 @@ class ExpectedTimes:
         *,
         rounds: int,
     ) -> Expected:
-        """Return the median of simulated runs with its interval, if it can be trusted.
+        """Return the median of simulated runs with its 90 % interval, or why it is not trusted.
 
         In each of the rounds a rank may have to wait for a core; `free_s` is the time without
         overhead.
@@ -228,14 +228,14 @@ class ExpectedTimes:
 
 
 def spread_at(fit: ClientFit, size_bytes: int) -> float:
-    """Return the spread of times at a size, interpolated between known ones by logarithms."""
+    """Return the spread (deviation of log times) at a size, interpolated between fitted sizes."""
     sizes = [math.log(max(1, each.size_bytes)) for each in fit.spreads]
     spreads = [each.spread for each in fit.spreads]
     return float(np.interp(math.log(max(1, size_bytes)), sizes, spreads))
 
 
 def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
-    """Return the relative error added for sizes above those measured; 0 for a described client."""
+    """Return the relative error to add for a size above those that a client was fitted to."""
     if not fit.samples or not fit.spreads:
         return 0.0
     doublings = math.log2(max(1.0, size_bytes / max(1, fit.spreads[-1].size_bytes)))

@@ -1,4 +1,4 @@
-"""Fit of a client's software costs to times of all-reduces, by weighted least squares of logs."""
+"""Fit of a communication library's software costs to measured times of its all-reduces."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _ROUNDS_OF_SEARCH = 250
 
 
 def fit_time_slice(readings_s: Sequence[tuple[FlowClock, Sequence[float]]], cores: int) -> Estimate:
-    """Return the scheduler's time slice in µs that fits the measured times best.
+    """Fit the scheduler's time slice in µs to all-reduce times of ranks that share cores.
 
     Clocks and repetitions in seconds are of all-reduces of small buffers, by ranks that share
     cores.
@@ -83,7 +83,7 @@ def fit_time_slice(readings_s: Sequence[tuple[FlowClock, Sequence[float]]], core
 
 @dataclass(frozen=True)
 class Reading:
-    """Measured all-reduce of a client, with the models that predict it.
+    """Measured times of a client's all-reduce, with the hosts of its ranks and the engine's forest.
 
     Args:
         sample: as the file has it.
@@ -98,7 +98,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Costs:
-    """Software costs of a client that were measured directly rather than fitted.
+    """Software costs per GB that were measured directly: of reducing, and of the processor.
 
     Args:
         reduction_s_per_gb: of adding, each time that it was measured.
@@ -111,7 +111,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class _Parameter:
-    """Fitted parameter: its starting values, limits and scale.
+    """Parameter to fit: its starting values, limits, and whether its logarithm is searched.
 
     Logarithms are searched where it is a matter of magnitude.
     """
@@ -146,7 +146,7 @@ def fit_client(
     *,
     shared_cores: int | None = None,
 ) -> ClientFit:
-    """Return the software costs whose predictions are nearest to the readings.
+    """Fit a client's software costs so that predictions are nearest to measured times.
 
     They are found by simplex (Nelder and Mead, 1965) from a few places; a reading counts the less,
     the more its repetitions differ. What they leave is the spread.
@@ -162,7 +162,7 @@ def fit_client(
         PlinkError: there is no reading.
     """
     if not readings:
-        raise PlinkError("no measurement is usable to fit the client's costs to")
+        raise PlinkError("no measured all-reduce is usable for fitting the client's costs")
     return _FitSearch(cluster, client, readings, costs, shared_cores).find()
 
 
@@ -270,7 +270,7 @@ class _FitSearch:
         return float((self._weights * (self._medians - logs) ** 2).sum() + 1e3 * beyond)
 
     def _estimate_range(self, number: int, name: str, places: Sequence[float]) -> Estimate:
-        """Return a parameter's estimate with its 90 % interval, the others fixed."""
+        """Return a fitted parameter with its 90 % interval, all other parameters held fixed."""
         cost = _COSTS[name]
         value = cost.inside(places[number])
         least = self._miss(places)
@@ -302,7 +302,7 @@ class _FitSearch:
         return found
 
     def _spreads(self, fit: ClientFit) -> list[SizeSpread]:
-        """Return the spread of measured times around the prediction, for each size."""
+        """Return, for each buffer size, the deviation of log times from the predicted ones."""
         misses: dict[int, list[float]] = {}
         for reading, logs, predicted in zip(
             self._readings, self._logs, self._predict(fit), strict=True
@@ -316,7 +316,7 @@ class _FitSearch:
 
 
 def _widen_spread_of_few(misses: Sequence[float]) -> float:
-    """Return the spread whose 90 % interval covers 90 % of few residuals, with a margin."""
+    """Return the deviation whose 90 % interval covers 90 % of residuals, wider if they are few."""
     reach = float(np.quantile(np.abs(misses), 0.9))
     return reach / _Z_OF_90_PERCENT * (1.0 + 1.0 / len(misses))
 

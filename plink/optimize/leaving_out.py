@@ -35,7 +35,7 @@ _LEAST_GAIN = 0.05
 
 
 class LeavingOutCosts(Output, frozen=True):
-    """Costs of an order with all hosts and without some of them.
+    """Predicted costs of an order with all hosts, and with some of them left out.
 
     Attributes:
         hosts: names of the hosts that are left out
@@ -59,7 +59,7 @@ class LeavingOutCosts(Output, frozen=True):
 
     @property
     def gain(self) -> Annotated[float, Meta(le=1)]:
-        """Share of the cost that is saved; 0 if unknown, negative if the cost grows."""
+        """Share of the cost that leaving hosts out saves; 0 if unknown, negative if it grows."""
         if self.without_us is None or not self.with_us:
             return 0.0
         return 1.0 - self.without_us / self.with_us
@@ -71,7 +71,7 @@ class LeavingOutCosts(Output, frozen=True):
 
 
 class Limiting(Output, frozen=True):
-    """Outlying hosts that limit a job, with the predicted gain of leaving them out.
+    """Outlying hosts of an order, with the predicted costs with and without them.
 
     Attributes:
         outliers: hosts with a rank that stand out
@@ -83,7 +83,7 @@ class Limiting(Output, frozen=True):
 
 
 def find_limiting(cluster: Cluster, order: Order) -> Limiting:
-    """Return the outlying hosts of an order, and the predicted gain of leaving them out.
+    """Find the outlying hosts of an order, and predict its cost without them.
 
     Where there are more than 2,048 hosts nothing is said: that would take longer than the limit of
     an order's time leaves. What orders of meshes would gain is not predicted.
@@ -99,7 +99,7 @@ def find_limiting(cluster: Cluster, order: Order) -> Limiting:
 def _compare_leaving_out(
     cluster: Cluster, order: Order, hosts: list[str]
 ) -> LeavingOutCosts | None:
-    """Return the costs of an order with all hosts, and without some of them.
+    """Predict the cost of an order with all hosts, and without some; None if it cannot be told.
 
     By time where anything is known of what links carry, whatever the order minimised: a sum of
     latencies does not know how slow a link is.

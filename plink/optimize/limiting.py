@@ -1,4 +1,4 @@
-"""Analysis of what limits each collective algorithm on a cluster: links or latency."""
+"""Analysis of what each collective algorithm waits for on a cluster: links or latency."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_HOSTS = 2048
 
 @dataclass(frozen=True)
 class Limited:
-    """Predicted time of an algorithm, split into the links and latencies that it waits for.
+    """Predicted seconds of an algorithm, split by the links and latencies that it waits for.
 
     Args:
         algorithm: its name.
@@ -44,7 +44,7 @@ def find_limits(
     size_bytes: int,
     order: Order | None = None,
 ) -> list[Limited]:
-    """Return, for each algorithm, the links and latencies that its time is spent on.
+    """Predict, for each algorithm, its time and the links and latencies that it waits for.
 
     Args:
         cluster: the hosts.

@@ -45,7 +45,7 @@ _LEAST_RANDOM_ORDERS = 11
 
 
 class OrderCost(Output, frozen=True):
-    """Predicted cost of one algorithm in one order: sum of latencies, and time under contention.
+    """Predicted cost of an algorithm in one order: sum of latencies, and time with shared links.
 
     Attributes:
         latency_us: latency form of the algorithm's cost (Luo 2020, §5.2.1), in µs; null if no
@@ -135,7 +135,7 @@ def forecast_costs(
     source: str | None = None,
     on_progress: Callable[[str], None] | None = None,
 ) -> Forecast:
-    """Return the predicted costs of each algorithm that runs with this number of ranks.
+    """Predict each algorithm's costs in an order, the listed order and random orders.
 
     Args:
         cluster: the hosts, and what was measured between them.
@@ -216,7 +216,7 @@ def _find(name: str) -> Algorithm:
 
 
 def _refusal(algorithm: Algorithm, layout: RankLayout) -> str | None:
-    """Return why an algorithm does not run or is too large to predict; None otherwise."""
+    """Return why an algorithm does not run, or has too many messages to predict; else None."""
     try:
         ranks = build_peer_layout(algorithm, layout).ranks
         reason = algorithm.refusal(ranks)
@@ -255,7 +255,7 @@ class Predictor:
         self._clock = TableTimer(self.table, network.network) if network.has_rates else None
 
     def cost(self, hosts: Hosts) -> OrderCost:
-        """Return the cost with rank r on host `hosts[r]`; several ranks may share a host."""
+        """Predict the costs with rank r on host `hosts[r]`; several ranks may share a host."""
         order = self._list_peers(hosts)
         known = self._distances
         return OrderCost(
@@ -264,7 +264,7 @@ class Predictor:
         )
 
     def cost_with_range(self, hosts: Hosts) -> OrderCost:
-        """Return an order's cost, with its range where pairs were not measured."""
+        """Predict an order's costs, each with its range if pairs of hosts were not measured."""
         found = self.cost(hosts)
         limits = None if self._distances is None else self._distances.limits
         if limits is None:
@@ -284,7 +284,7 @@ class Predictor:
 
 
 def known_distances(cluster: Cluster) -> Distances | None:
-    """Return the distances between hosts (`plink.model.distance`); None if not measured."""
+    """Return the distances between a cluster's hosts; None if no round-trip time was measured."""
     try:
         return distances(cluster)
     except WrongUseError:  # nothing was measured

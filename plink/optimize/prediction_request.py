@@ -57,12 +57,12 @@ class PredictionRequest:
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
-        """Raise if a collective is unknown."""
+        """Raise WrongUseError if a collective to predict is unknown."""
         _ = self.collectives
 
     @property
     def size_bytes(self) -> int | None:
-        """Size of the buffer in bytes; None where the order or the plan defines it.
+        """Size of the buffer in bytes; None to take that of the order or the plan.
 
         Raises:
             WrongUseError: `size` is not a size.
@@ -71,12 +71,12 @@ class PredictionRequest:
 
     @property
     def algorithm_names(self) -> list[str]:
-        """Names of the algorithms to predict; none for all."""
+        """Names of the algorithms to predict; empty for all."""
         return check_texts("algorithms", self.algorithms)
 
     @property
     def collectives(self) -> tuple[str, ...]:
-        """Names of the collectives to predict; none where not chosen.
+        """Names of the collectives to predict along a plan; empty if not chosen.
 
         Raises:
             WrongUseError: one of them is not known.

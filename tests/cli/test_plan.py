@@ -244,7 +244,7 @@ def test_a_plan_with_servers_is_shown_and_runs_in_no_engine(
         ("--kind ps", "--kind ps needs --servers"),
         ("--servers box", "'box' is not a host of c.json"),
         ("--servers n00 --kind hub", "not every group of workers has a server"),
-        ("--servers n00 --collective broadcast", "plans with servers are for all-reduce only"),
+        ("--servers n00 --collective broadcast", "can carry all-reduce only"),
     ],
 )
 def test_servers_that_cannot_be_are_refused(

@@ -122,7 +122,7 @@ def test_ranks_of_a_host_are_apart_only_where_that_is_cheaper(has_uplinks: bool)
 
 
 def test_more_slots_than_are_searched_one_by_one_are_refused():
-    with pytest.raises(WrongUseError, match="up to 4,096 slots, and there are 4,800"):
+    with pytest.raises(WrongUseError, match="4,096 slots, but there are 4,800"):
         find_order(alike(4, 1200), OrderRequest(algorithm="tree", ranks=8, interleave=True))
 
 
@@ -139,7 +139,7 @@ def test_not_enough_slots_is_one_sentence(
     assert run(["order", "c.json", "--ranks", "11", "--algo", "halving-doubling"]) == 2
     assert capsys.readouterr().err.startswith("error: halving-doubling needs a power of two")
     assert run(["order", "c.json", "--ranks", "8", "--prove", "1"]) == 2
-    assert "an exact engine cannot prove a choice of hosts" in capsys.readouterr().err
+    assert "an exact engine can prove neither" in capsys.readouterr().err
 
 
 def test_what_was_chosen_stands_in_file_page_and_json(

@@ -181,8 +181,8 @@ def test_groups_are_found_where_the_file_has_none() -> None:
         (["n00:0"], "0 ports, expected 1 to 256"),
         (["n00:257"], "257 ports, expected 1 to 256"),
         (["n00:99999"], "'n00:99999' is not a host"),
-        (["n00="], "'' is not an address"),
-        (["n00=a b"], "'a b' is not an address"),
+        (["n00="], "'' is not an IP address"),
+        (["n00=a b"], "'a b' is not an IP address"),
         (["n00@fast"], "the server 'n00@fast': 'fast' is not a rate"),
         (["n00", "n00:2"], "the server n00 is named twice"),
         (["n00,n01,n02"], "every host is a server"),
@@ -204,7 +204,7 @@ def test_hosts_may_be_called_by_addresses_with_colons() -> None:
 
 def test_other_collectives_have_no_servers() -> None:
     cluster = rack_cluster([3])
-    with pytest.raises(WrongUseError, match="plans with servers are for all-reduce only"):
+    with pytest.raises(WrongUseError, match="can carry all-reduce only"):
         planned(cluster, "n00", collective="all-gather")
 
 

@@ -258,7 +258,7 @@ def test_spreads_grow_beyond_what_was_measured() -> None:
 
 
 def test_a_fit_needs_readings(cluster: Cluster) -> None:
-    with pytest.raises(PlinkError, match="no measurement is usable"):
+    with pytest.raises(PlinkError, match="usable for fitting"):
         fit_client(cluster, "openmpi", [], Costs())
 
 

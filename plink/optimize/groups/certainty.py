@@ -31,20 +31,20 @@ _LEAST_NOISE = 0.01
 
 
 def stop_when_groups_are_certain() -> StoppingPolicy:
-    """Return the stopping criterion of `plink probe`: whether the groups are certain."""
+    """Return the policy by which `plink probe` stops once the groups are certain."""
     watch = _GroupWatch()
     return StoppingPolicy(hinges=watch.hinges, answer=watch.answer)
 
 
 class _GroupWatch:
-    """Grouping after each pass, with the results of earlier passes."""
+    """Groups found after each pass over all pairs, to see whether they are certain and stable."""
 
     def __init__(self) -> None:
         self._found: FoundGroups | None = None
         self._seen: list[Hashable] = []
 
     def hinges(self, cluster: Cluster) -> Collection[Pair]:
-        """Return pairs of doubtful hosts with their own group and the next nearest one."""
+        """Return pairs to measure again: doubtful hosts with hosts of their two nearest groups."""
         self._found = _look(cluster)
         if self._found is None:
             return []
@@ -55,7 +55,7 @@ class _GroupWatch:
         ]
 
     def answer(self, _: Cluster) -> Hashable:
-        """Return the groups if they are certain and unchanged, else a unique value."""
+        """Return the groups if certain and unchanged over the last passes, else a unique object."""
         found = self._found
         chance = None if found is None else found.grouping.probability
         is_sure = chance is not None and (chance >= SURE or chance < 1.0 - LIKELY)
@@ -76,7 +76,7 @@ def _look(cluster: Cluster) -> FoundGroups | None:
 
 
 def _choose_pairs(cluster: Cluster, found: FoundGroups, host: str) -> list[Pair]:
-    """Return pairs of a host with members of its group and of the nearest other group."""
+    """Return pairs of a host with some members of its two nearest groups."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     within = {place: index for index, place in enumerate(found.denoised.hosts)}
     row = found.denoised.matrix[within[place_of[host]]]
@@ -91,7 +91,7 @@ def _choose_pairs(cluster: Cluster, found: FoundGroups, host: str) -> list[Pair]
 
 @dataclass(frozen=True)
 class MorePasses:
-    """Suggestion of further passes of the same probing.
+    """Advice to measure more passes with the same probe: how many, and about how many seconds.
 
     Args:
         further: how many.
@@ -105,7 +105,7 @@ class MorePasses:
 
 
 def more_passes(cluster: Cluster) -> MorePasses | None:
-    """Return the passes that may make the groups certain; None if none are needed or would help."""
+    """Advise on further passes to make groups certain; None if not needed, or of no use."""
     grouping, rtt = cluster.grouping, cluster.rtt
     if grouping is None or rtt is None or rtt.passes is None:
         return None

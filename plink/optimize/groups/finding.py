@@ -39,7 +39,7 @@ DEFAULT_REQUEST = GroupRequest()
 
 
 class UngroupableError(WrongUseError):
-    """The measurements of these hosts do not allow the requested groups."""
+    """Error that what was measured of these hosts does not allow the requested groups."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def find_groups(
     method = request.chosen
     if method == "levels" and request.elasticity is not None:
         raise WrongUseError(
-            "{elasticity=} is for {method=linkage} or {method=kmeans}",
+            "{elasticity=} is allowed only with {method=linkage} or {method=kmeans}",
             "{method=levels} does not limit the sizes of groups",
             arguments=vars(request),
         )
@@ -98,7 +98,7 @@ def find_groups(
             "plink probe measures them, plink import takes them from a matrix",
         )
     if request.k is not None and not 1 <= request.k <= len(hosts):
-        raise UngroupableError(f"{request.k} groups cannot be made of {len(hosts)} hosts")
+        raise UngroupableError(f"{request.k} groups need more than the {len(hosts)} measured hosts")
     tell("distances")
     denoised = denoise(
         cluster,
@@ -138,14 +138,14 @@ def find_groups(
 
 
 def with_groups(cluster: Cluster, found: FoundGroups) -> Cluster:
-    """Return the cluster with these groups; uplinks stay with groups of the same hosts."""
+    """Return the cluster with found groups; a group of the same hosts keeps its uplink's rates."""
     return _with(cluster, found.groups, found.grouping)
 
 
 def with_given_groups(
     cluster: Cluster, groups: Sequence[Group], domains: Mapping[str, str]
 ) -> Cluster:
-    """Return the cluster with groups from elsewhere, without certainties.
+    """Return the cluster with groups from another source, without probabilities of membership.
 
     Args:
         cluster: what was measured.
@@ -173,7 +173,7 @@ def _choose_level(discovery: Discovery, request: GroupRequest) -> Level | None:
 
 
 def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level | None) -> Labels:
-    """Return the group number of each host that has enough readings."""
+    """Group the hosts that have enough readings; return the group number of each, (M,)."""
     size = len(denoised.hosts)
     if method == "levels":
         return np.full(size, ALONE) if level is None else level.labels
@@ -206,7 +206,7 @@ def _name_groups(labels: Labels, names: Sequence[str], before: Sequence[Group]) 
 def _compare_halves(
     cluster: Cluster, denoised: Denoised, request: GroupRequest, method: str
 ) -> float | None:
-    """Return the agreement of the groups found on each half of the readings alone."""
+    """Return the adjusted mutual information of groups from the two halves of the readings."""
     if len(denoised.hosts) > _MOST_CONFIRMED:
         return None
     halves = split_halves(cluster)

@@ -22,7 +22,7 @@ _LEAST_DISTANCE = 1e-12
 def qualities(
     groups: Sequence[Group], labels: Labels, denoised: Denoised, level: Level | None
 ) -> list[GroupQuality]:
-    """Return, for each group, its distances and its probability beside the nearest other group.
+    """Return, for each group, its distances within and to the nearest group, and its probability.
 
     Args:
         groups: in the order of their labels.
@@ -79,7 +79,7 @@ def nearest_groups(
     level: Level | None,
     doubtful: Sequence[DoubtfulHost],
 ) -> list[NearestGroups]:
-    """Return the two best groups of each host that is doubtful or in no group."""
+    """Return the two most likely groups of each host that is doubtful or in no group."""
     if level is None or not groups:
         return []
     open_hosts = {each.host for each in doubtful}
@@ -99,7 +99,7 @@ def _of_hosts(labels: Labels, denoised: Denoised, level: Level | None) -> npt.ND
 
 
 def _mean_distances(labels: Labels, denoised: Denoised) -> npt.NDArray[np.float64]:
-    """Return mean distances between groups, (k, k), infinite if nothing was measured."""
+    """Return mean distances between groups, (k, k); infinite on the diagonal and if unmeasured."""
     groups = int(labels.max(initial=ALONE)) + 1
     hot = (labels[:, None] == np.arange(groups)[None, :]).astype(np.float64)
     pairs = hot.T @ denoised.is_measured.astype(np.float64) @ hot

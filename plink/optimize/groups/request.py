@@ -18,7 +18,7 @@ _DEFAULT_ELASTICITY = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class GroupRequest:
-    """How to group hosts, and into how many groups.
+    """Request for groups of near hosts: method, number of groups, elasticity and seed.
 
     Attributes:
         progress: called at the beginning of each stage; None for no reports.
@@ -53,5 +53,5 @@ class GroupRequest:
 
     @property
     def most_uneven(self) -> float:
-        """Elasticity of group sizes, 1 (equal) to 2, with the default in place of None."""
+        """Elasticity of group sizes, from 1 (equal sizes) to 2, with the default if not given."""
         return _DEFAULT_ELASTICITY if self.elasticity is None else self.elasticity

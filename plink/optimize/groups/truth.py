@@ -26,7 +26,7 @@ Agreement = Annotated[float, Meta(ge=-1, le=1)]
 
 
 class TruthLevel(Output, frozen=True):
-    """Level of the true hierarchy, with the found grouping that agrees best.
+    """Level of the true hierarchy of hosts, with scores of how well found groups agree with it.
 
     Attributes:
         name: the prefix length, as `1 of 2`
@@ -44,7 +44,7 @@ class TruthLevel(Output, frozen=True):
 
 
 class Elsewhere(Output, frozen=True):
-    """Host that was grouped with hosts of another true group.
+    """Host that was grouped with hosts of another true group than its own.
 
     Attributes:
         host: name of the host
@@ -58,7 +58,7 @@ class Elsewhere(Output, frozen=True):
 
 
 class Judgement(Output, frozen=True):
-    """Agreement of found groups and distances with the truth.
+    """Agreement of found groups and measured distances with the hosts' true positions.
 
     Attributes:
         hosts: number of hosts that the truth has a place for
@@ -80,7 +80,7 @@ class Judgement(Output, frozen=True):
 
 
 def judge(cluster: Cluster, found: FoundGroups, truth: Sequence[Group]) -> Judgement:
-    """Compare groups and distances with true groups named by position, as `row1/rack3`."""
+    """Compare found groups and distances with true groups named by position, as `row1/rack3`."""
     position_of = {host: _position(group) for group in truth for host in group.hosts}
     placed = [cluster.names[host] for host in found.denoised.hosts]
     known = [index for index, name in enumerate(placed) if name in position_of]
@@ -152,7 +152,7 @@ def _agreement(
 
 
 def _labels(names: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
-    """Return each host's group number; a host in no group has one of its own."""
+    """Return the group number of each host; a host in no group has a number of its own."""
     group_of = {host: str(number) for number, hosts in enumerate(groups) for host in hosts}
     return [group_of.get(name, f"alone {name}") for name in names]
 

@@ -1,4 +1,4 @@
-"""Orders by bandwidth: widest bottleneck first, then least time of a Gbit over all hops."""
+"""Orders by bandwidth: the fastest bottleneck pair, then the least time of a Gbit over all hops."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def order_by_bandwidth(
     *,
     on_progress: OnProgress | None = None,
 ) -> Order:
-    """Return the order with the fastest bottleneck pair, then the fastest pairs in sum.
+    """Search for the order whose slowest used pair of hosts is fastest, then of the fastest pairs.
 
     Args:
         cluster: bandwidths between hosts.
@@ -140,7 +140,7 @@ def order_by_bandwidth(
 def _build_pricing(
     matrix: Matrix, form: Form, peers: RankLayout
 ) -> Callable[[Orders, Deadline], Matrix]:
-    """Return a function of (M, H) orders: the times of a Gbit of the first K, (K, 2).
+    """Return a function that prices orders: time of a Gbit over the slowest pair, and over all.
 
     The first is that over the slowest pair that an order uses, the second the sum.
     """
@@ -159,7 +159,7 @@ def _build_pricing(
 
 
 def _refuse(request: OrderRequest) -> None:
-    """Raise for options of an order that an order by bandwidth does not accept."""
+    """Raise WrongUseError if the request has an option that orders by bandwidth do not take."""
     other = "takes {objective=latency} or {objective=contention}"
     for is_given, message, hint in (
         (
@@ -188,5 +188,5 @@ def _refuse(request: OrderRequest) -> None:
 
 
 def _gbit_s(s_per_gbit: float) -> float:
-    """Return the bandwidth between two hosts; within a host it is practically unlimited."""
+    """Return the bandwidth between two hosts in Gbit/s; practically unlimited within a host."""
     return min(MAX_GBIT_S, 1.0 / s_per_gbit) if s_per_gbit else MAX_GBIT_S

@@ -1,4 +1,4 @@
-"""Orders by contention: the time of a collective whose concurrent flows share links."""
+"""Search for orders with the least predicted time of a collective whose flows share links."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _US_PER_S = 1e6
 
 @dataclass(frozen=True)
 class ContentionObjective:
-    """Objective of a search: the time of a collective whose flows share links.
+    """Search objective: the predicted time of a collective whose concurrent flows share links.
 
     Args:
         table: table of the algorithm, for `size_bytes`.
@@ -81,7 +81,7 @@ class ContentionObjective:
         return clock.time_s(order[: clock.ranks]) * _US_PER_S
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
-        """Return the predicted times of the first K of (M, H) orders, as time allows, (K,)."""
+        """Return the predicted µs of (M, H) orders, (K,): the first K <= M that time allows."""
         clock = self._clock_of_positions
         if clock is not None:
             return clock.times_s(orders[:, : clock.ranks], deadline) * _US_PER_S
@@ -97,7 +97,7 @@ class ContentionObjective:
         return self._clock.time_s(placement) * _US_PER_S
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """Return the least and greatest time of a placement over unmeasured latencies."""
+        """Return the range of a placement's time in µs over what unmeasured latencies may be."""
         if self.limits is None:
             return None
         low_s, high_s = time_range_s(self.table, self.network, self.limits, placement)
@@ -163,18 +163,18 @@ class ContentionObjective:
         )
 
     def _build_interrupted(self, orders: Sequence[Sequence[int]], steps: int) -> Solution:
-        """Return the fastest of some orders as an interrupted search's result."""
+        """Return the fastest of some orders as the result of a search ended by Ctrl-C."""
         order = min(orders, key=self.cost_us)
         cost_us = self.cost_us(order)
         return Solution(order, cost_us, 0.0, "interrupt", steps, "contention-annealing")
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:  # noqa: ARG002
-        """Return 0: each search proves its own bound already."""
+        """Return 0, no further bound: each search by time already proves its own."""
         return 0.0
 
     @cached_property
     def _position_by_rank(self) -> npt.NDArray[np.intp] | None:
-        """Index of each rank's host in an order, (R,); None if orders differ.
+        """Position in an order of each rank's host, (R,); None if it depends on the order.
 
         A ring's messages between hosts are the same however many ranks each has.
         """
@@ -185,7 +185,7 @@ class ContentionObjective:
         return None
 
     def _search_whole_orders(self, starts: Sequence[list[int]], options: SearchOptions) -> Solution:
-        """Anneal orders, predicting the time of each candidate from scratch."""
+        """Anneal orders of hosts with unequal slots, predicting each candidate's time anew."""
         deadline = options.deadline
         places = deadline.part(_PLACES_SHARE)
 

@@ -1,4 +1,4 @@
-"""NVLink domains, whose hosts an order keeps adjacent whatever was measured.
+"""NVLink domains, whose hosts an order keeps adjacent whatever latencies were measured.
 
 Between domains a search sees a time that no saving elsewhere pays for. A ring that is cheapest with
 it crosses between domains as seldom as can be, and is the cheapest of those that do.
@@ -65,7 +65,7 @@ class Domains:
         return [order[place] for place in places_by_domain([self.codes[host] for host in order])]
 
     def penalize_crossings(self, objective: Objective) -> Objective:
-        """Return an objective with a penalty on every hop between NVLink domains."""
+        """Return a latency objective with hops between NVLink domains penalised; others as is."""
         if not isinstance(objective, LatencyObjective):
             return objective
         apart = self.codes[:, None] != self.codes[None, :]
@@ -74,7 +74,7 @@ class Domains:
         )
 
     def settle(self, found: Solution, objective: Objective) -> Solution:
-        """Return the order of hosts that an order of domains means, with its cost and bound.
+        """Return a found order with each domain's hosts adjacent, and its true cost and bound.
 
         Args:
             found: an order that was searched.
@@ -112,5 +112,5 @@ class Domains:
 
 
 def join_domains(domains: Domains | None, hosts: int) -> list[int]:
-    """Return the listed order of hosts, with the hosts of each NVLink domain adjacent."""
+    """Return hosts 0 to N-1 in the cluster file's order, but each NVLink domain's adjacent."""
     return list(range(hosts)) if domains is None else domains.join(range(hosts))

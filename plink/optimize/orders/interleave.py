@@ -1,4 +1,4 @@
-"""Search for placements in which the ranks of a host need not be adjacent."""
+"""Search for placements of single ranks on slots: a host's ranks need not be neighbours."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEAST_GAIN = 1e-6
 
 
 def check_size(layout: RankLayout) -> None:
-    """Raise if there are more slots than a search over single slots can handle.
+    """Raise WrongUseError if there are more slots than a search over single slots can handle.
 
     Raises:
         WrongUseError: too many.
@@ -37,7 +37,7 @@ def check_size(layout: RankLayout) -> None:
     slots = sum(layout.slots)
     if slots > _MOST_SLOTS:
         raise WrongUseError(
-            f"{{interleave=}} takes up to {_MOST_SLOTS:,} slots, and there are {slots:,}",
+            f"{{interleave=}} is limited to {_MOST_SLOTS:,} slots, but there are {slots:,}",
             "without it the ranks of a host are adjacent, and any number of slots is allowed",
             arguments={"interleave": True},
         )
@@ -50,7 +50,7 @@ def search_interleaved(
     seed: int,
     deadline: Deadline,
 ) -> tuple[Solution, list[int]]:
-    """Return the cheaper of adjacent and interleaved placements, with a bound over all placements.
+    """Search interleaved placements; return the cheapest, or the adjacent one, with a bound.
 
     Args:
         objective: latency or contention.
@@ -81,7 +81,7 @@ def search_interleaved(
 
 
 def _slots_in_order(layout: RankLayout, order: Sequence[int]) -> list[int]:
-    """Return the numbers of all slots, host after host of an order.
+    """Return the numbers of all hosts' slots, host after host in an order.
 
     Those of the host that is filled in part, too.
     """
@@ -94,7 +94,7 @@ def _by_latency(
 ) -> Solution:
     layout = objective.layout
     if isinstance(objective.form, RingForm):
-        raise TypeError("a ring's ranks are adjacent")
+        raise TypeError("a ring keeps the ranks of a host adjacent, and cannot be interleaved")
     left_s = max(deadline.left_s, LEAST_S)
     proof_s = _PROOF_SHARE * left_s
     limits = objective.limits

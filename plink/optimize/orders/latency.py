@@ -1,4 +1,4 @@
-"""Orders by latency: an algorithm's sum of latencies on its critical path, and its minimisation."""
+"""Search for orders with the least sum of latencies on an algorithm's critical path."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PROOF_SHARE = 0.2
 
 @dataclass(frozen=True)
 class LatencyObjective:
-    """Objective of a search: the latencies an algorithm waits for (Luo 2020, §5.2.1).
+    """Search objective: the sum of latencies that an algorithm waits for (Luo 2020, §5.2.1).
 
     Args:
         form: what is summed.
@@ -68,11 +68,11 @@ class LatencyObjective:
         return cost_with_slots(self.form, self.matrix_us, self.layout, order)
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
-        """Return the latency costs of the first K of (M, H) orders, as time allows, (K,)."""
+        """Return the costs in µs of (M, H) orders, (K,): the first K <= M that time allows."""
         return self._prices.price_first(orders, deadline, least=1)
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """Return the least and greatest latency cost over unmeasured distances."""
+        """Return the range of a placement's cost in µs over what unmeasured distances may be."""
         if self.limits is None:
             return None
         return latency_range_us(self.form, self.limits, placement)
@@ -110,14 +110,14 @@ class LatencyObjective:
         return replace(self, threads=1)
 
     def bound_us(self, order: Sequence[int], time_limit_s: float) -> float:
-        """Return a lower bound on the cost of every order; the search starts from `order`."""
+        """Return a lower bound in µs on any order's cost; its search starts from `order`."""
         matrix_us = self.matrix_us if self.limits is None else self.limits.lowest_us
         return least_cost(self.form, matrix_us, self.layout, order, _PROOF_SHARE * time_limit_s)
 
     def _solve_with_gaps(
         self, given: Sequence[int], limits: DistanceLimits, options: SearchOptions
     ) -> Solution:
-        """Search on filled-in distances; return the order with a bound that still holds."""
+        """Search on filled-in distances; return the order with a bound whatever they really are."""
         deadline, told = options.deadline, options.on_progress
         as_filled = replace(
             options,
@@ -143,7 +143,7 @@ class LatencyObjective:
         form = idle_form(self.form, self.layout)
         if form is None or not self.layout.takes_all_hosts:
             raise WrongUseError(
-                "an exact engine cannot prove a choice of hosts, or the order of hosts with "
+                "an exact engine can prove neither a choice of hosts nor orders of hosts with "
                 "different numbers of slots",
                 "{prove_s=} needs all hosts, with as many slots each, or a ring of any slots",
                 arguments={"prove_s": time_limit_s},
@@ -172,7 +172,7 @@ class LatencyObjective:
     def _combine_verdicts(
         self, limits: DistanceLimits, found: Solution, as_filled: ProofResult, below: ProofResult
     ) -> ProofResult:
-        """Combine the verdicts of an exact engine on filled-in and on least distances."""
+        """Combine an exact engine's proofs on filled-in and on the least possible distances."""
         placement = self.layout.placement(as_filled.order)
         cost_us = measured_latency_us(self.form, limits, placement)
         proven_us = max(found.lower_bound, below.lower_bound)

@@ -16,7 +16,7 @@ from plink.solvers.slots.layout import RankLayout
 
 
 def apply_mesh(request: OrderRequest) -> OrderRequest:
-    """Return the request with the settings that its mesh implies, if it has one.
+    """Return an order request with the algorithm, ranks and size that its device mesh implies.
 
     Raises:
         WrongUseError: another number of ranks is asked for than the mesh has.
@@ -59,7 +59,7 @@ def choose_algorithm(request: OrderRequest, layout: RankLayout) -> Algorithm:
 
 
 def mesh_algorithm(mesh: Mesh, name: str = MESH) -> Algorithm:
-    """Return all collectives of a mesh's iteration as one algorithm.
+    """Return all collectives of a training iteration on a mesh as one algorithm.
 
     Raises:
         WrongUseError: what a dimension runs is unknown, or not run with so many ranks.
@@ -85,19 +85,19 @@ def _dimension(one: MeshDimension) -> Dimension:
         pattern = find_pattern(one.algorithm)
     except ValueError as error:
         raise WrongUseError(
-            f"dimension {one.name}: {error}",
+            f"mesh dimension {one.name}: {error}",
             "a dimension runs chain, ring, all-to-all, or another algorithm in rounds",
         ) from None
     if one.size == 1 or not one.size_bytes:
         return Dimension(one.size, None, 0)
     reason = pattern.refusal(one.size)
     if reason is not None:
-        raise WrongUseError(f"dimension {one.name}: {reason}")
+        raise WrongUseError(f"mesh dimension {one.name}: {reason}")
     return Dimension(one.size, pattern, one.size_bytes)
 
 
 def list_dimensions(mesh: Mesh) -> Sequence[Algorithm]:
-    """Return a mesh as one algorithm, then each dimension with traffic by itself.
+    """Return a mesh's algorithm, then one for each dimension that has traffic, by itself.
 
     Raises:
         WrongUseError: as `mesh_algorithm`.

@@ -76,7 +76,7 @@ def find_order(
     *,
     deadline: Deadline | None = None,
 ) -> Order:
-    """Return the cheapest order found for an algorithm, never dearer than the listed one.
+    """Search for the cheapest order for an algorithm, never dearer than the cluster file's.
 
     Where not all hosts are needed, which ones are is a part of the answer; the given order then is
     that of the first.
@@ -162,7 +162,7 @@ class _OrderProblem:
 
 @dataclass(frozen=True)
 class _Answer:
-    """Result of a search: the placement of ranks, with its cost and proof.
+    """Result of an order search: the host of each rank, with its cost and proof.
 
     Args:
         best: the order of hosts, or where ranks are apart, of their slots.
@@ -185,7 +185,7 @@ def _state_problem(
     request: OrderRequest,
     deadline: Deadline,
 ) -> tuple[_OrderProblem, Deadline]:
-    """Return the problem that a request states, and the deadline of the search.
+    """Build the search problem that a request states; return it with the search's deadline.
 
     Raises:
         WrongUseError: the request asks for what does not go together.
@@ -203,7 +203,7 @@ def _state_problem(
     objective = replace(_objective(cluster, request, algorithm, known, layout), limits=limits)
     if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
         raise WrongUseError(
-            "an exact engine cannot prove a time under contention",
+            "an exact engine cannot prove that a time under contention is the least",
             "leave out {prove_s=}, or use {objective=latency}",
             arguments=vars(request),
         )
@@ -244,7 +244,7 @@ def _search(
     on_progress: OnProgress | None,
     deadline: Deadline,
 ) -> _Answer:
-    """Search for an order, then prove, interleave and check its gain, as requested."""
+    """Search for an order; as requested, prove it, interleave ranks, and confirm its gain."""
     objective, domains = problem.objective, problem.domains
     search = deadline.part(1.0 - _CHECK_SHARE)
     # Where an algorithm's peers are hosts, its ranks are adjacent.
@@ -286,7 +286,7 @@ def _search(
 def _confirmed_gain(
     problem: _OrderProblem, request: OrderRequest, deadline: Deadline
 ) -> float | None:
-    """Return the gain that independent readings of the same pairs confirm, if any."""
+    """Return the gain on one direction's readings of an order found on the other's, if any."""
     objective, cluster = problem.objective, problem.cluster
     if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
         return None
@@ -322,7 +322,7 @@ def _describe_cost(problem: _OrderProblem, answer: _Answer, random_us: float) ->
 
 
 def _describe_solver(cluster: Cluster, request: OrderRequest, best: Solution) -> Solver:
-    """Return how the order was found, with what is needed to repeat the search."""
+    """Return the record of the solver: its name, options and seed to repeat the search."""
     options: dict[str, float | str] = {"time_limit_s": request.time_limit_s}
     if request.executor is not None:
         options = {"restarts": request.restarts, "steps": request.steps}
@@ -350,7 +350,7 @@ def _order_one_host(host: Host, cluster: Cluster, request: OrderRequest) -> Orde
 
 
 def _at_percentile(cluster: Cluster, percentile: float | None) -> Cluster:
-    """Return the cluster with another percentile of round-trip times as its readings."""
+    """Return the cluster with the given percentile of round-trip times as its readings."""
     rtt = require_rtt(cluster)
     chosen, readings_us = readings_at(rtt, percentile, cluster.source)
     if not any(np.isfinite(row).any() for row in readings_us):

@@ -19,7 +19,7 @@ _LEAST_HOSTS = 4
 
 
 def doubt(order: Order) -> str | None:
-    """Return why the order's gain may not be real, as one sentence; None without a doubt.
+    """Return a sentence on why an order's predicted gain may not be real; None if nothing is.
 
     None where nothing speaks for that.
     """
@@ -64,7 +64,7 @@ def notes_on(order: Order) -> Iterator[str]:
 
 
 def against_random(order: Order) -> str:
-    """Return how an order's cost compares with random orders, as text."""
+    """Return a phrase on how much cheaper an order is than random orders, such as `9 % below`."""
     if order.is_score:
         return f"{share_text(1.0 - order.gain)} of random orders' score"
     return f"{share_text(max(0.0, order.gain))} below random orders"
@@ -82,5 +82,5 @@ def confirmation(order: Order) -> str:
 
 
 def _percent(share: float) -> str:
-    """Return a gain as a percentage; a loss counts as no gain."""
+    """Format a gain (share of 1) as a percentage; a loss counts as no gain."""
     return f"{max(0.0, share):.0%}".replace("%", " %")

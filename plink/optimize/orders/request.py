@@ -45,7 +45,7 @@ DISTANCES_HELP = (
 
 
 def random_deadline(limit_s: float, found: Solution) -> Deadline:
-    """Return the time limit for evaluating random orders after a search."""
+    """Return the deadline for pricing random orders to compare with, after a search."""
     limit_s = min(limit_s, _AFTER_INTERRUPT_S) if found.is_interrupted else limit_s
     return deadlines.Deadline(max(_LEAST_RANDOM_S, limit_s))
 
@@ -171,12 +171,12 @@ class OrderRequest:
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
-        """Raise if the mesh or its traffic cannot be read."""
+        """Raise WrongUseError if the text of the mesh or of its traffic is invalid."""
         _ = self.device_mesh
 
     @cached_property
     def size_bytes(self) -> int:
-        """Size of the buffer in bytes.
+        """Size of each rank's buffer in bytes.
 
         Raises:
             WrongUseError: `size` is not a size.
@@ -205,7 +205,7 @@ class OrderRequest:
 
 
 def _pairs_text(pairs: str | Mapping[str, str | int] | Mapping[str, int]) -> str:
-    """Return a mesh or its traffic as the command line has it, such as `dp=4,tp=8`."""
+    """Convert a mesh or its traffic to the text that the command line takes, as `dp=4,tp=8`."""
     if isinstance(pairs, str):
         return pairs
     return ",".join(f"{name}={value}" for name, value in pairs.items())

@@ -1,4 +1,4 @@
-"""Restarts of a search with separate seeds, in threads or on a Dask or Ray cluster."""
+"""Several runs of an order search with different seeds, in threads, on Dask or on Ray."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SEEDS = 1 << 63
 def search_in_restarts(
     objective: LatencyObjective | ContentionObjective, request: OrderRequest
 ) -> Solution:
-    """Return the cheapest order of all restarts; of equals, the first one's.
+    """Run an order search with several seeds; return the cheapest, the first of equals.
 
     Raises:
         WrongUseError: such a search goes by time alone, or there is no such engine.
@@ -54,7 +54,7 @@ def search_in_restarts(
 def _restart(
     problem: tuple[LatencyObjective | ContentionObjective, Sequence[int], int], seed: int
 ) -> Solution:
-    """Run one restart of the search with its own seed, on any machine."""
+    """Run the search once with a seed of its own, on whichever machine the executor chose."""
     # A copy, as an objective keeps native evaluators, which two threads must not use together.
     objective, given, steps = problem
     alone = objective.in_one_thread()

@@ -29,7 +29,7 @@ ALL_ALGORITHMS = "plink order --list-algorithms names them all"
 
 
 def with_slots(hosts: Sequence[Host], slots: int | None) -> list[Host]:
-    """Return hosts with this many slots each, or with their own for None."""
+    """Return the hosts with `slots` slots each, or unchanged if that is None."""
     return list(hosts) if slots is None else [_with_slots(host, slots) for host in hosts]
 
 
@@ -52,7 +52,7 @@ def order_with_slots(order: Order, slots: int) -> Order:
 
 
 def build_layout(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
-    """Return the layout of `ranks` ranks on hosts; all slots are filled for None.
+    """Return the layout of `ranks` ranks on hosts' slots; None fills all slots.
 
     Raises:
         WrongUseError: there are not enough slots.
@@ -70,14 +70,14 @@ def build_layout(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
 
 
 def build_layout_like(cluster: Cluster, order: Order | None) -> RankLayout:
-    """Return the layout of as many ranks as an order has, on the cluster's hosts; None for all."""
+    """Return the layout of an order's number of ranks on a cluster's hosts; None: all slots."""
     if order is None:
         return build_layout(cluster.hosts, None)
     return RankLayout(recover_slots(order, cluster.hosts), order.ranks)
 
 
 def recover_slots(order: Order, hosts: Sequence[Host]) -> list[int]:
-    """Return the number of slots of each of a cluster's hosts when an order was made.
+    """Infer how many slots each of a cluster's hosts had when an order was made.
 
     An order has ranks in place of the slots of hosts that it uses, which may be fewer; those that
     it left out show whether the cluster's slots counted, or one number for all.
@@ -109,12 +109,12 @@ def index_placement(cluster: Cluster, order: Order, source: str) -> list[int]:
         raise WrongUseError(f"{source}: {unknown[0]} is not a host of {cluster.source}")
     missing = [name for name in cluster.names if name not in set(listed)]
     if missing:
-        raise WrongUseError(f"{source}: lacks {format_names(missing)} of {cluster.source}")
+        raise WrongUseError(f"{source}: {format_names(missing)} of {cluster.source} is missing")
     return [place_of[host.name] for host in order.runs for _ in range(host.slots)]
 
 
 def build_peer_layout(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
-    """Return the layout of an algorithm's peers: its ranks, or hosts with one peer each.
+    """Return the layout of what an algorithm runs between: all ranks, or one peer a host.
 
     Raises:
         WrongUseError: its peers are hosts, and orders differ in how many they use.
@@ -123,8 +123,8 @@ def build_peer_layout(algorithm: Algorithm, layout: RankLayout) -> RankLayout:
         return layout
     if not (layout.is_even or layout.takes_all_hosts):
         raise WrongUseError(
-            f"{algorithm.name} needs a fixed number of hosts, but with different numbers of slots "
-            "it depends on which hosts are chosen",
+            f"{algorithm.name} runs between hosts, whose number depends on the order, since "
+            "hosts have different numbers of slots",
             "leave out {ranks=}, or give all hosts as many slots",
             arguments={"ranks": layout.ranks},
         )
@@ -143,7 +143,7 @@ def compose_order(
     objective: str,
     **figures: Any,
 ) -> Order:
-    """Return the order that a placement means, with how it was searched for and its cost.
+    """Build the `Order` of a placement, with its solver, cost and what the request was.
 
     Args:
         cluster: hosts and what was measured.
@@ -200,7 +200,7 @@ def find_algorithm(name: str, layout: RankLayout) -> Algorithm:
 
 
 def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None:
-    """Raise for an algorithm with more messages than a search can evaluate in time.
+    """Raise WrongUseError if an algorithm has more messages than a search can price in time.
 
     Args:
         algorithm: which one.

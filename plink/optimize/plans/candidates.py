@@ -28,7 +28,7 @@ _EQUAL = 0.01
 
 
 class PortUse(Output, frozen=True):
-    """Traffic and rate of one port of a parameter server.
+    """Bytes that one port of a parameter server sends and receives in all planned collectives.
 
     Attributes:
         host: name of the server
@@ -44,7 +44,7 @@ class PortUse(Output, frozen=True):
 
 @dataclass(frozen=True)
 class Candidate:
-    """Candidate for a cluster's plan: a forest of one kind, with its predicted time.
+    """Candidate for a cluster's plan: a forest of one kind, with its predicted time and traffic.
 
     Args:
         kind: one of `KINDS`, or of those with servers (`plink.optimize.plans.serving`).
@@ -65,7 +65,7 @@ class Candidate:
 
 
 class Refused(Output, frozen=True):
-    """Kind of plan that a network does not admit, with the reason.
+    """Kind of plan that cannot be built for a network, with the reason.
 
     Attributes:
         kind: kind of the plan
@@ -85,7 +85,7 @@ class ChosenCandidate:
 
 
 def explain_refusal(kind: str, network: Network) -> str | None:
-    """Return why a network admits no plan of this kind; None if it does."""
+    """Return why a plan of this kind cannot be built for a network; None if it can."""
     if kind != "2lha":
         return None
     if not (network.group_of >= 0).any():
@@ -121,7 +121,7 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
 
 
 def find_short_ring(network: Network, seed: int, distance: Floats | None = None) -> list[int]:
-    """Return the hosts along a short ring that enters and leaves each group once.
+    """Return all hosts in the order of a short ring that enters and leaves each group once.
 
     It begins with a group's first host, so that trees over it hold groups together, too. Distances,
     (N, N) in any unit, are the latencies where there are no others.
@@ -166,7 +166,7 @@ def build_candidate(
 def predict_candidate(
     kind: str, forest: Forest, network: Network, host_of: Indices, demands: Sequence[Demand]
 ) -> Candidate:
-    """Return a forest of one kind with its predicted time and measures, of all demands."""
+    """Predict the time and traffic of a forest for all collectives; return it as a candidate."""
     group_of = with_every_host_grouped(network).group_of[host_of]
     traffics = [build_traffic(demand, forest) for demand in demands]
     return Candidate(
@@ -180,7 +180,7 @@ def predict_candidate(
 
 
 def choose_best(candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """Return the candidate with the least predicted time.
+    """Return the candidate with the least predicted time, and the reason; ties by traffic.
 
     Where several are predicted to be about as quick, it is the one that sends least between groups,
     where others may have traffic too, and among those the one with the fewest rounds.
@@ -223,7 +223,7 @@ def _thrift(candidate: Candidate) -> tuple[int, int]:
 
 
 def _beyond(chosen: Candidate, equal: Sequence[Candidate]) -> str:
-    """Return how the chosen plan is better than others of equal time, as a phrase."""
+    """Return a phrase on what the chosen plan saves beside others of equal time, or ''."""
     cross_bytes, rounds = _thrift(chosen)
     others = [_thrift(each) for each in equal if each is not chosen]
     if all(other_bytes > cross_bytes for other_bytes, _ in others):

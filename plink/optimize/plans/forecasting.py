@@ -49,7 +49,7 @@ def locate_ranks(plan: Plan, cluster: Cluster, source: str) -> list[int]:
 
 
 def regroup_cluster(plan: Plan, cluster: Cluster) -> Cluster:
-    """Return the cluster with a plan's groups, which may cover some of its hosts.
+    """Return the cluster with a plan's groups in place of its own for the plan's hosts.
 
     Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
     uplinks were measured with all hosts of its groups.
@@ -65,7 +65,7 @@ def regroup_cluster(plan: Plan, cluster: Cluster) -> Cluster:
 def predict_plan_time(
     times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
 ) -> Expected:
-    """Return the predicted time of one call along a plan, rank r on host `hosts[r]`."""
+    """Predict the seconds of one collective call along a plan, rank r on host `hosts[r]`."""
     free_s, whole_s = predict_plan_s(times, traffic, hosts)
     rounds = _count_messages(traffic)
     return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=rounds)
@@ -74,7 +74,7 @@ def predict_plan_time(
 def predict_plan_s(
     times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]
 ) -> tuple[float, float]:
-    """Return a plan's time in seconds without the client's overhead, and with it."""
+    """Return the seconds of a call along a plan, without and with the client's overhead."""
     share = times.fit.flow_share.value
     free_s = traffic_time_s(traffic, hosts, scale_rates(times.network, share))
     if traffic.routes is not None:
@@ -86,7 +86,7 @@ def predict_plan_s(
 
 
 def _count_messages(traffic: Traffic) -> int:
-    """Return the number of messages in sequence on the longest path of a collective."""
+    """Return how many messages follow one another on the longest path of a collective."""
     if traffic.routes is None:
         return 1
     up, down = (

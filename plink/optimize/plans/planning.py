@@ -44,7 +44,7 @@ _CLEARLY_QUICKER = 0.98
 
 @dataclass(frozen=True)
 class Planned:
-    """Result of planning: the plan, the candidates it was chosen from, and assumptions.
+    """Result of a search for a plan: the plan, the candidates it was chosen from, and assumptions.
 
     Args:
         plan: to be written.
@@ -68,7 +68,7 @@ def find_plan(
     request: PlanRequest,
     on_progress: Callable[[str], None] | None = None,
 ) -> Planned:
-    """Return a plan of the requested kind, or of the kind predicted to be fastest.
+    """Search for a plan of the requested kind, or of the kind predicted to be fastest.
 
     Named servers only aggregate, and all other hosts are workers. Beside the kinds of plans between
     workers (`flat` being a server on every worker's host, CS) there are then `cc`, where one
@@ -152,14 +152,14 @@ def find_plan(
 def _find_workers(
     cluster: Cluster, request: PlanRequest, servers: Sequence[ServerHost]
 ) -> tuple[Indices, list[int]]:
-    """Return the places of the hosts that are no servers, (W,), and the ranks on each.
+    """Return the indices of hosts that are not servers, (W,), and the number of ranks on each.
 
     Raises:
         WrongUseError: there is none, too many ranks, or a collective without servers' part.
     """
     if servers and request.collectives != (ALL_REDUCE,):
         raise WrongUseError(
-            "plans with servers are for all-reduce only",
+            "a plan with parameter servers can carry all-reduce only",
             "leave out other collectives, or leave out the servers",
         )
     at_server = {server.place for server in servers}
@@ -173,14 +173,14 @@ def _find_workers(
 
 
 def _restrict_groups(groups: Sequence[Group], ranks: Sequence[PlanRank]) -> tuple[Group, ...]:
-    """Return the groups restricted to hosts that have ranks."""
+    """Return the groups without hosts that have no rank, and without empty groups."""
     there = {rank.host for rank in ranks}
     left = (Group(group.name, [host for host in group.hosts if host in there]) for group in groups)
     return tuple(group for group in left if group.hosts)
 
 
 def add_missing_groups(cluster: Cluster, seed: int, tell: Callable[[str], None]) -> Cluster:
-    """Return the cluster with its groups, or with computed ones if it has none."""
+    """Return the cluster, with groups computed from its readings if it has none."""
     if cluster.groups or len(cluster.hosts) < 3:
         return cluster
     try:
@@ -191,7 +191,7 @@ def add_missing_groups(cluster: Cluster, seed: int, tell: Callable[[str], None])
 
 
 def list_levels(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
-    """Return groupings of hosts to plan on: the file's groups first, then other levels.
+    """Return the groupings of hosts to plan with: the cluster file's, then its other levels.
 
     Where no uplink is known, a prediction cannot tell levels apart, and those of the file stand.
     """
@@ -209,7 +209,7 @@ def list_levels(cluster: Cluster, network: Network) -> list[Sequence[Group]]:
 
 
 def regroup_network(network: Network, names: Sequence[str], groups: Sequence[Group]) -> Network:
-    """Return the network with other groups, whose uplinks count as unlimited."""
+    """Return the network with its groups replaced; the new groups' uplinks are unlimited."""
     place_of = {name: place for place, name in enumerate(names)}
     group_of = np.full(network.hosts, -1)
     for number, group in enumerate(groups):

@@ -19,7 +19,7 @@ _EVEN = 1e-9
 
 
 class PortsVerdict(Output, frozen=True):
-    """Verdict on how much server ports can speed an exchange up, by bandwidth alone.
+    """Greatest speed-up of an all-reduce that parameter servers' ports allow, by bandwidth alone.
 
     Attributes:
         workers: number of workers, N
@@ -40,7 +40,7 @@ class PortsVerdict(Output, frozen=True):
 
     @property
     def sentence(self) -> Text:
-        """The verdict as a sentence for the user."""
+        """Sentence that compares the servers with an all-reduce between the workers."""
         if self.needed_ports is None:
             return "a single worker has nothing to aggregate"
         ports = "1 port" if self.ports == 1 else f"{self.ports:.3g} ports"
@@ -58,7 +58,7 @@ class PortsVerdict(Output, frozen=True):
 
 
 def judge_ports(workers: int, ports: float) -> PortsVerdict:
-    """Compute the greatest possible speed-up from server ports for a number of workers.
+    """Compute how much faster than an all-reduce servers with so many ports can be at most.
 
     Args:
         workers: at least 1.
@@ -69,7 +69,7 @@ def judge_ports(workers: int, ports: float) -> PortsVerdict:
     """
     if workers < 1 or not 0.0 < ports < math.inf:
         raise ValueError(
-            f"{workers} workers and {ports:g} ports, expected at least 1 worker and more than 0 "
+            f"{workers} workers and {ports:g} server ports, expected at least 1 worker and above 0 "
             "ports"
         )
     through_servers = max(1.0, workers / ports)

@@ -68,7 +68,7 @@ class PlanRequest:
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
-        """Raise if a collective is unknown, or servers are missing."""
+        """Raise WrongUseError if a collective is unknown, or a kind of plan lacks its servers."""
         _ = self.collectives
         if self.kind in ("ps", "hub") and not self.servers:
             raise WrongUseError(
@@ -97,5 +97,5 @@ class PlanRequest:
 
     @property
     def server_names(self) -> list[str]:
-        """Servers of the request, in the syntax of `plink.optimize.plans.servers`."""
+        """Texts of the requested servers, such as `box:4@25gbit` (see `parse_servers`)."""
         return check_texts("servers", self.servers)

@@ -20,7 +20,7 @@ _HINT = "write HOST, HOST:PORTS or HOST=ADDRESS+ADDRESS, with @RATE at the end, 
 
 @dataclass(frozen=True)
 class ServerHost:
-    """Host that only aggregates, with its interfaces.
+    """Parameter server: a host that only aggregates, with its interfaces' addresses and rates.
 
     Args:
         place: place of the host in the cluster.
@@ -36,7 +36,7 @@ class ServerHost:
 
 
 def parse_servers(texts: Sequence[str], cluster: Cluster) -> list[ServerHost]:
-    """Return the servers in texts: `box`, `box:4`, `box:4@25gbit`, `box=10.0.0.9+10.0.0.10`.
+    """Parse servers, as `box`, `box:4` (ports), `box:4@25gbit` or `box=10.0.0.9+10.0.0.10`.
 
     A text may hold several, with commas.
 
@@ -79,7 +79,7 @@ def _parse(text: str, cluster: Cluster) -> ServerHost:
     for address in addresses:
         if not is_word(address):
             raise WrongUseError(
-                f"the server {brief(text)}: {brief(address)} is not an address", _HINT
+                f"the server {brief(text)}: {brief(address)} is not an IP address", _HINT
             )
     place = cluster.names.index(name)
     of_ports = addresses or (cluster.hosts[place].address,) * count
@@ -87,7 +87,7 @@ def _parse(text: str, cluster: Cluster) -> ServerHost:
 
 
 def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
-    """Return the rate of each port in either direction, server by server, shape (K,)."""
+    """Return the rate of each port in bytes/s, equal in both directions, server by server, (K,)."""
     links = network.link_bytes_s
     return np.array(
         [
@@ -101,7 +101,7 @@ def port_rates(servers: Sequence[ServerHost], network: Network) -> Floats:
 def members_network(
     network: Network, workers: Indices, servers: Sequence[ServerHost], rates: Floats
 ) -> Network:
-    """Return a network of the workers' hosts and the servers' ports as its nodes.
+    """Return a network whose nodes are the workers' hosts, followed by the servers' ports.
 
     `workers` are places of hosts, (W,); `rates` are what each port carries, (K,).
     """
@@ -118,7 +118,7 @@ def members_network(
 
 
 def server_ranks(servers: Sequence[ServerHost], cluster: Cluster, rates: Floats) -> list[PlanRank]:
-    """Return the servers as ranks of a plan, with their ports' shares by rate."""
+    """Return the servers as ranks of a plan, each with its ports' addresses and shares."""
     ranks, first = [], 0
     most = float(rates.max())
     for server in servers:

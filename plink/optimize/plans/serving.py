@@ -1,4 +1,4 @@
-"""Plans with parameter servers, beside plans without them."""
+"""Candidate plans with parameter servers, to compare with plans without them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PS = "ps"
 
 
 def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
-    """Return the traffic of a collective along a forest through servers, in chunks."""
+    """Return the traffic of a collective along a forest through servers, in servers' chunks."""
     traffic = build_traffic(demand, forest)
     if traffic.chunks_bytes is None:
         return traffic
@@ -54,7 +54,7 @@ def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
 
 
 class ServerPlans:
-    """Plans over workers' hosts and servers' ports, beside those between workers alone.
+    """Builder of candidate plans over workers' hosts and parameter servers' ports.
 
     Args:
         cluster: hosts and what was measured.
@@ -91,18 +91,18 @@ class ServerPlans:
 
     @property
     def has_ports(self) -> bool:
-        """Whether any server's ports are told apart."""
+        """Whether any server has several ports with addresses of their own in the plan."""
         return any(rank.ports for rank in self.ranks)
 
     def judge_ports(self) -> PortsVerdict:
-        """Return how much the servers' ports can speed the exchange up."""
+        """Compute how much faster than an all-reduce these servers' ports allow at most."""
         between = self._between_workers
         return judge_ports(
             self._count, float(np.sum(self._rates / np.median(between.link_bytes_s)))
         )
 
     def candidates(self, tell: Callable[[str], None]) -> list[Candidate]:
-        """Return candidates of all kinds with servers; `refused` gets the impossible ones."""
+        """Return candidates of all kinds with servers, and add impossible kinds to `refused`."""
         network = self._between_workers
         # Its own host is as any other, but for what its link carries.
         routes = central(self._count, int(np.argmax(network.link_bytes_s)))
@@ -121,7 +121,7 @@ class ServerPlans:
         return found
 
     def bound_s(self) -> float:
-        """Return a lower bound in seconds on any plan over these links."""
+        """Return a lower bound in seconds on an all-reduce along any plan with these servers."""
         is_worker = np.arange(self._members.hosts) < self._count
         return lower_bound_s(self._members, _least_exchange(self._demand.size_bytes, is_worker))
 
@@ -172,7 +172,7 @@ class ServerPlans:
 
 
 def _embed_members(routes: Routes, members: Indices, count: int) -> Routes:
-    """Return routes over some members as routes over all members."""
+    """Convert routes over some members to routes over all, in which the others are absent."""
 
     def spread(parents: Parents) -> Parents:
         trees = np.full((len(parents), count), ABSENT, dtype=np.int32)
@@ -183,7 +183,7 @@ def _embed_members(routes: Routes, members: Indices, count: int) -> Routes:
 
 
 def _least_exchange(size_bytes: float, is_worker: Flags) -> LeastExchange:
-    """Return the least bytes that hosts must exchange; 0 for those without a worker."""
+    """Return a function from hosts' parties to the least bytes that those with workers exchange."""
 
     def least(party_of: Indices) -> ExchangedBytes:
         working = np.bincount(party_of, is_worker) > 0

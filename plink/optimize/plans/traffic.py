@@ -70,7 +70,7 @@ class Demand:
 
 
 def between_bytes(demand: Demand, ranks: int) -> Floats:
-    """Return the bytes that ranks send each other directly, without trees, (P, P)."""
+    """Return the bytes that each rank (row) sends each other (column) without trees, (P, P)."""
     between = np.zeros((ranks, ranks))
     part_bytes = demand.size_bytes / ranks
     if demand.collective == GATHER:
@@ -87,7 +87,7 @@ def between_bytes(demand: Demand, ranks: int) -> Floats:
 
 
 def compute_least_exchange(demand: Demand, host_of: Sequence[int] | Indices) -> LeastExchange:
-    """Return the least bytes that hosts, or groups of hosts, must exchange.
+    """Return a function from ranks' parties (hosts or groups) to the least bytes they exchange.
 
     A segment of a reduce-scatter leaves every party but its owner's once, summed up there, and
     enters the owner's at least once; an all-gather is that turned round (as in Patarasuk and Yuan
@@ -108,7 +108,7 @@ def compute_least_exchange(demand: Demand, host_of: Sequence[int] | Indices) -> 
 
 
 def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> ExchangedBytes:
-    """Return the least traffic of parts that are reduced to, or sent from, their owners."""
+    """Return the least bytes if each rank's part is reduced to it, or sent from it to all."""
     parties = int(party_of.max()) + 1
     ranks = len(party_of)
     if demand.collective in (BROADCAST, REDUCE):
@@ -124,7 +124,7 @@ def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> 
 
 
 def _least_of_messages(between: Floats, party_of: Indices) -> ExchangedBytes:
-    """Return the least traffic of (P, P) messages that cannot be summed on the way."""
+    """Return the least bytes if (P, P) messages cannot be summed up on their way."""
     parties = int(party_of.max()) + 1
     crossing = np.zeros((parties, parties))
     np.add.at(crossing, (party_of[:, None], party_of[None, :]), between)
@@ -153,7 +153,7 @@ class Traffic:
 
 
 def build_traffic(demand: Demand, forest: Forest) -> Traffic:
-    """Return the messages of a collective along a forest that was checked."""
+    """Build the messages of one collective call along a valid forest."""
     collective, size = demand.collective, demand.size_bytes
     if collective in DIRECT:
         between = between_bytes(demand, forest.ranks)
@@ -174,7 +174,7 @@ def build_traffic(demand: Demand, forest: Forest) -> Traffic:
 
 
 def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: Network) -> float:
-    """Return the predicted seconds of a call with this traffic, rank r on host `host_of[r]`."""
+    """Predict the seconds of a call with this traffic, rank r on host `host_of[r]`."""
     if traffic.routes is not None and traffic.chunks_bytes is not None:
         return routes_s(traffic.routes, host_of, network, traffic.size_bytes, traffic.chunks_bytes)
     if traffic.direct_bytes is None or not traffic.direct_bytes.any():
@@ -200,7 +200,7 @@ def traffic_bytes(traffic: Traffic) -> Floats:
 
 
 def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence[int]) -> Measures:
-    """Return rounds and bytes of a call with this traffic; groups and hosts are by rank, (P,)."""
+    """Count the rounds and bytes of a call, by each rank's group and host, (P,) each."""
     if traffic.routes is not None:
         forest = Forest(*traffic.routes)
         return measure(forest, traffic.size_bytes, group_of=group_of, host_of=host_of)
@@ -213,7 +213,7 @@ def measure_traffic(traffic: Traffic, group_of: Sequence[int], host_of: Sequence
 def _route_segments(
     segments: Sequence[tuple[Forest, float]], *, goes_up: bool, goes_down: bool | None = None
 ) -> Traffic:
-    """Return the traffic of parts of a buffer, each along its own forest."""
+    """Join segments of a buffer, each with a forest of its own, to the traffic of one call."""
     goes_down = not goes_up if goes_down is None else goes_down
     size_bytes = sum(size for _, size in segments)
     # One size for the chunks of all segments.
