@@ -152,7 +152,7 @@ def test_a_host_without_measurements_is_named(capsys):
     matrix[5, :] = matrix[:, 5] = np.nan
     write(matrix)
     assert run(["group", "c.json"]) == 3
-    assert "1 host with too few measurements to be placed: h5" in capsys.readouterr().err
+    assert "to be put into a group: h5" in capsys.readouterr().err
     found = cluster.read_cluster("c.json")
     assert found.grouping.unmeasured == ["h5"]
     assert sum(len(group.hosts) for group in found.groups) == 23
