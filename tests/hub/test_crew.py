@@ -13,6 +13,7 @@ from hub.runs import MANIFEST, Outcome, Service, Threads, Twin, gradient, servic
 from hub.vanishing import break_connections, vanish
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
+from plink.hub.manifest import Key, Manifest
 from plink.hub.reference import Floats
 
 ONE = [Hyper(lr=1.0)] * 2
@@ -279,6 +280,38 @@ def test_async_workers_do_not_wait_for_each_other_and_lose_nothing(servers: int)
         with served.worker() as worker:
             worker.initialise(np.zeros(ITEMS, np.float32))
             assert np.array_equal(worker.values, np.full(ITEMS, -44.0, np.float32))
+
+
+@pytest.mark.parametrize("mode", ["async", "ssp"])
+def test_the_last_push_of_a_worker_that_leaves_counts(mode: str) -> None:
+    # So much that a worker says that it leaves long before it has sent all.
+    manifest = Manifest((Key("a", (6_000_000,)),))
+    staleness = 1 if mode == "ssp" else 0
+    with service(1, mode=mode, staleness=staleness, manifest=manifest) as served:
+        with served.worker() as worker:
+            worker.initialise(np.zeros(manifest.items, np.float32))
+            worker.gradients[:] = 1.0
+            worker.begin(ONE[:1])
+            worker.push(0, 1)
+        with served.worker() as worker:
+            worker.initialise(np.zeros(manifest.items, np.float32))
+            assert (worker.values == -1.0).all()
+
+
+def test_nobody_waits_for_one_that_has_left() -> None:
+    with service(2, mode="ssp", staleness=1) as served:
+        threads = Threads()
+
+        def work(iterations: int) -> int:
+            with served.worker() as worker:
+                worker.initialise(np.zeros(ITEMS, np.float32))
+                for _ in range(iterations):
+                    worker.push_pull(ONE)
+                return worker.iteration
+
+        for iterations in (2, 12):
+            threads.begin(lambda iterations=iterations: work(iterations))
+        assert threads.join(20.0) == [3, 13]
 
 
 def test_a_worker_of_a_service_that_failed_says_so_at_once() -> None:

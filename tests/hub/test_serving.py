@@ -253,7 +253,7 @@ def test_what_a_worker_pushed_before_it_left_counts(servers: int) -> None:
         values, _ = threads.join()
         twin = Twin(manifest, served.options)
         twin.step([gradient(0, 1, manifest.items), gradient(1, 1, manifest.items)], hypers)
-        assert values == pytest.approx(twin.values, rel=1e-5, abs=1e-6)
+        assert np.allclose(values, twin.values, rtol=1e-5, atol=1e-6)
 
 
 def test_workers_that_come_after_all_have_left_go_on_with_its_values() -> None:

@@ -82,7 +82,13 @@ std::uint32_t Lane::next_contributor(std::uint32_t worker) const {
 
 void Lane::retire(std::uint32_t worker, const std::string& why) {
     seats_.at(worker).retirement = why;
-    if (is_begun_ && !why.empty()) miss_retired();
+    if (options_.mode == Mode::kSync) {
+        if (is_begun_ && !why.empty()) miss_retired();
+        return;
+    }
+    // Nobody is too far ahead of it any more.
+    seats_[worker].contributes = false;
+    for (Chunk& chunk : chunks_) reply(chunk);
 }
 
 void Lane::miss_retired() const {
@@ -112,6 +118,12 @@ bool Lane::admit(std::uint32_t worker, std::uint32_t since) {
 }
 
 bool Lane::has_all_of(std::uint32_t worker, std::uint32_t iteration) const {
+    if (options_.mode != Mode::kSync) {
+        for (std::size_t i = 0; i < chunks_.size(); ++i) {
+            if (distance(iteration, clocks_[i * seats_.size() + worker]) < 0) return false;
+        }
+        return true;
+    }
     const std::int32_t ahead = distance(iteration, iteration_);
     if (ahead != 0) return ahead > 0;
     const auto has = [&](const Chunk& chunk) {

@@ -131,10 +131,6 @@ class Crew:
             await self._go_on_without(number)
         return None
 
-    async def has_all_of(self, number: int, iteration: int) -> bool:
-        """Whether what a worker pushed up to an iteration is there, as far as lanes wait for it."""
-        return self.options.mode != "sync" or await self.lanes.has_all_of(number, iteration)
-
     async def left(self, number: int, incarnation: int) -> None:
         """A worker is done."""
         async with self._turn:

@@ -199,7 +199,7 @@ class Tenant:
         """Wait until all lanes have what a worker contributed, unless it is lost before."""
         wait_s = _SHORTEST_LOOK_S
         while self._members.get(member.number) is member and self.failure is None:
-            if await self._crew.has_all_of(member.number, iteration):
+            if await self._everywhere.has_all_of(member.number, iteration):
                 return
             await asyncio.sleep(wait_s)
             wait_s = min(2.0 * wait_s, _LONGEST_LOOK_S)
