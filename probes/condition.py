@@ -98,7 +98,7 @@ Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
 class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
-    """Network condition of a host: settings, counters and clock; None for unknown ones.
+    """Network condition of a host: settings, counters, clock and load; None where unknown.
 
     Attributes:
         interface: interface that carries the host's traffic; empty if unknown
@@ -144,7 +144,7 @@ class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def ask(session: Session, interface: str) -> HostCondition:
-    """Ask a host for its network condition, which takes a second and some round trips.
+    """Read a host's network settings, counters and clock by a shell script that takes a second.
 
     Raises:
         HostError: it runs no POSIX shell, or the connection is gone.
@@ -156,7 +156,7 @@ def ask(session: Session, interface: str) -> HostCondition:
     text = done.stdout.decode(errors="replace")
     if not text.rstrip().endswith("done"):
         raise HostError(
-            session.host, "did not complete the shell script that reads its network's condition"
+            session.host, "did not complete the shell script that reads its network settings"
         )
     offset_s = error_s = None
     if _CLOCK_ANSWER.fullmatch(clock):
@@ -167,7 +167,7 @@ def ask(session: Session, interface: str) -> HostCondition:
 
 @dataclass(frozen=True)
 class ProcessorShares:
-    """Shares, 0 to 1, of a busy loop on a host; None for one that the host does not report.
+    """Processor share, 0 to 1, that a busy loop got on a host, and how much its cgroup throttled.
 
     Args:
         processor_share: share of the time in which the loop ran on its processor.
@@ -179,7 +179,7 @@ class ProcessorShares:
 
 
 def measure_processor_shares(session: Session) -> ProcessorShares:
-    """Run a busy loop on a host for a moment and return its share of a processor.
+    """Run a short busy loop on a host five times; return its best share of a processor.
 
     Raises:
         HostError: the connection is gone.
@@ -189,7 +189,7 @@ def measure_processor_shares(session: Session) -> ProcessorShares:
 
 
 def compute_throttled_share(text: str) -> float | None:
-    """Return the share of scheduling periods in which the cgroup was throttled; None if too few."""
+    """Return the share of cgroup periods that were throttled; None with fewer than three."""
     lines = [line.rpartition(" ") for line in text.splitlines()]
     counts = {name: int(value) for name, _, value in lines if _WHOLE.fullmatch(value)}
     with suppress(KeyError):
@@ -201,7 +201,7 @@ def compute_throttled_share(text: str) -> float | None:
 
 
 def find_best_share(text: str) -> float | None:
-    """Return the greatest share in lines of processor and elapsed time, in ns; None without one."""
+    """Return the greatest ratio of two times in lines `RAN ELAPSED` in ns; None without one."""
     shares = []
     for line in text.splitlines():
         ran, _, passed = line.partition(" ")
@@ -215,7 +215,7 @@ def find_best_share(text: str) -> float | None:
 def parse(
     text: str, interface: str, offset_s: float | None = None, error_s: float | None = None
 ) -> HostCondition:
-    """Parse a host's report of its network condition, ignoring unknown lines."""
+    """Parse the output of the script that reads a host's network condition; skip unknown lines."""
     values: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.strip().partition(" ")

@@ -45,7 +45,7 @@ _MAX_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class HostFacts:
-    """Facts that a host reports about itself: processor, cores, interfaces, addresses.
+    """Facts that a host reports of itself: architecture, machine (boot id), cores, addresses.
 
     Args:
         architecture: output of `uname -m`.
@@ -61,7 +61,7 @@ class HostFacts:
 
 
 def ask(session: Session) -> HostFacts:
-    """Ask one host for facts about itself: processor, cores, interfaces, addresses.
+    """Ask a host by a shell script for its architecture, boot id, cores and addresses.
 
     Raises:
         HostError: it runs no POSIX shell, or says nothing that can be understood.
@@ -75,7 +75,7 @@ def ask(session: Session) -> HostFacts:
 
 
 def parse(output: str) -> HostFacts | None:
-    """Parse a host's answers into facts; return None if the output is not valid."""
+    """Parse the output of the script that reports a host's facts; None if it is not valid."""
     head, separator, addresses = output.partition("\nip\n")
     parse_addresses = parse_ip_addr
     if not separator:
@@ -95,7 +95,7 @@ def parse(output: str) -> HostFacts | None:
 
 
 def parse_ip_addr(text: str) -> list[InterfaceAddress]:
-    """Return the addresses in the output of `ip -o addr show`, in its order.
+    """Return the usable addresses, with interfaces, in the output of `ip -o addr show`.
 
     Lines of other shapes are passed over, as are addresses that are not settled. Default routes
     (`ip -o route show default`) and lines `link NAME TYPE` may follow.
@@ -118,7 +118,7 @@ def parse_ip_addr(text: str) -> list[InterfaceAddress]:
 
 
 def _default_interfaces(lines: Sequence[Sequence[str]]) -> set[str]:
-    """Return the default routes' interfaces with the least metric, for IPv4 and IPv6."""
+    """Return the interfaces of the default routes with the least metric, of IPv4 and of IPv6."""
     routes: dict[bool, list[tuple[int, str]]] = {}
     for words in lines:
         if words[:1] != ["default"] or "dev" not in words[:-1]:
@@ -148,7 +148,7 @@ def _parse_address(interface: str, text: str) -> InterfaceAddress | None:
 
 
 def limit_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
-    """Return how many pairs to measure at once, by the cores of machines that hosts share.
+    """Return how many pairs to measure at once, given the cores of machines that hosts share.
 
     Every host can be in one pair at a time. Hosts that share a machine also share its cores: a
     pair takes `cores_per_pair`, and one is left to SSH, so that the most crowded machine decides;
@@ -165,6 +165,6 @@ def limit_pairs(facts: Sequence[HostFacts], cores_per_pair: int = 1) -> int:
 
 
 def count_sharing_hosts(facts: Sequence[HostFacts]) -> int:
-    """Return the number of hosts that share their machine with another host of the run."""
+    """Return the number of hosts that run on one machine with another host of the run."""
     residents = Counter(fact.machine for fact in facts if fact.machine)
     return sum(count for count in residents.values() if count > 1)

@@ -36,7 +36,7 @@ _MAX_RTT_MS = 60_000.0
 
 
 def measure(job: MeasuringJob[FpingOptions], sink: Sink[RttReading]) -> None:
-    """Measure the wanted directed pairs of the rounds with fping; results go to `sink`."""
+    """Measure round-trip times of the wanted directed pairs with fping; results go to `sink`."""
     measure_rounds(job, _Fping(job), sink)
 
 
@@ -67,7 +67,7 @@ class _Fping:
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
     ) -> RttReading | Silence | PairLoss:
-        """Ping one host from another, first with a single probe if silence is likely."""
+        """Ping one host from another `count` times, or first once if it is unlikely to answer."""
         if is_suspected:
             trial = self._ping(source, destination, 1, max(1, self._timeout_ms // TIMEOUT_DIVISOR))
             if not isinstance(trial, RttReading):
@@ -103,7 +103,7 @@ class _Fping:
 
 
 def parse_report(output: str, address: str, count: int) -> list[float | None] | None:
-    """Return the samples in the output of `fping -C COUNT -q ADDRESS`.
+    """Return round-trip times in µs in the output of `fping -C COUNT -q ADDRESS`.
 
     Args:
         output: standard error of fping, on which `-q` puts `ADDRESS : 0.05 - 0.04 ...`.
@@ -125,7 +125,7 @@ def parse_report(output: str, address: str, count: int) -> list[float | None] | 
 
 
 def percentile_us(samples_us: Sequence[float], percentile: float) -> float:
-    """Return the smallest sample that `percentile` per cent do not exceed (nearest rank)."""
+    """Return a percentile of round-trip times in µs by the nearest-rank method."""
     rank = math.ceil(percentile / 100.0 * len(samples_us))
     return sorted(samples_us)[max(rank, 1) - 1]
 

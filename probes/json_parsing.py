@@ -1,4 +1,4 @@
-"""Interruptible JSON parser with limits, which refuses duplicate keys.
+"""JSON parser that limits memory, refuses duplicate keys and can be interrupted (Ctrl-C).
 
 The standard library is all that this needs: training processes, which import nothing else of
 `plink.probes`, read plans by it.
@@ -27,7 +27,7 @@ _HALF_OF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def parse_json(content: bytes) -> Any:
-    """Parse a JSON text in UTF-8 within limits, interruptible.
+    """Parse JSON in UTF-8; refuse NaN, duplicate keys and too many lists and objects.
 
     Raises:
         ValueError: not JSON, NaN or an infinity, a name twice in an object, a number of too many
@@ -52,12 +52,12 @@ def parse_json(content: bytes) -> Any:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise ValueError("a text holds half of a surrogate pair") from None
+            raise ValueError("a string holds half of a surrogate pair") from None
     return value
 
 
 def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
-    """Parse the JSON value at a position; return it and the position after it."""
+    """Parse the JSON value at a position; return the value and the position after it."""
     first = text[at : at + 1]
     if levels and first == "{":
         return _object(text, at + 1, levels - 1)
@@ -69,7 +69,7 @@ def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
 
 
 def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
-    """Parse a JSON object after its opening brace; return it and the position after it."""
+    """Parse a JSON object after its opening brace; return it and the position after its end."""
     pairs: list[tuple[str, Any]] = []
     at = _past_space(text, at)
     if text[at : at + 1] == "}":
@@ -91,7 +91,7 @@ def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
 
 
 def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
-    """Parse a JSON list from its first value; return it and the position after it."""
+    """Parse a JSON list from its first value; return it and the position after its end."""
     values = []
     while True:
         value, at = _value(text, at, levels)
@@ -133,7 +133,7 @@ def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     for name, value in pairs:
         if name in values:
             shown = name if len(name) <= 40 else f"{name[:37]}..."
-            raise ValueError(f"{shown!r} occurs twice")
+            raise ValueError(f"the name {shown!r} occurs twice in an object")
         values[name] = value
     return values
 

@@ -1,4 +1,4 @@
-"""Options of a run: of its measuring tool, and of the way to its hosts.
+"""Options of a run: those of each measuring tool, and those to reach its hosts.
 
 A tool's options are one frozen class: the command line makes it, the cluster file records it, the
 tool on the hosts gets it. Nothing heavy is imported, so that all tools can be listed at once.
@@ -22,7 +22,7 @@ _VIRTUAL = re.compile(r"net_[a-z_]{1,30}[0-9]{0,3}(,[a-z_]{1,30}=[A-Za-z0-9_.:/-
 
 @dataclass(frozen=True)
 class Nic:
-    """NIC of a host that only DPDK uses.
+    """NIC of a host to be used by DPDK alone: its device, address and gateway.
 
     Args:
         device: a PCI address (0000:00:06.0), or a virtual device of DPDK (net_tap0,iface=tap0).
@@ -36,13 +36,13 @@ class Nic:
     gateway: ipaddress.IPv4Address | None = None
 
     def __str__(self) -> str:
-        """Return the NIC as a line of the list."""
+        """Return the NIC as a line of a file of NICs: `HOST DEVICE ADDRESS/PREFIX GATEWAY`."""
         words = (self.host, self.device, self.address, self.gateway)
         return " ".join(str(word) for word in words if word is not None)
 
 
 def parse_nics(lines: Sequence[str], source: str) -> tuple[Nic, ...]:
-    """Return the NICs that lines of text list; `source` names the text in errors.
+    """Parse lines `HOST DEVICE ADDRESS/PREFIX [GATEWAY]`; `source` names the file in errors.
 
     Raises:
         OptionError: a line is wrong, or a host or an address stands there twice.
@@ -55,7 +55,7 @@ def parse_nics(lines: Sequence[str], source: str) -> tuple[Nic, ...]:
             continue
         nic = _parse(words, f"{source}:{number}")
         if nic.host in nics or nic.address.ip in taken:
-            raise OptionError(f"{source}:{number}: lists a host or an address twice", HINT)
+            raise OptionError(f"{source}:{number}: the host or the address is listed twice", HINT)
         nics[nic.host] = nic
         taken.add(nic.address.ip)
     return tuple(nics.values())
@@ -63,7 +63,7 @@ def parse_nics(lines: Sequence[str], source: str) -> tuple[Nic, ...]:
 
 def _parse(words: Sequence[str], place: str) -> Nic:
     if len(words) not in (3, 4):
-        raise OptionError(f"{place}: expected 3 or 4 words, found {len(words)}", HINT)
+        raise OptionError(f"{place}: the line has {len(words)} words, expected 3 or 4", HINT)
     host, device, address, *gateway = words
     if not (_PCI.fullmatch(device) or _VIRTUAL.fullmatch(device)):
         raise OptionError(f"{place}: {device[:60]!r} is not a PCI address or virtual device", HINT)
@@ -106,7 +106,7 @@ SSH = "ssh"
 
 @dataclass(frozen=True)
 class ViaOptions:
-    """Command template, such as `kubectl exec`, that reaches every host of a run.
+    """Command template, such as `kubectl exec -i {host} --`, that reaches every host of a run.
 
     Args:
         template: a command with `{host}` in it (`plink.probes.via.parse_template`).
@@ -152,11 +152,11 @@ class ToolOptions:
     description: ClassVar[str]
 
     def describe(self) -> str:
-        """Return a short description of how the tool measures with these options."""
+        """Return the tool, with samples or seconds, in words such as `echo x 100`."""
         return self.description.format(self)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the options as JSON values, as the cluster file records them."""
+        """Return the options that a cluster file records, as JSON values by name."""
         return {name: getattr(self, name) for name in self.recorded}
 
 
@@ -184,7 +184,7 @@ class RttOptions(ToolOptions):
 
     @property
     def percentiles(self) -> tuple[float, ...]:
-        """Percentiles to keep; the first stands for a pair."""
+        """Percentiles of round-trip times to keep; the first is the pair's reading."""
         return (self.percentile, *sorted({*STANDARD_PERCENTILES} - {self.percentile}))
 
 
@@ -204,7 +204,7 @@ class EchoOptions(RttOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DpdkOptions(EchoOptions):
-    """Options of dpdk, the echo agent with packets that bypass the kernel.
+    """Options of dpdk, plink's echo agent with DPDK, which bypasses the kernel.
 
     Args:
         nics: NICs that hosts give to DPDK altogether; a host that has none here uses the interface
@@ -215,7 +215,7 @@ class DpdkOptions(EchoOptions):
     nics: Sequence[Nic] = ()
 
     def to_record(self) -> dict[str, Any]:
-        """Return the options as JSON values, as the cluster file records them."""
+        """Return the options that a cluster file records, as JSON values by name, with NICs."""
         nics = {"nics": [str(nic) for nic in self.nics]} if self.nics else {}
         return {**super().to_record(), **nics}
 

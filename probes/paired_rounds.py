@@ -1,4 +1,4 @@
-"""Measurement of pairs, round by round, by a program that is started for every pair.
+"""Measurement of pairs, round by round, by a program that is started for each directed pair.
 
 Each pair has a thread; the thread that conducts the rounds delivers the results.
 """
@@ -24,7 +24,7 @@ TIMEOUT_DIVISOR = 4
 
 @dataclass(frozen=True)
 class Silence:
-    """Result that no packet came through in one direction, with the tool's message."""
+    """Result of a directed pair in which no packet arrived, with the tool's message."""
 
     reason: str
 
@@ -40,15 +40,15 @@ class PairProgram(Protocol[Reading_co]):
 
     @property
     def running(self) -> Running:
-        """Processes of the program that are running on the hosts."""
+        """Processes that the program has running on hosts now, which `stop` ends."""
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Prepare all hosts; return why some cannot take part, by index."""
+        """Prepare all hosts, for example find the program; return the errors of hosts that fail."""
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
     ) -> Reading_co | Silence | PairLoss:
-        """Measure one directed pair by running the program.
+        """Run the program for a directed pair; return its reading, or that it was silent or lost.
 
         Args:
             is_suspected: one of the two was silent to others, so that a short time-out will do.
@@ -65,7 +65,7 @@ def measure_rounds(
     *,
     both_at_once: bool = False,
 ) -> None:
-    """Measure the wanted directed pairs of the rounds by a program; results go to `sink`.
+    """Measure the wanted directed pairs of the rounds with a program; results go to `sink`.
 
     Nothing of the program is left on a host when this ends, or when this process does.
 
@@ -112,14 +112,14 @@ class _RoundsRun(Generic[Reading]):
         self._suspected: set[int] = set()
 
     def measure_round(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Measure a round of disjoint pairs and deliver the results."""
+        """Measure the wanted directions of a round's disjoint pairs and deliver the results."""
         both = [[p for p in ((i, j), (j, i)) if p in self._wanted] for i, j in pairs]
         owed = [directions for directions in both if directions]
         for _ in for_each(self._measure_pair, owed, self._concurrency):
             self._deliver_all()
 
     def want(self, pairs: Sequence[tuple[int, int]]) -> None:
-        """Mark both directions of these pairs as to be measured."""
+        """Add both directions of these pairs to those to be measured."""
         self._wanted.update(direction for i, j in pairs for direction in ((i, j), (j, i)))
 
     def lose_silent_hosts(self) -> None:
@@ -127,14 +127,14 @@ class _RoundsRun(Generic[Reading]):
             self.lose_host(index, self._program.silent_to_all)
 
     def lose_host(self, index: int, reason: str) -> None:
-        """Report, once, that a host no longer takes part."""
+        """Report to the sink, once, that a host no longer takes part."""
         self._lost.setdefault(index, reason)
         if index not in self._reported:
             self._reported.add(index)
             self._sink.host_lost(HostLoss(index, reason))
 
     def stop(self) -> None:
-        """End the running measurements and deliver the finished ones."""
+        """End the measurements that are running, and deliver the results of those that finished."""
         self._program.running.stop()
         self._deliver_all()
 

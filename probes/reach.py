@@ -1,4 +1,4 @@
-"""Connection to the hosts of a run: sessions, facts about hosts, and traffic addresses."""
+"""Connection to the hosts of a run: sessions, facts about hosts, and addresses for traffic."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Way = Outgoing | ListenOptions | Callers
 
 @dataclass(frozen=True)
 class ReachedHost:
-    """Reached host of a run: its open session, facts and traffic address.
+    """Reached host of a run: its open session, its facts and its address for traffic.
 
     Args:
         address: the address that traffic to it uses.
@@ -78,7 +78,7 @@ def reach(
     interface: str | None = None,
     on_done: Callable[[], None] = lambda: None,
 ) -> Reached:
-    """Open a session to every host and ask for its facts; report and leave out hosts that fail.
+    """Open a session to each host and ask for its facts; hosts that fail are kept as failures.
 
     Raises:
         HostListError, OptionError: as `Opener.prepare`, or two names that are the same machine, or
@@ -116,7 +116,7 @@ def _open_all(
     concurrency: int,
     on_done: Callable[[], None],
 ) -> dict[str, tuple[Session, HostFacts]]:
-    """Open a session to every host and ask for facts; failures go to `reached`."""
+    """Open a session to every host and ask for its facts; failures go to `reached.failures`."""
 
     def open_and_ask(host: ListedHost) -> tuple[Session, HostFacts]:
         session = reached.opener.open(host)

@@ -1,4 +1,4 @@
-"""Rounds of disjoint pairs: the round-robin tournament (Luo 2020, §5.2.2), or some of its rounds.
+"""Rounds of disjoint pairs of hosts: round-robin tournament (Luo 2020, §5.2.2), or parts of it.
 
 Which rounds to take of many hosts: in the circle method two hosts of the turning ring meet in the
 round that the sum of their places names, modulo the number of rounds M, which is odd. Two rounds
@@ -27,12 +27,12 @@ _DIGITS = 6
 
 
 def count_rounds(hosts: int) -> int:
-    """Return the number of rounds in which all pairs of N hosts meet: N - 1, or N if odd."""
+    """Return the number of rounds in which all pairs of N hosts occur: N - 1, or N if odd."""
     return hosts - 1 + hosts % 2 if hosts > 1 else 0
 
 
 def round_robin(hosts: int) -> Rounds:
-    """Return rounds of disjoint pairs in which every two hosts meet exactly once (circle method).
+    """Return rounds of disjoint pairs in which every two hosts occur once (circle method).
 
     Returns:
         N - 1 rounds of N/2 pairs for even N; N rounds of (N - 1)/2 pairs for odd N, each host
@@ -42,7 +42,7 @@ def round_robin(hosts: int) -> Rounds:
 
 
 def build_disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
-    """Return pairs as rounds of disjoint pairs, at most twice a host's number of partners."""
+    """Arrange pairs into rounds of disjoint pairs, each in the first round where both are free."""
     rounds: list[list[tuple[int, int]]] = []
     busy: list[set[int]] = []
     for pair in pairs:
@@ -56,7 +56,7 @@ def build_disjoint_rounds(pairs: Iterable[tuple[int, int]]) -> Rounds:
 
 
 def find_round(hosts: int, pair: tuple[int, int]) -> int:
-    """Return the number of the round of `round_robin` in which two hosts meet."""
+    """Return the number, from 0, of the round of `round_robin` that contains a pair."""
     turns = hosts + hosts % 2 - 1
     low, high = min(pair) - 1, max(pair) - 1
     # Places on the turning ring: those that meet have the same sum, modulo its length, as long as
@@ -67,7 +67,7 @@ def find_round(hosts: int, pair: tuple[int, int]) -> int:
 
 
 def list_round_pairs(hosts: int, turn: int) -> list[tuple[int, int]]:
-    """Return the pairs of one round of `round_robin`; `turn` counts from 0."""
+    """Return the disjoint pairs (lower, higher) of round `turn`, from 0, of `round_robin`."""
     seats = hosts + hosts % 2
     circle = [0] + [1 + (seat + turn) % (seats - 1) for seat in range(seats - 1)]
     pairs = [(circle[k], circle[seats - 1 - k]) for k in range(seats // 2)]
@@ -75,7 +75,7 @@ def list_round_pairs(hosts: int, turn: int) -> list[tuple[int, int]]:
 
 
 def sample_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
-    """Return `rounds` well spread rounds of the tournament, or all if it has no more.
+    """Return K rounds of the tournament whose pairs connect all hosts well, as the seed decides.
 
     Args:
         rounds: K, at least 1. The pairs connect all hosts if K is at least 2.
@@ -97,7 +97,7 @@ def sample_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
 
 
 def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
-    """Choose rounds one by one, so that the graph of all pairs is well connected (spectral gap)."""
+    """Choose round numbers so that the graph of their pairs has a large spectral gap."""
     turns = count_rounds(hosts)
     left = _shuffle(turns, chance)
     chosen = [left.pop(0)]
@@ -121,6 +121,6 @@ def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
 
 
 def _shuffle(size: int, chance: Random) -> list[int]:
-    """Shuffle 0 to size - 1 with `random()` alone, identically in all versions of Python."""
+    """Return 0 to size - 1 in random order, the same in all versions of Python."""
     keys = [chance.random() for _ in range(size)]
     return sorted(range(size), key=keys.__getitem__)

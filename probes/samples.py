@@ -1,4 +1,4 @@
-"""Input and results of a measuring tool, common to all tools."""
+"""Input of every measuring tool, and its results: readings, losses and the sink for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RttReading:
-    """Reading of a directed pair: round-trip times at several percentiles.
+    """Round-trip times in µs from one host to another, one per percentile.
 
     Args:
         source: index of the host that sent the probes.
@@ -40,7 +40,7 @@ class RttReading:
 
 @dataclass(frozen=True)
 class BandwidthReading:
-    """Reading of a directed pair: the rate from one host to the other.
+    """Bandwidth in Gbit/s from one host to another, with TCP retransmits.
 
     Args:
         source: index of the host that sent.
@@ -57,7 +57,7 @@ class BandwidthReading:
 
 @dataclass(frozen=True)
 class RouteReading:
-    """Reading of a directed pair: the route from one host to the other.
+    """Route from one host to another: number of hops, and the routers on it.
 
     Args:
         hops: number of hops as traceroute counts them: 1 within a segment.
@@ -75,7 +75,7 @@ Reading_contra = TypeVar("Reading_contra", contravariant=True)
 
 @dataclass(frozen=True)
 class PairLoss:
-    """Directed pair that could not be measured, with the reason."""
+    """Directed pair of hosts that could not be measured, with the reason."""
 
     source: int
     destination: int
@@ -91,20 +91,20 @@ class HostLoss:
 
 
 class Sink(Protocol[Reading_contra]):
-    """Interface of receivers of results, as they come, so that interrupted runs keep them."""
+    """Interface that takes a tool's results as they come, so that an interrupted run keeps them."""
 
     def reading(self, reading: Reading_contra) -> None:
         """Record a reading of a directed pair."""
 
     def pair_lost(self, loss: PairLoss) -> None:
-        """Record that a directed pair was given up; a later round may still measure it."""
+        """Record that measuring a directed pair failed; a later round may try it again."""
 
     def host_lost(self, loss: HostLoss) -> None:
-        """Record that a host is lost; its remaining pairs are reported one by one as well."""
+        """Record that a host dropped out; its remaining pairs are reported as lost, too."""
 
 
 class RemarkableSink(Sink[Reading_contra], Protocol[Reading_contra]):
-    """Sink that also accepts remarks about the whole run."""
+    """Sink that also takes remarks about the whole run, for the user."""
 
     def remark(self, text: str) -> None:
         """Record a remark for the user."""
@@ -123,7 +123,7 @@ More = Callable[[], Rounds]
 
 
 def no_more() -> Rounds:
-    """Return no further rounds, so that every pair is measured once."""
+    """Return no rounds: the default for tools that measure every pair only once."""
     return ()
 
 
@@ -131,13 +131,13 @@ Options_co = TypeVar("Options_co", bound=ToolOptions, covariant=True)
 
 
 def no_limit() -> float:
-    """Return infinity, the default number of seconds left for transfers."""
+    """Return infinity: the default seconds left for transfers."""
     return math.inf
 
 
 @dataclass(frozen=True)
 class MeasuringJob(Generic[Options_co]):
-    """Input of a measuring tool for one run: hosts, rounds, options and sink.
+    """Input of a measuring tool for one run: hosts, pairs by round, and options.
 
     Args:
         wanted: directed pairs of them to measure, by index.
@@ -167,7 +167,7 @@ _SUSPECT_AT = (2, 6)
 
 
 class Suspicion:
-    """Record of which hosts could reach each other, to find hosts that none can reach.
+    """Counter of failures between hosts, which finds hosts that no other can reach.
 
     A host that was silent twice since its last reading is suspected, and once more after
     three times as many. Others go on trying it, but wait less each time: giving it up for everybody
@@ -179,17 +179,17 @@ class Suspicion:
         self._heard: set[int] = set()
 
     def reading(self, source: int, destination: int) -> None:
-        """Record that the two hosts can reach each other."""
+        """Record that two hosts reached each other."""
         for host in (source, destination):
             self._heard.add(host)
             self._silences[host] = 0
 
     def silence(self, source: int, destination: int) -> list[int]:
-        """Record that two hosts could not reach each other; return newly suspected hosts."""
+        """Record that two hosts failed to reach each other; return those now under suspicion."""
         self._silences.update((source, destination))
         return [host for host in (source, destination) if self._silences[host] in _SUSPECT_AT]
 
     def silent_to_all(self) -> list[int]:
-        """Return the hosts that no other could reach, if others reached each other."""
+        """Return the hosts that reached no other; empty if no two hosts reached each other."""
         never_heard = sorted(set(self._silences) - self._heard)
         return never_heard if self._heard else []

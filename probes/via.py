@@ -27,7 +27,7 @@ _HINT = "write it as in 'kubectl exec -i {host} --'"
 
 @dataclass(frozen=True)
 class Template:
-    """Command template that runs a shell command on a host; no local shell parses it."""
+    """Command template, as words, that runs a shell command on a host; no local shell parses it."""
 
     words: tuple[str, ...]
 
@@ -46,7 +46,7 @@ class Template:
 
 
 def parse_template(text: str) -> Template:
-    """Return the template in a text, split into words as a shell does.
+    """Parse a command template with `{host}`, split into words as a shell does.
 
     Raises:
         OptionError: an unclosed quote, no `{host}`, or nothing to start.
@@ -55,7 +55,9 @@ def parse_template(text: str) -> Template:
         words = shlex.split(text)
     except ValueError as error:
         reason = str(error).lower()
-        raise OptionError(f"the command {text!r} cannot be understood ({reason})", _HINT) from None
+        raise OptionError(
+            f"the command {text!r} cannot be split into words ({reason})", _HINT
+        ) from None
     if not any(_HOST in word for word in words):
         raise OptionError(f"the command {text!r} does not contain {_HOST}", _HINT)
     if not text.isprintable():
@@ -91,13 +93,13 @@ class ViaProcess(remote.RemoteProcess):
             raise HostError(self.host, remote.LOST) from None
 
     def feed(self, content: bytes) -> None:
-        """Send all standard input and close it; the command may exit without reading it."""
+        """Send all of the command's input and close it; the command may exit before."""
         with suppress(OSError, ValueError):
             self._write(content)
         self.end_input()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the command's standard output as it arrives, until it closes."""
+        """Yield the command's standard output in chunks of bytes as they arrive, until it ends."""
         self._is_read = True
         with _pipe(self._process.stdout) as stdout:
             while chunk := os.read(stdout.fileno(), _CHUNK):
@@ -115,14 +117,14 @@ class ViaProcess(remote.RemoteProcess):
         return remote.last_line(self._tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Wait for the exit status; -1 if the command was killed, None if it still runs."""
+        """Return the exit status, -1 if a signal killed the command; None after `timeout_s`."""
         try:
             return max(-1, self._process.wait(timeout_s))
         except subprocess.TimeoutExpired:
             return None
 
     def close(self) -> None:
-        """Close the process's input, and end it soon after if it still runs."""
+        """Close the command's input and return; end it in the background if it still runs."""
         self.end_input()
         threading.Thread(target=self.end, daemon=True).start()
 
@@ -132,7 +134,7 @@ class ViaProcess(remote.RemoteProcess):
         self.wait_for_exit(_TERMINATE_S)
 
     def end(self) -> None:
-        """Close the process's input and wait for its end, which is forced after a while."""
+        """Close the command's input and wait; end its process group if it takes too long."""
         self.end_input()
         remote.end_group(self._process, _GOODBYE_S, _TERMINATE_S)
         self._is_over = True
@@ -141,7 +143,7 @@ class ViaProcess(remote.RemoteProcess):
 
     @property
     def is_over(self) -> bool:
-        """Whether the process has ended and its output is no longer needed."""
+        """Whether the process has ended and its output was read to the end."""
         return self._is_over and self._process.poll() is not None
 
     def _write(self, content: bytes) -> None:
@@ -157,7 +159,7 @@ class ViaProcess(remote.RemoteProcess):
 
 
 class ViaSession(remote.Session):
-    """Session with a host through a command template."""
+    """Session with a host that runs each command through a command template."""
 
     def __init__(self, host: str, address: str, template: Template) -> None:
         super().__init__(host, address)
@@ -167,7 +169,7 @@ class ViaSession(remote.Session):
         self._started: list[ViaProcess] = []
 
     def start(self, command: str, timeout_s: float = 30.0) -> ViaProcess:  # noqa: ARG002
-        """Start a shell command; failure to run there shows when its output ends."""
+        """Start a shell command; if it cannot run there, its output ends at once."""
         argv = self._template.argv(self.host, command)
         pipe = subprocess.PIPE
         try:
@@ -189,7 +191,7 @@ class ViaSession(remote.Session):
         raise HostError(self.host, remote.LOST)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> remote.Completed:
-        """Run a shell command on the host and wait for its end."""
+        """Run a shell command; return its output and exit status when it ends."""
         process = self.start(command)
         output = bytearray()
 
@@ -217,7 +219,7 @@ class ViaSession(remote.Session):
         )
 
     def close(self) -> None:
-        """End all commands that were started in the session, and wait for them."""
+        """End all commands that were started in this session, and wait for them."""
         with self._lock:
             self._is_closed = True
             started, self._started = self._started, []
@@ -234,7 +236,7 @@ def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
 
 
 class ViaOpener(remote.Opener):
-    """Opener of sessions that reaches each host with a command.
+    """Opener of sessions that reach each host through a command template.
 
     Raises:
         OptionError: the template cannot be used.
@@ -245,7 +247,7 @@ class ViaOpener(remote.Opener):
         self._opened: list[ViaSession] = []
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Check that host names are safe in the command, and that its program exists."""
+        """Check that host names are safe in the command, and that its program is installed."""
         for host in listed:
             check_host(host)
         program = self._template.words[0]

@@ -194,7 +194,7 @@ def _callers(
     callers = gather(options, expected, lambda port: note(f"listening on port {port}"), on_call)
     found = len(callers.hosts)
     if found < expected:
-        missing = f"{found} of {expected} agents have called within {options.wait_s:g} s"
+        missing = f"{found} of {expected} agents have connected within {options.wait_s:g} s"
         if strict:
             callers.listener.close()
             raise PlinkError(

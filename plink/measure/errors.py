@@ -7,7 +7,7 @@ from plink.probes.errors import HostError, ProbesError
 
 
 def to_plink_error(error: ProbesError) -> PlinkError:
-    """Convert an error of `probes`: to WrongUseError, or to PlinkError if a host is at fault."""
+    """Convert an error of `probes`: of a host to PlinkError, of the user's to WrongUseError."""
     options = dict.fromkeys(error.options)
     hint = error.marked_hint
     if isinstance(error, HostError):

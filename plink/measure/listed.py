@@ -32,7 +32,7 @@ _ALLOCATION = "@slurm"
 
 @dataclass(frozen=True)
 class HostList:
-    """Hosts of a host list, with what the list says about reaching them.
+    """Hosts of a host list, with the list's hash and what it says about reaching them.
 
     Args:
         made_from: the hash of its file; None where it is in none.
@@ -45,11 +45,11 @@ class HostList:
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences on connection settings of the list that plink does not follow."""
+        """Notes, as sentences, on the list's connection settings that plink ignores."""
         return () if self.found is None else self.found.notes
 
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
-        """Return how to reach the hosts: by the user's options, or else as the list says.
+        """Return the options to reach the hosts: the user's, else those that the list implies.
 
         Args:
             given: what the user says; options of SSH that are all the default say nothing.
@@ -76,7 +76,7 @@ class HostList:
 
 
 def read_hosts(path: str) -> HostList:
-    """Return the hosts of a host list, inventory or cluster file.
+    """Return the hosts of a host list, an inventory (`KIND:WHERE`), or this Slurm job (`@slurm`).
 
     Args:
         path: path of the list; `@slurm` stands for the hosts of this Slurm job, and `KIND:WHERE`
@@ -98,14 +98,14 @@ def read_hosts(path: str) -> HostList:
     if colon and kind.isalnum() and not os.path.lexists(path):
         forms = ", ".join(f"{known.form} ({known.about})" for known in KINDS.values())
         raise WrongUseError(
-            f"{path}: no such file, and {kind} is not a kind of host list",
+            f"{path}: there is no such file, and {kind} is not a kind of inventory",
             f"kinds of host lists: {forms}",
         )
     content = _read_list(path)
     source = document.label(path)
     if content.lstrip().startswith(b"{") and b'"plink.' in content:
         raise WrongUseError(
-            f"{source}: is JSON, not a host list",
+            f"{source}: is a file that plink wrote, not a host list",
             "plink probe resumes a cluster file, and plink check compares with one",
         )
     try:
@@ -124,7 +124,7 @@ def _read_list(path: str) -> bytes:
 
 
 def to_listed_host(host: Host, place: str) -> ListedHost:
-    """Return a host of a file as a host list would name it; `place` names the file.
+    """Convert a host of a cluster file to one of a host list; `place` names the file in errors.
 
     Raises:
         HostListError: no host list could name such a host.
@@ -142,7 +142,7 @@ def to_listed_host(host: Host, place: str) -> ListedHost:
 
 
 def list_again(cluster: Cluster, source: str) -> list[ListedHost]:
-    """Return the hosts of an earlier run's file as listed then, unreachable ones included.
+    """Return the hosts of an earlier run's file in list order, with those it could not reach.
 
     Raises:
         WrongUseError: there are fewer than two.
@@ -171,7 +171,7 @@ _GIVE_IT = "give the SSH configuration with -F FILE"
 
 
 def apply_recorded_way(way: _Way, recorded: GivenWay | None, source: str) -> _Way | SshOptions:
-    """Fill in SSH options that a file records and the user did not give.
+    """Fill in the SSH options that a cluster file records and the user did not give.
 
     A command in place of SSH (`via`) is never taken from a file. An SSH configuration can name
     commands, too, so that one is taken only if nobody else can have written it.

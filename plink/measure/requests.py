@@ -49,7 +49,7 @@ def _default(tool: str, name: str) -> Any:
 
 
 def _defaults(name: str, *tool_names: str) -> str:
-    """Return the tools' defaults of an option: `5 for echo and dpdk, 2 for fping`."""
+    """Return an option's default of each tool as text: `5 for echo and dpdk, 2 for fping`."""
     named: dict[Any, list[str]] = {}
     for tool in tool_names:
         named.setdefault(_default(tool, name), []).append(tool)
@@ -149,14 +149,14 @@ _NICS: Any = option(
 
 
 class _PairsRequest:
-    """Base class of requests that measure pairs of hosts."""
+    """Base class of requests that measure pairs of hosts: network, NICs and tool options."""
 
     network: str | None
     nics: str | Sequence[Nic] | None
 
     @property
     def ip_network(self) -> IPNetwork | None:
-        """Network in which hosts' traffic addresses are chosen; None for any.
+        """Network to which hosts' traffic addresses are restricted; None for any.
 
         Raises:
             WrongUseError: `network` is not a network.
@@ -172,7 +172,7 @@ class _PairsRequest:
             ) from None
 
     def tool_options(self, tool: str) -> dict[str, Any]:
-        """Return the options of a tool that were given, except the groups for uplinks.
+        """Return the values of a tool's options that the user set, except the groups for uplinks.
 
         Raises:
             WrongUseError: the file with NICs cannot be read.
@@ -185,7 +185,7 @@ class _PairsRequest:
         return {name: value for name, value in values.items() if value is not None}
 
     def refuse_unused(self, tool: str, reason: str) -> None:
-        """Raise for options that this tool does not take.
+        """Raise if an option is set that the tool does not use.
 
         Args:
             reason: how the tool was chosen, as the rest of a sentence.
@@ -314,7 +314,7 @@ class MeasurementRequest(_PairsRequest):
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
 
     def validate(self) -> None:
-        """Raise if rounds, network or congestion control are not valid."""
+        """Raise if the number of rounds, the network or the congestion control is not valid."""
         _ = self.round_count, self.ip_network
         if self.congestion is not None and not _CONGESTION.fullmatch(self.congestion):
             raise WrongUseError(
@@ -325,7 +325,7 @@ class MeasurementRequest(_PairsRequest):
 
     @property
     def round_count(self) -> int | None:
-        """Number of rounds of disjoint pairs; `FOLLOWED_ROUNDS` for `auto`, None for all.
+        """Number of rounds of disjoint pairs; 0 (`FOLLOWED_ROUNDS`) for `auto`, None if not given.
 
         Raises:
             WrongUseError: `rounds` is none of these.
@@ -335,7 +335,7 @@ class MeasurementRequest(_PairsRequest):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckRequest(_PairsRequest):
-    """Request to measure some pairs of a cluster again: how many, and how.
+    """Request for a drift check, which measures some pairs of a cluster again.
 
     Attributes:
         ssh: how hosts are reached; None for the user's own SSH configuration.
@@ -458,12 +458,13 @@ def _resolve_nics(nics: object) -> Sequence[Nic]:
     if isinstance(nics, Sequence) and all(isinstance(nic, Nic) for nic in nics):
         return nics
     raise WrongUseError(
-        f"{{nics}} is {brief(nics)}, expected a file or a list of NICs", arguments={"nics": None}
+        f"{{nics}} is {brief(nics)}, expected the path of a file or a list of NICs",
+        arguments={"nics": None},
     )
 
 
 def read_nics(path: str) -> tuple[Nic, ...]:
-    """Return the NICs that a file lists for DPDK.
+    """Read the NICs that hosts dedicate to DPDK from a file with one per line.
 
     Raises:
         WrongUseError: the file cannot be read, or is not text.

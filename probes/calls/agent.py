@@ -48,7 +48,7 @@ class CallTransport(paramiko.Transport):
         self._connection = connection
 
     def rest(self, *, gives_signs: bool) -> None:
-        """Make reads block until data arrive; TCP keep-alive detects that the other end is gone.
+        """Make reads block until data arrive, to spare the processor; keep-alive finds a dead peer.
 
         For the time after the hand-shake, which notices by looking often that it takes too long.
 
@@ -88,7 +88,7 @@ class Keys:
 
 
 def derive_keys(secret: bytes) -> Keys:
-    """Derive the SSH keys of plink and of its agents from a shared secret."""
+    """Derive the SSH keys of plink and of its agents from a secret that both have."""
     keys = []
     for purpose in (b"plink agent", b"plink coordinator"):
         seed = HKDF(algorithm=SHA256(), length=_SEED_BYTES, salt=None, info=purpose).derive(secret)
@@ -111,7 +111,7 @@ _GOODBYE_S = 5.0
 
 
 class _SshServer(paramiko.ServerInterface):
-    """SSH server of an agent, which lets the owner of one key run commands and nothing else."""
+    """SSH server of an agent: whoever has plink's key may run commands, and nothing else."""
 
     def __init__(self, keys: Keys, name: str) -> None:
         self.trusted = threading.Event()
@@ -157,7 +157,7 @@ class _SshServer(paramiko.ServerInterface):
 def _serve(
     channel: paramiko.Channel, process: subprocess.Popen[bytes], asking: threading.Lock
 ) -> None:
-    """Relay input and output of a command until it ends, then send its exit status."""
+    """Relay a command's input and output over SSH until it ends, then send its exit status."""
     # Not before plink has heard that the command has begun: it takes an earlier end for a refusal.
     # What it answers is read by the thread that tells it so, and only afterwards.
     with asking, suppress(OSError, EOFError, paramiko.SSHException):
@@ -203,7 +203,7 @@ _LEFT = "left"
 
 @dataclass(frozen=True)
 class CallTarget:
-    """Address of plink that an agent calls, and the name of the agent's host.
+    """Address at which plink listens for an agent's calls, the SSH keys, and the agent's host name.
 
     Args:
         host, port: where plink listens.
@@ -217,7 +217,7 @@ class CallTarget:
 
 @dataclass(frozen=True)
 class CallStatus:
-    """Message of an agent about the state of its calls.
+    """State of an agent's connection to plink (waiting, connected, left, refused), for its log.
 
     Args:
         state: `waiting`, `connected`, `left` (plink was there, and has gone) or `refused`.
@@ -236,7 +236,7 @@ def serve(
     wait_s: float = math.inf,
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Call plink again after each session until interrupted; return after one session if `once`.
+    """Connect an agent to plink and serve it, again after each session, or once; until interrupted.
 
     Args:
         once: end after the first call in which the other end knew the secret.
@@ -268,7 +268,7 @@ def serve(
 
 
 def _wait_for_end(transport: CallTransport, trusted: threading.Event) -> None:
-    """Wait until a call ends: closed by plink, or not authenticated in time."""
+    """Wait until the connection to plink ends, or authentication takes over 15 seconds."""
     end_s = time.monotonic() + _HANDSHAKE_S
     while not trusted.wait(_LOOK_EVERY_S):
         if not transport.is_active() or time.monotonic() > end_s:
@@ -277,7 +277,7 @@ def _wait_for_end(transport: CallTransport, trusted: threading.Event) -> None:
 
 
 def _call(home: CallTarget, say: Callable[[CallStatus], None]) -> CallStatus:
-    """Call plink once, serve the session and return how it ended."""
+    """Connect to plink once, serve it until the connection ends, and return how it ended."""
     where = f"{home.host} port {home.port}"
     server = _SshServer(home.keys, home.name)
     try:

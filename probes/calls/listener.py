@@ -1,4 +1,4 @@
-"""Plink's side of agents' calls: mutual authentication, naming of hosts, sessions."""
+"""Plink's side of connections that agents open: authentication, host names, SSH sessions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 3
 
 
 class Listener:
-    """Server for agents' calls: it authenticates them and holds a connection per host.
+    """Server to which agents connect: it authenticates them and holds one SSH session per host.
 
     Raises:
         OptionError: nothing can listen there.
@@ -66,12 +66,12 @@ class Listener:
             return sorted(name for name, session in self._sessions.items() if session.is_open)
 
     def refusals(self) -> list[str]:
-        """Return why callers were refused, for the first few."""
+        """Return the reasons for which agents were refused, the first three."""
         with self._changed:
             return list(self._refused)
 
     def wait_until(self, enough: Callable[[set[str]], bool], limit_s: float) -> None:
-        """Wait until `enough` accepts the connected hosts, at most `limit_s`."""
+        """Wait until `enough` accepts the names of the connected hosts, or `limit_s` has passed."""
         end_s = time.monotonic() + limit_s
         with self._changed:
             while not enough(set(self._sessions)) and (left_s := end_s - time.monotonic()) > 0:
@@ -79,12 +79,12 @@ class Listener:
                 self._changed.wait(min(left_s, 0.5))
 
     def session(self, name: str) -> SshSession | None:
-        """Return the session with a host; None if its agent is not connected."""
+        """Return the SSH session with a host by name; None if its agent has not connected."""
         with self._changed:
             return self._sessions.get(name)
 
     def close(self) -> None:
-        """Stop listening and end all calls."""
+        """Stop listening and close the connections of all agents."""
         with self._changed:
             self._is_closed = True
             sessions = list(self._sessions.values())
@@ -130,7 +130,7 @@ class Listener:
                     self._refused.append(reason if is_named else f"{address}: {reason}")
 
     def _greet(self, transport: CallTransport, address: str) -> str:
-        """Authenticate both ends by the secret and return the agent's name."""
+        """Authenticate plink and an agent to each other; return the host name that it gives."""
         transport.banner_timeout = transport.auth_timeout = _HANDSHAKE_S
         transport.channel_timeout = _HANDSHAKE_S
         transport.start_client(timeout=_HANDSHAKE_S)
@@ -150,7 +150,7 @@ _PLACE = "callers"
 
 @dataclass(frozen=True)
 class Callers:
-    """Agents that have called, whose connections a run uses instead of SSH.
+    """Agents connected to plink; a run reaches their hosts over these connections.
 
     Args:
         options: address, secret and time limit of the calls.
@@ -161,12 +161,12 @@ class Callers:
 
     @property
     def concurrency(self) -> int:
-        """Number of hosts that a run asks at once."""
+        """Number of hosts to which a run sends commands at once."""
         return self.options.concurrency
 
     @property
     def hosts(self) -> list[ListedHost]:
-        """Hosts that have called, by name."""
+        """Hosts whose agents are connected, sorted by name."""
         return [ListedHost(name, place=_PLACE) for name in self.listener.names()]
 
 
@@ -176,7 +176,7 @@ def gather(
     on_listening: Callable[[int], None] = lambda _: None,
     on_call: Callable[[int], None] = lambda _: None,
 ) -> Callers:
-    """Wait until the expected number of agents have called, or, with two or more, for `wait_s`.
+    """Listen until `expected` agents have connected or `wait_s` has passed, with at least two.
 
     Args:
         expected: at least 2.
@@ -200,7 +200,7 @@ def gather(
         if len(callers.hosts) < 2:
             turned_away = "; ".join(listener.refusals())
             raise HostListError(
-                f"{len(callers.hosts)} of {expected} agents have called within "
+                f"{len(callers.hosts)} of {expected} agents have connected within "
                 f"{options.wait_s:g} s" + (f" (turned away: {turned_away})" if turned_away else ""),
                 f"start plink agent --join ADDRESS:{listener.port} on every host, with the secret",
             )
@@ -211,7 +211,7 @@ def gather(
 
 
 class CallOpener(Opener):
-    """Opener of sessions that waits for the agents of a run's hosts to call.
+    """Opener of a run's SSH sessions over connections that the hosts' agents open.
 
     Args:
         wait_s: seconds to wait for agents that have not called.
@@ -222,12 +222,12 @@ class CallOpener(Opener):
         self._wait_s = wait_s
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Wait until all agents have called, or until the time limit."""
+        """Wait until the agents of all listed hosts have connected, or the time limit is over."""
         wanted = {host.name for host in listed}
         self._listener.wait_until(lambda names: wanted <= names, self._wait_s)
 
     def open(self, host: ListedHost) -> SshSession:
-        """Return the session of a host whose agent has called."""
+        """Return the SSH session with a host; raise HostError if its agent has not connected."""
         session = self._listener.session(host.name)
         if session is not None:
             return session
@@ -235,10 +235,10 @@ class CallOpener(Opener):
         more = f" (turned away: {reason})" if reason else ""
         raise HostError(
             host.name,
-            f"its agent has not called within {self._wait_s:g} s{more}",
+            f"its agent has not connected to plink within {self._wait_s:g} s{more}",
             f"start plink agent --join ADDRESS:{self._listener.port} there, with the same secret",
         )
 
     def close(self) -> None:
-        """End all calls of agents."""
+        """Stop listening and close the connections of all agents."""
         self._listener.close()

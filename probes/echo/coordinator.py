@@ -1,4 +1,4 @@
-"""Coordinator of the echo agents: puts them on the hosts, sends the schedule, collects readings."""
+"""Coordinator of echo agents: installs them on hosts, schedules pairs and collects readings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from plink.probes.remote.upload import EXEC, Program, start_words, upload
 
 @dataclass(frozen=True)
 class AgentProgram:
-    """Executable agent that speaks `plink.probes.echo.protocol`.
+    """Agent's executable, how to start it, and a hint for when it is missing.
 
     Args:
         file: the executable as installed here.
@@ -89,7 +89,7 @@ ECHO_AGENT = AgentProgram(
 
 
 class Agents(HostPrograms[protocol.Event]):
-    """Echo agents that run on all hosts.
+    """Running echo agents, one on each host of a run, with which plink exchanges lines.
 
     Args:
         cache_folder: where the agent's file goes on the hosts, or None for the user's cache.
@@ -106,7 +106,7 @@ class Agents(HostPrograms[protocol.Event]):
         self._cache_folder = cache_folder
 
     def start(self, concurrency: int) -> dict[int, HostError]:
-        """Upload and start an agent on every host, `concurrency` at a time; return the failures."""
+        """Upload and start an agent on every host, `concurrency` at a time; return failures."""
         # All are deployed before the first starts: an agent to which nobody speaks ends, and a slow
         # line may take minutes for the files of many hosts.
         indices = range(len(self._hosts))
@@ -123,7 +123,7 @@ class Agents(HostPrograms[protocol.Event]):
         return protocol.parse_event(line)
 
     def explain_end(self, process: RemoteProcess) -> str:
-        """Return why an agent that was not told to end has ended."""
+        """Return why an agent has ended by itself, from its standard error."""
         return process.stderr_tail() or "its echo agent ended"
 
     def _deploy(self, index: int) -> str:
@@ -174,7 +174,7 @@ def measure(
 
 
 class _EchoRun:
-    """State of one echo run: live agents, pending readings, and the meetings that may start."""
+    """State of a run of echo agents: live hosts, pending pairs, and measurements that may start."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class _EchoRun:
         self._is_in_further_rounds = False
 
     def bind(self) -> None:
-        """Send every agent its index and address, and learn the port that it listens on."""
+        """Send every agent its index and address to listen on, and wait for the UDP port it got."""
         secret = secrets.token_hex(16)
         for index in sorted(self._alive):
             address = self._hosts[index].address
@@ -242,7 +242,7 @@ class _EchoRun:
             self.lose_host(index, f"its echo agent did not start within {_BIND_WAIT_S:g} s")
 
     def conduct(self) -> None:
-        """Send the schedule to all agents and listen until no reading is pending."""
+        """Send all agents their schedules and handle their messages until no pair is pending."""
         self._send_schedules()
         for index in sorted(self._alive):
             self._agents.send(index, "start\n")
@@ -257,7 +257,7 @@ class _EchoRun:
                 self._sink.host_lost(samples.HostLoss(index, f"{protocol.SILENT} of any host"))
 
     def run_further_rounds(self, more: samples.More) -> None:
-        """Run further rounds of pairs as long as `more` returns any."""
+        """Measure the rounds of pairs that `more` returns, until it returns none."""
         self._is_in_further_rounds = True
         while rounds := more():
             # Agents run further meetings in ascending order of rounds.
@@ -267,7 +267,7 @@ class _EchoRun:
                 self._step()
 
     def _further(self, rounds: samples.Rounds) -> list[tuple[int, int, int]]:
-        """Return the meetings of further rounds whose hosts both live; give up the others."""
+        """Return (round, host, host) of further pairs with living hosts; record others as lost."""
         meetings = []
         for pairs in rounds:
             for pair in pairs:
@@ -323,7 +323,7 @@ class _EchoRun:
                 self._agents.send(end, self._format_grant(end, grant, processor))
 
     def _format_grant(self, end: int, grant: Grant, processor: int | None) -> str:
-        """Return what one end of a granted meeting is told."""
+        """Return the lines that tell an agent of a pair to measure, and on which processor."""
         if not self._is_in_further_rounds:
             return protocol.grant_text(grant.round, processor)
         partner = grant.leader if end == grant.follower else grant.follower
@@ -334,19 +334,19 @@ class _EchoRun:
         return protocol.peer_text(*self._peer(partner)) + text
 
     def _ping_all(self) -> None:
-        """Ping all agents, even if an answer is due, so that they know that we are alive."""
+        """Ping all agents, even unanswered ones, to show that the coordinator is alive."""
         for index in sorted(self._alive):
             self._liveness.ask(index, time.monotonic())
             self._agents.send(index, "alive\n")
 
     def _take_while(self, is_waiting: Callable[[], object], at_most_s: float) -> None:
-        """Handle agents' messages while a condition holds, within a time limit."""
+        """Handle agents' messages while `is_waiting` returns true, at most `at_most_s` seconds."""
         deadline = time.monotonic() + at_most_s
         while is_waiting() and (left_s := deadline - time.monotonic()) > 0:
             self._take(left_s)
 
     def _take(self, timeout_s: float) -> bool:
-        """Handle the next message of an agent; return False if none comes in time."""
+        """Handle the next message of any agent; return False if none comes within `timeout_s`."""
         message = self._agents.receive(timeout_s)
         if message is None:
             return False
@@ -364,7 +364,7 @@ class _EchoRun:
         return True
 
     def lose_host(self, index: int, reason: str) -> None:
-        """Give up a host: its remaining pairs are lost, and no deadline waits for it."""
+        """Give up a host: report it and its pending pairs as lost, and tell its partners."""
         if index not in self._alive:
             return
         self._alive.discard(index)
@@ -379,7 +379,7 @@ class _EchoRun:
         self._tell_partners(index, f"gone {index}\n")
 
     def _lose_unresponsive(self) -> None:
-        """Give up hosts that do not answer pings or do not report the end of a meeting."""
+        """Give up hosts that do not answer pings, or do not report that a pair is done."""
         now = time.monotonic()
         for index, limit_s in self._liveness.overdue(now):
             self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
@@ -394,7 +394,7 @@ class _EchoRun:
                 self.lose_host(index, _NO_REPORT)
 
     def deliver_rest(self) -> None:
-        """Deliver all readings that were measured but not yet delivered."""
+        """Deliver to the sink all readings that only one end of a pair has reported so far."""
         self._delivery.deliver_rest()
 
     def _take_meeting(
@@ -425,7 +425,7 @@ class _EchoRun:
                 self._sink.remark(change)
 
     def _is_under_way(self, index: int, number: int) -> bool:
-        """Return whether a host may be in a meeting now; earlier reports are false."""
+        """Return whether a host may be measuring in this round, so that its reports count."""
         if self._is_free and number < len(self._schedule):
             return True
         # Further meetings may begin before the last word of those before is heard.
@@ -447,7 +447,7 @@ class _EchoRun:
                     self._agents.send(suspect, f"suspect {suspect}\n")
 
     def _lose_pairs(self, directions: Iterable[tuple[int, int]], reason: str) -> None:
-        """Give up the directed pairs among these that are still pending."""
+        """Report those of these directed pairs as lost that are still pending."""
         for source, destination in directions:
             if self._schedule.settle(source, destination):
                 self._sink.pair_lost(samples.PairLoss(source, destination, reason))

@@ -1,4 +1,4 @@
-"""Meetings of an echo run (pairs of agents that measure each other): rounds and when they start.
+"""Schedule of an echo run: which pairs of agents measure each other, in which round and when.
 
 Pure.
 """
@@ -15,7 +15,7 @@ from plink.probes.samples import Rounds, Wanted
 
 
 class Schedule:
-    """Meetings by round, and the directed pairs that still lack a reading.
+    """Schedule of an echo run: each host's partner by round, and the directed pairs still pending.
 
     Args:
         wanted: the directed pairs to measure, of those in `rounds`.
@@ -46,7 +46,7 @@ class Schedule:
         return self._rounds
 
     def add(self, number: int, one: int, other: int) -> None:
-        """Add a meeting of two hosts, each of which probes the other.
+        """Add a round's measurement of two hosts, in which each probes the other.
 
         A direction that was asked for before is owed no more by this; another one is.
 
@@ -61,23 +61,23 @@ class Schedule:
                 self.pending.add(direction)
 
     def is_asked(self, source: int, destination: int) -> bool:
-        """Return whether a directed pair is part of the run, pending or settled."""
+        """Return whether a directed pair was to be measured in this run, be it done or not."""
         return (source, destination) in self._asked
 
     def partner(self, host: int, number: int) -> int | None:
-        """Return the host that a host meets in a round, or None."""
+        """Return the host with which a host is paired in a round; None if it pauses."""
         return self._partner[host].get(number)
 
     def partners_by_round(self, host: int) -> Mapping[int, int]:
-        """Return the host that a host meets, by round."""
+        """Return the partners of a host, by number of the round."""
         return self._partner[host]
 
     def partners(self, host: int) -> set[int]:
-        """Return all hosts that a host meets."""
+        """Return all hosts with which a host is paired in any round."""
         return set(self._partner[host].values())
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Return every meeting once as (round, leader, follower), by round."""
+        """Return every scheduled pair as (round, leader, follower), sorted by round."""
         meetings = (
             (meeting.round, host, meeting.partner)
             for host, row in enumerate(self.meetings)
@@ -87,14 +87,14 @@ class Schedule:
         return iter(sorted(meetings))
 
     def settle(self, source: int, destination: int) -> bool:
-        """Mark a directed pair as read or given up; return False if it was settled before."""
+        """Mark a directed pair as measured or given up; return False if it was not pending."""
         if (source, destination) not in self.pending:
             return False
         self.pending.remove((source, destination))
         return True
 
     def owed_with(self, host: int) -> list[tuple[int, int]]:
-        """Return the pending directed pairs from and to a host."""
+        """Return the directed pairs from or to a host that are still pending."""
         ways = ((pair, pair[::-1]) for pair in ((host, other) for other in self.partners(host)))
         return sorted(pair for both in ways for pair in both if pair in self.pending)
 
@@ -109,7 +109,7 @@ _RELIEF = 0.5
 
 @dataclass(frozen=True)
 class Grant:
-    """Permission for a meeting to start; `slot` numbers the meetings that run at once."""
+    """Permission for two agents to measure each other now; `slot` is its number among them."""
 
     leader: int
     follower: int
@@ -118,7 +118,7 @@ class Grant:
 
 
 class Grants:
-    """Scheduler of meetings: decides which pair of agents may start next.
+    """Queue of pairs of agents to measure: it decides which may start, and when.
 
     Args:
         meetings: (round, leader, follower) in the order in which they should start.
@@ -140,25 +140,25 @@ class Grants:
         self._given_up: set[Grant] = set()
 
     def limit(self, most: int) -> None:
-        """Limit the number of concurrent meetings to `most`, at most the initial limit."""
+        """Limit the number of pairs measured at once to `most`, no more than the initial number."""
         self._most = most
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no meeting runs or waits."""
+        """Return whether no pair is being measured or waits."""
         return not self._running and not self._waiting
 
     def is_running(self, host: int, number: int) -> bool:
-        """Return whether a host's meeting of a round has been started and has not ended."""
+        """Return whether a host is measuring in this round: started and not yet ended."""
         return (host, number) in self._running
 
     @property
     def busy(self) -> set[int]:
-        """Hosts that are in a meeting."""
+        """Hosts that are being measured now."""
         return {host for host, _ in self._running}
 
     def next(self) -> list[Grant]:
-        """Return the meetings to start now, which count as running from here on."""
+        """Return the pairs to start measuring now, and count them as running."""
         busy = self.busy
         granted = []
         for number, leader, follower in self._waiting:
@@ -179,7 +179,7 @@ class Grants:
         return granted
 
     def over(self, host: int, number: int) -> None:
-        """Record that one end of a round's meeting has finished."""
+        """Record that one host of a pair has finished the measurement of a round."""
         grant = self._running.pop((host, number), None)
         if grant is None:
             return
@@ -192,7 +192,7 @@ class Grants:
             self._free(grant)
 
     def given_up(self, host: int, number: int) -> None:
-        """Record that one end cannot hear the other, so that their meeting disturbs no other.
+        """Record that one host of a pair cannot hear the other, so that another pair may start.
 
         Another may start in its place, but not with its two ends, before they are over.
         """
@@ -205,7 +205,7 @@ class Grants:
         self._free_slots = sorted([*self._free_slots, grant.slot])
 
     def host_lost(self, host: int) -> None:
-        """Forget the meetings of a lost host; its partner ends the running one itself."""
+        """Drop the waiting pairs of a lost host and end its running measurement at its side."""
         for meeting in [waiting for waiting in self._waiting if host in waiting[1:]]:
             del self._waiting[meeting]
         for end, number in list(self._running):
@@ -214,7 +214,7 @@ class Grants:
 
 
 class ConcurrencyController:
-    """Controller of the number of concurrent pairs, which lowers it when meetings are disturbed.
+    """Controller that halves the number of concurrent pairs if they disturb each other.
 
     Other work disturbs few pairs as much as many: where fewer at once brings no relief, the number
     goes back to what it was, and stays.
@@ -230,7 +230,7 @@ class ConcurrencyController:
         self._is_settled = most == 1
 
     def meeting(self, *, is_disturbed: bool) -> str | None:
-        """Record a meeting's disturbance; return a sentence if the limit changed, else None."""
+        """Record if a pair's measurement was disturbed; return a sentence if the number changed."""
         if self._is_settled:
             return None
         self._seen.append(is_disturbed)
@@ -251,7 +251,7 @@ class ConcurrencyController:
 
 
 class Placement:
-    """Choice of the processors on which the two ends of a meeting run.
+    """Assignment of processors to the two agents of a pair, where they share a machine.
 
     A reading would else depend on whether the scheduler puts the two ends together or apart.
 
@@ -267,7 +267,7 @@ class Placement:
         self._is_free = is_free
 
     def processors(self, slot: int, leader: int, follower: int) -> tuple[int | None, int | None]:
-        """Return the processors of leader and follower for a slot of concurrent meetings.
+        """Return the processor numbers for leader and follower of a pair; None for no choice.
 
         From the last processor on: the first serves most of the machine's interrupts. With one core
         per pair both ends get the same; with two they differ where there are two. None where it
@@ -281,7 +281,7 @@ class Placement:
         return last - second % self._processors, last - first % self._processors
 
     def share_processor(self, one: int, other: int) -> bool:
-        """Return whether both ends of a meeting run on one processor."""
+        """Return whether both agents of a pair run on the same processor."""
         return self._is_placed(one, other) and min(self._cores_per_pair, self._processors) == 1
 
     def _is_placed(self, one: int, other: int) -> bool:

@@ -1,4 +1,4 @@
-"""Deadlines for agents: to answer pings, and to report the end of a meeting. Pure."""
+"""Deadlines for echo agents: to answer pings, and to report that a pair is done. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plink.probes.echo.grants import Schedule
 
 
 class PingDeadlines:
-    """Deadlines by which agents must answer a ping.
+    """Deadlines by which echo agents must answer the coordinator's pings.
 
     Times are seconds of a clock that never goes back.
 
@@ -25,7 +25,7 @@ class PingDeadlines:
 
     @property
     def unanswered(self) -> set[int]:
-        """Agents that have not answered their ping."""
+        """Indices of the agents that have not answered their last ping."""
         return set(self._asked_at)
 
     def ask(self, index: int, now: float, *, doubted: bool = False) -> bool:
@@ -35,22 +35,22 @@ class PingDeadlines:
         return self._asked_at.setdefault(index, now) == now
 
     def settle(self, index: int) -> None:
-        """Record that an agent has answered or is lost, so that no answer is due."""
+        """Record that an agent answered its ping or is lost, so that no answer is due."""
         self._asked_at.pop(index, None)
         self._doubted.discard(index)
 
     def forget(self) -> None:
-        """Drop all deadlines, because the coordinator could not listen for a while."""
+        """Drop all pending pings, because the coordinator itself was stopped for a while."""
         self._asked_at.clear()
         self._doubted.clear()
 
     def doubts_end_at(self) -> float:
-        """Return the next deadline of an unanswered ping; infinite without one."""
+        """Return when the first doubted agent's ping falls due; infinity without any."""
         due = (self._asked_at[index] + self._doubted_answer_within_s for index in self._doubted)
         return min(due, default=float("inf"))
 
     def overdue(self, now: float) -> list[tuple[int, float]]:
-        """Return the agents that missed their deadline, each with the seconds allowed."""
+        """Return (index, seconds allowed) of the agents that have not answered a ping in time."""
         return [
             (index, self._limit_s(index))
             for index, asked_at in sorted(self._asked_at.items())
@@ -64,7 +64,7 @@ class PingDeadlines:
 
 @dataclass(frozen=True)
 class LateHost:
-    """Host that has not reported the end of a meeting that its partner left long ago.
+    """Host that has not reported the end of a pair's measurement long after its partner did.
 
     Args:
         is_told: it was told before that the partner is gone, and does not even say that.
@@ -76,7 +76,7 @@ class LateHost:
 
 
 class ReportDeadlines:
-    """Deadlines by which the second end of a meeting must report its end.
+    """Deadlines by which a host must report a pair's end after its partner has reported it.
 
     A host that answers the coordinator, but reports nothing, would else be waited for for ever.
     Times are seconds of a clock that never goes back.
@@ -100,7 +100,7 @@ class ReportDeadlines:
         self._lost: set[int] = set()
 
     def over(self, host: int, partner: int, number: int, now: float) -> None:
-        """Record that a host has left the meeting of a round; repeating it is harmless."""
+        """Record that a host reported the end of a round's measurement; its partner's is due."""
         if (host, number) in self._done:
             return
         self._done.add((host, number))
@@ -110,21 +110,21 @@ class ReportDeadlines:
             self._due[partner, number] = now
 
     def is_owed(self, host: int, number: int) -> bool:
-        """Return whether only the partner has reported the end of a round's meeting."""
+        """Return whether a host owes its report on a round that its partner has reported."""
         return (host, number) in self._due
 
     def host_lost(self, host: int) -> None:
-        """Drop the reports that a lost host owes."""
+        """Drop the reports that are due from a lost host."""
         self._lost.add(host)
         self._due = {due: since for due, since in self._due.items() if due[0] != host}
 
     def begin(self, now: float) -> None:
-        """Start the deadlines only now, because no report could be heard before."""
+        """Restart all deadlines, because no report could be received until now."""
         self._all_heard_at = now
         self._due = dict.fromkeys(self._due, now)
 
     def late(self, now: float, *, in_turn: bool) -> list[LateHost]:
-        """Return hosts that overran a deadline: to be warned first, then given up.
+        """Return hosts with an overdue report: the first time to be told, then to be given up.
 
         Args:
             in_turn: hosts come to their meetings in order of rounds, and so may not have come to
@@ -141,11 +141,11 @@ class ReportDeadlines:
         return late
 
     def is_stalled(self, now: float) -> bool:
-        """Return whether no meeting has ended for longer than any meeting takes."""
+        """Return whether no host has reported for longer than any pair's measurement takes."""
         return now - self._all_heard_at > self._all_within_s
 
     def _is_earlier(self, host: int, number: int) -> bool:
-        """Return whether a host is still in a meeting of an earlier round."""
+        """Return whether a host has not finished an earlier round, and so is not late."""
         return any(
             earlier < number and (host, earlier) not in self._done and partner not in self._lost
             for earlier, partner in self._schedule.partners_by_round(host).items()

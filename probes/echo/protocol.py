@@ -46,7 +46,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Meeting:
-    """Meeting of an agent with a partner: it probes, or answers if `probes` is False."""
+    """Measurement of a pair in one agent's schedule: round, partner, and whether it probes."""
 
     round: int
     partner: int
@@ -55,14 +55,14 @@ class Meeting:
 
 @dataclass(frozen=True)
 class ListeningPort:
-    """Message of an agent with the UDP port that it listens on."""
+    """Message of an echo agent: the UDP port on which it listens."""
 
     port: int
 
 
 @dataclass(frozen=True)
 class Rtt:
-    """Message of an agent with round-trip times to its partner in µs, one per percentile."""
+    """Message of an echo agent: round-trip times to its partner in µs, one per percentile."""
 
     round: int
     partner: int
@@ -73,7 +73,7 @@ class Rtt:
 
 @dataclass(frozen=True)
 class Lost:
-    """Message of an agent that it could not measure its partner."""
+    """Message of an echo agent: it could not measure its partner, and why."""
 
     round: int
     partner: int
@@ -82,7 +82,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Effort:
-    """Time that a meeting took at one of its ends, not counting the greeting.
+    """Time in µs that measuring a pair took one agent, and its run and wait time on processors.
 
     Args:
         elapsed_us: duration of the meeting in µs.
@@ -98,7 +98,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class MeetingOver:
-    """Message of an agent that it has finished a meeting, with the time it took."""
+    """Message of an echo agent: it has finished with its partner in a round, and the time taken."""
 
     round: int
     partner: int
@@ -107,7 +107,7 @@ class MeetingOver:
 
 @dataclass(frozen=True)
 class Alive:
-    """Message of an agent that answers a ping."""
+    """Message of an echo agent: it answers the coordinator's ping."""
 
 
 Event = ListeningPort | Rtt | Lost | MeetingOver | Alive
@@ -122,7 +122,7 @@ def opening(
     secret: str,
     granted: bool,
 ) -> str:
-    """Return the coordinator's first message to an agent.
+    """Return the coordinator's first lines to an agent: its index, samples, percentiles, address.
 
     Args:
         silence_s: seconds of silence after which it gives up a partner.
@@ -140,23 +140,23 @@ def opening(
 
 
 def schedule_text(peers: Sequence[tuple[int, str, int]], meetings: Sequence[Meeting]) -> str:
-    """Return the message that tells an agent its peers and meetings, in order of rounds."""
+    """Return the lines that tell an agent its partners' addresses and its pairs by round."""
     lines = [f"pair {_meeting(meeting)}\n" for meeting in meetings]
     return "".join([*(peer_text(*peer) for peer in peers), *lines])
 
 
 def peer_text(index: int, address: str, port: int) -> str:
-    """Return the message that tells an agent a peer's address and port."""
+    """Return the line that tells an agent the index, address and UDP port of another agent."""
     return f"peer {index} {address} {port}\n"
 
 
 def grant_text(number: int, processor: int | None) -> str:
-    """Return the message that lets an agent start a round's meeting, on a processor or on any."""
+    """Return the line that lets an agent start its pair of a round, on a processor or on any."""
     return f"go {number} {_processor(processor)}\n"
 
 
 def again_text(meeting: Meeting, processor: int | None) -> str:
-    """Return the message that orders an agent to run one more meeting at once."""
+    """Return the line that orders an agent to measure one more pair at once."""
     return f"again {_meeting(meeting)} {_processor(processor)}\n"
 
 

@@ -1,4 +1,4 @@
-"""Readings of a meeting (two agents measuring each other), from the reports of both ends."""
+"""Readings of pairs, combined from the reports of both agents that measure each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DISTURBED = 0.15
 
 
 def compute_disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | None:
-    """Return the share of a meeting, 0 to 1, that its ends waited for a processor.
+    """Return the share of a pair's measuring time that the agents waited for a processor, or None.
 
     On one processor the two ends wait for each other all the time, and that is no disturbance:
     there it is the time in which neither of them ran, as far as they were ready to.
@@ -33,7 +33,7 @@ def compute_disturbance(one: Effort, other: Effort, *, same_processor: bool) -> 
 
 @dataclass
 class MeetingState:
-    """Reports of both ends of a meeting so far.
+    """Reports so far of both agents of a pair in one round.
 
     Args:
         ends: the two hosts, leader first.
@@ -45,7 +45,7 @@ class MeetingState:
 
 
 class Delivery:
-    """Delivery of readings to the sink, each meeting's once both ends are done."""
+    """Delivery of a pair's readings to the sink, once both agents have reported the end."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class Delivery:
         self._ready: deque[RttReading] = deque()
 
     def reading(self, host: int, event: Rtt) -> None:
-        """Record a reading that one end of a meeting took of the other."""
+        """Record the round-trip times that one agent of a pair has reported."""
         self._open_meeting(host, event).readings[host] = event
 
     def over(self, host: int, event: MeetingOver) -> float | None:
-        """Record that one end is done; once both are, deliver and return the disturbance."""
+        """Record that one agent is done; once both are, deliver, and return their disturbance."""
         meeting = self._open_meeting(host, event)
         meeting.efforts[host] = event.effort
         if set(meeting.ends) - meeting.efforts.keys() - self._lost:
@@ -76,13 +76,13 @@ class Delivery:
         return self._deliver(self._open.pop((event.round, *meeting.ends)))
 
     def host_lost(self, host: int) -> None:
-        """Record that a host is lost and deliver the reports of its meetings so far."""
+        """Record that a host is lost, and deliver what was reported of its pairs so far."""
         self._lost.add(host)
         for key in [key for key, meeting in self._open.items() if host in meeting.ends]:
             self._deliver(self._open.pop(key))
 
     def deliver_rest(self) -> None:
-        """Deliver readings of unfinished meetings, at the end of an interrupted run."""
+        """Deliver the readings of pairs whose end only one agent, or none, has reported."""
         self._hand_over()
         for meeting in list(self._open.values()):
             self._deliver(meeting)

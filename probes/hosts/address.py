@@ -43,7 +43,7 @@ _OPTIONS = ("network", "interface")
 
 @dataclass(frozen=True)
 class InterfaceAddress:
-    """Address that a host reports, with its interface.
+    """Address that a host reports, with its interface, prefix length and kind of interface.
 
     Args:
         interface: the interface it is on; empty where the host did not say.
@@ -61,7 +61,7 @@ class InterfaceAddress:
 
     @property
     def ip(self) -> IPAddress:
-        """The address as the standard library has it."""
+        """Address as an object of the module `ipaddress`."""
         return ipaddress.ip_address(self.address)
 
 
@@ -81,7 +81,7 @@ def choose_address(
     interface: str | None = None,
     host: str | None = None,
 ) -> InterfaceAddress:
-    """Return the address to which other hosts should send this host's traffic.
+    """Choose the address of a host for traffic between hosts, from those that it reports.
 
     With `network`, the one address inside it. With `interface`, the first address there, IPv4
     before IPv6. With neither, the address that SSH reached, if it is the host's own and of a real
@@ -148,8 +148,13 @@ def _default(
             if len(choice) == 1:
                 return choice[0]
             if choice and group is not routed:
-                reason = f"was reached at {ssh_address} and has several addresses of its own"
-                raise HostError(name, f"{reason}: {_listing(choice)}", _HINT, _OPTIONS)
+                raise HostError(
+                    name,
+                    f"was reached at {ssh_address} and has several addresses of its own: "
+                    f"{_listing(choice)}",
+                    _HINT,
+                    _OPTIONS,
+                )
     raise _build_error(name, "has no address that other hosts can reach", candidates)
 
 
@@ -168,7 +173,7 @@ def _is_overlay(candidate: InterfaceAddress) -> bool:
 
 
 def _is_real(candidate: InterfaceAddress) -> bool:
-    """Return whether an address has a network (no /32) or default route, and is not of a VPN."""
+    """Return whether an address is not of a VPN and has a network (no /32) or the default route."""
     has_network = candidate.prefix is None or candidate.prefix < candidate.ip.max_prefixlen
     return not _is_overlay(candidate) and (has_network or candidate.has_route)
 
@@ -176,7 +181,7 @@ def _is_real(candidate: InterfaceAddress) -> bool:
 def describe_choices(
     chosen: Mapping[str, str], candidates: Mapping[str, Sequence[InterfaceAddress]]
 ) -> str | None:
-    """Return a sentence for the user on the addresses that were chosen.
+    """Return a sentence on which interfaces traffic uses, if hosts have others too; else None.
 
     None where no host has another address that traffic might use, of the same family.
     """
@@ -227,7 +232,7 @@ def _parse_ip(text: str) -> IPAddress | None:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Addresses that a host reports, and the one at which SSH reached it."""
+    """Addresses that a host reports, and the address at which SSH reached it."""
 
     addresses: Sequence[InterfaceAddress]
     ssh_address: str
@@ -238,7 +243,7 @@ def choose_addresses(
     network: IPNetwork | None = None,
     interface: str | None = None,
 ) -> tuple[dict[str, str], list[HostError]]:
-    """Return every host's traffic address (`choose_address`), all in one address family.
+    """Choose every host's address for traffic, all IPv4 or all IPv6; return failures too.
 
     Where the choices are of both, the family of most of them (IPv4 if equal) is taken, or the
     other, if every host has such an address.

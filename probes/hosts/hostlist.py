@@ -70,7 +70,7 @@ _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
 def find_name_fault(name: str) -> str | None:
-    """Return why a text is no valid host name, as the end of a sentence; None if it is valid.
+    """Return why a text is no valid host name, such as `is not a host name`; None if it is valid.
 
     Names are those of DNS, aliases of an SSH configuration (which may hold underscores), and
     IPv4 and IPv6 addresses, these perhaps with a zone.
@@ -117,7 +117,7 @@ _RANGE = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 class RangeError(ValueError):
-    """Error in a bracket expression; the message is the reason, without the expression."""
+    """Error in a bracket expression of host names; the message does not repeat the expression."""
 
 
 def split_outside_brackets(text: str) -> list[str]:
@@ -145,7 +145,7 @@ def _check_brackets(text: str) -> None:
 
 
 def expand(pattern: str) -> list[str]:
-    """Return every name that a bracket expression expands to, the last bracket varying fastest.
+    """Expand brackets in a host name, `gpu[01-16]`, to all names, the last bracket varying fastest.
 
     A range is padded to the width of its lower end: `[08-10]` is 08, 09, 10.
 
@@ -229,7 +229,7 @@ _HINT_IPV6 = "write an IPv6 address with a port as [2001:db8::1]:22"
 
 @dataclass(frozen=True)
 class _Item:
-    """Host of a host list's line, and whether a number after its colon is a port or ranks.
+    """Host on a line of a host list, and whether the number after its colon is a port or ranks.
 
     Args:
         is_plain: nothing else stands on its line, but perhaps a number after a colon.
@@ -242,7 +242,7 @@ class _Item:
 
 
 def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
-    """Return the hosts that a file's content lists; `source` names it in errors.
+    """Return the hosts in a host list of UTF-8 bytes; `source` names it in errors.
 
     Raises:
         HostListError: it is not text in UTF-8, or as `parse_host_list`.
@@ -256,7 +256,7 @@ def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
 
 
 def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHost]:
-    """Return the hosts that `text` lists, in its order; `source` names it in errors.
+    """Return the hosts in the text of a host list, in its order; `source` names it in errors.
 
     Raises:
         HostListError: a line is wrong, a host is listed twice, or there are too few.
@@ -266,7 +266,7 @@ def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHos
 
 
 def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
-    """Return the hosts of a list if they can be measured together; raise otherwise.
+    """Return the hosts unchanged; raise if one is listed twice, or there are too few or too many.
 
     `source` names it in errors.
 
@@ -285,7 +285,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
             raise HostListError(f"{host.place}: {host.name} is listed {where}", HINT_SLOTS)
         hosts.append(host)
         if len(hosts) > MAX_NAMES:
-            message = f"{host.place}: the list is longer than {MAX_NAMES:,} hosts"
+            message = f"{host.place}: the list has more than {MAX_NAMES:,} hosts"
             raise HostListError(message, "measure some of the hosts")
     if not hosts:
         raise HostListError(f"{source}: lists no host", HINT_FORMS)
@@ -296,7 +296,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
 
 
 def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
-    """Return each host once, at its first place, with the slots of all its lines added up.
+    """Merge repeated hosts: each one once, in order of first appearance, with its slots added up.
 
     Raises:
         HostListError: a host has more than `MAX_SLOTS`.
@@ -343,7 +343,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _are_ranks(hosts: list[ListedHost]) -> bool:
-    """Return whether repeated hosts mean one line per rank rather than a mistake."""
+    """Return whether repeated hosts in a list mean one line per rank rather than a mistake."""
     keys = [(host.name, host.user, host.port) for host in hosts]
     counts = Counter(keys)
     runs = sum(1 for _ in itertools.groupby(keys))
@@ -353,7 +353,7 @@ def _are_ranks(hosts: list[ListedHost]) -> bool:
 
 
 def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
-    """Return the hosts of a list with name and address on each line; None for another list."""
+    """Return the hosts of a list that has `name,address` on each line; None for another list."""
     pairs: list[ListedHost] = []
     others: list[str] = []
     is_first = True
@@ -381,21 +381,21 @@ def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
         return None
     if others:
         raise HostListError(
-            f"{others[0]}: the line is not a name and its address, as {pairs[0].place} is",
+            f"{others[0]}: the line is not a name and its address, as the line {pairs[0].place} is",
             "write `name,address` on every line, or one host on each line",
         )
     return pairs
 
 
 def _identity(name: str) -> str:
-    """Return a host's canonical spelling, in which equal hosts are equal: lower case, IPv6 form."""
+    """Return a host name in lower case or an IPv6 address in its standard form, for comparison."""
     if ":" in name:
         return str(ipaddress.IPv6Address(name))
     return name.lower().removesuffix(".")
 
 
 def parse_line(line: str, place: str) -> Iterator[ListedHost]:
-    """Return the hosts that a line names; a blank line or a comment names no host.
+    """Yield the hosts on one line of a host list; none for a blank line or a comment.
 
     Raises:
         HostListError: a part of the line is not understood.
@@ -405,7 +405,7 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
 
 
 def _items(line: str, place: str) -> Iterator[_Item]:
-    """Parse a line of a host list, keeping the text that names each host."""
+    """Yield the hosts on one line of a host list, with how to read a number after the colon."""
     control = _CONTROL.search(line)
     if control:
         message = f"{place}: contains the control character {control[0]!r}"
@@ -443,7 +443,7 @@ def _items(line: str, place: str) -> Iterator[_Item]:
 
 
 def _is_ranks(host: str, number: int, place: str) -> bool:
-    """Return whether the number after a colon counts ranks (MPICH) rather than being a port."""
+    """Return whether a number after a host's colon counts ranks (below 1024) or is a port."""
     if number in _EITHER:
         raise HostListError(
             f"{place}: {number} after {_brief(host)} may be an SSH port or a number of ranks",
@@ -453,7 +453,7 @@ def _is_ranks(host: str, number: int, place: str) -> bool:
 
 
 def _parse_values(words: list[str], place: str) -> dict[str, str]:
-    """Return the values of `key=value` words after a host, by their usual keys."""
+    """Return the `key=value` words after a host, with Open MPI's spellings of keys unified."""
     values: dict[str, str] = {}
     for word in words:
         given, equals, value = word.partition("=")
@@ -462,13 +462,13 @@ def _parse_values(words: list[str], place: str) -> dict[str, str]:
             message = f"{place}: {_brief(word)} after the host is not understood"
             raise HostListError(message, HINT_FORMS)
         if key in values:
-            raise HostListError(f"{place}: {key} is given twice", HINT_SLOTS)
+            raise HostListError(f"{place}: {key} is given twice for a host", HINT_SLOTS)
         values[key] = value
     return values
 
 
 def _parse_slots(values: dict[str, str], otherwise: int, place: str) -> int:
-    """Return the slots that a line gives, bounded by Open MPI's max_slots."""
+    """Return a host's slots from `slots=N`, else `otherwise`; raise if max_slots contradicts."""
     parsed: dict[str, int] = {}
     for key in ("slots", "max_slots"):
         number = _parse_number(values.get(key, "1"), MAX_SLOTS)
@@ -542,7 +542,7 @@ def check_name(name: str, place: str) -> None:
 
 
 def check_host(host: ListedHost) -> None:
-    """Raise if a host from any source has values that no host list can contain.
+    """Raise if a host's name, user, port or SSH address is one that no host list may contain.
 
     Raises:
         HostListError: its name, user, port or address is not one; its place says where it stands.

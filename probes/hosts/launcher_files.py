@@ -1,4 +1,4 @@
-"""Hosts in launchers' files that are not host lists, such as rankfiles. Pure.
+"""Hosts in launchers' files with ranks, such as Open MPI's rankfiles and torchrun commands. Pure.
 
 - Open MPI's rankfile: `rank 0=host slot=0:*`.
 - A line for each rank with its environment (`host RANK=0 ...`, `host JAX_PROCESS_ID=0 ...`).
@@ -28,7 +28,7 @@ _HINT_RANKS = "the file must have each rank from 0 on exactly once"
 
 @dataclass(frozen=True)
 class _Entry:
-    """Line of a launcher's file: a host, and the first of its consecutive ranks."""
+    """Line of a launcher's file: a host, the first of its consecutive ranks, and its slots."""
 
     host: str
     rank: int | None = None
@@ -36,7 +36,7 @@ class _Entry:
 
 
 def parse_launcher_file(text: str, source: str) -> list[hostlist.ListedHost] | None:
-    """Return the hosts of a launcher's file in rank order; None for any other text.
+    """Return the hosts of a rankfile or another launcher's file, by rank; None for other text.
 
     Raises:
         HostListError: a line is not understood, a rank is missing or comes twice, or a name is not
@@ -72,8 +72,7 @@ def _hosts(
         entry = read(line)
         if entry is None:
             raise HostListError(
-                f"{place}: {clean(line[:60])!r} is not of the launcher's format that the first "
-                "line has"
+                f"{place}: {clean(line[:60])!r} is not in the launcher's format of the first line"
             )
         if entry.rank is not None and seen.setdefault(entry.rank, place) != place:
             raise HostListError(
@@ -101,7 +100,7 @@ def _rankfile_line(line: str) -> _Entry | None:
 
 
 def _find_number(words: list[str], keys: tuple[str, ...]) -> int | None:
-    """Return the number of the only word that begins with one of these keys."""
+    """Return the number after `=` in the only word that begins with one of these keys."""
     values = [word.partition("=")[2] for word in words if word.startswith(keys)]
     is_number = len(values) == 1 and re.fullmatch(r"[0-9]{1,9}", values[0])
     return int(values[0]) if is_number else None

@@ -23,7 +23,7 @@ from plink.probes.json_parsing import parse_json
 
 
 def parse_listing_json(content: bytes, place: str, hint: str) -> Any:
-    """Return the value in another program's JSON; `place` names it in errors.
+    """Parse JSON that another program wrote; `place` names it in errors.
 
     Raises:
         HostListError: it is not JSON as `plink.probes.json_parsing` takes it.
@@ -36,7 +36,7 @@ def parse_listing_json(content: bytes, place: str, hint: str) -> Any:
 
 
 def at(value: Any, *path: str | int) -> Any:
-    """Return the value at a path of keys and places in nested JSON; None if it does not exist."""
+    """Return the value at a path of keys and indices in nested JSON; None if it does not exist."""
     for key in path:
         if isinstance(key, int):
             value = value[key] if isinstance(value, list) and key < len(value) else None
@@ -51,7 +51,7 @@ def entries(value: Any) -> list[Any]:
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a JSON list; empty if the value is not a list."""
+    """Return the JSON objects in a list, without other entries; empty if the value is no list."""
     return [entry for entry in entries(value) if isinstance(entry, dict)]
 
 
@@ -60,7 +60,7 @@ _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 
 
 def is_ready(described: Mapping[str, Any]) -> bool:
-    """Return whether a Kubernetes node or pod is ready; True if it does not say."""
+    """Return whether a Kubernetes node or pod is ready; True if it has no condition Ready."""
     statuses = [
         at(condition, "status")
         for condition in objects(at(described, "status", "conditions"))
@@ -70,7 +70,7 @@ def is_ready(described: Mapping[str, Any]) -> bool:
 
 
 def is_up(pod: Mapping[str, Any]) -> bool:
-    """Return whether a pod runs, is ready, and is not being deleted."""
+    """Return whether a Kubernetes pod runs, is ready, and is not being deleted."""
     runs = at(pod, "status", "phase") in (None, "Running")
     return runs and is_ready(pod) and at(pod, "metadata", "deletionTimestamp") is None
 
@@ -102,7 +102,7 @@ def _find_internal_ip(node: Machine) -> Any:
 
 @dataclass(frozen=True)
 class _MachineForm:
-    """Places of a machine's name, address and state in one kind of listing.
+    """Where one kind of JSON listing has a machine's name, address and state.
 
     Args:
         address: path to its address, or what finds it.
@@ -147,7 +147,7 @@ _FORMS = {
 
 
 def parse_listing(content: bytes, source: str) -> list[ListedHost]:
-    """Return the machines in a JSON listing, in its order.
+    """Return the running machines in a JSON listing of a cloud, Kubernetes or MLX, in order.
 
     Raises:
         HostListError: it is not JSON or not a known listing, or a name in it is not a host name.
@@ -177,7 +177,7 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
 
 
 def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, _MachineForm]]:
-    """Yield place, object and form of every machine in a listing."""
+    """Yield (place in the JSON, object, form) for every machine in a listing."""
     if isinstance(data, dict) and "Reservations" in data:
         for outer, reservation in _objects(data["Reservations"], "Reservations", source):
             instances = reservation.get("Instances")

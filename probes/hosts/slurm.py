@@ -28,7 +28,7 @@ _NOTHING = ("", "(null)")
 
 
 def parse_allocation(environment: Mapping[str, str]) -> list[hostlist.ListedHost]:
-    """Return the hosts of the allocation that `environment` describes, with their tasks as slots.
+    """Return the hosts of the Slurm job in environment variables, with tasks per node as slots.
 
     Raises:
         HostListError: there is no allocation, or its description is not understood.
@@ -122,7 +122,7 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
 
 
 def parse_topology_hosts(text: str, source: str) -> list[hostlist.ListedHost]:
-    """Return all nodes of a topology.conf, in file order.
+    """Return all nodes of a topology.conf as hosts, in file order.
 
     Raises:
         HostListError: as `parse_topology_conf`, or there are fewer than two.
@@ -134,7 +134,7 @@ def parse_topology_hosts(text: str, source: str) -> list[hostlist.ListedHost]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Yield number and content of every line with content, with continuations joined."""
+    """Yield line number and content, without comments, with continued lines joined."""
     lines: list[tuple[int, str]] = []
     begun: tuple[int, str] | None = None
     for number, raw in enumerate(text.split("\n"), start=1):
@@ -181,7 +181,7 @@ def expand_names(names: str, place: str) -> list[str]:
 
 
 def _parse_names(nodes: str, place: str) -> list[str]:
-    """Return the hosts of a node list, each of whose names is a host's."""
+    """Return the hosts in a Slurm node list; raise if a name is not a host name."""
     names = expand_names(nodes, place)
     for name in names:
         hostlist.check_name(name, place)

@@ -95,7 +95,7 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Connection:
-    """Connection settings of a host in an Ansible inventory.
+    """Connection settings of a host in an Ansible inventory, and variables that plink ignores.
 
     Args:
         keys: files of private keys, in the order in which they are tried.
@@ -110,12 +110,12 @@ class Connection:
 
 
 def is_local(values: Mapping[str, Any]) -> bool:
-    """Return whether Ansible runs a host with these variables on this machine itself."""
+    """Return whether these variables tell Ansible to run a host's tasks on this machine."""
     return values.get("ansible_connection") in _HERE
 
 
 def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connection:
-    """Return the connection settings in a host's variables.
+    """Return a host's connection settings from its Ansible variables; raise if one is unusable.
 
     Args:
         values: all variables that hold for it.
@@ -158,7 +158,7 @@ def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connec
 
 
 def describe_unused(connections: Sequence[Connection], source: str) -> list[str]:
-    """Return a sentence for each kind of inventory variable that plink ignores."""
+    """Return sentences on inventory variables that plink ignores, and why; empty without any."""
     become = dict.fromkeys(each for connection in connections for each in connection.unused_become)
     others = dict.fromkeys(each for connection in connections for each in connection.unused)
     texts = []
@@ -181,7 +181,7 @@ def _check_known(variable: str, value: Any, name: str, source: str) -> None:
     is_used = variable in _PLAIN or variable in _ARGUMENTS or variable in _CHECKING
     if variable == _SHELL and str(value).lower() in _OTHER_SHELLS:
         raise HostListError(
-            f"{source}: {_SHELL} of {clean(name)} is {clean(str(value))!r}, and plink needs a "
+            f"{source}: {_SHELL} of {clean(name)} is {clean(str(value))!r}, but plink needs a "
             "POSIX shell",
             "name a group without it, as ansible:FILE:GROUP",
         )
@@ -196,7 +196,7 @@ def _check_known(variable: str, value: Any, name: str, source: str) -> None:
 
 
 def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[list[str], list[str]]:
-    """Return the `ssh` options in a host's variables, and the private keys they name."""
+    """Return the `ssh -o` options and the private keys in a host's variables of SSH arguments."""
     options: list[str] = []
     keys: dict[str, None] = {}
     for variable in _ARGUMENTS:
@@ -220,13 +220,16 @@ def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[lis
 
 
 def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
-    """Return whether a variable turns off the check of host keys."""
+    """Return whether an Ansible variable turns off the check of SSH host keys."""
     given = [(key, values[key]) for key in _CHECKING if values.get(key) not in (None, "")]
     for variable, value in given[:1]:
         flag = _flag(value)
         if flag is None:
-            message = f"{source}: {variable} of {clean(name)} is {clean(str(value))!r}"
-            raise HostListError(f"{message}, expected true or false", _HINT_VALUE)
+            raise HostListError(
+                f"{source}: {variable} of {clean(name)} is {clean(str(value))!r}, "
+                "expected true or false",
+                _HINT_VALUE,
+            )
         return not flag
     return False
 
@@ -234,7 +237,7 @@ def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
 def _arguments(
     name: str, variable: str, values: Mapping[str, Any], source: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the options and flags in `ssh` arguments that plink follows, with their values."""
+    """Yield (name, value) of options in a variable of `ssh` arguments, without harmless ones."""
     text = _text(values, source, name, variable) or ""
     try:
         words = shlex.split(text)
@@ -257,7 +260,7 @@ def _arguments(
 
 
 def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str | None:
-    """Return the first of these variables that a host has, as text."""
+    """Return the value of the first of these variables that is set, as text; None if none is."""
     for name in names:
         value = values.get(name)
         if value is None or value == "":
@@ -271,7 +274,7 @@ def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str
 
 
 def _flag(value: Any) -> bool | None:
-    """Return a value as Ansible parses a boolean; None if it is none."""
+    """Return the boolean that Ansible parses from a value; None if it is not one."""
     return _FLAGS.get(str(value).strip().lower())
 
 
@@ -280,7 +283,7 @@ _HINT_RANGE = "a range is [01:50], [a:f] or [1:9:2]"
 
 
 def expand_pattern(pattern: str, place: str) -> list[str]:
-    """Return every host name that an Ansible pattern such as `n[1:3]` expands to.
+    """Expand an Ansible pattern of host names, such as `n[1:3]`, to all names.
 
     Raises:
         HostListError: a range is wrong, or stands for too many names; `place` says where.
@@ -310,7 +313,8 @@ def _between(low: str, high: str, step: int, place: str) -> list[str]:
     if low.isalpha() and high.isalpha() and step and letters.index(low) <= letters.index(high):
         return list(letters[letters.index(low) : letters.index(high) + 1 : step])
     raise HostListError(
-        f"{place}: the range {low}:{high} is not from a number or letter up to another", _HINT_RANGE
+        f"{place}: the range {low}:{high} is not of two numbers, or two letters, that ascend",
+        _HINT_RANGE,
     )
 
 
@@ -320,7 +324,7 @@ _MOST_DEEP = 100
 
 @dataclass
 class AnsibleGroup:
-    """Group of an Ansible inventory, with its hosts, child groups and variables."""
+    """Group of an Ansible inventory: its own hosts, child groups and variables."""
 
     hosts: dict[str, None] = field(default_factory=dict)
     children: dict[str, None] = field(default_factory=dict)
@@ -329,7 +333,7 @@ class AnsibleGroup:
 
 @dataclass
 class Inventory:
-    """Parsed content of an Ansible inventory file.
+    """Parsed Ansible inventory: its hosts with variables, and its groups.
 
     Args:
         hosts: each host's own variables, by name, in the order of the file.
@@ -340,7 +344,7 @@ class Inventory:
     groups: dict[str, AnsibleGroup] = field(default_factory=dict)
 
     def add(self, name: str, group: str | None, variables: Mapping[str, Any]) -> None:
-        """Add a host to a group of the inventory, with the variables given there.
+        """Add a host, to a group if one is given, and set variables of the host.
 
         Raises:
             HostListError: there are too many.
@@ -357,7 +361,7 @@ class Inventory:
 
 
 def find_connections(inventory: Inventory, group: str) -> list[Connection]:
-    """Return the connection settings of each host of a group.
+    """Return the connection settings of a group's hosts, except those on this machine itself.
 
     Hosts that Ansible does not leave this machine for are left out.
 
@@ -386,7 +390,7 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
 
 
 def _members(inventory: Inventory, group: str) -> Iterator[str]:
-    """Yield the hosts of a group and of its descendants, each once, its own first."""
+    """Yield the hosts of a group and its descendants, each once, the group's own first."""
     waiting, seen = [group], {group}
     hosts: dict[str, None] = {}
     for name in waiting:
@@ -423,7 +427,7 @@ _HINT_INI = (
 
 
 def parse_ini(text: str, source: str) -> Inventory:
-    """Return the inventory in an INI text.
+    """Parse an Ansible inventory in INI format.
 
     Raises:
         HostListError: a line is not understood.
@@ -436,7 +440,9 @@ def parse_ini(text: str, source: str) -> Inventory:
         if not line or line.startswith(("#", ";")):
             continue
         if len(line) > _LONGEST_LINE:
-            raise HostListError(f"{place}: is longer than {_LONGEST_LINE:,} characters", _HINT_INI)
+            raise HostListError(
+                f"{place}: the line is longer than {_LONGEST_LINE:,} characters", _HINT_INI
+            )
         if line.startswith("["):
             section = _SECTION.fullmatch(line)
             if section is None:
@@ -475,7 +481,9 @@ def _take_hosts(inventory: Inventory, group: str | None, line: str, place: str) 
     try:
         words = shlex.split(line, comments=True)
     except ValueError as error:
-        raise HostListError(f"{place}: {str(error).lower()}", _HINT_INI) from None
+        raise HostListError(
+            f"{place}: the line cannot be split into words ({str(error).lower()})", _HINT_INI
+        ) from None
     if not words:
         return
     pattern, *pairs = words
@@ -497,7 +505,7 @@ _JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:')
 
 
 def parse_structured(text: str, source: str) -> Inventory:
-    """Return the inventory in a YAML or JSON text.
+    """Parse an Ansible inventory in YAML, or in the JSON of `ansible-inventory --list`.
 
     Raises:
         HostListError: it is neither YAML nor JSON, or not an inventory.
@@ -509,7 +517,9 @@ def parse_structured(text: str, source: str) -> Inventory:
         data = parse_yaml(text, source, _HINT_STRUCTURED)
     inventory = Inventory(source)
     if not isinstance(data, dict):
-        raise HostListError(f"{source}: is not an inventory: expected groups", _HINT_STRUCTURED)
+        raise HostListError(
+            f"{source}: is not an Ansible inventory, expected groups by name", _HINT_STRUCTURED
+        )
     variables = data.pop("_meta", None)
     for name, group in data.items():
         _take_group(inventory, name, group, 0)
@@ -523,7 +533,8 @@ def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None
     source = inventory.source
     if not isinstance(name, str) or not isinstance(group, dict | None) or depth > _MOST_DEEP:
         raise HostListError(
-            f"{source}: {clean(str(name))!r} is not a group of an inventory", _HINT_STRUCTURED
+            f"{source}: {clean(str(name))!r} is not a group with hosts, children or vars",
+            _HINT_STRUCTURED,
         )
     parsed = inventory.group(name)
     group = group or {}
@@ -538,7 +549,7 @@ def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None
 
 
 def _pairs(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    """Yield name and value of a mapping's entries, or names alone of a list or a single name."""
+    """Yield (name, mapping or None) for the entries of a mapping or list, or for a single name."""
     if not isinstance(value, dict):
         names = value if isinstance(value, list) else [value]
         value = {name: None for name in names if isinstance(name, str | int | float)}
@@ -552,7 +563,7 @@ _YAML = re.compile(r"\s*(?:(?:#[^\n]*|---[^\n]*)\n\s*)*(?:\{|[\w.\-\"']+:(?:\s|$
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the hosts of a group of an Ansible inventory, or all hosts if no group is named."""
+    """Return the hosts of `FILE:GROUP` in an Ansible inventory, or all hosts without a group."""
     path, group = file_and_part(where)
     content = read_file(path)
     connections = find_connections(parse_inventory(content, path), group or ALL)
@@ -566,7 +577,7 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def parse_inventory(content: bytes, source: str) -> Inventory:
-    """Return an inventory in INI, YAML or JSON; `source` names it in errors. Pure.
+    """Parse an Ansible inventory in INI, YAML or JSON; `source` names it in errors. Pure.
 
     Raises:
         HostListError: it is not one.

@@ -19,7 +19,7 @@ ReadFile = Callable[[str], bytes]
 
 @dataclass(frozen=True)
 class InventoryHosts:
-    """Hosts of an inventory, and the way to reach them that it implies.
+    """Hosts of an inventory, with the command or keys that reach them and notes for the user.
 
     Args:
         via: gives the template of the command that leads into them, in place of SSH; raises
@@ -38,7 +38,7 @@ class InventoryHosts:
 
 
 def file_and_part(where: str) -> tuple[str, str]:
-    """Split `FILE:PART` at the last colon not followed by a slash; the part may be empty."""
+    """Split `FILE:PART` at the last colon without a slash after it; PART is empty without one."""
     path, colon, part = where.rpartition(":")
     return (path, part) if colon and path and "/" not in part else (where, "")
 
@@ -70,7 +70,7 @@ def run_program(words: Sequence[str], place: str, hint: str) -> bytes:
         raise HostListError(message, hint) from None
     if done.returncode != 0:
         reason = last_line(done.stderr) or f"exit status {done.returncode}"
-        raise HostListError(f"{place}: {program} says: {clean(reason)}", hint)
+        raise HostListError(f"{place}: {program} failed: {clean(reason)}", hint)
     return done.stdout
 
 
@@ -81,7 +81,7 @@ _MARKS = "[{,:\n"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """YAML loader that refuses aliases and duplicate keys.
+    """YAML loader that refuses aliases (as they can expand without limit) and duplicate keys.
 
     A few aliases, nested, stand for more than any memory holds; of a key that is there twice, the
     usual loader takes the last.
@@ -89,7 +89,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not read here")
+            raise yaml.YAMLError("YAML aliases are not allowed")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
@@ -97,7 +97,9 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable) and key in seen:
-                raise yaml.YAMLError(f"line {key_node.start_mark.line + 1}: {key!r} occurs twice")
+                raise yaml.YAMLError(
+                    f"line {key_node.start_mark.line + 1}: the key {key!r} occurs twice"
+                )
             if isinstance(key, Hashable):
                 seen.add(key)
         return super().construct_mapping(node, deep)
@@ -111,7 +113,7 @@ _Loader.add_multi_constructor("!", _unknown)
 
 
 def parse_yaml(text: str, source: str, hint: str) -> Any:
-    """Parse YAML into Python's own types.
+    """Parse YAML of limited size, without aliases, into dicts, lists and scalars.
 
     Raises:
         HostListError: it is not YAML, has a key twice or an alias, or is too large; `source` names
@@ -119,7 +121,9 @@ def parse_yaml(text: str, source: str, hint: str) -> Any:
     """
     marks = sum(map(text.count, _MARKS))
     if len(text) > _MOST_CHARACTERS or marks > _MOST_MARKS:
-        raise HostListError(f"{source}: is too large to be parsed as YAML", hint)
+        raise HostListError(
+            f"{source}: the YAML is too large, with more than 2 MB or 100,000 entries", hint
+        )
     try:
         return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Host lists of every kind that plink reads: by content, or named `KIND:WHERE`."""
+"""Readers of host lists: files recognised by content, and inventories named `KIND:WHERE`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _JSON = re.compile(rb"\s*(\{|\[\s*[\]{])")
 
 
 def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
-    """Return the hosts in a host list, launcher's file, JSON listing or Slurm topology.
+    """Return the hosts in a host list, launcher's file, JSON listing or switch topology.
 
     Raises:
         HostListError: the content is none of these; `source` names it.
@@ -46,7 +46,7 @@ def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
 
 @dataclass(frozen=True)
 class HostListKind:
-    """Kind of inventory, such as `ansible:` or `slurm:`, with its reader.
+    """Kind of inventory that a host list may be named by, such as `ansible:`, with its reader.
 
     Args:
         form: spelling on the command line, such as `slurm:JOB`.
@@ -93,7 +93,7 @@ _MOST_LOOKED_AT = 1 << 16
 
 
 def guess_kind(content: bytes) -> str | None:
-    """Return the kind of inventory that a file probably is if it is no host list, or None."""
+    """Return the kind of inventory, such as `ansible`, that a file looks like; None for others."""
     beginning = content[:_MOST_LOOKED_AT]
     return next((kind for kind, sign in _LOOKS_LIKE.items() if sign.search(beginning)), None)
 

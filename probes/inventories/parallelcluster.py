@@ -25,7 +25,7 @@ _MOST_PAGES = 100
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the running compute nodes of a ParallelCluster's queue, or of all queues.
+    """Return the running compute nodes of `NAME_OR_FILE:QUEUE`, or of all queues without one.
 
     Args:
         where: the name of a cluster, or a file with what `pcluster` printed of one; then, behind a
@@ -49,7 +49,7 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
-    """Return the instances on a page of a listing, and the token of the next page. Pure.
+    """Return the instances in one page of pcluster's output, and the next page's token. Pure.
 
     Raises:
         HostListError: it is no such page.
@@ -57,13 +57,15 @@ def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
     data = parse_listing_json(content, place, _HINT)
     instances = at(data, "instances")
     if not isinstance(instances, list):
-        raise HostListError(f"{place}: is not output of pcluster describe-cluster-instances", _HINT)
+        raise HostListError(
+            f"{place}: is not the JSON of pcluster describe-cluster-instances", _HINT
+        )
     token = at(data, "nextToken")
     return instances, token if isinstance(token, str) else ""
 
 
 def list_compute_nodes(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
-    """Return the compute nodes among instances, under their private addresses. Pure.
+    """Return the running compute nodes of a queue, or of all, named by private address. Pure.
 
     Args:
         queue: queue whose nodes are meant; empty for all.
@@ -75,10 +77,10 @@ def list_compute_nodes(instances: list[Any], queue: str, place: str) -> list[Lis
     running = [each for each in nodes if at(each, "state") == "running"]
     queues = {str(at(each, "queueName")) for each in running}
     if queue and queue not in queues:
-        message = f"{place}: no node of the queue {clean(queue)!r} runs"
+        message = f"{place}: no node of the queue {clean(queue)!r} is running"
         raise HostListError(message, f"queues whose nodes run: {name_some(sorted(queues))}")
     if not running:
-        raise HostListError(f"{place}: none of {len(nodes)} compute nodes runs", _HINT)
+        raise HostListError(f"{place}: none of the {len(nodes)} compute nodes is running", _HINT)
     addresses = [
         at(each, "privateIpAddress")
         for each in running

@@ -28,7 +28,7 @@ _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
 @dataclass(frozen=True)
 class Pod:
-    """Kubernetes pod that is running and ready: its name, namespace and container.
+    """Running and ready Kubernetes pod: name, namespace, address, slots and container.
 
     Args:
         name, namespace: what kubectl calls it.
@@ -62,7 +62,7 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
 
 
 def parse_where(where: str) -> tuple[str, str]:
-    """Return namespace and selector; empty for the context's namespace and all pods. Pure.
+    """Split `NAMESPACE/SELECTOR`; empty for the context's namespace, or for all pods. Pure.
 
     Raises:
         HostListError: there is neither, or a character that no selector has.
@@ -87,7 +87,7 @@ def parse_pods(content: bytes, place: str) -> list[Pod]:
     """
     data = parse_listing_json(content, place, _HINT)
     if not isinstance(at(data, "items"), list):
-        raise HostListError(f"{place}: kubectl printed no list of pods", _HINT)
+        raise HostListError(f"{place}: the output of kubectl is not a list of pods", _HINT)
     listed = objects(data["items"])
     pods = list(_pods(listed, place))
     if not pods:
@@ -97,7 +97,7 @@ def parse_pods(content: bytes, place: str) -> list[Pod]:
 
 
 def via(pods: Sequence[Pod], place: str) -> str:
-    """Return the `kubectl exec` command template that runs a command in any of these pods. Pure.
+    """Return the command template, `kubectl exec ... {host}`, that reaches any of these pods. Pure.
 
     Raises:
         HostListError: which container is meant, only the user can say.

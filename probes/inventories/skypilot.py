@@ -21,14 +21,16 @@ _HOST = re.compile(r"^[ \t]*Host\s+(\S+)[ \t]*$", re.MULTILINE)
 
 
 def read(cluster: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the nodes of a SkyPilot cluster, by their names in the SSH configuration."""
+    """Return the nodes of a SkyPilot cluster by their names in the SSH configuration it wrote."""
     if not _CLUSTER.fullmatch(cluster):
         hint = "write sky:NAME; sky status lists the clusters"
-        raise HostListError(f"sky: {clean(cluster)!r} is not the name of a cluster", hint)
+        raise HostListError(
+            f"sky: {clean(cluster)!r} is not a valid name of a SkyPilot cluster", hint
+        )
     path = Path(FOLDER).expanduser() / cluster
     if not path.is_file():
         raise HostListError(
-            f"sky:{cluster}: SkyPilot has written no {FOLDER}/{cluster}",
+            f"sky:{cluster}: there is no file {FOLDER}/{cluster} of SkyPilot",
             f"sky status {cluster} writes it for a cluster that is up",
         )
     content = read_file(str(path))
@@ -36,7 +38,7 @@ def read(cluster: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
-    """Return the nodes in a cluster's SSH configuration, head first, workers by number. Pure.
+    """Return the nodes in SkyPilot's SSH configuration, head first, then workers by number. Pure.
 
     Raises:
         HostListError: it has fewer than two.
@@ -50,6 +52,7 @@ def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
             names[0 if match is None else int(match[1])] = name
     if not names:
         raise HostListError(
-            f"{place}: SkyPilot's file names no node of the cluster", f"sky status {cluster}"
+            f"{place}: SkyPilot's SSH configuration names no node of the cluster",
+            f"sky status {cluster}",
         )
     return check_hosts([ListedHost(names[number], place=place) for number in sorted(names)], place)

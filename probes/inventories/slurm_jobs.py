@@ -35,7 +35,7 @@ _TASKS = re.compile(r"^[ \t]*NumNodes=([0-9]{1,9}) .*\bNumTasks=([0-9]{1,9})\b",
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """Running Slurm job: its number, nodes and slots per node.
+    """Running Slurm job (or component of one): its number, node list and slots per node.
 
     Args:
         number: what Slurm calls it, whatever part of which job it is.
@@ -48,7 +48,7 @@ class SlurmJob:
 
 
 def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
-    """Return the nodes of a Slurm job, reached by `srun` from this machine.
+    """Return the nodes of a Slurm job, with the `srun` template that reaches them.
 
     Args:
         job: its number; empty for the job that this process belongs to.
@@ -57,11 +57,15 @@ def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
         number = os.environ.get(_JOB_VARIABLE, "")
         hosts = parse_allocation(os.environ)
         if not _JOB.fullmatch(number):
-            raise HostListError(f"slurm: {_JOB_VARIABLE} is not the number of a job", _HINT)
+            raise HostListError(
+                f"slurm: {_JOB_VARIABLE} is not set to the number of a Slurm job", _HINT
+            )
         return InventoryHosts(hosts, _via(number))
     place = f"slurm:{job}"
     if not _JOB.fullmatch(job):
-        raise HostListError(f"{clean(place)}: {clean(job)!r} is not the number of a job", _HINT)
+        raise HostListError(
+            f"{clean(place)}: {clean(job)!r} is not the number of a Slurm job", _HINT
+        )
     output = run_program(["scontrol", "show", "job", job], place, _HINT)
     running_job = parse_job(output.decode(errors="replace"), place)
     names = run_program(["scontrol", "show", "hostnames", running_job.nodes], place, _HINT)
@@ -71,7 +75,7 @@ def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
 
 
 def parse_job(text: str, place: str) -> SlurmJob:
-    """Return the one running job in the output of `scontrol show job`. Pure.
+    """Parse the output of `scontrol show job`; raise unless exactly one record is running. Pure.
 
     Raises:
         HostListError: none of them runs, or several do; `place` names what was asked for.
@@ -86,7 +90,7 @@ def parse_job(text: str, place: str) -> SlurmJob:
     if not running:
         states = sorted({_find_first(_STATE, record).lower() or "unknown" for record in records})
         problem = f"the job is {' and '.join(states)}" if states else "Slurm describes no job"
-        raise HostListError(f"{place}: {problem}, and only one that runs has nodes", _HINT)
+        raise HostListError(f"{place}: {problem}, and only a running job has nodes", _HINT)
     (record,) = running
     nodes = _find_first(_NODES, record)
     if not nodes or nodes.startswith("("):
@@ -95,7 +99,7 @@ def parse_job(text: str, place: str) -> SlurmJob:
 
 
 def list_job_hosts(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
-    """Return a job's hosts from the output of `scontrol show hostnames`. Pure.
+    """Return a job's hosts, with slots, by the output of `scontrol show hostnames`. Pure.
 
     Raises:
         HostListError: a name that is not a host's, or fewer than two.

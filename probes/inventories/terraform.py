@@ -36,7 +36,7 @@ _ADDRESSES = (
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the hosts in an output of Terraform, or in the only output that lists hosts.
+    """Return the hosts in the named output of Terraform, or in the only one that lists hosts.
 
     Args:
         where: the folder of a configuration that was applied, or a file with what `terraform
@@ -53,7 +53,7 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
-    """Return the hosts in the output of `terraform output -json`. Pure.
+    """Return the hosts in one output of `terraform output -json`. Pure.
 
     Args:
         name: name of the output; empty for the only one that lists hosts.
@@ -77,7 +77,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     lists = with_addresses or lists
     if len(lists) > 1:
         choice = f"choose one of {name_some(f'{place}:{each}' for each in lists)}"
-        raise HostListError(f"{place}: {len(lists)} outputs list hosts", choice)
+        raise HostListError(f"{place}: {len(lists)} outputs list hosts, expected one", choice)
     if not lists:
         which = f"the output {clean(name)!r} lists" if name else "no output lists"
         raise HostListError(f"{place}: {which} {'no ' if name else ''}hosts", _HINT)
@@ -88,7 +88,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
 
 
 def parse_hosts(value: Any) -> list[tuple[str, str | None]]:
-    """Return names and addresses of the hosts in a list or mapping; empty if it holds others."""
+    """Return (name, address) of each host in an output's value; empty if an item is no host."""
     if isinstance(value, Mapping):
         hosts = [_parse_named_host(name, item) for name, item in value.items()]
     else:

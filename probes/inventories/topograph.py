@@ -26,14 +26,14 @@ _PAUSE_S = 1.0
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return all hosts of topograph's topology, with those of a switch adjacent."""
+    """Return all hosts of topograph's topology, in order of switches."""
     topology, content = read_topology(where, read_file)
     hosts = [ListedHost(name, place=topology.source) for name in topology.paths]
     return InventoryHosts(check_hosts(hosts, topology.source), content=content)
 
 
 def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
-    """Return topograph's topology, and the text from which it was parsed.
+    """Return the topology of a topograph server or file, and the bytes it was parsed from.
 
     Raises:
         HostListError: the server does not answer, or with something else.
@@ -45,12 +45,12 @@ def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
     if topology is None:
         if content.lstrip().startswith((b"{", b"[")):
             parse_listing_json(content, place, _HINT)
-        raise HostListError(f"{place}: is not a topology of a known format", _HINT)
+        raise HostListError(f"{place}: is not a topology in a format that plink knows", _HINT)
     return topology, content
 
 
 def _fetch_topology(url: str, place: str) -> bytes:
-    """Fetch a topology from a server, polling until it is complete."""
+    """Fetch a topology from a topograph server, polling for up to 60 s until it is complete."""
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:
@@ -64,9 +64,13 @@ def _fetch_topology(url: str, place: str) -> bytes:
             ) from None
         except (OSError, ValueError, HTTPException) as error:
             reason = clean(str(getattr(error, "reason", error)))
-            raise HostListError(f"{place}: the server cannot be asked ({reason})", _HINT) from None
+            raise HostListError(
+                f"{place}: the server cannot be reached ({reason})", _HINT
+            ) from None
         if len(content) > _MOST_BYTES:
-            raise HostListError(f"{place}: answers with more than {_MOST_BYTES >> 20} MiB")
+            raise HostListError(
+                f"{place}: the server's answer is larger than {_MOST_BYTES >> 20} MiB"
+            )
         if status != HTTPStatus.ACCEPTED:
             return content
         if time.monotonic() > deadline:

@@ -53,7 +53,7 @@ _FAMILIES: Sequence[Sequence[str]] = (
 
 @dataclass(frozen=True)
 class Topology:
-    """Path of switches or blocks above every host, from a scheduler or discovery tool.
+    """Switches or blocks above every host, by a scheduler or discovery tool; NVLink domains too.
 
     Args:
         paths: names of the switches or blocks above each host, the widest first.
@@ -69,7 +69,7 @@ class Topology:
 
 
 def parse_topology(content: bytes, source: str) -> Topology | None:
-    """Return the topology in a file; None if the file is something else.
+    """Parse a switch topology; return None if the content is in no known format.
 
     Raises:
         HostListError: it is one, but something in it is wrong; `source` names it.
@@ -87,7 +87,7 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
         if len(paths) > MAX_NAMES:
             raise HostListError(f"{source}: names more than {MAX_NAMES:,} hosts")
     if not paths:
-        raise HostListError(f"{source}: no switch and no block has hosts", _HINT)
+        raise HostListError(f"{source}: no switch or block of the topology has hosts", _HINT)
     domains: Mapping[str, str] = {}
     if read is _read_topology_conf:
         blocks = parse_topology_conf(data, source).blocks
@@ -109,7 +109,7 @@ Paths = Iterator[tuple[str, tuple[str, ...]]]
 
 
 def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
-    """Return the parser for a topology's content, and its parsed input; None if unknown."""
+    """Return the parser for a topology's content, with the parser's input; None if unknown."""
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith(("{", "[")):
         try:
@@ -143,7 +143,7 @@ def _read_topology_conf(text: str, source: str) -> Paths:
 
 
 def _read_topology_yaml(text: str, source: str) -> Paths:
-    """Yield the hosts of Slurm's topology.yaml with their path of switches."""
+    """Yield (host, path of switches, widest first) from Slurm's topology.yaml."""
     data = parse_yaml(text, source, _HINT)
     topologies = objects(data) or objects([data])
     seen: set[str] = set()
@@ -195,7 +195,7 @@ def _read_graph(data: Any, source: str) -> Paths:
 
 
 def _read_ec2(data: Any, source: str) -> Paths:
-    """Yield EC2 instances with the network nodes above them.
+    """Yield (EC2 instance, path of network nodes, widest first).
 
     A node that stands below two others is placed where it comes first.
     """
@@ -235,7 +235,7 @@ def _read_nodes(nodes: Sequence[Any], source: str) -> Paths:
 
 
 def _describe_labels(nodes: Sequence[Any]) -> str:
-    """Return a phrase listing the nodes' labels for an error, topology labels first."""
+    """Return a phrase that lists the nodes' labels for an error, topology labels first."""
     known = [at(node, "metadata", "labels") for node in nodes]
     labels = {str(key): None for of in known if isinstance(of, dict) for key in of}
     telling = re.compile(r"topology|rack|block|switch|fabric|rdma|spine|leaf|zone|island", re.I)
@@ -244,7 +244,7 @@ def _describe_labels(nodes: Sequence[Any]) -> str:
 
 
 def _tier_values(labels: Any) -> tuple[str, ...]:
-    """Return a node's values of the first known family of topology labels."""
+    """Return a node's topology labels' values, the widest switch first; empty without any."""
     if not isinstance(labels, dict):
         return ()
     numbered = {int(match[1]): key for key in labels if (match := _TIER.fullmatch(key))}

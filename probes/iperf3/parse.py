@@ -23,7 +23,7 @@ _TOLERANCE_S = 0.01
 
 @dataclass(frozen=True)
 class Interval:
-    """Bytes that arrived in one interval of an iperf3 test."""
+    """Bytes received in one interval, in seconds from the start, of an iperf3 test."""
 
     start_s: float
     end_s: float
@@ -32,7 +32,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class TransferReport:
-    """Result of an iperf3 test, as its receiver reported it.
+    """Result of an iperf3 test as its receiver saw it: bytes by interval, TCP retransmits.
 
     Args:
         intervals: consecutive intervals, at least one.
@@ -48,19 +48,19 @@ class TransferReport:
 
 @dataclass(frozen=True)
 class Complaint:
-    """Error message of a failed iperf3 test."""
+    """Error message that iperf3 gave in place of a report."""
 
     text: str
 
 
 def parse_version(output: str) -> Version | None:
-    """Return the version in the output of `iperf3 --version`, such as (3, 12)."""
+    """Return the version in the output of `iperf3 --version`, such as (3, 12); None without one."""
     match = _VERSION.match(output.lstrip())
     return None if match is None else (int(match[1]), int(match[2]))
 
 
 def parse_report(output: str) -> TransferReport | Complaint:
-    """Parse the output of `iperf3 -c ADDRESS -R -J`, in which the client receives.
+    """Parse the JSON of an iperf3 client that receives (`iperf3 -c ADDRESS -R -J`).
 
     Older versions differ in what is at the end; the intervals are the same in all of them.
     """
@@ -100,7 +100,7 @@ def _get_object(data: dict[str, Any], key: str) -> dict[str, Any]:
 def compute_received_gbit_s(
     report: TransferReport, start_s: float, end_s: float = math.inf
 ) -> float | None:
-    """Return the rate of a part of a test in Gbit/s; None without an interval in it."""
+    """Return the rate in Gbit/s over whole intervals within these times; None without any."""
     inside = [
         interval
         for interval in report.intervals
@@ -116,7 +116,7 @@ def compute_received_gbit_s(
 def compute_received_between_gbit_s(
     report: TransferReport, start_s: float, end_s: float
 ) -> float | None:
-    """Return the rate of a test between two moments in Gbit/s; None if unknown.
+    """Return the rate in Gbit/s between two times; None if the test did not last so long.
 
     None where it did not last so long.
 
@@ -145,7 +145,7 @@ def _interval(item: Any) -> Interval | None:
 
 
 def _number(value: Any) -> float | None:
-    """Return a finite number that is not negative."""
+    """Return a JSON number as float if it is finite and not negative; else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

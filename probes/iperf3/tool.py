@@ -63,7 +63,7 @@ _SHORTEST_INTERVAL_S = 0.1
 
 
 def find_version(session: remote.Session) -> parse.Version:
-    """Return the version of iperf3 on a host.
+    """Return the version of iperf3 on a host; raise HostError if it is missing or too old.
 
     Raises:
         HostError: it is not installed, or too old, or the connection is gone.
@@ -95,7 +95,7 @@ _OCCUPIED = ("Address already in use", "the server is busy")
 
 
 class TransferError(Exception):
-    """Failure of an iperf3 test; `is_silence` if no packet came through."""
+    """Failure of an iperf3 test; `is_silence` tells that no data arrived."""
 
     def __init__(self, reason: str, *, is_silence: bool = False) -> None:
         super().__init__(clean(reason))
@@ -103,12 +103,12 @@ class TransferError(Exception):
 
 
 class PortTakenError(TransferError):
-    """Error that another program uses the port of an iperf3 server."""
+    """Error that an iperf3 server cannot start, as its port is in use."""
 
 
 @dataclass(frozen=True)
 class TransferHost:
-    """Host that takes part in iperf3 tests."""
+    """Host that takes part in iperf3 tests: its session, address and version of iperf3."""
 
     session: remote.Session
     address: str
@@ -116,7 +116,7 @@ class TransferHost:
 
 
 class Transfers(remote.Running):
-    """Running iperf3 tests on all hosts; thread-safe.
+    """Runner of iperf3 tests between hosts, with common options and a time limit; thread-safe.
 
     Args:
         options: what is the same for all of them; a test has a duration of its own.
@@ -143,7 +143,7 @@ class Transfers(remote.Running):
         *,
         timeout_divisor: int = 1,
     ) -> parse.TransferReport:
-        """Run an iperf3 test and return its receiver's report.
+        """Run an iperf3 test from sender to receiver, on the first free port; return its report.
 
         Args:
             timeout_divisor: silence is waited for so many times less.
@@ -173,7 +173,7 @@ class Transfers(remote.Running):
         *,
         timeout_divisor: int = 1,
     ) -> Iterator[Callable[[], parse.TransferReport]]:
-        """Yield a function that runs a test whose server and client are ready.
+        """Start server and client of a test, and yield the function that runs it.
 
         Raises:
             HostError, TransferError: as `run`, also when the function is called.
@@ -207,7 +207,7 @@ class Transfers(remote.Running):
     def _run_client(
         self, client: remote.RemoteProcess, duration_s: int, limit_s: float
     ) -> parse.TransferReport:
-        """Send the start signal to a client and return its report."""
+        """Tell a prepared client to start its transfer, and return its report."""
         self._check_time(duration_s)
         client.write("go\n")
         output = remote.LimitedOutput(client, limit_s)
@@ -234,7 +234,7 @@ def _wait_for_server(server: remote.RemoteProcess, limit_s: float, port: int) ->
         lines.append(line)
     complaint = parse.Complaint("\n".join(lines))
     if TAKEN in lines or _says(complaint, _OCCUPIED):
-        raise PortTakenError(f"another program uses port {port} of {server.host}")
+        raise PortTakenError(f"the port {port} of {server.host} is used by another program")
     why = "does not start" if output.is_late or not lines else f"ends: {lines[-1]}"
     raise TransferError(f"the iperf3 server on {server.host} {why}")
 
@@ -246,7 +246,7 @@ def _says(complaint: parse.Complaint, phrases: Sequence[str]) -> bool:
 def find_transfer_hosts(
     hosts: Sequence[ReachedHost], concurrency: int
 ) -> tuple[dict[int, TransferHost], dict[int, HostError]]:
-    """Return the hosts that have iperf3, by index, and why the others cannot take part."""
+    """Return the hosts with a usable iperf3, by index, and the errors of the others."""
 
     def find(index: int) -> TransferHost:
         host = hosts[index]
@@ -275,14 +275,14 @@ class _Iperf3:
         self._ends: Mapping[int, TransferHost] = {}
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Find out which hosts have iperf3."""
+        """Find the hosts that have iperf3; return the errors of the others, by index."""
         self._ends, failures = find_transfer_hosts(self._hosts, concurrency)
         return failures
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
     ) -> BandwidthReading | Silence | PairLoss:
-        """Measure the bandwidth from one host to another by an iperf3 test."""
+        """Measure the bandwidth from one host to another in Gbit/s by an iperf3 test."""
         try:
             report = self.running.run(
                 self._ends[source],

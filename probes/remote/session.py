@@ -30,7 +30,7 @@ LOST = "the connection was lost"
 
 @dataclass(frozen=True)
 class Completed:
-    """Result of a finished remote command; its `status` is -1 if a signal killed it."""
+    """Result of a finished remote command: output and exit status, -1 if a signal killed it."""
 
     status: int
     stdout: bytes
@@ -60,7 +60,7 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def chunks(self) -> Iterator[bytes]:
-        """Yield the command's standard output in chunks as they arrive, until it ends.
+        """Yield the command's standard output in chunks of bytes as they arrive, until it ends.
 
         Raises:
             HostError: the connection is lost.
@@ -72,19 +72,19 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def stderr_tail(self) -> str:
-        """Return the last line of standard error; call this when the output has ended."""
+        """Return the last line of standard error; call this once the output has ended."""
 
     @abstractmethod
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Wait for the exit status; -1 if the command was killed, None if it still runs."""
+        """Return the exit status, -1 if a signal killed the command; None after `timeout_s`."""
 
     @abstractmethod
     def close(self) -> None:
-        """Close the remote process's input and output."""
+        """Close the command's input and output, whereupon it has to end."""
 
     @abstractmethod
     def abandon(self) -> None:
-        """Drop the connection to the host without waiting."""
+        """Drop the connection to the host without waiting for the command."""
 
     def lines(self) -> Iterator[str]:
         """Yield the command's standard output by line, without line ends, until it ends.
@@ -109,7 +109,7 @@ class RemoteProcess(ABC):
 
 
 class Session(ABC):
-    """Open connection to a host, over which commands run.
+    """Open connection to a host, by SSH or another way, over which commands run.
 
     Args:
         address: the address at which it was reached, or a name where that is not known.
@@ -123,7 +123,7 @@ class Session(ABC):
 
     @abstractmethod
     def start(self, command: str, timeout_s: float = 30.0) -> RemoteProcess:
-        """Start a shell command; return as soon as it runs, as far as can be known.
+        """Start a shell command on the host and return it running.
 
         Raises:
             HostError: the connection is gone, or nothing starts within `timeout_s`.
@@ -144,22 +144,22 @@ class Session(ABC):
 
 
 def last_line(output: bytes) -> str:
-    """Return the last line of a text that is not blank; empty if there is none."""
+    """Return the last line of an output, without blank ones; empty if there is none."""
     text = output.decode(errors="replace").strip()
     return text.splitlines()[-1] if text else ""
 
 
 def posix_command(script: str, *arguments: str) -> str:
-    """Return the command that runs `script` in a POSIX shell with `arguments` as $1, $2, ..."""
+    """Return a shell command that runs `script` by `sh -c` with `arguments` as $1, $2, ..."""
     return " ".join(shlex.quote(word) for word in ("sh", "-c", script, "sh", *arguments))
 
 
 class Opener(ABC):
-    """Interface of openers of sessions; closing one closes its sessions."""
+    """Interface that opens sessions with the hosts of a run; closing it closes them."""
 
     @abstractmethod
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Check the hosts of a run before any of them is contacted.
+        """Check the listed hosts and options before any host is contacted.
 
         Raises:
             HostListError, OptionError: a host or an option that cannot be used.
@@ -195,7 +195,7 @@ _FURTHER_LINES = 4
 def for_each(
     work: Callable[[Item], Result], items: Sequence[Item], concurrency: int
 ) -> Iterator[tuple[Item, Result | HostError]]:
-    """Yield `work(item)` or its HostError for every item as they end, `concurrency` at once.
+    """Run `work(item)` in `concurrency` threads; yield (item, result or HostError) as they end.
 
     The threads are daemons, which `concurrent.futures` has not: the interpreter would wait for
     those that hang. Leaving the iteration early starts nothing more.
@@ -235,7 +235,7 @@ def for_each(
 def run_on_all(
     work: Callable[[int], Result], hosts: Sequence[int], concurrency: int
 ) -> tuple[dict[int, Result], dict[int, HostError]]:
-    """Call `work` with the index of each host; return results and failures by index, in order."""
+    """Call `work` with each host's index in threads; return results and failures, by index."""
     done: dict[int, Result] = {}
     failures: dict[int, HostError] = {}
     for index, outcome in for_each(work, hosts, concurrency):
@@ -247,7 +247,7 @@ def run_on_all(
 
 
 class Running:
-    """Remote processes that are running on all hosts; thread-safe."""
+    """Set of the remote processes that a run has started, so that all can be ended; thread-safe."""
 
     def __init__(self) -> None:
         self._processes: set[RemoteProcess] = set()
@@ -256,11 +256,11 @@ class Running:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called, after which the processes' output is meaningless."""
+        """Whether `stop` was called, so that the processes' output may be cut short."""
         return self._is_stopped
 
     def stop(self) -> None:
-        """End all remote processes."""
+        """Close all remote processes."""
         with self._lock:
             self._is_stopped = True
             processes = list(self._processes)
@@ -271,7 +271,7 @@ class Running:
     def start(
         self, session: Session, command: str, timeout_s: float = 30.0
     ) -> Iterator[RemoteProcess]:
-        """Start a remote process for a block, and close it at the block's end."""
+        """Start a remote command for a `with` block, and close it at the block's end."""
         process = session.start(command, timeout_s)
         with self._lock:
             self._processes.add(process)
@@ -284,7 +284,7 @@ class Running:
 
 
 class LimitedOutput:
-    """Output of a remote process that is ended at a time limit."""
+    """Output of a remote process, which is closed when a time limit is over."""
 
     def __init__(self, process: RemoteProcess, limit_s: float) -> None:
         self._process = process
@@ -293,11 +293,11 @@ class LimitedOutput:
 
     @property
     def is_late(self) -> bool:
-        """Whether the time limit has ended the process."""
+        """Whether the process was closed because the time limit was over."""
         return self._late.is_set()
 
     def lines(self, size: int) -> Iterator[str]:
-        """Yield lines of the output until its end or the time limit.
+        """Yield lines of the output until its end, or until the time limit.
 
         Raises:
             HostError: it writes more than `size` characters, or the connection is lost.
@@ -309,7 +309,9 @@ class LimitedOutput:
             for line in self._process.lines():
                 size -= len(line)
                 if size < 0:
-                    raise HostError(self._process.host, "sent a report that exceeds the size limit")
+                    raise HostError(
+                        self._process.host, "sent more output than the size limit allows"
+                    )
                 yield line
         finally:
             limit.cancel()
@@ -323,7 +325,7 @@ _LOOK_EVERY_S = 0.5
 
 
 class StallGuard:
-    """Watchdog for writes that may block: it calls a function after a time limit."""
+    """Watchdog thread for writes that may block: it abandons a connection after a time limit."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -335,7 +337,7 @@ class StallGuard:
 
     @contextmanager
     def guard(self, abandon: Callable[[], None]) -> Iterator[None]:
-        """Watch a write; after the time limit call `abandon`, which must make it fail."""
+        """Watch a write in a `with` block; call `abandon` if it takes longer than the limit."""
         with self._lock:
             self._current = (time.monotonic() + self._limit_s, abandon)
         try:
@@ -345,7 +347,7 @@ class StallGuard:
                 self._current = None
 
     def stop(self) -> None:
-        """Stop the watchdog."""
+        """End the watchdog's thread."""
         self._is_over.set()
         self._thread.join()
 
@@ -360,7 +362,7 @@ class StallGuard:
 
 
 class HostPrograms(ABC, Generic[Message]):
-    """Programs, one per host, that exchange lines with plink; each has a reader thread.
+    """Programs on hosts, one each, with which plink exchanges lines; leaving it ends them.
 
     A context manager: leaving it ends every program.
     """
@@ -387,7 +389,7 @@ class HostPrograms(ABC, Generic[Message]):
 
     @abstractmethod
     def explain_end(self, process: RemoteProcess) -> str:
-        """Return why a program that was not told to end has ended."""
+        """Return why a program ended by itself, such as its last line of standard error."""
 
     def __enter__(self) -> Self:
         return self
@@ -406,7 +408,7 @@ class HostPrograms(ABC, Generic[Message]):
             reader.join(max(0.1, deadline - time.monotonic()))
 
     def listen(self, index: int, process: RemoteProcess) -> None:
-        """Start to read the output of a program on a host."""
+        """Start a thread that reads a program's lines into the queue of messages."""
         self._processes[index] = process
         self._lines_sent[index] = 0
         reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
@@ -414,7 +416,7 @@ class HostPrograms(ABC, Generic[Message]):
         reader.start()
 
     def send(self, index: int, text: str) -> None:
-        """Send lines to one program; its reader thread notices if the program is gone."""
+        """Send lines to the program on a host; errors are left to its reader thread."""
         process = self._processes[index]
         self._lines_sent[index] += text.count("\n")
         # Its reader knows better why it is gone.
@@ -422,21 +424,21 @@ class HostPrograms(ABC, Generic[Message]):
             process.write(text)
 
     def receive(self, timeout_s: float) -> tuple[int, Message | OutputEnded] | None:
-        """Return the next message of any program, or None after `timeout_s`."""
+        """Return (host index, message) of any program; None if none comes within `timeout_s`."""
         try:
             return self._messages.get(timeout=max(0.0, timeout_s))
         except queue.Empty:
             return None
 
     def give_up(self, index: int) -> None:
-        """Stop expecting messages of a program, even that it ends when told to."""
+        """Stop waiting for the end of a host's program, as it no longer answers."""
         self._given_up.add(index)
 
     def _read(self, index: int, process: RemoteProcess) -> None:
         try:
             for number, line in enumerate(process.lines(), start=1):
                 if number > _ANSWERS_PER_LINE * self._lines_sent[index] + _FURTHER_LINES:
-                    raise ProtocolError("sent more messages than plink's requests call for")
+                    raise ProtocolError("sent more lines than answers to plink's requests can have")
                 self._messages.put((index, self.parse(line)))
             reason = self.explain_end(process)
         except (HostError, ProtocolError) as error:
@@ -451,7 +453,7 @@ class HostPrograms(ABC, Generic[Message]):
 
 
 def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: float) -> None:
-    """Wait for a process to end; after a while signal its process group, then kill it.
+    """Wait for a process to end; if it takes too long, end its process group by signals.
 
     Args:
         goodbye_s: seconds that it may take by itself.
@@ -466,7 +468,7 @@ def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: f
 
 
 def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    """Signal a process group, as kubectl and srun start helpers; ignore that it has ended."""
+    """Send a signal to a process's group, with its helpers, unless it has ended."""
     if process.poll() is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)

@@ -76,7 +76,7 @@ class Program:
 
 
 def upload(session: Session, program: Program, folder: str | None) -> None:
-    """Upload a program to a host unless it is there, and check that it runs.
+    """Upload a program to a host's cache folder unless it is there, and check that it runs.
 
     Args:
         folder: where to put it instead of `~/.cache/plink`, or None. Where others may write there,
@@ -102,7 +102,7 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
 def start_words(
     program: Program, folder: str | None, arguments: Sequence[str] = (), start: str = EXEC
 ) -> list[str]:
-    """Return the command that starts an uploaded program if it is unmodified.
+    """Return the command that checks an uploaded program by its hash and starts it.
 
     Args:
         start: what the shell there does in the end (`EXEC`).

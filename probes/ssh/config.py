@@ -1,4 +1,4 @@
-"""Connection settings from a listed host and the OpenSSH configuration.
+"""Connection settings of a listed host, by the OpenSSH client's reading of its configuration.
 
 The OpenSSH client says what its configuration means (`ssh -G`), so that plink agrees with it. Where
 there is no client, there must be no configuration.
@@ -29,7 +29,7 @@ _MOST_FILE_BYTES = 16 << 20
 
 
 def read_file(path: str) -> bytes:
-    """Return the content of a file, or of a pipe that somebody writes to.
+    """Return the bytes of a file or pipe of at most 16 MiB; empty for /dev/null.
 
     Nothing of the null device.
 
@@ -46,13 +46,13 @@ def read_file(path: str) -> bytes:
         if stat.S_ISCHR(mode) and status.st_rdev == Path(os.devnull).stat().st_rdev:
             return b""
         if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode)):
-            raise OSError(errno.ENODEV, "neither a file nor a pipe")
+            raise OSError(errno.ENODEV, "it is neither a file nor a pipe")
         os.set_blocking(descriptor, True)
         content = stream.read(_MOST_FILE_BYTES + 1)
     if len(content) > _MOST_FILE_BYTES:
-        raise OSError(errno.EFBIG, f"larger than {_MOST_FILE_BYTES >> 20} MiB")
+        raise OSError(errno.EFBIG, f"the file is larger than {_MOST_FILE_BYTES >> 20} MiB")
     if stat.S_ISFIFO(mode) and not content:
-        raise OSError(errno.EPIPE, "a pipe to which no process writes")
+        raise OSError(errno.EPIPE, "it is a pipe to which no process writes")
     return content
 
 
@@ -77,7 +77,7 @@ _TOKEN = re.compile(r"%(.?)|\$\{([A-Za-z0-9_]+)\}")
 
 @dataclass(frozen=True)
 class Target:
-    """Settings of one SSH connection: host name, port, user, keys and jump hosts.
+    """Settings of one SSH connection: host name, port, user, keys, known_hosts and jump hosts.
 
     Args:
         hostname: the name or address to connect to.
@@ -103,7 +103,7 @@ class Target:
 
 
 class SshConfig:
-    """Reader of the OpenSSH configuration for the hosts of a run.
+    """Reader of hosts' SSH settings, which asks the OpenSSH client (`ssh -G`).
 
     Raises:
         OptionError: a named configuration or key file cannot be read, or there is a configuration
@@ -139,7 +139,7 @@ class SshConfig:
                 )
 
     def target(self, listed: ListedHost) -> Target:
-        """Return a host's connection settings: from the list, the options, the configuration.
+        """Return a host's connection settings by host list, options and SSH configuration.
 
         Raises:
             HostListError: no host list could name such a host. The configuration hands its name
@@ -188,7 +188,7 @@ class SshConfig:
     def _ask(
         self, name: str, user: str | None, port: int | None, options: Sequence[str]
     ) -> Mapping[str, Sequence[str]]:
-        """Ask `ssh -G` for a host's configuration, by lower-case option name."""
+        """Return a host's settings by `ssh -G`: values by lower-case option name."""
         if not self._can_ask:
             asked = {"port": [str(port)]} if port else {}
             # The first value that an option gets counts, as in the client.
@@ -228,7 +228,9 @@ class SshConfig:
         messages = done.stderr.decode(errors="replace").splitlines()
         if self._shell and any(_EXECUTING in line for line in messages):
             raise OptionError(
-                f"{self._place}: has a `Match exec`, and plink runs commands of the user's own "
+                "configuration alone",
+                f"{self._place}: has a `Match exec`, but plink runs such commands only from "
+                "~/.ssh/config",
                 "configuration alone",
                 "give the hosts in question sections of their own, or put it into ~/.ssh/config",
             )
@@ -236,7 +238,9 @@ class SshConfig:
             errors = [line for line in messages if not line.startswith(("debug", "OpenSSH_"))]
             reason = (errors or [f"exit status {done.returncode}"])[0]
             reason = reason.removeprefix(_STDIN).strip(": \r")
-            raise OptionError(f"{self._place}: ssh cannot use it for {name} ({clean(reason)})")
+            raise OptionError(
+                f"{self._place}: ssh cannot use this configuration for {name} ({clean(reason)})"
+            )
         settings: dict[str, list[str]] = {}
         for line in done.stdout.decode(errors="replace").splitlines():
             key, _, value = line.partition(" ")
@@ -247,7 +251,7 @@ class SshConfig:
 
 
 def parse_jump(text: str) -> ListedHost:
-    """Parse one hop of ProxyJump: `[ssh://][user@]host[:port]`, IPv6 in brackets.
+    """Parse one hop of ProxyJump, `[ssh://][user@]host[:port]`; IPv6 stands in brackets.
 
     Raises:
         OptionError: not of that form.
@@ -266,7 +270,7 @@ def parse_jump(text: str) -> ListedHost:
 def _tokens(
     name: str, hostname: str, port: str, user: str, settings: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
-    """Return the values of the tokens in ssh_config(5), except %C, which differs by version."""
+    """Return the values of ssh_config's tokens such as %h, except %C, which differs by version."""
     own = socket.gethostname()
     return {
         "%": "%",
@@ -285,7 +289,7 @@ def _tokens(
 
 
 def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
-    """Return a value with tokens and variables expanded, as `ssh` does when it connects."""
+    """Expand %-tokens and ${VARIABLES} in a value of the SSH configuration, as `ssh` does."""
 
     def value(match: re.Match[str]) -> str:
         known: Mapping[str, str] = tokens if match[2] is None else os.environ
@@ -294,7 +298,7 @@ def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
             where = f"{clean(match[0])!r} of the SSH configuration, in {clean(text)!r},"
             if match[2] is not None:
                 raise OptionError(f"{where} is an environment variable that is not set")
-            raise OptionError(f"{where} is a token that plink does not expand")
+            raise OptionError(f"{where} is a token that plink cannot expand")
         return known[key]
 
     return _TOKEN.sub(value, text)
@@ -318,7 +322,7 @@ def _proxy_command(settings: Mapping[str, Sequence[str]], tokens: Mapping[str, s
 
 
 def _home() -> Path:
-    """Return the user's home directory as OpenSSH determines it."""
+    """Return the user's home directory by passwd(5), as OpenSSH does, or else by HOME."""
     user = _find_user()
     return Path("~").expanduser() if user is None else Path(user.pw_dir)
 

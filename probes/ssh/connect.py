@@ -1,4 +1,4 @@
-"""Opening of SSH connections: directly, through jump hosts or a proxy command; authentication."""
+"""Opening of SSH connections: directly, through jump hosts or a proxy command; and login."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NoKeyError(Exception):
 
 
 def authenticate(transport: paramiko.Transport, target: Target) -> None:
-    """Log in with the first key that the server accepts.
+    """Log in over SSH with the first key, of the agent or a file, that the server accepts.
 
     Keys of the agent that belong to the identity files come first, then its other keys unless
     the configuration says IdentitiesOnly, then the files that the agent does not have.
@@ -92,7 +92,7 @@ def _offers(
 
 
 def _public_parts(file: Path) -> Iterator[bytes]:
-    """Yield the public keys and certificates that belong to a private key file."""
+    """Yield the public keys and certificates, decoded, beside a private key file."""
     for place in (file, Path(f"{file}.pub"), Path(f"{file}-cert.pub")):
         with suppress(OSError, ValueError, IndexError):
             words = place.read_text(errors="replace").split(maxsplit=2)
@@ -116,7 +116,7 @@ def _load_key(file: Path, problems: list[str]) -> paramiko.PKey | None:
 
 
 def explain(error: Exception, target: Target, timeout_s: float) -> HostError:
-    """Return the error for a failed connection, with host, reason and a hint if possible."""
+    """Convert the error of a failed SSH connection to a HostError with reason and hint."""
     where = f"SSH port {target.port} of {target.hostname}"
     hint: str | None = None
     options: Sequence[str] = ()
@@ -178,7 +178,7 @@ class SshOpener(Opener):
         self._jumps: dict[tuple[Target, ...], Future[paramiko.Transport]] = {}
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
-        """Resolve how to reach each host; nothing is sent but name look-ups."""
+        """Find each host's SSH settings; nothing is sent except name look-ups."""
         config = SshConfig(self._options)
         with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
             targets = list(pool.map(config.target, listed))
@@ -188,11 +188,11 @@ class SshOpener(Opener):
         }
 
     def open(self, host: ListedHost) -> SshSession:
-        """Return an SSH session with a host, authenticated and with its host key verified."""
+        """Return an SSH session with a host, logged in and with its host key verified."""
         return self.connect(self.targets[host.name])
 
     def connect(self, target: Target) -> SshSession:
-        """Connect to a host over SSH, authenticate and verify its host key.
+        """Connect to a host over SSH, verify its host key and log in.
 
         Raises:
             HostError: naming the reason, with a hint where there is one.
@@ -265,7 +265,7 @@ class SshOpener(Opener):
         return connection
 
     def _jump(self, jumps: tuple[Target, ...]) -> paramiko.Transport:
-        """Return the connection to the last of `jumps`, opened once and shared."""
+        """Return the SSH connection to the last of `jumps`, opened once and shared by threads."""
         with self._lock:
             is_first = jumps not in self._jumps
             future = self._jumps.setdefault(jumps, Future())
@@ -284,7 +284,7 @@ def _close(thing: _Closable) -> None:
 
 
 class ProxyCommand(paramiko.ProxyCommand):
-    """Socket over a ProxyCommand, whose exit is detected and whose pipes are closed.
+    """Socket over a ProxyCommand that notices the command's exit (paramiko's own spins).
 
     paramiko's own reads again and again, without a pause, once the command has ended.
     """
@@ -297,7 +297,7 @@ class ProxyCommand(paramiko.ProxyCommand):
         return os.read(pipe.fileno(), size)
 
     def close(self) -> None:
-        """End the proxy command's process; repeating it is harmless."""
+        """End the proxy command's process and close its pipes, also repeatedly."""
         process = self.process
         process.terminate()
         try:
@@ -312,7 +312,7 @@ class ProxyCommand(paramiko.ProxyCommand):
 
 
 def _resolvable(host: ListedHost, target: Target) -> Target:
-    """Return the settings with a previously known address if the name does not resolve."""
+    """Return the settings, with the address known from before if the name cannot be resolved."""
     if target.jumps or target.proxy_command is not None:
         return target
     try:
@@ -325,7 +325,7 @@ def _resolvable(host: ListedHost, target: Target) -> Target:
 
 
 def check_resolvable(name: str, place: str) -> None:
-    """Raise if a host name has no address.
+    """Raise if a host name cannot be resolved to an address.
 
     Raises:
         HostListError: the name has no address.
@@ -336,4 +336,4 @@ def check_resolvable(name: str, place: str) -> None:
         reason = (error.strerror or str(error)).lower()
         raise HostListError(f"{place}: {name} cannot be resolved ({reason})", _HINT) from None
     except (OSError, ValueError):
-        raise HostListError(f"{place}: {name} cannot be resolved", _HINT) from None
+        raise HostListError(f"{place}: {name} cannot be resolved to an address", _HINT) from None

@@ -1,4 +1,4 @@
-"""Verification of a server's host key against `known_hosts` files, and of its certificate."""
+"""Verification of an SSH server's host key or certificate by `known_hosts` files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from plink.probes.ssh.config import Target, read_file
 
 
 def matches_pattern(pattern: str, name: str) -> bool:
-    """Return whether a pattern matches a name, ignoring case."""
+    """Return whether a pattern with * and ? matches a host name, ignoring case."""
     # Brackets are part of a name with a port. A regular expression with as many stars could take
     # for ever; fnmatch never goes back behind a star.
     return fnmatch.fnmatchcase(name.lower(), pattern.lower().replace("[", "[[]"))
@@ -46,7 +46,7 @@ class HostKeyError(ProbesError):
 
 
 class CertificateError(Exception):
-    """Error that a certificate is not valid; the message ends a sentence about it."""
+    """Error that a host certificate is not valid; the message follows `its certificate`."""
 
 
 class UnknownAuthorityError(CertificateError):
@@ -54,7 +54,7 @@ class UnknownAuthorityError(CertificateError):
 
 
 def certificate_blob(key: paramiko.PKey) -> bytes | None:
-    """Return the certificate that a server presented, in wire format; None without one."""
+    """Return a server's SSH host certificate in wire format; None if it sent a plain key."""
     # paramiko takes the key out of a certificate, and keeps the whole beside it.
     public = key.public_blob
     if public is None or not public.key_type.endswith(CERTIFICATE_SUFFIX):
@@ -63,7 +63,7 @@ def certificate_blob(key: paramiko.PKey) -> bytes | None:
 
 
 def read_authority(blob: bytes) -> bytes | None:
-    """Return the authority's key that a certificate names, unverified; None if it names none."""
+    """Return the key of the authority in a certificate, not verified; None if unreadable."""
     try:
         return _encode_key(_load(blob).signature_key())
     except (ValueError, UnsupportedAlgorithm):
@@ -73,7 +73,7 @@ def read_authority(blob: bytes) -> bytes | None:
 def check_certificate(
     blob: bytes, key: bytes, name: str, authorities: Iterable[bytes], now_s: float | None = None
 ) -> None:
-    """Raise unless a certificate is valid for a host.
+    """Raise unless an SSH certificate is valid for a host: signature, key, dates and name.
 
     Args:
         key: the key whose possession the host has proved.
@@ -103,7 +103,7 @@ def check_certificate(
         if not before.endswith(_RSA_SIGNATURES):
             raise CertificateError("is signed with SHA-1")
     if not is_its_key:
-        raise CertificateError("certifies another key than the server's")
+        raise CertificateError("is for a key other than the server's")
     if certificate.type is not serialization.SSHCertificateType.HOST:
         raise CertificateError("is for a user and not for a host")
     _check_limits(certificate, name, time.time() if now_s is None else now_s)
@@ -116,7 +116,7 @@ def _check_limits(certificate: serialization.SSHCertificate, name: str, now_s: f
         raise CertificateError(f"was valid until {_date(certificate.valid_before)}")
     principals = [each.decode(errors="replace") for each in certificate.valid_principals]
     if principals and not any(matches_pattern(pattern, name) for pattern in principals):
-        raise CertificateError(f"is for {', '.join(principals[:3])} and not for {name}")
+        raise CertificateError(f"is for the hosts {', '.join(principals[:3])} and not for {name}")
     if certificate.critical_options:
         option = next(iter(certificate.critical_options)).decode(errors="replace")
         raise CertificateError(f"has the critical option {option}, which plink does not support")
@@ -180,14 +180,14 @@ class _Line:
 
 
 class KnownHosts:
-    """Cache of the `known_hosts` files of a run, each read once."""
+    """Cache of `known_hosts` files, each read once in a run; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._files: dict[str, list[_Line] | None] = {}
 
     def of(self, name: str, files: Iterable[str]) -> KnownKeys:
-        """Return what these `known_hosts` files know about a host (`host` or `[host]:port`)."""
+        """Return the trusted and revoked keys of a host (`host` or `[host]:port`) in files."""
         with self._lock:
             loaded = {file: self._load(file) for file in files}
         lines = [line for each in loaded.values() for line in each or ()]
@@ -211,14 +211,14 @@ class KnownHosts:
         )
 
     def remember(self, name: str, key: paramiko.PKey, file: str) -> None:
-        """Append a host key to a file; do nothing if that cannot be written.
+        """Append a host's key to a `known_hosts` file, if it can be written.
 
         Raises:
             HostKeyError: a line with that name would be for other hosts, or for none.
         """
         if not _FIT_NAME.fullmatch(name):
             raise HostKeyError(
-                f"known_hosts cannot have a key under the name {name}",
+                f"known_hosts cannot have a key under the name {name}, which has special characters",
                 "HostKeyAlias in the SSH configuration sets another one",
             )
         name = name.lower()
@@ -235,7 +235,7 @@ class KnownHosts:
                     stream.write(text.encode())
 
     def _load(self, file: str) -> list[_Line] | None:
-        """Read the lines of a `known_hosts` file; None if it cannot be read."""
+        """Return the parsed lines of a `known_hosts` file; None if it cannot be read."""
         if file not in self._files:
             try:
                 text = read_file(file).decode(errors="replace")
@@ -250,7 +250,7 @@ class KnownHosts:
 
 
 def _parse(text: str) -> _Line | None:
-    """Parse a line of a `known_hosts` file (sshd(8)); None for any other line."""
+    """Parse a line of a `known_hosts` file (sshd(8)); None for a comment or an invalid line."""
     words = text.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""
     if len(words) < 3 or words[0].startswith("#") or marker not in ("", _AUTHORITY, _REVOKED):
@@ -266,13 +266,13 @@ def _parse(text: str) -> _Line | None:
 
 
 def without_port(name: str) -> str:
-    """Return the host in `[host]:port`; any other name unchanged."""
+    """Return the host in `[host]:port`, or the name unchanged if it has no port."""
     match = _WITH_PORT.fullmatch(name)
     return name if match is None else match[1]
 
 
 def _matches(line: _Line, name: str) -> bool:
-    """Return whether a `known_hosts` line applies to a name."""
+    """Return whether the name patterns of a `known_hosts` line match a host."""
     matching = [each[:1] for each in line.names if _fits(each.removeprefix("!"), name.lower())]
     return bool(matching) and "!" not in matching
 
@@ -288,7 +288,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
-    """Make the server offer a certificate or key of a known type, if it has one."""
+    """Order the SSH key types so that a server offers a host key that is known, if it has one."""
     kinds = {kind for kind, _ in known.trusted}
     if "ssh-rsa" in kinds:
         kinds.update(_RSA)
@@ -300,7 +300,7 @@ def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
 
 
 def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHosts) -> None:
-    """Raise unless a host key, whose possession the server has proved, may be trusted.
+    """Raise unless a server's host key is known, certified, or new and to be accepted.
 
     It may if it is known, or if a certificate for it is good. A key that is new, and may be
     accepted, is remembered in the user's own file.
@@ -330,16 +330,18 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
         raise HostKeyError(f"its SSH host certificate {doubt}", hint)
     if known.trusted:
         raise HostKeyError(
-            "its SSH host key is not the one known for it",
+            "its SSH host key differs from the one in known_hosts",
             f"if the machine was reinstalled: ssh-keygen -R '{target.host_key_name}'",
         )
     if known.unreadable is not None:
-        raise HostKeyError(f"its SSH host key is not known, and {known.unreadable} cannot be read")
+        raise HostKeyError(
+            f"its SSH host key is not known, as the file {known.unreadable} cannot be read"
+        )
     if not target.accept_new_host_keys:
         more = ", and it shows no certificate of the authority that is" if known.authorities else ""
         more = more if doubt is None else f", and its certificate {doubt}"
         raise HostKeyError(
-            f"its SSH host key is not known{more}",
+            f"its SSH host key is not in known_hosts{more}",
             "connect once with ssh, or accept new host keys",
             ["accept_new_host_keys"],
         )

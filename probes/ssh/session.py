@@ -18,7 +18,7 @@ _GOODBYE_S = 2.0
 
 
 class ChannelTimeout:
-    """Timer that closes an SSH channel and, if that does not help, its connection.
+    """Timer that closes an SSH channel after `timeout_s`, and later its connection.
 
     A context manager around the calls that may wait; `passed` says whether the time was over.
     """
@@ -49,7 +49,7 @@ class ChannelTimeout:
 
 
 class TailPipe(BufferedPipe):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Buffer of a channel's input that keeps only the last bytes.
+    """Buffer of an SSH channel's input that keeps only the last `most_bytes` bytes.
 
     Dropped bytes do not count as read, so that an honest server stops sending when its window is
     full; one that does not still fills no memory.
@@ -63,7 +63,7 @@ class TailPipe(BufferedPipe):  # type: ignore[type-arg]  # generic in the stubs 
         self._most_bytes = most_bytes
 
     def feed(self, data: bytes | str) -> None:
-        """Append data that arrived, dropping the oldest beyond the limit."""
+        """Append bytes that arrived, and drop the oldest beyond the limit."""
         super().feed(data)
         surplus = len(self) - self._most_bytes
         if surplus > 0:
@@ -93,7 +93,7 @@ class SshProcess(remote.RemoteProcess):
             raise HostError(self.host, remote.LOST) from None
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the command's standard output as it arrives, until it closes."""
+        """Yield the command's standard output in chunks of bytes as they arrive, until it ends."""
         while chunk := self._channel.recv(_CHUNK):
             yield chunk
         if not self._channel.eof_received and _is_lost(self._channel):
@@ -122,22 +122,22 @@ class SshProcess(remote.RemoteProcess):
         return remote.last_line(tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Wait for the exit status; -1 if the command was killed, None if it still runs."""
+        """Return the exit status, -1 if a signal killed the command; None after `timeout_s`."""
         if not self._channel.status_event.wait(timeout_s):
             return None
         return self._channel.recv_exit_status()
 
     def close(self) -> None:
-        """Close the process's input and output."""
+        """Close the command's input and output, whereupon it has to end."""
         self._channel.close()
 
     def abandon(self) -> None:
-        """Drop the connection to the host without waiting."""
+        """Close the SSH connection to the host without waiting for the command."""
         self._channel.get_transport().close()
 
 
 class SshSession(remote.Session):
-    """SSH session with a host, called `host` in the list and `hostname` in SSH."""
+    """SSH session with a host, which runs each command in a channel of its own."""
 
     def __init__(
         self, host: str, transport: paramiko.Transport, address: str, hostname: str | None
@@ -161,7 +161,7 @@ class SshSession(remote.Session):
         return SshProcess(self.host, channel)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> remote.Completed:
-        """Run a shell command and wait for its end."""
+        """Run a shell command; return its output and exit status when it ends."""
         end_s = time.monotonic() + timeout_s
         channel = self._open_channel(timeout_s)
         try:
@@ -199,7 +199,7 @@ class SshSession(remote.Session):
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection is alive."""
+        """Whether the SSH connection is alive."""
         return bool(self._transport.is_active())
 
     def close(self) -> None:
@@ -216,7 +216,7 @@ class SshSession(remote.Session):
 
 
 def _read(receive: Callable[[int], bytes], into: bytearray) -> bool:
-    """Read a channel to its end; return False if there was more than `MAX_OUTPUT`."""
+    """Read a channel into `into` until its end; return False after `MAX_OUTPUT` bytes."""
     while chunk := receive(_CHUNK):
         into += chunk
         if len(into) > remote.MAX_OUTPUT:

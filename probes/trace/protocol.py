@@ -1,4 +1,4 @@
-"""Protocol of the trace workers, and the route that a trace's answers show. Pure.
+"""Protocol of the trace workers, and the route that a worker's answers show. Pure.
 
 The messages are hostile until parsed. To a worker: its own program, then lines
 
@@ -45,7 +45,7 @@ _UNREACHABLE = {
 
 @dataclass(frozen=True)
 class ProbeAnswer:
-    """Answer to one probe of a route: its sender and kind.
+    """Answer to one probe of a route: the probe's kind and TTL, its sender, ICMP type and code.
 
     Args:
         is_echo: the probe was an ICMP echo request, and not UDP.
@@ -60,7 +60,7 @@ class ProbeAnswer:
 
 @dataclass(frozen=True)
 class Route:
-    """Route of `hops` hops through `hops` - 1 routers, None for a router that did not answer."""
+    """Route to a host: the number of hops, and its routers, None where one did not answer."""
 
     hops: int
     routers: tuple[str | None, ...]
@@ -68,14 +68,14 @@ class Route:
 
 @dataclass(frozen=True)
 class NoRoute:
-    """Reason why no route is known; `is_silent` if no probe was refused."""
+    """Reason why a route is not known; `is_silent` if nobody reported an error."""
 
     reason: str
     is_silent: bool
 
 
 def find_route(answers: Sequence[ProbeAnswer], destination: str, name: str) -> Route | NoRoute:
-    """Return the route in the answers of a trace to an address of the host `name`.
+    """Return the route that a trace's answers show to a host's address, or why there is none.
 
     UDP and ICMP echo may be routed differently, so that a route is of one of them: of UDP where it
     arrived.
@@ -95,7 +95,7 @@ def find_route(answers: Sequence[ProbeAnswer], destination: str, name: str) -> R
 
 
 def find_repeated(routers: Iterable[str | None]) -> str | None:
-    """Return the first router that occurs more than once in a route."""
+    """Return the first router that occurs twice in a route, so that it has a loop; or None."""
     counts = Counter(router for router in routers if router is not None)
     return next((router for router, count in counts.items() if count > 1), None)
 
@@ -130,19 +130,19 @@ _ANSWER = re.compile(r"([ue])(\d{1,3})=([0-9.]{7,15})/(\d{1,3})\.(\d{1,3})", re.
 
 @dataclass(frozen=True)
 class Ready:
-    """Message of a trace worker that it can trace."""
+    """Message of a trace worker: it is ready to trace."""
 
 
 @dataclass(frozen=True)
 class Unable:
-    """Message of a trace worker that it cannot trace and exits, with the reason."""
+    """Message of a trace worker: it cannot trace, and why; it exits."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Traced:
-    """Message of a trace worker with the answers to the probes of one destination."""
+    """Message of a trace worker: the answers to all probes of one destination."""
 
     destination: str
     answers: tuple[ProbeAnswer, ...]
@@ -152,13 +152,13 @@ WorkerMessage = Ready | Unable | Traced
 
 
 def start_command(python: str) -> str:
-    """Return the shell command that starts a worker with an interpreter on the host."""
+    """Return the shell command that starts a trace worker with a host's Python."""
     return f"exec {shlex.quote(python)} -c {shlex.quote(_BOOTSTRAP)}"
 
 
 @dataclass(frozen=True)
 class TraceLimits:
-    """Limits of one trace: port, number of hops, waiting time and interval.
+    """Limits of one trace: UDP port, number of hops, seconds to wait, and between probes.
 
     Args:
         port: the UDP port of the probes, at both ends.
@@ -171,23 +171,23 @@ class TraceLimits:
     interval_s: float = 0.002
 
     def longest_s(self, tries: int) -> float:
-        """Return the seconds that a trace may take: several tries by UDP, one by ICMP."""
+        """Return how many seconds a trace may take: `tries` times by UDP, once by ICMP."""
         return (tries + 1) * (self.max_hops * self.interval_s + self.wait_s)
 
 
 def opening(program: str, address: str, limits: TraceLimits) -> str:
-    """Return the first message to a worker: its program, the host's address, and the limits."""
+    """Return the first text for a trace worker: its program, the host's address and limits."""
     words = f"{limits.port} {limits.max_hops} {limits.wait_s:.3f} {limits.interval_s:.3f}"
     return f"{len(program)}\n{program}begin {address} {words}\n"
 
 
 def request(address: str, tries: int) -> str:
-    """Return the message that asks a worker for a route, with `tries` probes per silent hop."""
+    """Return the line that asks a worker for a route, probing silent hops `tries` times."""
     return f"trace {address} {tries}\n"
 
 
 def parse_message(line: str, python: str) -> WorkerMessage:
-    """Parse one line from a worker into a message.
+    """Parse one line of a trace worker's output into a message.
 
     Raises:
         ProtocolError: not a line of a worker.

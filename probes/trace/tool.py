@@ -32,7 +32,7 @@ Direction = tuple[int, int]
 def measure(
     job: samples.MeasuringJob[TraceOptions], sink: samples.Sink[samples.RouteReading]
 ) -> None:
-    """Trace the routes of the wanted directed pairs; results go to `sink` as they come.
+    """Trace the routes of the wanted directed pairs of hosts; results go to `sink`.
 
     A host that cannot trace is still traced to. No worker is left on a host when this ends, or
     when this process does.
@@ -59,7 +59,7 @@ def read_worker_program() -> str:
 
 
 class PairTurns:
-    """Directed pairs that wait to be traced, one at a time from every source.
+    """Queue of directed pairs to trace, one at a time from each source host.
 
     Unlike round-trip times, routes are not disturbed by other probes: a host may be the destination
     of one trace while it is busy with its own, and a source that is slow holds up nobody. Nor is
@@ -82,12 +82,12 @@ class PairTurns:
         self.running: set[Direction] = set()
 
     def admit(self, source: int) -> None:
-        """Record that a source is ready to trace."""
+        """Record that a source host's worker is ready to trace."""
         if source in self._waiting:
             self._free.append(source)
 
     def next(self) -> list[Direction]:
-        """Return the directed pairs to trace next."""
+        """Return the directed pairs to trace now, and count them as running."""
         begun = []
         while self._free and len(self.running) < self._most:
             source = self._free.popleft()
@@ -97,7 +97,7 @@ class PairTurns:
         return begun
 
     def over(self, source: int, destination: int) -> bool:
-        """Record that a trace has ended; return False if it was not running."""
+        """Record that a pair's trace has ended; return False if it was not running."""
         if (source, destination) not in self.running:
             return False
         self.running.remove((source, destination))
@@ -105,7 +105,7 @@ class PairTurns:
         return True
 
     def lose(self, source: int) -> Iterable[Direction]:
-        """Drop the remaining pairs of a lost source and return them."""
+        """Drop the waiting and running pairs of a lost source host, and return them."""
         lost = [pair for pair in self.running if pair[0] == source]
         lost += [(source, destination) for destination in self._waiting.pop(source, ())]
         self.running.difference_update(lost)
@@ -114,7 +114,7 @@ class PairTurns:
 
 
 class Workers(HostPrograms[protocol.WorkerMessage]):
-    """Trace workers that run on all hosts."""
+    """Running trace workers, one on each host of a run."""
 
     def __init__(self, hosts: Sequence[ReachedHost], python: str) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class Workers(HostPrograms[protocol.WorkerMessage]):
         self._python = python
 
     def start(self, openings: Sequence[str], concurrency: int) -> dict[int, HostError]:
-        """Start a trace worker on every host, `concurrency` at a time; return the failures."""
+        """Start a trace worker on every host, `concurrency` at a time; return failures by index."""
         command = protocol.start_command(self._python)
 
         def start(index: int) -> RemoteProcess:
@@ -139,13 +139,13 @@ class Workers(HostPrograms[protocol.WorkerMessage]):
         return protocol.parse_message(line, self._python)
 
     def explain_end(self, process: RemoteProcess) -> str:
-        """Return why a trace worker that was not told to end has ended."""
+        """Return why a trace worker has ended by itself: no Python, or its last error line."""
         if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
             return f"it has no {self._python}: name another remote Python"
         return process.stderr_tail() or "its trace worker ended"
 
     def end(self, index: int) -> None:
-        """End one trace worker."""
+        """End the trace worker on a host."""
         if index in self._processes:
             self._processes[index].close()
 
@@ -174,14 +174,14 @@ class _TraceRun:
         self._index = {host.address: index for index, host in enumerate(job.hosts)}
 
     def start(self, concurrency: int) -> None:
-        """Start a trace worker on every host."""
+        """Start the trace workers on all hosts, and give up hosts where that fails."""
         source = read_worker_program()
         openings = [protocol.opening(source, host.address, self._limits) for host in self._hosts]
         for index, error in self._workers.start(openings, concurrency).items():
             self._lose_host(index, str(error))
 
     def conduct(self) -> None:
-        """Trace all routes, from each host as soon as its worker is ready."""
+        """Trace all pairs, from each host as soon as its worker is ready, until none is left."""
         longest_s = self._limits.longest_s(self._options.count)
         # In turns of listening, not by the clock: this process may be stopped for a while.
         most_quiet_turns = (_ANSWER_WITHIN_S + longest_s) / _HEAR_S
@@ -217,7 +217,7 @@ class _TraceRun:
             self._lose_host(index, "its trace worker reports what it was not asked")
 
     def _take_trace(self, source: int, traced: protocol.Traced) -> bool:
-        """Record the result of a trace; return False if it was not running."""
+        """Record a trace's route or loss; return False if the pair was not being traced."""
         destination = self._index.get(traced.destination)
         if destination is None or not self._turns.over(source, destination):
             return False
@@ -234,7 +234,7 @@ class _TraceRun:
         return True
 
     def _lose_host(self, index: int, reason: str) -> None:
-        """Give up the traces from a lost host; others still trace to it."""
+        """Give up a host as a source of traces; others go on tracing to it."""
         if index not in self._able:
             return
         self._able.discard(index)

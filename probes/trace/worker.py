@@ -41,7 +41,7 @@ GRACE_FACTOR = 4
 
 @dataclass(frozen=True)
 class Options:
-    """Arguments of the trace worker: this host's address, the port to probe, the limits."""
+    """Arguments of the trace worker: the host's address, the UDP port to probe, the limits."""
 
     address: str
     port: int
@@ -51,7 +51,7 @@ class Options:
 
 
 class Tracer:
-    """Tracer of routes from one address, one destination at a time."""
+    """Tracer of routes from one host's address, with raw sockets for probes and answers."""
 
     def __init__(self, options: Options) -> None:
         """Open raw sockets; raise PermissionError unless this is root."""
@@ -64,7 +64,7 @@ class Tracer:
         self.receiver.setblocking(False)
 
     def trace(self, destination: str, tries: int) -> list[str]:
-        """Return the answers to UDP probes, and to ICMP echo if UDP did not arrive."""
+        """Return the answers to UDP probes, and to ICMP echo if UDP did not reach the host."""
         words: list[str] = []
         for kind in (UDP_PROBE, ECHO_PROBE):
             sweep = Sweep(self, destination, kind)
@@ -81,7 +81,7 @@ class Tracer:
 
 
 class Sweep:
-    """Probes of one kind to one destination, one for every time to live (TTL)."""
+    """Probes of one kind (UDP or ICMP echo) to one destination, one per time to live (TTL)."""
 
     def __init__(self, tracer: Tracer, destination: str, kind: str) -> None:
         self.tracer = tracer
@@ -103,7 +103,7 @@ class Sweep:
         return self.hops > 0 and not self._missing()
 
     def run(self) -> None:
-        """Probe the hops that have not answered, nearest first, and wait for answers."""
+        """Send a probe for each TTL without an answer, nearest first, and wait for answers."""
         known_hops = self.hops
         for ttl in self._missing():
             if self.is_refused or 0 < self.hops < ttl:
@@ -118,7 +118,7 @@ class Sweep:
             self._listen(began + grace_s - time.monotonic(), self.is_complete)
 
     def words(self) -> list[str]:
-        """Return every answer as a word of the protocol: `PROBE TTL=ADDRESS/TYPE.CODE`."""
+        """Return every answer as `PROBE TTL=ADDRESS/TYPE.CODE`, without the blank."""
         return [
             f"{self.kind}{ttl}={address}/{icmp_type}.{code}"
             for ttl, (address, icmp_type, code) in sorted(self.answers.items())
@@ -158,7 +158,7 @@ class Sweep:
                 continue
 
     def _take(self, packet: Packet) -> None:
-        """Record a packet if it answers one of our probes; it may be forged."""
+        """Record an ICMP message if it answers one of this sweep's probes (it may be forged)."""
         icmp = packet.getlayer(ICMP)
         ttl = None if icmp is None else self._ttl_answered(packet.src, icmp)
         if icmp is None or ttl is None or ttl in self.answers:
@@ -173,7 +173,7 @@ class Sweep:
             self.is_refused = True
 
     def _ttl_answered(self, sender: str, icmp: Packet) -> int | None:
-        """Return the time to live of the probe that an ICMP message answers, or None."""
+        """Return the time to live of the probe that an ICMP message answers; None for others."""
         if icmp.type == ECHO_REPLY:
             is_ours = sender == self.destination and icmp.id == self.tracer.echo_id
             sent = self._sent_s if self.kind == ECHO_PROBE else {}
@@ -187,14 +187,14 @@ class Sweep:
 
 
 def read_input(lines: queue.SimpleQueue[str]) -> None:
-    """Pass on requests from standard input; exit at once when it is closed."""
+    """Put the lines of standard input into a queue; exit the process when it is closed."""
     for line in sys.stdin:
         lines.put(line)
     os._exit(0)
 
 
 def say(*words: str) -> None:
-    """Send a line to the coordinator; exit if the coordinator is gone."""
+    """Print a line for the coordinator; exit the process if nobody reads it."""
     try:
         sys.stdout.write(" ".join(words) + "\n")
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Planning of the transfers that measure uplinks, and judgement of what limited them. Pure."""
+"""Plan of the transfers that measure uplinks, and judgement of what limited them. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class GroupExchange:
-    """Simultaneous transfers between a group's hosts and hosts of the other groups.
+    """Rates of simultaneous transfers between a group's hosts and other groups' hosts.
 
     Args:
         sends: the group sent; else it received.
@@ -47,20 +47,20 @@ class GroupExchange:
 
     @property
     def gbit_s(self) -> float:
-        """Total rate of the group in Gbit/s."""
+        """Total rate of the group's transfers in Gbit/s."""
         return sum(gbit_s for _, gbit_s in self.rates)
 
 
 @dataclass(frozen=True)
 class HostRates:
-    """Rates of hosts' own links in Gbit/s, by host index."""
+    """Best rates to send and to receive of hosts' own links in Gbit/s, by host index."""
 
     send: Mapping[int, float]
     receive: Mapping[int, float]
 
 
 def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list[list[Flow]]:
-    """Return the simultaneous transfers that measure the uplinks of some groups.
+    """Return, for each of some groups, the simultaneous transfers that measure its uplink.
 
     Every host of these groups takes part, with two partners where there are enough of them, so that
     one slow partner decides nothing. Partners come from the other groups in turn, and as many of
@@ -87,13 +87,13 @@ def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list
 
 
 def interleave(groups: Sequence[Sequence[int]]) -> list[int]:
-    """Return the first host of every group, then the second of each, and so on."""
+    """Return hosts of the groups in turn: the first of each, then the second, and so on."""
     longest = max(map(len, groups), default=0)
     return [hosts[place] for place in range(longest) for hosts in groups if place < len(hosts)]
 
 
 def number_transfers(senders: Sequence[int]) -> list[int]:
-    """Return each transfer's number among its sender's, from 0, as each needs its own port."""
+    """Return each transfer's number, from 0, among its sender's; each needs its own port."""
     seen: Counter[int] = Counter()
     numbers = []
     for sender in senders:
@@ -103,7 +103,7 @@ def number_transfers(senders: Sequence[int]) -> list[int]:
 
 
 def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
-    """Return rounds of transfers that measure each host's link alone.
+    """Return rounds of transfers within groups that measure each host's own link.
 
     The hosts of a group form a circle in which each sends to the next, so that no uplink is in the
     way. The only hosts of their groups form one by themselves; where there is one of them, it meets
@@ -157,7 +157,7 @@ def _partner(
     *,
     sends: bool,
 ) -> tuple[int, int] | None:
-    """Return a directed pair of a host and a new partner, if possible of its own group."""
+    """Return (sender, receiver) for a host and a new partner, preferably of its group; or None."""
     able = [partner for partner in partners if partner not in {host, before}]
     if not able:
         return None
@@ -167,7 +167,7 @@ def _partner(
 
 
 def _add_to_round(rounds: list[list[tuple[int, int]]], pair: tuple[int, int]) -> None:
-    """Add a transfer to the first round where its sender and receiver are free.
+    """Add a transfer to the first round in which its sender and receiver are free.
 
     A transfer that is there already is not added.
     """
@@ -186,7 +186,7 @@ def _circle(hosts: Sequence[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class ExchangeTurn:
-    """Groups that are measured at the same time.
+    """Groups whose rates in one direction are measured at the same time.
 
     Args:
         groups: indices of them, which exchange nothing with each other.
@@ -197,7 +197,7 @@ class ExchangeTurn:
 
 
 def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> list[ExchangeTurn]:
-    """Return the turns in which groups are measured, as few as possible.
+    """Return the turns, as few as possible, in which the groups' rates are measured.
 
     Where all uplinks carry as much, the others' bear what the groups of a turn exchange with room
     to spare, and there is a partner for every one of their hosts. No two groups share a turn in
@@ -224,7 +224,7 @@ def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> li
 def _pack_turns(
     groups: Sequence[int], sizes: Sequence[int], apart: Iterable[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """Assign each group to the first turn with room and without a group to keep apart from.
+    """Pack groups into few turns of at most half of all hosts, apart from those in `apart`.
 
     With 4 groups of 9 in a turn, the uplinks of the others are 4/5 full.
     """
@@ -256,7 +256,7 @@ def may_exceed(
     links: HostRates,
     carried: Mapping[tuple[int, bool], float],
 ) -> bool:
-    """Return whether a group's true rate may exceed the measured one (`is_lower_bound`).
+    """Return whether something else than the group's uplink may have limited its rate.
 
     It does not where all its hosts' own links were full, nor where a transfer had room left on its
     two hosts' links and on the partner's uplink: what kept that one down is the group's own uplink,
@@ -292,7 +292,7 @@ def may_exceed(
 
 
 def raise_to_seen_rates(links: HostRates, exchanges: Iterable[GroupExchange]) -> HostRates:
-    """Return hosts' own rates, raised to what the hosts reached among others."""
+    """Return hosts' link rates, raised to what they reached in group transfers."""
     send, receive = dict(links.send), dict(links.receive)
     for exchange in exchanges:
         of_member: dict[int, float] = defaultdict(float)

@@ -46,7 +46,7 @@ _LEAST_SHARE = 0.3
 
 @dataclass(frozen=True)
 class TimedTransfer:
-    """Transfer with the time when it ended, on a clock common to all."""
+    """Report of a transfer, with the time in seconds when it ended on this machine's clock."""
 
     report: TransferReport
     ended_s: float
@@ -55,7 +55,7 @@ class TimedTransfer:
 def common_windows_s(
     transfers: Sequence[TimedTransfer], duration_s: float, warm_up_s: float
 ) -> list[tuple[float, float]] | None:
-    """Return the interval in which all transfers ran, on each transfer's own clock.
+    """Return the time in which all transfers ran, as (start, end) in seconds of each; or None.
 
     A transfer begins some time after it was told to: its two ends exchange a few packets before,
     which takes longest for those that find the queues on the way full. Little lies between its end
@@ -79,7 +79,7 @@ Outcome = TimedTransfer | Exception
 
 
 class SimultaneousTransfers:
-    """Transfers between the hosts of a run, many at once.
+    """Runner of many simultaneous iperf3 transfers between the hosts of a run.
 
     A context manager: no iperf3 is left on a host when it is left, or when this process ends.
 
@@ -121,11 +121,11 @@ class SimultaneousTransfers:
         self._transfers.stop()
 
     def can_take_part(self, host: int) -> bool:
-        """Return whether a host has iperf3 and answers."""
+        """Return whether a host has a usable iperf3 and its connection is alive."""
         return host not in self._lost
 
     def run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:
-        """Run transfers between these pairs at once; return the outcomes.
+        """Run transfers (sender, receiver) all at once; return each one's report or error.
 
         A host whose connection is gone takes no part any more.
         """
@@ -138,7 +138,7 @@ class SimultaneousTransfers:
         return [done[pair] for pair in pairs]
 
     def is_busy(self, pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome]) -> bool:
-        """Return whether a machine shared by several hosts may have limited the transfers."""
+        """Return whether the processors of a machine that hosts share may have been the limit."""
         residents = Counter(host.facts.machine for host in self.hosts if host.facts.machine)
         used_percent: defaultdict[str, float] = defaultdict(float)
         for pair, outcome in zip(pairs, outcomes, strict=True):
@@ -232,7 +232,7 @@ def measure_links(
     *,
     concurrency: int,
 ) -> Iterator[BandwidthReading | PairLoss]:
-    """Transfer data between hosts, all pairs of a round at once, and yield each one's result.
+    """Run transfers, all pairs of a round at once, and yield each one's rate or loss.
 
     Where that is more than a machine that hosts share bears, again so many at a time.
 
@@ -269,7 +269,7 @@ def measure_links(
 
 @dataclass(frozen=True)
 class ExchangeLoss:
-    """Group whose rate could not be measured in one direction, with the reason."""
+    """Failure to measure a group's rate in one direction, with the reason."""
 
     group: int
     sends: bool
@@ -285,7 +285,7 @@ def measure_groups(
     turns: Sequence[ExchangeTurn],
     duration_s: int,
 ) -> Iterator[GroupResult]:
-    """Measure the groups' send and receive rates, turn by turn, and yield the results.
+    """Measure groups' rates to send and receive, turn by turn, and yield results and losses.
 
     Args:
         groups: indices of the hosts of each group; at least two groups, none empty.
@@ -356,7 +356,7 @@ def _measure_turn(
 def _compute_common_gbit_s(
     timed: Sequence[TimedTransfer], duration_s: int
 ) -> Sequence[float] | None:
-    """Return each transfer's rate while all of them ran; None if one is unknown."""
+    """Return each transfer's Gbit/s over the time in which all ran; None if unknown."""
     windows_s = common_windows_s(timed, duration_s, iperf3.WARM_UP_SHARE * duration_s)
     rates = [
         compute_received_between_gbit_s(each.report, *window_s)
@@ -373,7 +373,7 @@ def measure_both_ways(
     duration_s: int,
     enough_gbit_s: float,
 ) -> float | None:
-    """Return a group's rate with the other groups in Gbit/s, sum of both directions at once.
+    """Return a group's rate in Gbit/s to and from other groups, both directions at once.
 
     Transfers that carried little are tried again, too: other work takes time from them now and
     then, and adds none.

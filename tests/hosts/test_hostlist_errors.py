@@ -48,7 +48,7 @@ def refusal(text: str) -> HostListError:
         ("a slots=65537\nb", "h.txt:1: slots is '65537', not a number from 1 to 65536"),
         ("a slots=1e3\nb", "h.txt:1: slots is '1e3', not a number from 1 to 65536"),
         ("a slots=\nb", "h.txt:1: slots is '', not a number from 1 to 65536"),
-        ("a slots=2 slots=2\nb", "h.txt:1: slots is given twice"),
+        ("a slots=2 slots=2\nb", "h.txt:1: slots is given twice for a host"),
         ("a slots=4 max_slots=2\nb", "h.txt:1: max_slots is less than slots"),
         ("a max_slots=x\nb", "h.txt:1: max_slots is 'x', not a number from 1 to 65536"),
         ("a b", "h.txt:1: 'b' after the host is not understood"),
@@ -97,7 +97,7 @@ def test_hints_say_how_ranks_are_written() -> None:
 
 def test_a_list_of_too_many_hosts_is_refused_before_it_fills_the_memory() -> None:
     text = "".join(f"{letter}[0-49999]\n" for letter in "abcdefgh")
-    assert str(refusal(text)) == "h.txt:2: the list is longer than 65,536 hosts"
+    assert str(refusal(text)) == "h.txt:2: the list has more than 65,536 hosts"
 
 
 def test_hostile_text_is_refused_in_time_that_grows_with_its_length() -> None:

@@ -74,11 +74,11 @@ def test_tagged_output() -> None:
         ("Recv\tgpu1:0\tgpu2:1", "Recv\tgpu1:0\tgpu1:1", "several tasks ran on one host"),
         ("Recv\tgpu1:0\tgpu2:1", "Recv\tgpu1:0\tgpu2", "'gpu2' is not a host with the number 1"),
         ("gpu3:2 from\t510.000", "gpu3:2 from\tnan", "'nan' is not a number"),
-        ("gpu3:2 from\t510.000", "gpu3:2 from\t1e9", "Gbit/s is more than 1e+06 Gbit/s"),
-        ("gpu2:1 from\t1100.000\t", "gpu2:1 from\t", "row 2 of the table is not understood"),
-        ("gpu2:1 from", "gpu2:7 from", "row 2 of the table is not understood"),
+        ("gpu3:2 from\t510.000", "gpu3:2 from\t1e9", "Gbit/s is above the limit of 1e+06 Gbit/s"),
+        ("gpu2:1 from\t1100.000\t", "gpu2:1 from\t", "row 2 of the table"),
+        ("gpu2:1 from", "gpu2:7 from", "row 2 of the table"),
         ("gpu3:2 from\t510.000\t260.000\t0.000\t\nEND mpiGraph\n", "", "row 3 of the table"),
-        ("Procs\t3", "--unit", "names its own units"),
+        ("Procs\t3", "--unit", "names its units itself"),
     ],
 )
 def test_refusals(old: str, new: str, said: str) -> None:

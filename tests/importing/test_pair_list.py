@@ -58,7 +58,7 @@ def test_directions_stay_apart() -> None:
         (DIRECTED, 4096, "l.csv: has no column of message sizes"),
         (NCCL, 4096, "l.csv: holds no bandwidth of messages of 4 KiB"),
         ("source,destination,gbit_s\n", None, "l.csv: holds no measurement"),
-        ("us,a,b\na,0,1\nb,1,0\n", 4096, "l.csv: is not a benchmark's output"),
+        ("us,a,b\na,0,1\nb,1,0\n", 4096, "l.csv: is neither a benchmark's output"),
     ],
 )
 def test_refusals(text: str, size: int | None, said: str) -> None:

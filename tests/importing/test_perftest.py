@@ -88,10 +88,10 @@ def test_times_and_bandwidths_of_one_log_are_one_cluster(tmp_path: Path) -> None
     ("text", "said"),
     [
         (READ_LAT, "no line names the two hosts"),
-        (f"# pair: a a\n{READ_LAT}", "both hosts of the run are a, expected two"),
-        ("# pair: a b\n RDMA_Read Latency Test\n #bytes #iterations\n", "has no result"),
+        (f"# pair: a a\n{READ_LAT}", "the line names a as both hosts"),
+        ("# pair: a b\n RDMA_Read Latency Test\n #bytes #iterations\n", "has no row of results"),
         (f"# pair: a b\n{GBITS}".replace("Gb/sec", "furlongs"), "bandwidths are in furlongs"),
-        (f"# pair: a b\n{GBITS}".replace("96.60", ""), "has no BW average|not a number"),
+        (f"# pair: a b\n{GBITS}".replace("96.60", ""), "has no column BW average|not a number"),
     ],
 )
 def test_what_does_not_tell_is_refused(text: str, said: str) -> None:
@@ -100,7 +100,7 @@ def test_what_does_not_tell_is_refused(text: str, said: str) -> None:
 
 
 def test_a_size_that_was_not_run_is_refused() -> None:
-    with pytest.raises(WrongUseError, match="no messages of"):
+    with pytest.raises(WrongUseError, match="no result for messages of"):
         imported(f"# pair: a b\n{GBITS}", size=1 << 20)
 
 

@@ -160,7 +160,7 @@ def test_several_keys_are_the_users_to_choose(tmp_path: Path) -> None:
         ("[a]\nn[5:1]\n", "all", "inv:2: the range 5:1 runs backwards or is too long"),
         ("[a:children]\nb\n[b:children]\na\n", "all", "inv: the group "),
         ("all: {hosts: [", "all", "inv: not valid YAML"),
-        ("a: &x [1]\nb: *x\n", "all", "inv: not valid YAML (aliases are not read here)"),
+        ("a: &x [1]\nb: *x\n", "all", "inv: not valid YAML (YAML aliases are not allowed)"),
         ("[a]\n-oProxyCommand=x\ny\n", "all", "inv: '-oProxyCommand=x' begins with a dash"),
     ],
 )

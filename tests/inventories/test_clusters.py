@@ -78,9 +78,13 @@ def test_a_cluster_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("instances", "queue", "said"),
     [
-        ([], "", "pc: none of 0 compute nodes runs"),
-        ([instance("192.0.2.1", state="pending")], "", "pc: none of 1 compute nodes runs"),
-        ([instance("192.0.2.1")], "gpu", "pc: no node of the queue 'gpu' runs"),
+        ([], "", "pc: none of the 0 compute nodes is running"),
+        (
+            [instance("192.0.2.1", state="pending")],
+            "",
+            "pc: none of the 1 compute nodes is running",
+        ),
+        ([instance("192.0.2.1")], "gpu", "pc: no node of the queue 'gpu' is running"),
         ([instance("192.0.2.1")], "", "pc: 192.0.2.1 is the only host listed"),
         # As an example of the user guide has it.
         (
@@ -137,8 +141,8 @@ def test_nodes_of_skypilot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("sky:down", "sky:down: SkyPilot has written no ~/.sky/generated/ssh/down"),
-        ("sky:../x", "sky: '../x' is not the name of a cluster"),
+        ("sky:down", "sky:down: there is no file ~/.sky/generated/ssh/down of SkyPilot"),
+        ("sky:../x", "sky: '../x' is not a valid name of a SkyPilot cluster"),
     ],
 )
 def test_a_cluster_that_is_not_there(

@@ -30,7 +30,7 @@ def test_the_hint_names_the_kind(content: str, kind: str, tmp_path: Path) -> Non
 
 
 def test_a_kind_that_there_is_not_names_those_that_there_are() -> None:
-    with pytest.raises(WrongUseError, match="kube is not a kind of host list") as caught:
+    with pytest.raises(WrongUseError, match="kube is not a kind of inventory") as caught:
         read_hosts("kube:training/app=gpt")
     hint = str(caught.value.hint)
     assert hint.startswith(

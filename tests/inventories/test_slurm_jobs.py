@@ -60,8 +60,8 @@ def test_the_task_of_an_array_that_runs_is_meant() -> None:
 @pytest.mark.parametrize(
     ("text", "said", "hint"),
     [
-        (PENDING, "slurm:2: the job is pending, and only one that runs has nodes", "squeue --me"),
-        ("", "slurm:2: Slurm describes no job, and only one that runs has nodes", "squeue --me"),
+        (PENDING, "slurm:2: the job is pending, and only a running job has nodes", "squeue --me"),
+        ("", "slurm:2: Slurm describes no job, and only a running job has nodes", "squeue --me"),
         (
             TASK + RUNNING,
             "slurm:2: 2 components of the job are running",
@@ -83,7 +83,7 @@ def test_what_has_no_nodes_is_refused(text: str, said: str, hint: str) -> None:
 
 @pytest.mark.parametrize("job", ["x", "12; reboot", "--all", "1_", "99999999999"])
 def test_what_is_no_number_reaches_no_program(job: str) -> None:
-    with pytest.raises(HostListError, match="is not the number of a job"):
+    with pytest.raises(HostListError, match="is not the number of a Slurm job"):
         read_hosts(f"slurm:{job}")
 
 

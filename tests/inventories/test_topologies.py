@@ -145,7 +145,7 @@ def test_labels_of_nodes(kind: str) -> None:
     [
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=c Nodes=n\n", None),
         ("SwitchName=a Switches=a\nSwitchName=a Nodes=n\n", "t: the switch 'a' is below itself"),
-        ("- topology: x\n  flat: true\n", "t: no switch and no block has hosts"),
+        ("- topology: x\n  flat: true\n", "t: no switch or block of the topology has hosts"),
         (json.dumps({"instances": [{"network_layers": 3}]}), "t: instances[0] has no id, or no"),
     ],
 )
@@ -217,7 +217,7 @@ def test_a_server_is_waited_for() -> None:
     ("status", "text", "said"),
     [
         (404, "request ID 1 not found", "the server answers 404: request ID 1 not found"),
-        (200, "OK", "is not a topology of a known format"),
+        (200, "OK", "is not a topology in a format that plink knows"),
     ],
 )
 def test_a_server_that_has_none(status: int, text: str, said: str) -> None:
@@ -227,7 +227,7 @@ def test_a_server_that_has_none(status: int, text: str, said: str) -> None:
 
 
 def test_a_server_that_is_not_there() -> None:
-    with pytest.raises(HostListError, match="the server cannot be asked"):
+    with pytest.raises(HostListError, match="the server cannot be reached"):
         read_hosts("topograph:http://127.0.0.1:1/v1/topology?uid=1")
 
 

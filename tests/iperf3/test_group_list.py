@@ -33,14 +33,14 @@ def test_groups_are_lines() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "groups.txt: contains no groups"),
+        ("", "groups.txt: has no line NAME: HOSTS"),
         ("n01,n02", "groups.txt:1: expected NAME: HOSTS, found no colon"),
         (": n01", "groups.txt:1: .* is not a valid group name"),
         ("-r: n01", "groups.txt:1: .* is not a valid group name"),
         ("\nr1:", "groups.txt:2: the group has no host"),
         ("r1: n01\nr2: n02\nr1: n03", "groups.txt:3: group r1 is already at groups.txt:1"),
         ("r1: n01\nr2: n[01-02]", "groups.txt:2: n01 is already in a group at groups.txt:1"),
-        ("r1: n[01-99]", "groups.txt:1: .*n09.* is not one of the hosts of hosts.txt"),
+        ("r1: n[01-99]", "groups.txt:1: .*n09.* is not one of the hosts in hosts.txt"),
         ("r1: n[01", "groups.txt:1: a bracket is not closed"),
         ("r1: n01 and n02", "groups.txt:1: .*and.* after the host is not understood"),
     ],
@@ -74,10 +74,10 @@ def test_groups_come_from_a_cluster_file(tmp_path: Path) -> None:
     path = tmp_path / "c.json.gz"
     cluster_file.write_cluster(str(path), Cluster(hosts, groups=groups))
     assert read_groups(str(path), HOSTS, "hosts.txt") == groups
-    with pytest.raises(WrongUseError, match=r"n08.* is not one of the hosts of hosts.txt"):
+    with pytest.raises(WrongUseError, match=r"n08.* is not one of the hosts in hosts.txt"):
         read_groups(str(path), HOSTS[:-1], "hosts.txt")
     cluster_file.write_cluster(str(path), Cluster(hosts))
-    with pytest.raises(WrongUseError, match="holds no groups"):
+    with pytest.raises(WrongUseError, match="has no groups"):
         read_groups(str(path), HOSTS, "hosts.txt")
 
 
@@ -121,5 +121,5 @@ def test_switches_of_a_topology_conf_are_groups_of_the_hosts_that_are_measured(
     with pytest.raises(WrongUseError, match="n01 is below two switches, 'b0' and 'b1'"):
         read_groups(str(path), HOSTS, "hosts.txt")
     path.write_text("BlockName=b0 Nodes=x\n")
-    with pytest.raises(WrongUseError, match=r"names none of the hosts of hosts\.txt"):
+    with pytest.raises(WrongUseError, match=r"has none of the hosts in hosts\.txt"):
         read_groups(str(path), HOSTS, "hosts.txt")

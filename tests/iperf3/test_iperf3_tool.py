@@ -123,7 +123,7 @@ def test_a_host_without_a_usable_iperf3_costs_its_own_pairs(
         ('echo \'{"error": "broken"}\'', "iperf3: broken"),
         ('echo \'{"error": "unable to connect: Connection timed out"}\'', "no data arrived"),
         ("exec sleep 30", "no data arrived"),
-        ("yes | head -c 3000000", "h1: sent a report that exceeds the size limit"),
+        ("yes | head -c 3000000", "h1: sent more output than the size limit allows"),
     ],
 )
 def test_a_client_that_misbehaves(
@@ -182,8 +182,8 @@ def test_the_one_port_that_is_allowed_may_be_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.1.2", port)):
         sink = run(hosts, port=port)
     assert {loss.reason for loss in sink.pair_losses} == {
-        f"another program uses port {port} of h0",
-        f"another program uses port {port} of h1",
+        f"the port {port} of h0 is used by another program",
+        f"the port {port} of h1 is used by another program",
     }
     assert len(run(hosts, port=port).measured()) == 2
 

@@ -251,12 +251,15 @@ def test_hosts_of_a_list_are_waited_for_and_the_missing_named() -> None:
         assert [host.name for host in reached.hosts] == ["a"]
         (failure,) = reached.failures
         assert isinstance(failure, HostError)
-        assert (failure.host, str(failure)) == ("b", "its agent has not called within 2 s")
+        assert (failure.host, str(failure)) == (
+            "b",
+            "its agent has not connected to plink within 2 s",
+        )
         reached.opener.close()
 
 
 def test_fewer_than_two_callers_are_no_run() -> None:
-    with pytest.raises(HostListError, match="0 of 3 agents have called within 0"):
+    with pytest.raises(HostListError, match="0 of 3 agents have connected within 0"):
         gather(options(wait_s=0.2), 3)
 
 

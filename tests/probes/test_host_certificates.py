@@ -68,7 +68,11 @@ def test_authorities_of_every_kind(keys: dict[str, Path], by: str) -> None:
 @pytest.mark.parametrize(
     ("options", "by", "reason"),
     [
-        (("-h", "-n", "gpu2.example.com"), "ed25519", "is for gpu2.example.com and not for gpu1"),
+        (
+            ("-h", "-n", "gpu2.example.com"),
+            "ed25519",
+            "is for the hosts gpu2.example.com and not for gpu1",
+        ),
         (("-h", "-V", "-2d:-1d"), "ed25519", "was valid until 20"),
         (("-h", "-V", "+1d:+2d"), "ed25519", "is not valid before 20"),
         (("-n", NAME), "ed25519", "is for a user and not for a host"),
@@ -161,7 +165,10 @@ def test_a_real_sshd_with_a_certificate(keys: dict[str, Path], tmp_path: Path, b
         assert "is revoked" in outcome(server, f"@revoked * {public(authority)}\n{trusted}")
         assert "is revoked" in outcome(server, f"@revoked * {server.host_key}\n{trusted}")
         misnamed = outcome(server, f"@cert-authority * {public(authority)}\n", name="gpu2")
-        assert f"its SSH host certificate is for {NAME}, 127.0.0.1 and not for gpu2" in misnamed
+        assert (
+            f"its SSH host certificate is for the hosts {NAME}, 127.0.0.1 and not for gpu2"
+            in misnamed
+        )
         assert "HostKeyAlias" in misnamed
         # Nor is it a host that was never seen: the authority is known, and says another name.
         again = outcome(server, f"@cert-authority * {public(authority)}\n", name="g2", accept=True)

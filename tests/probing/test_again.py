@@ -172,6 +172,6 @@ def test_a_cluster_file_is_no_host_list(tmp_path: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     assert run_plink(["probe", str(out), "-o", str(tmp_path / "d.json")]) == 2
     assert capsys.readouterr().err == (
-        f"error: {out}: is JSON, not a host list\n"
+        f"error: {out}: is a file that plink wrote, not a host list\n"
         "hint: plink probe resumes a cluster file, and plink check compares with one\n"
     )

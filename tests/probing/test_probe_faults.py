@@ -87,7 +87,7 @@ def test_a_wrong_host_key_is_refused(
     out = tmp_path / "c.json"
     done = plink_here("probe", three, "-F", config, "-o", out, *QUICK, *option)
     assert done.code == 3
-    assert f"warning: {lab.names[0]}: its SSH host key is not the one known for " in done.stderr
+    assert f"warning: {lab.names[0]}: its SSH host key differs from the one " in done.stderr
     assert measured(out) == pairs_among(lab.names[1:3])
 
 
@@ -101,7 +101,7 @@ def test_unknown_host_keys_are_refused_unless_asked_for(
     run = ("probe", three, "-F", config, "-o", out, *QUICK)
     done = plink_here(*run)
     assert done.code == 1
-    assert "its SSH host key is not known" in done.stderr
+    assert "its SSH host key is not in known_hosts" in done.stderr
     assert "--accept-new-host-keys" in done.stderr
     assert not out.exists()
     assert plink_here(*run, "--accept-new-host-keys").code == 0

@@ -1,4 +1,4 @@
-"""Judgement of which pairs and hosts changed, by new readings of some pairs of a cluster.
+"""Judgement of which pairs and hosts changed, from new round-trip times of some pairs.
 
 Three things are told apart. A *common factor* is in all readings: the hosts' processors are faster
 or slower than they were, and no distance changed against another. A *pair* has changed when both
@@ -31,7 +31,7 @@ _NEAR_FACTOR = 1.35
 
 
 def average_both_ways_us(readings_us: Matrix) -> Matrix:
-    """Return the geometric mean of both directions, (N, N); the one reading if one is missing.
+    """Return each pair's geometric mean of both directions in µs, (N, N), or the only reading.
 
     NaN where neither direction has a reading above zero, and on the diagonal.
     """
@@ -44,7 +44,7 @@ def average_both_ways_us(readings_us: Matrix) -> Matrix:
 
 
 def find_near_hosts(times_us: Matrix) -> Mask:
-    """Return a mask (N, N): row's host has column's host at most 1.35 times as far as its nearest.
+    """Return a mask (N, N): True if host j is at most 1.35 times as far from i as i's nearest.
 
     Args:
         times_us: (N, N), symmetric, NaN where unknown.
@@ -56,7 +56,7 @@ def find_near_hosts(times_us: Matrix) -> Mask:
 
 
 def choose_pairs(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
-    """Return pairs that give every host `partners` partners: half its nearest, half random.
+    """Return pairs to measure again: each host with `partners` others, half nearest, half random.
 
     Args:
         times_us: (N, N), symmetric, NaN for pairs that cannot be compared.
@@ -71,7 +71,7 @@ def choose_pairs(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
 def choose_more_partners(
     times_us: Matrix, hosts: Iterable[int], having: Iterable[Pair], partners: int, seed: int
 ) -> list[Pair]:
-    """Return further pairs until each of `hosts` has `partners` partners, half of them nearest."""
+    """Return pairs to add to `having` so that each host has `partners`, half of them nearest."""
     chance = np.random.default_rng(seed)
     before = set(having)
     met: list[set[int]] = [set() for _ in range(len(times_us))]
@@ -116,7 +116,7 @@ _SAME_SCORE = 0.05
 
 @dataclass(frozen=True)
 class DistanceChange:
-    """Hosts whose distances to all others, but not among themselves, changed together.
+    """Hosts near each other whose round-trip times to others changed, with counts and factors.
 
     Args:
         hosts: indices, ascending.
@@ -137,13 +137,13 @@ class DistanceChange:
 
     @property
     def changed(self) -> int:
-        """Number of pairs whose distance changed."""
+        """Number of pairs of one of these hosts with another whose round-trip time changed."""
         return self.longer + self.shorter
 
 
 @dataclass(frozen=True)
 class DriftJudgement:
-    """Verdict on which pairs and hosts changed since a cluster file was written.
+    """Verdict of a drift check on round-trip times: changed pairs, and hosts that explain them.
 
     Args:
         changed: unordered pairs that changed, whether a host explains it or not.
@@ -161,18 +161,18 @@ class DriftJudgement:
 
     @property
     def pairs(self) -> int:
-        """Number of pairs that were compared."""
+        """Number of unordered pairs of hosts that were compared, changed or not."""
         return len(self.changed) + len(self.unchanged)
 
     @property
     def is_changed(self) -> bool:
-        """Whether the file no longer describes the network."""
+        """Whether a host changed, or all readings by more than a factor of 2."""
         limit = MAX_COMMON_FACTOR
         return bool(self.changes) or not 1.0 / limit <= self.common_factor <= limit
 
 
 def noise_ceilings(rtt: RttMeasurement) -> Matrix:
-    """Return the largest log ratio of a pair's old and new reading that noise explains, (N, N).
+    """Return how far noise alone may move the log of a pair's new reading from the old, (N, N).
 
     From the file itself: how much both directions of its pairs differ, and of each pair, how far
     its median lies above its reading.
@@ -194,7 +194,7 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Expected readings and their noise, by a cluster file, for measuring pairs again.
+    """Round-trip times in µs that unchanged pairs should have by a cluster file, and their noise.
 
     Args:
         times_us: (N, N) in µs, NaN where not measured.
@@ -206,7 +206,7 @@ class Baseline:
 
 
 def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> Baseline:
-    """Return the readings and noise to expect of unchanged pairs, by a cluster file.
+    """Return the times and the noise that unchanged pairs should have, by a file or an estimate.
 
     With an estimate, its distances are that. Readings are then as far off as the lower ones of both
     directions in the file are: a change counts only if both directions show it, so that what one of
@@ -228,7 +228,7 @@ def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> B
 
 
 def fit_common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
-    """Return the median ratio of new to old round-trip times over unchanged pairs.
+    """Return the median ratio of new to old round-trip times of these pairs; None without any.
 
     None where none of them has readings.
     """
@@ -239,7 +239,7 @@ def fit_common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) ->
 
 
 def keep_nearer(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
-    """Return, per pair, the new reading nearer to the file's, as only lasting changes count.
+    """Return, per pair, the one of two new readings that is nearer to the file's, (N, N) in µs.
 
     Args:
         file_us, first_us, second_us: (N, N) in µs, NaN where not measured, the new ones without
@@ -251,7 +251,7 @@ def keep_nearer(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
 
 
 def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
-    """Return the pairs and hosts whose new readings differ from the file's by more than noise.
+    """Judge which pairs and hosts changed by more than noise and a factor common to all readings.
 
     Args:
         file_us: (N, N) in µs, [source][destination]; NaN where not measured.
@@ -288,7 +288,7 @@ def _pairs(mask: Mask) -> list[Pair]:
 
 
 def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
-    """Return the log ratio of new to old reading of each pair, (N, N); NaN if either is missing."""
+    """Return log(new / old) of each reading, (N, N); NaN if one is missing, and on the diagonal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shifts = np.where((file_us > 0.0) & (new_us > 0.0), np.log(new_us / file_us), np.nan)
     np.fill_diagonal(shifts, np.nan)
@@ -296,7 +296,7 @@ def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
 
 
 def fit_common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
-    """Return the log ratio shared by most pairs, or about 0 where that explains as many."""
+    """Return the log ratio that most pairs share; near 0 if that fits at least half as many."""
     values, limits = shifts[compared], ceilings[compared]
     candidates = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
     unchanged = [int((np.abs(values - shift) <= limits).sum()) for shift in candidates]
@@ -308,7 +308,7 @@ def fit_common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
 
 
 def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list[int]:
-    """Return the hosts that explain the changed pairs, each pair assigned to the likelier end."""
+    """Return hosts to blame for changed pairs: half of their near or of their far pairs changed."""
     open_ = compared.copy()
     blamed: list[int] = []
     while True:
@@ -329,7 +329,7 @@ def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) ->
 
 
 def _group_neighbours(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
-    """Return groups of changed hosts that were near each other before and still are."""
+    """Group blamed hosts that were near each other and whose mutual distance did not change."""
     is_mate = near & near.T & ~changed
     groups: list[list[int]] = []
     for host in hosts:
@@ -371,7 +371,7 @@ def measure_and_judge(
     partners: int,
     seed: int,
 ) -> DriftJudgement | None:
-    """Measure some pairs again and compare them with the file's readings.
+    """Measure some pairs again, changed ones up to twice more, and judge what changed.
 
     Args:
         is_comparable: (N, N) which pairs can be measured again.

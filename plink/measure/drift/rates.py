@@ -1,4 +1,4 @@
-"""Judgement of which links and uplinks changed, by new rates of a cluster.
+"""Judgement of which hosts' links and groups' uplinks changed, from new rates of transfers.
 
 A host's link is named in a direction when most of its pairs changed in that direction, and no other
 host explains them better. As with round trips, a factor common to all is no change unless it is
@@ -32,7 +32,7 @@ def predict_gbit_s(
     groups: Sequence[Group],
     uplinks: UplinkMeasurement | None,
 ) -> Matrix:
-    """Return the rates that the file predicts in Gbit/s, [source][destination]; NaN if unknown.
+    """Return the rate in Gbit/s that a file predicts of each directed pair, (N, N); else NaN.
 
     Bandwidths as they were measured, else inside groups what both hosts' links allow.
 
@@ -57,7 +57,7 @@ def predict_gbit_s(
 
 
 def choose_transfers(expected: Matrix, most: int, seed: int) -> Rounds:
-    """Return few rounds of disjoint pairs in which every host has a partner, the slowest first.
+    """Return rounds of pairs that test up to `most` hosts, slowest links first, with fast partners.
 
     The hosts with the slowest links come first, each with the partner with which it did best.
 
@@ -90,7 +90,7 @@ def choose_transfers(expected: Matrix, most: int, seed: int) -> Rounds:
 
 
 def choose_other_transfers(expected: Matrix, changed: Mask, compared: Mask, seed: int) -> Rounds:
-    """Return rounds with the changed pairs, and with their hosts paired with others.
+    """Return rounds with the changed pairs again, and with their hosts paired with new partners.
 
     Others show whose change it is: partners whose own pairs did not change are taken, with which
     the host did best.
@@ -125,7 +125,7 @@ _LEAST_PAIRS = 2
 
 @dataclass(frozen=True)
 class RateChange:
-    """Link or uplink whose rate differs from the file's.
+    """Link of a host, or uplink of a group, whose rate in one direction differs from the file's.
 
     Args:
         name: name of the host, or of the group whose uplink it is.
@@ -158,13 +158,13 @@ class LinkJudgement:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the file no longer describes the links."""
+        """Whether a link changed, or all rates by more than a factor of 2."""
         limit = MAX_COMMON_FACTOR
         return bool(self.changes) or not 1.0 / limit <= self.common_factor <= limit
 
 
 def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudgement:
-    """Compare new link rates with those of a cluster file.
+    """Judge from rates of pairs which hosts' links changed, beyond a factor common to all.
 
     Args:
         expected: (N, N) in Gbit/s by the file, NaN if unknown.
@@ -190,7 +190,7 @@ def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudg
 def _blame_links(
     names: Sequence[str], expected: Matrix, now: Matrix, changed: Mask, compared: Mask
 ) -> list[RateChange]:
-    """Return the links and directions that explain the changed pairs, the worst first."""
+    """Return the hosts' links that explain the changed pairs, by direction, most changed first."""
     open_ = compared.copy()
     changes: list[RateChange] = []
     while (hit := open_ & changed).any():
@@ -238,7 +238,7 @@ GroupDirection = tuple[str, bool]
 
 
 def sort_groups_by_share(groups: Sequence[Group], uplinks: Sequence[Uplink]) -> list[Group]:
-    """Return the groups with an uplink, by its slower direction's rate per host, least first."""
+    """Return the groups with an uplink, the least Gbit/s per host (slower direction) first."""
     rates = {known.group: (known.send_gbit_s, known.receive_gbit_s) for known in uplinks}
     return sorted(
         (group for group in groups if group.name in rates),
@@ -251,7 +251,7 @@ def find_changed_uplinks(
     now_gbit_s: Mapping[GroupDirection, float],
     explained_gbit_s: Mapping[GroupDirection, float],
 ) -> list[RateChange]:
-    """Return the uplinks whose rate differs from the file's, the most changed first.
+    """Return uplinks whose rate changed, unless changed links of hosts explain it; largest first.
 
     Args:
         explained_gbit_s: what links of hosts that were named leave to groups, where they do.
@@ -276,7 +276,7 @@ def find_changed_uplinks(
 def limit_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
 ) -> dict[GroupDirection, float]:
-    """Return the sum of the hosts' link rates in Gbit/s, of groups in which a link has changed."""
+    """Return, per direction of groups with a changed link, the sum of their hosts' Gbit/s."""
     limits: dict[GroupDirection, float] = {}
     for sends in (True, False):
         file = {each.host: each.send_gbit_s if sends else each.receive_gbit_s for each in links}
@@ -294,7 +294,7 @@ def keep_nearer_uplinks(
     first: Mapping[GroupDirection, float],
     second: Mapping[GroupDirection, float],
 ) -> dict[GroupDirection, float]:
-    """Return, of an uplink's two new rates, the one nearer to the file's."""
+    """Return, per uplink and direction, the one of two new rates that is nearer to the file's."""
     known = {(uplink.group, True): uplink.send_gbit_s for uplink in uplinks}
     known |= {(uplink.group, False): uplink.receive_gbit_s for uplink in uplinks}
 

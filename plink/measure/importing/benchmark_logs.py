@@ -48,7 +48,7 @@ _TITLE = re.compile(
 
 @dataclass(frozen=True)
 class _Test:
-    """Meaning of the numbers of a test between two hosts.
+    """Kind of benchmark between two hosts: latency (one way or round trip), or bandwidth.
 
     Args:
         ways: how many of its times a round trip is; None for a test of bandwidth.
@@ -60,7 +60,10 @@ class _Test:
     directions: Sequence[tuple[int, int]] = ((0, 1),)
 
     def build_message(self, size_bytes: int, value: float, gbit_s: float) -> Message:
-        """Return a row of results; `gbit_s` is the unit of a bandwidth."""
+        """Convert a row's value to a message: a time, or a bandwidth to Gbit/s per direction.
+
+        `gbit_s` is the benchmark's unit of bandwidth in Gbit/s.
+        """
         if self.ways is not None:
             return Message(size_bytes, time_us=value)
         return Message(size_bytes, gbit_s=value * gbit_s / len(self.directions))
@@ -68,7 +71,7 @@ class _Test:
 
 @dataclass
 class _PairRun:
-    """Run of a test: its two hosts, its headings and result rows, and why it does not count."""
+    """Run of a benchmark in a log: its hosts, columns and result rows, or why it is unusable."""
 
     place: str
     hosts: tuple[str, str]
@@ -80,7 +83,7 @@ class _PairRun:
 
 @dataclass(frozen=True)
 class _PairLog:
-    """Form of the logs of a program that does not print on which hosts it runs.
+    """Log format of a benchmark whose two hosts a line `# pair: A B` names, as it prints none.
 
     Args:
         note: what a reader of its times should know.
@@ -99,7 +102,7 @@ class _PairLog:
     take_line: Callable[[_PairRun, str, str], bool]
 
     def read(self, text: str, source: str, size_bytes: int | None) -> Readings:
-        """Return latencies (of the smallest messages) and bandwidths in a log.
+        """Return the readings of pairs in a log: times of the smallest messages, and bandwidths.
 
         Tests that are not read are left out and named, and so are runs that do not count.
 
@@ -151,19 +154,21 @@ def _parse_pair_line(line: str, place: str, hint: str) -> tuple[str, str] | None
         return None
     one, other = check_host_name(match[1], place), check_host_name(match[2], place)
     if one == other:
-        raise WrongUseError(f"{place}: both hosts of the run are {one}, expected two", hint)
+        raise WrongUseError(f"{place}: the line names {one} as both hosts of the run", hint)
     return one, other
 
 
 def _read_pair_run(run: _PairRun, size_bytes: int | None) -> Iterator[PairReading]:
     if not run.rows:
-        raise WrongUseError(f"{run.place}: this run has no result")
+        raise WrongUseError(f"{run.place}: this run has no row of results")
     if run.test.ways is not None:
         yield PairReading(*run.hosts, rtt_us=select_round_trip_us(run.rows, run.test.ways))
         return
     fastest = select_bandwidth(run.rows, size_bytes)
     if fastest is None and size_bytes is not None:
-        raise WrongUseError(f"{run.place}: this run has no messages of {format_size(size_bytes)}")
+        raise WrongUseError(
+            f"{run.place}: this run has no result for messages of {format_size(size_bytes)}"
+        )
     fastest = fastest or Message(0, gbit_s=0.0)
     for source, destination in run.test.directions:
         ends = run.hosts[source], run.hosts[destination]
@@ -248,7 +253,7 @@ def _parse_perftest_row(run: _PairRun, cells: Sequence[str], place: str) -> Mess
     at = next((i for i, name in enumerate(run.columns) if name.startswith(wanted)), None)
     if at is None or len(cells) < len(run.columns) + 2:
         raise WrongUseError(
-            f"{place}: the line has no {wanted.rstrip('[')}",
+            f"{place}: the row of results has no column {wanted.rstrip('[')}",
             "import the whole output of the test, with the headings of its columns",
         )
     size_bytes, value = int(parse_number(cells[0], place)), parse_number(cells[at + 2], place)
@@ -334,7 +339,7 @@ class _NcclRun:
 
 
 def read_nccl_tests(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return bandwidths, and latencies from the smallest messages of sendrecv_perf.
+    """Return the readings in a log of nccl-tests: bandwidths, and latencies of sendrecv_perf.
 
     Runs without a result are left out and named: those that printed no row or did not come to
     their end, have no row of the size that is asked for, were not on two hosts, are mixed with
@@ -402,7 +407,7 @@ def _take_nccl_line(run: _NcclRun, line: str, place: str) -> None:
 def _find_nccl_fault(
     run: _NcclRun, size_bytes: int | None, *, has_readings: bool
 ) -> tuple[str, str | None, str | None] | None:
-    """Return why a run is left out, with a hint and the kind of failure; None if it counts."""
+    """Return why a run cannot be used (reason, hint, kind of failure), or None if it can."""
     first = next(iter(run.ranks_twice), 0)
     hosts = format_count(len(run.hosts), "host")
     has_size = size_bytes is None or select_bandwidth(run.rows, size_bytes) is not None
@@ -445,14 +450,14 @@ _HINT_MPIGRAPH = (
 
 
 def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return the bandwidths in mpiGraph's output, which has no times.
+    """Return the bandwidths of all pairs in mpiGraph's output, which has no times.
 
     Raises:
         WrongUseError: there is no whole table, several tasks ran on a host, or a size is asked for.
     """
     if size_bytes is not None:
         raise WrongUseError(
-            f"{source}: has results of one message size only, so {{size}} cannot be chosen",
+            f"{source}: has a single message size, so {{size}} cannot select another",
             "mpiGraph measures one message size, which is set when it runs",
             arguments={"size": size_bytes},
         )
@@ -468,13 +473,13 @@ def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Read
                 pairs = list(_read_mpigraph_rows(names, rows, word, place))
                 return Readings("mpiGraph", pairs, hosts=names)
     raise WrongUseError(
-        f"{source}: has no table of bandwidths, which begins with Recv or Send", _HINT_MPIGRAPH
+        f"{source}: has no table of bandwidths that begins with Recv or Send", _HINT_MPIGRAPH
     )
 
 
 def _parse_mpigraph_names(columns: Sequence[str], place: str) -> list[str]:
     if len(columns) > MAX_HOSTS:
-        raise WrongUseError(f"{place}: more than {MAX_HOSTS:,} hosts")
+        raise WrongUseError(f"{place}: the table has more than {MAX_HOSTS:,} hosts")
     names = []
     for rank, cell in enumerate(columns):
         name, _, number_text = cell.rpartition(":")
@@ -493,11 +498,11 @@ def _read_mpigraph_rows(
     names: Sequence[str], rows: Sequence[str], word: str, place: str
 ) -> Iterator[PairReading]:
     if len(rows) < len(names):
-        raise WrongUseError(f"{place}: the table is cut short", _HINT_MPIGRAPH)
+        raise WrongUseError(f"{place}: the table has fewer rows than hosts", _HINT_MPIGRAPH)
     for one, row in enumerate(rows):
         cells = row.split()
         if cells[:2] != [f"{names[one]}:{one}", word] or len(cells) != len(names) + 2:
-            message = f"{place}: row {one + 1} of the table is not understood"
+            message = f"{place}: row {one + 1} of the table does not match its headings"
             raise WrongUseError(message, _HINT_MPIGRAPH)
         for other, cell in enumerate(cells[2:]):
             gbit_s = parse_number(cell, place) * _MEBIBYTE_GBIT

@@ -1,4 +1,4 @@
-"""Networks described by their user in TOML: hosts, groups, rows, rates, latencies, clients.
+"""Networks described by their user in TOML: hosts, groups, rows of groups, rates and latencies.
 
 latency_us = [10, 25, 60]     # one way: in a group, between groups, between rows
 host_gbit_s = 25
@@ -76,7 +76,7 @@ def build_latencies(
     *,
     is_limited: bool,
 ) -> RttMeasurement | None:
-    """Return round-trip times, twice the one-way latency of each pair's level; None without any.
+    """Return round-trip times by the one-way latency of each level; 0 with rates alone, else None.
 
     Args:
         is_limited: whether rates of links are described; an omitted latency is then zero.
@@ -111,7 +111,7 @@ def build_latencies(
 def _places(
     hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[GroupRow]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return each host's group number and row number, shape (H,) each.
+    """Return each host's numbers of group and row, (H,) each; a host in none gets its own.
 
     What is in no group or no row is alone, but where there are no groups, or no rows, at all.
     """
@@ -149,12 +149,12 @@ _OF_CLIENT: Mapping[str, tuple[float, float, float]] = {
 
 
 def is_described(source: str) -> bool:
-    """Return whether a file is a network description, by its name."""
+    """Return whether a file's name ends in .toml, as those of network descriptions do."""
     return source.lower().endswith(SUFFIX)
 
 
 def read_network(path: str) -> Cluster:
-    """Return the cluster that a network description file defines.
+    """Read a cluster from a file in TOML that describes a network.
 
     Raises:
         WrongUseError: the file cannot be read, or is not such a description.
@@ -164,14 +164,16 @@ def read_network(path: str) -> Cluster:
 
 
 def import_network(content: bytes, source: str) -> Cluster:
-    """Return the cluster that a network description defines; omitted links are unlimited.
+    """Return the cluster of a TOML description; if any link has a rate, others are unlimited.
 
     Raises:
         WrongUseError: it is not TOML, has a key that is not known, or a value that cannot be.
         PlinkError: this Python has no reader of TOML.
     """
     if len(content) > MOST_BYTES:
-        raise WrongUseError(f"{source}: holds more than {MOST_BYTES >> 20} MiB", _HINT)
+        raise WrongUseError(
+            f"{source}: the description is larger than {MOST_BYTES >> 20} MiB", _HINT
+        )
     try:
         data = _reader().loads(content.decode())
     except UnicodeDecodeError as error:
@@ -252,9 +254,9 @@ def _read_hosts(
         if rate is not None:
             uplinks.append(Uplink(group.name, rate, rate))
     if not hosts:
-        raise WrongUseError(f"{top.place}: names no hosts", _HINT)
+        raise WrongUseError(f"{top.place}: the description names no hosts", _HINT)
     if len(hosts) > MAX_HOSTS:
-        raise WrongUseError(f"{top.place}: names more than {MAX_HOSTS:,} hosts")
+        raise WrongUseError(f"{top.place}: the description names more than {MAX_HOSTS:,} hosts")
     counts = Counter(host.name for host in hosts)
     if len(counts) < len(hosts):
         name = counts.most_common(1)[0][0]

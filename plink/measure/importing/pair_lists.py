@@ -98,7 +98,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a list of pairs, by their meaning.
+    """Positions of a pair list's columns: both hosts, times, bandwidths, message size and status.
 
     Args:
         is_both_ways: whether a row is of both directions.
@@ -122,7 +122,7 @@ def split_heading(heading: str) -> list[str]:
 
 
 def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bool] | None:
-    """Return the two host columns, and whether a row means both directions; None if none are found.
+    """Return the columns of both hosts, and if a row means both directions; None if there are none.
 
     Raises:
         WrongUseError: several columns may be an end.
@@ -145,7 +145,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
 
 
 def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
-    """Return the columns that may name a pair's source or destination."""
+    """Return the columns that may name one end of a pair, by the noun that suits a host best."""
     columns: dict[int, list[int]] = {}
     for column, own in enumerate(words):
         strong = [word for word in own if word in roles - _WEAK_ROLES]
@@ -159,7 +159,7 @@ def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun:
 
 
 def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit | None) -> Columns:
-    """Return the columns of a list of pairs by their headings.
+    """Find the columns of hosts, times, bandwidths, sizes and status in a pair list's heading.
 
     Args:
         unit: unit of numbers whose heading names none; None where none was given.
@@ -238,7 +238,7 @@ def _find_times(
     *,
     is_alone: bool,
 ) -> tuple[Values | None, list[str]]:
-    """Return the time columns: by their names or, failing that, by their units."""
+    """Return the time columns, found by name or else by unit, and notes on their meaning."""
     own = given if isinstance(given, TimeUnit) else None
     strong: dict[int, TimeUnit | None] = {}
     weak: dict[int, TimeUnit | None] = {}
@@ -276,7 +276,7 @@ def _has_phrase(words: set[str], *first: str) -> bool:
 
 
 def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
-    """Return the columns of measured values, excluding spreads and nominal speeds."""
+    """Return the columns without spreads, and without nominal speeds if others are left."""
     kept = [column for column in columns if not _SPREAD & set(split_heading(headings[column]))]
     return [c for c in kept if not _PROMISED & set(split_heading(headings[c]))] or kept
 
@@ -290,7 +290,7 @@ def _is_rate(heading: str) -> bool:
 
 
 def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str) -> list[int]:
-    """Return the columns to use for a quantity: one, or one for every run."""
+    """Choose the column of a quantity: average, else median, else plain values, else all runs."""
     words = {column: set(split_heading(headings[column])) for column in columns}
     # Of NCCL's: what the links carry, out of place.
     for better, worse in (("busbw", "algbw"), ("oop", "ip")):
@@ -306,7 +306,9 @@ def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str
     if not left and runs:
         names = [headings[column] for column in runs]
         if len({(str(find_time_unit(name)), str(find_rate_unit(name))) for name in names}) > 1:
-            raise WrongUseError(f"{source}: runs are in several units: {format_names(names, 3)}")
+            raise WrongUseError(
+                f"{source}: the columns of runs are in several units: {format_names(names, 3)}"
+            )
         return runs
     left = left or list(words)
     if len(left) > 1:
@@ -331,7 +333,7 @@ _DECIMAL = re.compile(r"0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})")
 
 
 def as_csv(text: str, source: str) -> str:
-    """Return a table as CSV lines, whatever separates its cells.
+    """Convert a table separated by tabs, semicolons or Markdown bars to CSV; keep CSV as it is.
 
     Raises:
         WrongUseError: there are several tables, or numbers whose commas may separate thousands.
@@ -356,7 +358,7 @@ def as_csv(text: str, source: str) -> str:
 
 
 def _table_rows(text: str, source: str) -> list[list[str]] | None:
-    """Return the cells of a table that is not CSV; None for CSV."""
+    """Return the rows of a table separated by tabs, semicolons or bars; None for other text."""
     beginning = text[:_MOST_HEADING].splitlines()
     headings = (line.strip() for line in beginning if line.strip() and not line.startswith("#"))
     heading = next(headings, "")
@@ -376,7 +378,7 @@ def _table_rows(text: str, source: str) -> list[list[str]] | None:
     ]
     if len(rules) > 1:
         raise WrongUseError(
-            f"{source}: holds {format_count(len(rules), 'table')}",
+            f"{source}: holds {format_count(len(rules), 'table')}, expected one",
             "put each table into a file of its own",
         )
     if rules:
@@ -408,7 +410,7 @@ _GOOD = {
 
 
 def is_pair_list(text: str) -> bool:
-    """Return whether a text is a list of pairs: two host columns in its heading, and no matrix."""
+    """Return whether a CSV text is a pair list: its heading names two host columns; no matrix."""
     rows = _rows(text[: 2 * _MOST_HEADING], "")
     try:
         heading = next(rows, (0, [""]))[1]
@@ -426,7 +428,7 @@ def is_pair_list(text: str) -> bool:
 
 
 def refuse_list_without_hosts(text: str, source: str) -> None:
-    """Raise for a list of values without columns that name hosts.
+    """Raise if a CSV text, not a pair list, has a heading with a unit: it names no hosts.
 
     Raises:
         WrongUseError: a heading that cannot be a host has a unit.
@@ -449,7 +451,7 @@ def refuse_list_without_hosts(text: str, source: str) -> None:
 def read_pair_list(
     text: str, source: str, size_bytes: int | None, unit: RateUnit | TimeUnit | None
 ) -> Readings:
-    """Parse a table with one row for each pair of hosts into readings.
+    """Parse a CSV table with one row per pair of hosts into readings.
 
     Args:
         size_bytes: size of the messages whose bandwidth counts; None for any.
@@ -462,7 +464,7 @@ def read_pair_list(
     columns = find_columns(next(rows)[1], source, unit)
     if size_bytes is not None and columns.size is None:
         raise WrongUseError(
-            f"{source}: has no column of message sizes, so {{size}} cannot be chosen",
+            f"{source}: has no column of message sizes, so {{size}} cannot select rows",
             _HINT,
             arguments={"size": size_bytes},
         )
@@ -503,7 +505,7 @@ def read_pair_list(
 
 
 def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the numbered rows from the heading on, skipping blank lines and comments."""
+    """Yield line number and cells of each CSV row from the heading on, without blank rows."""
     reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), strict=True)
     is_begun = False
     try:
@@ -531,7 +533,7 @@ def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
 
 
 def _value(row: Sequence[str], values: Values | None, place: str) -> float | None:
-    """Return a row's value in µs or Gbit/s, the median of its runs; None if empty."""
+    """Return a row's value in µs or Gbit/s, the median of its run columns; None if empty."""
     if values is None:
         return None
     cells = [row[column] for column in values.columns]

@@ -45,7 +45,7 @@ class Message:
 
 
 def select_round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> float | None:
-    """Return the round trip of the smallest message, if it is small enough to show latency.
+    """Return the round-trip time in µs of the smallest message; None if over 4096 bytes.
 
     Args:
         ways: how many of these times a round trip is.
@@ -59,7 +59,7 @@ def select_round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> floa
 
 
 def select_bandwidth(messages: Sequence[Message], size_bytes: int | None) -> Message | None:
-    """Return the message to take the bandwidth from: the requested size, or else the fastest."""
+    """Return the message with the greatest bandwidth, of the requested size if one is given."""
     known = [each for each in messages if each.gbit_s]
     if size_bytes is not None:
         known = [each for each in known if each.size_bytes == size_bytes]
@@ -68,7 +68,7 @@ def select_bandwidth(messages: Sequence[Message], size_bytes: int | None) -> Mes
 
 @dataclass(frozen=True)
 class PairReading:
-    """Readings from one host to another; None for a quantity that was not measured.
+    """Round-trip time in µs and bandwidth in Gbit/s from one host to another; None if unknown.
 
     `size_bytes` is of the messages that the bandwidth was reached with.
     """
@@ -100,7 +100,7 @@ class SkippedPart:
 
 @dataclass
 class Readings:
-    """Readings of pairs of hosts from one imported file.
+    """Readings of pairs of hosts from one imported file, with notes and the runs left out.
 
     Args:
         left_out: runs without a result: failures of their pairs, notes where there is no pair.
@@ -119,19 +119,19 @@ class Readings:
 
     @property
     def has_times(self) -> bool:
-        """Whether a pair has a time."""
+        """Whether any pair has a round-trip time."""
         return any(pair.rtt_us is not None for pair in self.pairs)
 
     @property
     def has_rates(self) -> bool:
-        """Whether a pair has a bandwidth, or a run without a result may have had one."""
+        """Whether any pair has a bandwidth, or a run was left out that may have had one."""
         return any(pair.gbit_s is not None for pair in self.pairs) or bool(self.left_out)
 
 
 def build_cluster(
     parts: Sequence[Readings], source: str, *, percentile: float, hint: str | None = None
 ) -> Cluster:
-    """Return the cluster of these readings, with hosts in order of appearance.
+    """Combine readings of pairs from imported files into a cluster, hosts in order of appearance.
 
     Where a pair has several readings, the greatest bandwidth counts, and the least time, or the
     percentile of the times where they are samples.
@@ -161,7 +161,9 @@ def build_cluster(
     rtt_us, samples = _collect_times(parts, index, percentile, source)
     is_measured = np.isfinite(gbit_s) | np.isfinite(rtt_us)
     if pairs and not is_measured.any():
-        raise WrongUseError(f"{source}: holds no bandwidth and no time of a small message")
+        raise WrongUseError(
+            f"{source}: holds no bandwidth, and no time of a message of at most 4096 bytes"
+        )
     failures, gaps = _describe_skipped(left_out, index, is_measured | is_measured.T)
     notes = list(dict.fromkeys([*(note for part in parts for note in part.notes), *gaps]))
     rtt = rates = None
@@ -197,7 +199,7 @@ def build_cluster(
 def _collect_rates(
     pairs: Sequence[PairReading], index: Mapping[str, int], source: str
 ) -> tuple[Matrix, Matrix]:
-    """Return each pair's bandwidth in Gbit/s and the message size it was reached with, (N, N)."""
+    """Return each pair's greatest bandwidth in Gbit/s and its message size in bytes: (N, N)."""
     gbit_s = np.full((len(index), len(index)), np.nan)
     size_bytes = gbit_s.copy()
     for pair in pairs:
@@ -213,7 +215,7 @@ def _collect_rates(
 def _collect_times(
     parts: Sequence[Readings], index: Mapping[str, int], percentile: float, source: str
 ) -> tuple[Matrix, Counts]:
-    """Return each pair's time in µs and its number of samples, both (N, N)."""
+    """Return each pair's round-trip time in µs and its number of samples, (N, N) each."""
     least: dict[tuple[int, int], float] = {}
     times_us: dict[tuple[int, int], list[float]] = {}
     for part in parts:
@@ -239,7 +241,7 @@ def _collect_times(
 def _describe_skipped(
     left_out: Sequence[SkippedPart], index: Mapping[str, int], is_measured: npt.NDArray[np.bool_]
 ) -> tuple[list[Failure], list[str]]:
-    """Return failures for pairs that only skipped runs measured, and notes on other skipped runs.
+    """Return failures for pairs left without a reading or with wrong results, and other notes.
 
     Wrong results are a failure whatever else was measured.
     """
@@ -259,7 +261,7 @@ def _join_tools(parts: Iterable[Readings]) -> str:
 
 
 def _describe_sizes(sizes: Matrix) -> dict[str, int]:
-    """Return the message sizes, in the form that a measurement's options record."""
+    """Return the range of message sizes in bytes as options of a measurement; empty without any."""
     if not sizes.size:
         return {}
     least, most = int(sizes.min()), int(sizes.max())
@@ -309,4 +311,6 @@ def decode_text(content: bytes, source: str) -> str:
 
 def _check(value: float, high: float, unit: str, source: str) -> None:
     if not (math.isfinite(value) and 0.0 <= value <= high):
-        raise WrongUseError(f"{source}: {value:g} {unit} is more than {high:g} {unit}")
+        raise WrongUseError(
+            f"{source}: the value {value:g} {unit} is above the limit of {high:g} {unit}"
+        )

@@ -38,7 +38,7 @@ class ImportRequest:
 
     @property
     def size_bytes(self) -> int | None:
-        """Size of the messages whose bandwidth counts, in bytes; None for the fastest.
+        """Message size in bytes whose bandwidths are imported; None for the fastest of any size.
 
         Raises:
             WrongUseError: `size` is not a size.
@@ -47,7 +47,7 @@ class ImportRequest:
 
     @property
     def parsed_unit(self) -> RateUnit | TimeUnit | None:
-        """Unit of the values, if the user named one.
+        """Unit of time or bandwidth for numbers without one; None if the user named none.
 
         Raises:
             WrongUseError: it is none of time or bandwidth, or one that may be two.

@@ -36,7 +36,7 @@ from plink.measure.importing.request import ImportRequest
 
 
 def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:
-    """Return the cluster in a CSV matrix; each pair counts as measured once.
+    """Return the cluster in a CSV matrix of round-trip times; each pair counts as measured once.
 
     Args:
         content: the CSV text (`matrix_csv.parse`).
@@ -110,7 +110,7 @@ _JSONS: Sequence[tuple[str, str, str]] = (
 
 
 def refuse_unreadable(text: str, source: str) -> None:
-    """Raise for output of a known program that does not concern pairs of hosts.
+    """Raise, with a hint, for JSON and for output of known programs that cannot be imported.
 
     Raises:
         WrongUseError: it is one of those; or JSON of any kind.
@@ -129,7 +129,7 @@ MOST_NAMED = 3
 def import_measurement(
     content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
 ) -> Cluster:
-    """Return the cluster in another program's output, in CSV, or in a cluster file.
+    """Return the cluster in other programs' output, CSV, a TOML description or a cluster file.
 
     Args:
         unit: unit of the numbers of a table that names none.
@@ -151,7 +151,7 @@ class Imported:
 
 
 def import_files(paths: Sequence[str], options: ImportRequest) -> Imported:
-    """Return the cluster in one file of any kind, or in several logs and lists of pairs.
+    """Return the cluster in one file of any supported kind, or in several logs and pair lists.
 
     A folder stands for the files in it. Of several files, those that hold no measurement are left
     out and named.
@@ -191,7 +191,7 @@ def import_files(paths: Sequence[str], options: ImportRequest) -> Imported:
 
 
 def list_files(paths: Sequence[str]) -> list[str]:
-    """Return the files that paths name, including those in folders, without repetition.
+    """Return the files that paths name, with those directly in folders (no hidden ones), once each.
 
     Raises:
         WrongUseError: a folder that cannot be read or holds no file.
@@ -245,7 +245,7 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
         refuse_list_without_hosts(as_csv(text, source), source)
     if options.size is not None:
         raise WrongUseError(
-            f"{source}: is not a benchmark's output",
+            f"{source}: is neither a benchmark's output nor a list of pairs",
             "size applies to output with several message sizes",
         )
     unit = options.parsed_unit
@@ -262,26 +262,29 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
 
 
 def _find_logs(text: str) -> list[BenchmarkLog]:
-    """Return the kinds of logs that a text may be, by its content."""
+    """Return the kinds of benchmark logs whose typical words occur in a text."""
     return [log for log in LOGS if log.is_kind(text)]
 
 
 def is_log(content: bytes) -> bool:
-    """Return whether a file is a benchmark log that plink reads."""
+    """Return whether a file's content is a log of a benchmark that plink can import."""
     return bool(_find_logs(content.decode("utf-8", "replace")))
 
 
 def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[Readings]:
-    """Return the readings in a benchmark's log or a list of pairs."""
+    """Return the readings in a text: for each kind of benchmark log in it, or of a pair list."""
     if not isinstance(content, bytes) or is_cluster(content) or is_described(source):
         raise WrongUseError(
-            f"{source}: is a cluster file, which cannot be imported together with other files",
+            f"{source}: is a cluster or network file, which cannot be imported with other files",
             "several files must be logs of benchmarks, or lists with one row per pair",
         )
     text = decode_text(content, source)
     if _find_logs(text):
         if options.unit is not None:
-            raise WrongUseError(f"{source}: names its own units", "unit applies only to tables")
+            raise WrongUseError(
+                f"{source}: is a benchmark's log, which names its units itself",
+                "unit applies only to tables",
+            )
         bare = strip_prefixes(text)
         return [log.read(bare, source, options.size_bytes) for log in _find_logs(bare)]
     table = as_csv(text, source)

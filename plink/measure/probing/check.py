@@ -57,7 +57,7 @@ _UPLINK_CONFIRMATIONS = 1
 
 
 class RepeatedTransfers:
-    """Transfers that measure links and uplinks of reached hosts again.
+    """Transfers that measure hosts' links and groups' uplinks again, for a drift check.
 
     `failures` has what could not be measured.
     """
@@ -85,7 +85,7 @@ class RepeatedTransfers:
         self.failures: list[Failure] = []
 
     def links(self, gbit_s: Matrix | None, limit_s: float) -> drift_rates.LinkJudgement:
-        """Measure the hosts' links again and compare them with the file.
+        """Measure the hosts' links again, changed ones up to twice more, and compare with the file.
 
         Args:
             gbit_s: (N, N) bandwidths of the file that plink measured; None for what it has of the
@@ -121,7 +121,7 @@ class RepeatedTransfers:
     def uplinks(
         self, uplinks: UplinkMeasurement, hosts: Sequence[drift_rates.RateChange], limit_s: float
     ) -> tuple[dict[drift_rates.GroupDirection, float], list[drift_rates.RateChange]]:
-        """Measure the uplinks again; return the rates in Gbit/s and those that changed.
+        """Measure uplinks again; return the rates in Gbit/s by direction, and those that changed.
 
         Args:
             hosts: links of hosts that changed, which may explain what groups exchange.
@@ -197,7 +197,7 @@ class RepeatedTransfers:
         return now
 
     def _link_options(self, *, has_pairs: bool) -> tuple[TransferOptions, int, bool]:
-        """Return options and seconds for checking hosts' links, and whether both ways at once."""
+        """Return iperf3's options, the seconds per transfer, and whether both ways run at once."""
         cluster = self._cluster
         if has_pairs and cluster.bandwidth is not None:
             pairs = tools.IPERF3.resume({}, cluster.bandwidth.options, cluster.source)
@@ -229,7 +229,7 @@ class RepeatedTransfers:
         *,
         both: bool,
     ) -> Matrix:
-        """Return the rates of these pairs in both directions, (N, N); NaN if unknown."""
+        """Return the rates in Gbit/s of both directions of these pairs, (N, N); NaN if unknown."""
         size, names = len(self._cluster.hosts), self._cluster.names
         gbit_s = np.full((size, size), np.nan)
         directed: list[list[tuple[int, int]]] = []
@@ -279,7 +279,7 @@ class RatesResult:
 
 
 def holds_rates(cluster: Cluster) -> bool:
-    """Return whether a cluster file has rates that transfers can check."""
+    """Return whether a cluster file has bandwidths or uplinks that plink itself measured."""
     return _has_links(cluster) or _has_uplinks(cluster)
 
 
@@ -292,7 +292,7 @@ def check_rates(
     seed: int,
     progress: ProgressListener,
 ) -> RatesResult:
-    """Measure some links and uplinks again, those that seem changed twice, and judge.
+    """Measure some links and uplinks again, changed ones repeatedly, and judge what changed.
 
     Args:
         limit_s: seconds that transfers may take, and as many again those of what seems changed;
@@ -356,7 +356,7 @@ def _has_uplinks(cluster: Cluster) -> bool:
 def _list_unchecked_rates(
     cluster: Cluster, hosts: Collection[str], groups: Collection[str]
 ) -> list[str]:
-    """Return the measurements in the file that the check of rates does not cover."""
+    """Return phrases naming the links, bandwidths and uplinks in the file that were not checked."""
     unchecked = []
     if _has_links(cluster):
         others = [name for name in cluster.names if name not in set(hosts)]
@@ -374,7 +374,7 @@ def _list_unchecked_rates(
 
 
 def summarize_changes(rates: RatesResult) -> str:
-    """Return, in words, how many of the compared links and uplinks changed."""
+    """Return a clause such as `links of 2 of 8 hosts and uplinks of 1 of 3 groups changed`."""
     parts = []
     for names, what, of, is_uplink in (
         (rates.hosts, "links", "host", False),
@@ -392,7 +392,7 @@ _SEEDS = 1 << 31
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Result of measuring some pairs of a cluster file again.
+    """Result of a drift check: the judgement of round-trip times, and of transfers if any ran.
 
     Args:
         hosts: number of hosts that were reached.
@@ -413,18 +413,18 @@ class CheckResult:
 
     @property
     def is_changed(self) -> bool:
-        """Whether the file no longer describes the network."""
+        """Whether distances, rates or hosts' addresses differ from those in the file."""
         rates_changed = self.rates is not None and self.rates.is_changed
         return self.judgement.is_changed or bool(self.moved) or rates_changed
 
     @property
     def is_whole(self) -> bool:
-        """Whether every pair that was to be measured again was measured."""
+        """Whether every host was reached and every pair of the check was measured."""
         return not self.unreachable and not self.failures
 
 
 def select_comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
-    """Return the round-trip times of a cluster if plink can measure them again.
+    """Return a cluster's round-trip times; raise unless a tool of plink measured them.
 
     Raises:
         WrongUseError: there are none, or no tool of plink's measured them.
@@ -450,7 +450,7 @@ def build_check_request(
     concurrency: int | None = None,
     way: Way,
 ) -> ProbeRequest:
-    """Return the request to measure a cluster again, with the file's settings unless overridden.
+    """Build the request to measure a cluster again, with the file's settings unless overridden.
 
     Args:
         cluster: with round-trip times that are comparable (`select_comparable_rtt`).
@@ -483,7 +483,7 @@ def check(
     transfers_s: float,
     progress: ProgressListener,
 ) -> CheckResult:
-    """Connect to a cluster's hosts, measure some pairs again and judge what changed.
+    """Connect to a cluster's hosts, measure some pairs (and links) again and judge what changed.
 
     Where the file holds bandwidths or uplinks, some transfers follow.
 
@@ -528,7 +528,7 @@ def check_reached(
     partners: int,
     progress: ProgressListener,
 ) -> CheckResult:
-    """Measure some pairs of connected hosts again and judge what changed.
+    """Measure round trips of some pairs of connected hosts again and judge what changed.
 
     Raises:
         PlinkError: no pair can be compared.
@@ -554,7 +554,7 @@ def check_reached(
 
 
 def _list_unchecked(cluster: Cluster) -> list[str]:
-    """Return the measurements in the file that no check covers."""
+    """Return phrases naming the file's measurements that no check can cover, such as routes."""
     unchecked = []
     if cluster.bandwidth is not None and cluster.bandwidth.tool not in tools.TOOLS:
         unchecked.append(
@@ -566,7 +566,7 @@ def _list_unchecked(cluster: Cluster) -> list[str]:
 
 
 class _RepeatedRoundTrips:
-    """Repeated measurement of pairs between a cluster's reached hosts."""
+    """Repeated measurement of round-trip times between the reached hosts of a cluster."""
 
     def __init__(
         self, cluster: Cluster, request: ProbeRequest, reached: Reached, progress: ProgressListener
@@ -588,13 +588,13 @@ class _RepeatedRoundTrips:
 
     @property
     def are_reached(self) -> judge.Mask:
-        """Mask of the pairs whose hosts were both reached, shape (N, N)."""
+        """Mask, shape (N, N), that is True where both hosts of a pair were reached."""
         there = np.isin(np.arange(len(self._cluster.hosts)), self._places)
         both: judge.Mask = there[:, None] & there[None, :]
         return both
 
     def measure(self, pairs: Sequence[judge.Pair]) -> Matrix:
-        """Measure both directions of pairs; return (N, N) in µs, NaN elsewhere and on failure."""
+        """Measure both directions of pairs; return times in µs, (N, N), NaN where not measured."""
         request, tool = self._request, tools.TOOLS[self._request.tool]
         options = request.options
         if not isinstance(options, RttOptions) or tool.measure is None:

@@ -1,4 +1,4 @@
-"""Collectors of a run's readings of pairs: common base, bandwidths, routes, round-trip times."""
+"""Collectors that gather a run's readings of pairs into matrices of a cluster."""
 
 from __future__ import annotations
 
@@ -65,26 +65,26 @@ class Collector(ABC, Generic[Reading]):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Allocate the matrices, filled from an earlier measurement if there is one."""
+        """Allocate the matrices, filled from the cluster's earlier measurement if there is one."""
 
     @abstractmethod
     def _readings(self) -> Matrix:
-        """Return the matrix of the readings so far, (N, N); NaN where not measured."""
+        """Return the matrix of all pairs' readings so far, (N, N); NaN where not measured."""
 
     @abstractmethod
     def _take(self, pair: tuple[int, int], reading: Reading) -> None:
-        """Store a reading in the matrices, given the indices of its hosts."""
+        """Store a reading in the matrices; `pair` has the cluster's indices of its hosts."""
 
     @abstractmethod
     def result(self, run: RunRecord) -> tuple[Cluster, measurements.Measurement]:
-        """Return the cluster with the readings so far, and the measurement in it."""
+        """Return the cluster with this run's measurement added, and that measurement."""
 
     def _copy_or_unknown(self, matrix: Matrix | None) -> Matrix:
         size = len(self._cluster.hosts)
         return np.full((size, size), np.nan) if matrix is None else matrix.copy()
 
     def missing(self, rounds: samples.Rounds) -> samples.Wanted:
-        """Return the directed pairs of the run without a trustworthy reading."""
+        """Return the directed pairs of `rounds` whose reading is missing or disturbed."""
         unread = np.isnan(self._readings()) | self._untrusted_pairs()
         return frozenset(
             (source, destination)
@@ -95,21 +95,21 @@ class Collector(ABC, Generic[Reading]):
         )
 
     def _untrusted_pairs(self) -> npt.NDArray[np.bool_]:
-        """Return a mask of the pairs whose reading is not to be trusted, (N, N)."""
+        """Return a mask (N, N) of directed pairs with readings that other work disturbed."""
         size = len(self._cluster.hosts)
         return np.zeros((size, size), dtype=bool)
 
     def warnings(self) -> list[str]:
-        """Return why some readings are not to be trusted, as sentences for the user."""
+        """Return sentences for the user on readings that may be disturbed; empty if none are."""
         return []
 
     def describe_precision(self, precision_percent: float) -> list[str]:
-        """Describe the precision that the readings reached; empty if none was requested."""
+        """Return phrases on passes and on how well they agree; empty if there was one pass."""
         del precision_percent
         return []
 
     def count_asked(self, rounds: samples.Rounds) -> int:
-        """Return how many directed pairs the run was to measure.
+        """Return the number of directed pairs that `rounds` contain or that have a reading.
 
         A question of the run, such as which groups there are, may ask for pairs beside the rounds.
 
@@ -146,15 +146,15 @@ class Collector(ABC, Generic[Reading]):
         self._settle(*pair)
 
     def next_pass(self) -> None:
-        """Begin another pass, in which these directed pairs are expected once more."""
+        """Begin another pass, in which each pair counts as progress once more."""
         self._settled.clear()
 
     def host_lost(self, loss: samples.HostLoss) -> None:
-        """Record that a host failed during the run."""
+        """Record as a failure that a host dropped out during the run."""
         self.failures.append(measurements.Failure(self._name(loss.host), loss.reason))
 
     def remark(self, text: str) -> None:
-        """Record a remark of the tool about the whole run, for the user."""
+        """Record a tool's remark about the whole run, and pass it on to the user."""
         self.remarks.append(text)
         self._on_remark(text)
 
@@ -168,7 +168,7 @@ class Collector(ABC, Generic[Reading]):
 
 
 class BandwidthCollector(Collector[samples.BandwidthReading]):
-    """Collector of a run's bandwidths between a cluster's hosts."""
+    """Collector of bandwidths in Gbit/s and of TCP retransmits between a cluster's hosts."""
 
     quantity: ClassVar[Quantity] = "bandwidth"
 
@@ -186,7 +186,7 @@ class BandwidthCollector(Collector[samples.BandwidthReading]):
         self._retransmits[pair] = np.nan if known is None else known
 
     def result(self, run: RunRecord) -> tuple[Cluster, measurements.BandwidthMeasurement]:
-        """Return the cluster with the readings so far, and the measurement in it."""
+        """Return the cluster with the bandwidths so far, and that measurement by itself."""
         measurement = measurements.BandwidthMeasurement(
             gbit_s=self._gbit_s,
             retransmits=self._retransmits,
@@ -197,7 +197,7 @@ class BandwidthCollector(Collector[samples.BandwidthReading]):
 
 
 class RouteCollector(Collector[samples.RouteReading]):
-    """Collector of a run's routes between a cluster's hosts."""
+    """Collector of routes (numbers of hops and the routers) between a cluster's hosts."""
 
     quantity: ClassVar[Quantity] = "routes"
 
@@ -219,7 +219,7 @@ class RouteCollector(Collector[samples.RouteReading]):
         self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
 
     def result(self, run: RunRecord) -> tuple[Cluster, measurements.RouteMeasurement]:
-        """Return the cluster with the routes so far, and the measurement in it."""
+        """Return the cluster with the routes so far, and that measurement by itself."""
         measurement = measurements.RouteMeasurement(
             hops=self._hops,
             route_of=self._route_of,
@@ -239,7 +239,7 @@ _STANDS_OUT = 2.0
 
 @dataclass(frozen=True)
 class PassReadings:
-    """Readings of all passes so far between N hosts.
+    """Number of passes of each pair, and its least readings in odd and in even passes.
 
     Args:
         passes: (N, N) how often a direction was read.
@@ -251,7 +251,7 @@ class PassReadings:
 
 
 class RttCollector(Collector[samples.RttReading]):
-    """Collector of round-trip times; the first of its `percentiles` stands for a pair.
+    """Collector of round-trip times at several percentiles; a pair's least reading counts.
 
     Where a pair met several times, the least reading counts, for each direction by itself, since
     noise only ever adds to a round-trip time.
@@ -306,12 +306,12 @@ class RttCollector(Collector[samples.RttReading]):
         return untrusted
 
     def warnings(self) -> list[str]:
-        """Name the readings that other work on the hosts may have raised."""
+        """Return a sentence on readings that other work on hosts may have raised; else nothing."""
         is_read = ~np.isnan(self._readings())
         return describe_disturbed_hosts(self._cluster.names, self._untrusted_pairs(), is_read)
 
     def describe_precision(self, precision_percent: float) -> list[str]:
-        """Return how often pairs met, and how many pairs' passes agree within the precision."""
+        """Return phrases: the number of passes, and how many pairs agree within the precision."""
         passes = self._passes[self._passes > 0]
         if not passes.size or passes.max() == 1:
             return []
@@ -326,7 +326,7 @@ class RttCollector(Collector[samples.RttReading]):
         return parts
 
     def read_passes(self) -> PassReadings:
-        """Return the readings of all passes between the run's hosts, in the run's order."""
+        """Return the number of passes and their least readings in µs, between this run's hosts."""
         here = np.ix_(self._measured, self._measured)
         odd_us, even_us = self._halves_us
         return PassReadings(self._passes[here], (odd_us[here], even_us[here]))
@@ -346,7 +346,7 @@ class RttCollector(Collector[samples.RttReading]):
         self._disturbance[pair] = np.nan if reading.disturbance is None else reading.disturbance
 
     def result(self, run: RunRecord) -> tuple[Cluster, measurements.RttMeasurement]:
-        """Return the cluster with the readings so far, and the measurement in it."""
+        """Return the cluster with the round-trip times so far, and that measurement by itself."""
         apart_percent = 100.0 * measurements.disagreement(self._halves_us)
         precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
         # A reading that a calm meeting confirmed is recorded with that one's disturbance, so that
@@ -375,7 +375,7 @@ def _none_if_all_nan(matrix: Matrix) -> Matrix | None:
 def describe_disturbed_hosts(
     names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> list[str]:
-    """Return a sentence naming hosts with disturbed readings; empty if there are none.
+    """Return a sentence on readings that other work disturbed, naming hosts; empty without any.
 
     Args:
         disturbed, measured: (N, N), [source][destination].

@@ -1,4 +1,4 @@
-"""Questions to all reached hosts about their network settings, counters, clocks and load."""
+"""Collection of all reached hosts' network settings, counters, clocks and load."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LITTLE = 0.75
 def ask_conditions(
     reached: Reached, progress: ProgressListener, concurrency: int
 ) -> ConditionMeasurement:
-    """Ask idle hosts for their network condition; hosts that do not answer become failures."""
+    """Ask all hosts for their network condition and processor share; failures are recorded."""
     progress.stage("asking hosts", len(reached.hosts))
     started, began_s = datetime.now(timezone.utc), time.monotonic()
     conditions: dict[str, HostCondition] = {}
@@ -54,7 +54,7 @@ def ask_conditions(
 
 
 def _measure_processor_shares(reached: Reached, concurrency: int) -> dict[str, ProcessorShares]:
-    """Return the best processor share that a busy loop gets on each host, by several tries."""
+    """Run busy loops on all hosts, again where they get little; return the best share of each."""
     facts = [host.facts for host in reached.hosts]
     cores = min(fact.cores for fact in facts)
     at_once = min(cores, concurrency) if count_sharing_hosts(facts) else concurrency

@@ -1,4 +1,4 @@
-"""Groups given by the user: lines `NAME: HOSTS`, a topology, or a cluster file with groups.
+"""Groups of hosts that the user gives: lines `NAME: HOSTS`, a topology, or a cluster file.
 
 HOSTS is as in a host list: several with commas, ranges such as gpu[01-16]; `#` begins a comment.
 A topology is understood, too (`plink.probes.inventories.topologies`): its lowest switches, or its
@@ -29,7 +29,7 @@ _HINT = "a line is NAME: HOSTS, as in rack1: gpu[01-16]; # begins a comment"
 def read_groups(
     path: str, hosts: Collection[str], listed_in: str, *, are_positions: bool = False
 ) -> list[Group]:
-    """Return the groups of hosts in a file: lines `NAME: HOSTS`, a topology or a cluster.
+    """Return the groups of hosts in a file: lines `NAME: HOSTS`, a topology or a cluster file.
 
     Args:
         path: the file, or `-`; `topograph:URL` for what a server answers.
@@ -48,7 +48,7 @@ def read_groups(
 def read_given_groups(
     path: str, hosts: Collection[str], listed_in: str, *, are_positions: bool = False
 ) -> tuple[list[Group], Mapping[str, str]]:
-    """Return the groups in a file, and the NVLink domains if it is a topology with domains.
+    """Return the groups in a file, and each host's NVLink domain if it is a topology with them.
 
     The arguments and errors are those of `read_groups`.
     """
@@ -114,7 +114,7 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
             places[host] = place
         groups[name] = (place, members)
     if not groups:
-        raise WrongUseError(f"{source}: contains no groups", _HINT)
+        raise WrongUseError(f"{source}: has no line NAME: HOSTS", _HINT)
     return [Group(name, members) for name, (_, members) in groups.items()]
 
 
@@ -123,7 +123,9 @@ def _read_cluster_groups(
 ) -> list[Group]:
     groups = list(cluster_file.parse_cluster(content, source).groups)
     if not groups:
-        raise WrongUseError(f"{source}: holds no groups", "give a file of lines NAME: HOSTS")
+        raise WrongUseError(
+            f"{source}: the cluster file has no groups", "give a file of lines NAME: HOSTS"
+        )
     for group in groups:
         for host in group.hosts:
             _check_host(host, f"{source}: group {group.name}", hosts, listed_in)
@@ -133,7 +135,7 @@ def _read_cluster_groups(
 def _build_topology_groups(
     topology: Topology, hosts: Collection[str], listed_in: str, *, are_positions: bool
 ) -> list[Group]:
-    """Return the groups in a topology file, without hosts that the cluster lacks."""
+    """Return a group per lowest switch or block, with those of its hosts that are in `hosts`."""
     members: dict[tuple[str, ...], list[str]] = {}
     for host, path in topology.paths.items():
         if host not in hosts:
@@ -146,7 +148,7 @@ def _build_topology_groups(
             )
         members.setdefault(path, []).append(host)
     if not members:
-        raise WrongUseError(f"{topology.source}: names none of the hosts of {listed_in}")
+        raise WrongUseError(f"{topology.source}: the topology has none of the hosts in {listed_in}")
     groups: dict[str, Group] = {}
     for path, names in members.items():
         # A slash parts the levels of a position.
@@ -171,4 +173,4 @@ def _read(path: str) -> bytes:
 def _check_host(host: str, place: str, hosts: Collection[str], listed_in: str) -> None:
     if host not in hosts:
         hint = "name hosts in groups as the host list does"
-        raise WrongUseError(f"{place}: {brief(host)} is not one of the hosts of {listed_in}", hint)
+        raise WrongUseError(f"{place}: {brief(host)} is not one of the hosts in {listed_in}", hint)

@@ -47,7 +47,7 @@ _OWED, _HINGE = 2e9, 1e9
 
 @dataclass(frozen=True)
 class PassOptions:
-    """Limits of repeated passes: number of passes and precision at which a pair is done.
+    """Limits of repeated passes: the number of passes, and the precision that ends them.
 
     Args:
         most: passes, at least 1.
@@ -64,7 +64,7 @@ class PassOptions:
 
 
 class Passes:
-    """Choice of the pairs to measure again after the first pass of a run.
+    """Chooser of the pairs that each pass after the first measures again.
 
     Every pair meets twice. Then those meet again whose passes disagree, the most disagreeing first,
     and those that the caller names; no pair more often than `most`, and all of them together at
@@ -108,7 +108,7 @@ class Passes:
         self.number = 1
 
     def is_over(self, seen: PassReadings) -> bool:
-        """Return whether every pair has met as often as the options allow."""
+        """Return whether no pair may be measured again within the options' limits."""
         is_lost = self._is_tried & (np.minimum(seen.passes, seen.passes.T) == 0)
         may_be_tried_twice = self.number + 1 == WHOLE_PASSES <= self._options.most
         may = np.triu(self._met < self._limit, 1) & ~is_lost
@@ -117,7 +117,7 @@ class Passes:
     def next(
         self, seen: PassReadings, hinges: Collection[Pair] = (), *, is_settled: bool = False
     ) -> Rounds:
-        """Return the rounds of the next pass; none if no pair needs another measurement.
+        """Choose the pairs of the next pass, as rounds of disjoint pairs; none if the run is done.
 
         Args:
             hinges: pairs (lower, higher) on which an answer hinges, met before or not.
@@ -148,7 +148,7 @@ class Passes:
         return arrange_rounds(size, pairs, (self._options.seed, self.number))
 
     def _disagreement(self, seen: PassReadings) -> Matrix:
-        """Return the share by which each pair's passes differ, (N, N); 0 where precise enough."""
+        """Return the share by which a pair's passes or directions differ, (N, N); 0 if precise."""
         share = disagreement(seen.halves_us)
         share = np.nan_to_num(np.fmax(share, share.T))
         if self._options.precision_percent == 0.0:
@@ -160,7 +160,7 @@ class Passes:
         return np.triu(np.where(is_unsure | is_apart, np.fmax(share, apart), 0.0), 1)
 
     def _list_retries(self, lost: Mask, count: Counts) -> Mask:
-        """Return the pairs lost in the first pass that are worth a second try.
+        """Return a mask (N, N) of pairs lost in the first pass whose hosts others could reach.
 
         That is where both hosts were heard by others, and at most as many as there are hosts: a
         silent one is waited for.
@@ -174,7 +174,7 @@ class Passes:
 
 
 def arrange_rounds(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> Rounds:
-    """Return pairs as rounds of disjoint pairs, in an order that depends on the seed.
+    """Arrange pairs into rounds of disjoint pairs in random order, as the seed determines.
 
     They are those of a round robin of the `hosts` hosts in which each has a seat by chance, the
     rounds and the pairs of each shuffled, so that a pair's neighbours in time are others.
@@ -193,7 +193,7 @@ def arrange_rounds(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> 
 
 @dataclass(frozen=True)
 class StoppingPolicy:
-    """Policy for measuring pairs again, and for stopping once the answer is stable.
+    """Policy that names pairs to measure again, and stops a run when its answer is stable.
 
     Args:
         hinges: after each pass, the pairs of the cluster's hosts (indices, in any order) on which
@@ -215,7 +215,7 @@ _NO_ANSWER = object()
 
 
 def choose_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
-    """Return the sample of rounds or pairs that a run measures; None for all rounds.
+    """Return which rounds or pairs of the tournament a run measures; None for all of them.
 
     Args:
         rounds: how many were asked for, None for all, `FOLLOWED_ROUNDS` for pairs that the readings
@@ -228,7 +228,7 @@ def choose_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
 
 
 def list_rounds(listed: Sequence[str], present: Sequence[str], sample: Sample | None) -> Rounds:
-    """Return the rounds of disjoint pairs that a run goes through.
+    """Return the rounds of disjoint pairs to measure; none if the readings choose the pairs.
 
     Args:
         listed: the names of all hosts that were listed. A sample is drawn of them, so that it is
@@ -257,7 +257,7 @@ def list_rounds(listed: Sequence[str], present: Sequence[str], sample: Sample | 
 
 
 def advise_sampling(hosts: int, sample: Sample | None, example: int) -> list[str]:
-    """Return advice on sampling for users with many hosts, before the run begins; empty for few."""
+    """Return advice to measure fewer pairs, if all pairs of over 256 hosts are to be measured."""
     if sample is not None or hosts <= _MANY_HOSTS:
         return []
     rounds, pairs = count_rounds(hosts), hosts * (hosts - 1)
@@ -269,7 +269,7 @@ def advise_sampling(hosts: int, sample: Sample | None, example: int) -> list[str
 
 
 class AdaptiveSampler:
-    """Adaptive sampler of a run: chooses pairs until the groups show or the budget is spent."""
+    """Sampler that chooses pairs by the readings so far, until groups show or its budget ends."""
 
     def __init__(self, collector: RttCollector, sample: FollowedSample) -> None:
         self._collector = collector
@@ -277,7 +277,7 @@ class AdaptiveSampler:
         self._tried = np.triu(np.isfinite(self._find_least_us()), 1)
 
     def next(self) -> Rounds:
-        """Return the next rounds of pairs of the run's hosts; none if no more are needed."""
+        """Return the next rounds of disjoint pairs to measure; none if no more are needed."""
         rounds = sampler.next_rounds(
             self._find_least_us(),
             tried=self._tried,
@@ -291,7 +291,7 @@ class AdaptiveSampler:
 
     @property
     def pairs(self) -> Rounds:
-        """Pairs that were tried or measured, in this run or an earlier one."""
+        """Pairs of host indices that were tried or measured in any run, as a single round."""
         # A later pass may have read a pair that was not asked for here.
         known = self._tried | self._tried.T | np.isfinite(self._find_least_us())
         return [[(int(i), int(j)) for i, j in np.argwhere(np.triu(known, 1))]]
@@ -302,7 +302,7 @@ class AdaptiveSampler:
 
 
 class FurtherRounds:
-    """Source of a run's further rounds, pass after pass, for a measuring tool.
+    """Source of the rounds that a measuring tool runs after its first ones, pass after pass.
 
     Args:
         following: chooses further pairs for the first pass; None where `rounds` are all.
@@ -338,13 +338,13 @@ class FurtherRounds:
 
     @property
     def is_due(self) -> bool:
-        """Whether a second or later pass is needed before anything has been measured."""
+        """Whether further passes are needed before this run has measured anything."""
         if self._held is None:
             self._held = self._next()
         return bool(self._held)
 
     def more(self) -> Rounds:
-        """Return further rounds to measure, of this pass or the next; none at the end."""
+        """Return further rounds to measure, of the same or the next pass; none at the end."""
         if self._following is not None and self._is_following:
             if rounds := self._following.next():
                 self._wanted |= {way for met in rounds for i, j in met for way in ((i, j), (j, i))}
@@ -375,7 +375,7 @@ class FurtherRounds:
         return rounds
 
     def _list_decisive_pairs(self, cluster: Cluster | None) -> list[Pair]:
-        """Return the pairs by host index on which the result depends that the policy computes."""
+        """Return the pairs of host indices that the policy wants measured again for its answer."""
         if cluster is None:
             return []
         pairs = [

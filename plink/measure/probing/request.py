@@ -1,4 +1,4 @@
-"""Request for a probe run, new or resumed: what it keeps of an earlier file, and its hosts."""
+"""Request for a probe run, new or resumed, and the settings and readings kept of an earlier one."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ProbeRequest:
         return self.options.tool
 
     def recorded_addresses(self) -> dict[str, Any]:
-        """Return how the hosts' addresses were chosen, as the cluster file records it."""
+        """Return the options `network` and `interface`, if given, for the cluster file."""
         return {
             **({"network": str(self.network)} if self.network else {}),
             **({"interface": self.interface} if self.interface else {}),
@@ -106,7 +106,7 @@ def resume_options(
     rounds: int | None = None,
     seed: int | None = None,
 ) -> ResumedSettings:
-    """Return the settings that continue an earlier measurement, or those of a new one.
+    """Return the settings that continue an earlier run; without one, those that were given.
 
     Args:
         earlier: the cluster that was measured; None to begin.
@@ -148,7 +148,7 @@ def resume_options(
 
 
 def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Measurement | None:
-    """Return the measurement to continue, or None where the file has none of this quantity."""
+    """Return the earlier measurement that a tool continues; None if there is none of its kind."""
     quantity = TOOLS[tool].quantity
     if quantity == "uplinks":
         return earlier.uplinks
@@ -168,7 +168,7 @@ def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Meas
 def keep_network(
     options: Mapping[str, Any], given: IPNetwork | None, source: str
 ) -> IPNetwork | None:
-    """Return the network by which an earlier measurement chose addresses; None if by none.
+    """Return the network in which an earlier run chose hosts' addresses; None if not limited.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -186,7 +186,7 @@ def keep_network(
 
 
 def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
-    """Return the interface by which an earlier measurement chose addresses; None if by none.
+    """Return the interface on which an earlier run chose hosts' addresses; None if not limited.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -202,7 +202,7 @@ def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -
 def keep_sample(
     before: measurements.Measurement, rounds: int | None, seed: int | None, source: str
 ) -> tuple[int | None, int | None]:
-    """Return the given `rounds` and `seed`, else those of the earlier measurement.
+    """Return `rounds` and `seed` as given, or else as the earlier measurement recorded them.
 
     More rounds of the same seed begin with those that were gone through.
 
@@ -222,7 +222,7 @@ def keep_sample(
 
 
 class TooFewReachedError(PlinkError):
-    """Error that fewer than two hosts were reached; `failures` says why."""
+    """Error that fewer than two hosts were reached; `failures` has the error of each host."""
 
     def __init__(self, failures: Sequence[HostError]) -> None:
         hint, options = next(
@@ -236,7 +236,7 @@ class TooFewReachedError(PlinkError):
 
 @contextmanager
 def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator[Reached]:
-    """Connect to the hosts of a request, at least two; the context's end disconnects.
+    """Connect to the hosts of a request, and disconnect when the context ends.
 
     Raises:
         HostListError, OptionError: the request cannot be carried out as it stands.
@@ -265,7 +265,7 @@ def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator
 
 @dataclass(frozen=True)
 class ResumeState:
-    """Starting state of a run: hosts, earlier readings, and notes on what changed.
+    """Starting state of a run: its hosts with earlier readings, absent hosts, and moved hosts.
 
     Args:
         cluster: the hosts that were reached now or measured earlier, and what is kept of that.
@@ -304,7 +304,7 @@ def build_resume_state(request: ProbeRequest, reached: Reached) -> ResumeState:
 
 
 def _way_as_given(way: Way) -> GivenWay | None:
-    """Return how the hosts were reached, as the file records it."""
+    """Return the SSH options or command template that reach the hosts, for the cluster file."""
     match way:
         case SshOptions():
             # Absolute, so that later commands find the files from any folder.
@@ -338,7 +338,7 @@ def _to_host(reached: ReachedHost) -> Host:
 def _list_unreachable(
     listed: Sequence[ListedHost], reached: Reached, kept: Container[str]
 ) -> list[Unreachable]:
-    """Return the listed hosts that were never reached."""
+    """Return the listed hosts that could not be reached now and have no earlier readings."""
     reasons = {error.host: str(error) for error in reached.failures if error.host not in kept}
     return [
         Unreachable(
@@ -374,7 +374,7 @@ def select_hosts(
 
 
 def find_moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str, str]:
-    """Return the hosts whose address changed since an earlier run, by name with the old address.
+    """Return the earlier address of each host, by name, whose address has changed since.
 
     A host that has a name for an address, as those of an imported matrix, was never reached, so
     that nothing says that it moved.
@@ -389,7 +389,7 @@ def find_moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str
 
 
 def carry_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[str]) -> Cluster:
-    """Return a cluster of these hosts with the readings that an earlier cluster has of them.
+    """Return a cluster of these hosts with an earlier cluster's readings, but for moved hosts.
 
     Args:
         moved: names of hosts of which nothing is kept: they are at other addresses now. Their
@@ -424,7 +424,7 @@ def carry_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[
 
 
 def restrict_to_hosts(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
-    """Return the cluster of these hosts only, in this order; groups without any of them go."""
+    """Return the cluster restricted to these hosts, in this order, without groups left empty."""
     names = {host.name for host in hosts}
     groups = [
         replace(group, hosts=[name for name in group.hosts if name in names])
@@ -437,7 +437,7 @@ def restrict_to_hosts(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
 def repeat_run_record(
     before: measurements.Measurement, sample: measurements.Sample | None, notes: Sequence[str]
 ) -> RunRecord:
-    """Return the record of a run that had nothing left to measure: that of the earlier run.
+    """Return the record of an earlier run, for a run that had nothing left to measure.
 
     Args:
         sample: the part of the tournament that the run asked for, which may be another.
@@ -459,7 +459,7 @@ def repeat_run_record(
 
 
 def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, resume: str) -> None:
-    """Raise if a host list lacks hosts that the earlier file has readings of.
+    """Raise if a host list lacks hosts whose readings the earlier file would lose.
 
     Raises:
         WrongUseError: the list `hosts` lacks hosts that the file `resume` has readings of.

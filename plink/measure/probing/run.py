@@ -1,4 +1,4 @@
-"""Probe run from host list to cluster: connect, measure, gather, survive failures."""
+"""Probe run from host list to cluster: connect to the hosts, measure pairs, gather readings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from plink.probes.samples import MeasuringJob, Rounds, Wanted, no_more
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """Result of a run that measures pairs.
+    """Result of a run that measures pairs: the cluster, counts of readings, and warnings.
 
     Args:
         how: a few words on how it was measured.
@@ -85,7 +85,7 @@ def measure_pairs(
     on_result: Callable[[ProbeResult], None] = lambda _: None,
     policy: passes.StoppingPolicy = passes.NO_POLICY,
 ) -> ProbeResult:
-    """Measure the pairs of a request whose hosts were reached, with a tool for pairs.
+    """Measure the pairs of a request between reached hosts; an interrupt keeps the readings so far.
 
     Raises:
         KeyboardInterrupt: the user stopped it before anything was measured.
@@ -200,7 +200,7 @@ def build_job(
     rounds: Rounds,
     visits: passes.FurtherRounds | None,
 ) -> MeasuringJob[Any]:
-    """Build the job for the request's tool; `visits` supplies further rounds."""
+    """Build the input of the request's measuring tool; `visits` supplies further rounds."""
     fitting = limit_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
     return MeasuringJob(
         hosts,
@@ -219,7 +219,7 @@ def build_job(
 def _describe_hosts(
     request: ProbeRequest, hosts: Sequence[ReachedHost], concurrency: int
 ) -> list[str]:
-    """Return notes on hosts that share a machine, or have several addresses."""
+    """Return notes for the user on hosts that share a machine or have several addresses."""
     choice = describe_choices(
         {host.name: host.address for host in hosts},
         {host.name: host.facts.addresses for host in hosts},

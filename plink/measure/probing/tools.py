@@ -66,7 +66,7 @@ Resume = Callable[[Mapping[str, Any], Mapping[str, Any], str], Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class UplinkOptions(TransferOptions):
-    """Options of uplinks: transfers between groups, all their hosts at once."""
+    """Options of the tool uplinks: transfers between groups, with all their hosts at once."""
 
     tool: ClassVar[str] = "uplinks"
     description: ClassVar[str] = "uplinks for {0.group_duration_s} s"
@@ -75,7 +75,7 @@ class UplinkOptions(TransferOptions):
     # TCP connections that share an uplink need longer to settle than one by itself.
     @property
     def group_duration_s(self) -> int:
-        """Duration of a transfer between groups in whole seconds."""
+        """Seconds of a transfer between groups; 2 by default."""
         return self.duration_s or 2
 
     def to_record(self) -> dict[str, Any]:
@@ -105,11 +105,11 @@ class Tool(Generic[Options]):
 
     @property
     def name(self) -> str:
-        """Name by which users call the tool."""
+        """Name of the tool in options and files, such as echo."""
         return self.options.tool
 
     def resume(self, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Options:
-        """Return the options to resume an earlier measurement with.
+        """Return the options that continue an earlier measurement; raise if given ones differ.
 
         Args:
             given: the fields that were asked for now.
@@ -123,7 +123,7 @@ class Tool(Generic[Options]):
 
 
 def _measure_with(module: str) -> Measure:
-    """Return a function that imports a module of the probes, and paramiko, when it measures."""
+    """Return a function that imports a module of the probes when it is called, and measures."""
 
     def measure(job: MeasuringJob[Any], sink: Any) -> None:
         importlib.import_module(f"plink.probes.{module}").measure(job, sink)
@@ -134,7 +134,7 @@ def _measure_with(module: str) -> Measure:
 def _resume_round_trips(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
-    """Return the options that resume round-trip times; passes may be added."""
+    """Return recorded options of round-trip times, overridden by given ones, and added passes."""
     del source
     precision_percent = to_finite_number(recorded.get("precision_percent"))
     if precision_percent is not None and not 0.0 <= precision_percent <= 100.0:
@@ -154,12 +154,12 @@ def _resume_dpdk(
 ) -> dict[str, Any]:
     lines = recorded.get("nics", [])
     if not (isinstance(lines, list) and all(isinstance(line, str) for line in lines)):
-        raise WrongUseError(f"{source}: options.nics is {brief(lines)}, expected a list of texts")
+        raise WrongUseError(f"{source}: options.nics is {brief(lines)}, expected a list of strings")
     before = parse_nics(lines, f"{source}: options.nics")
     nics = given.get("nics", ())
     if nics and tuple(nics) != before:
         raise WrongUseError(
-            f"{source}: was measured with other NICs",
+            f"{source}: was measured with other NICs than those given now",
             "leave out the NICs, or write a new measurement to another file",
         )
     return {**_resume_round_trips(given, recorded, source), "nics": before}
@@ -176,7 +176,7 @@ def _resume_trace(
 def _resume_transfers(
     given: Mapping[str, Any], recorded: Mapping[str, Any], source: str
 ) -> dict[str, Any]:
-    """Return the options that resume transfers; raise if one but the duration differs."""
+    """Return recorded options of transfers; raise if a given one differs, except the duration."""
     for name, high in (("duration_s", MAX_DURATION_S), ("streams", MAX_STREAMS)):
         if read_recorded_whole(recorded, name, high) is None:
             raise WrongUseError(f"{source}: options.{name} is not a whole number from 1 to {high}")
@@ -202,7 +202,7 @@ def _resume_uplinks(
 
 
 def read_recorded_whole(recorded: Mapping[str, Any], name: str, most: int) -> int | None:
-    """Return a recorded option; None if absent or no whole number from 1 to `most`."""
+    """Return a recorded option; None if absent or not a whole number from 1 to `most`."""
     value = recorded.get(name)
     return value if type(value) is int and 1 <= value <= most else None
 
@@ -210,10 +210,10 @@ def read_recorded_whole(recorded: Mapping[str, Any], name: str, most: int) -> in
 def build_option_changed_error(
     source: str, option: str, before: object, given: object
 ) -> WrongUseError:
-    """Return the error for an option that differs from the earlier measurement's."""
-    how = f"without {{{option}}}" if before is None else f"with {{{option}={before}}}"
+    """Build the error that an option is given otherwise than the earlier measurement had it."""
+    with_option = f"without {{{option}}}" if before is None else f"with {{{option}={before}}}"
     return WrongUseError(
-        f"{source}: was measured {how}, not {given}",
+        f"{source}: was measured {with_option}, not {given}",
         f"leave out {{{option}=}}, or write a new measurement to another file",
         arguments={option: given},
     )

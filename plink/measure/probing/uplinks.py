@@ -1,4 +1,4 @@
-"""Run that measures the uplinks of groups, from reached hosts to a cluster."""
+"""Run that measures the uplinks of groups and the links of their hosts into a cluster."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SAME = 1.05
 
 
 class LinkCollector:
-    """Collector of hosts' link rates: each one's best to or from any other host, in Gbit/s.
+    """Collector of transfers between hosts, whose best rates in Gbit/s are their link rates.
 
     Args:
         groups: groups of them, by index.
@@ -64,21 +64,21 @@ class LinkCollector:
         self.failures: list[Failure] = []
 
     def links(self) -> plan.HostRates:
-        """Return the links' rates as far as they were measured."""
+        """Return each measured host's best rate to and from any other host, in Gbit/s."""
         return plan.HostRates(
             send=_find_largest(self._gbit_s),
             receive=_find_largest(self._gbit_s.T),
         )
 
     def doubtful(self, rounds: Rounds) -> Rounds:
-        """Return rounds that repeat slow transfers with other partners."""
+        """Return rounds that repeat slow transfers with other partners, to find the slow end."""
         rates = {pair: float(self._gbit_s[pair]) for pairs in rounds for pair in pairs}
         return plan.plan_second_looks(
             self._groups, {pair: rate for pair, rate in rates.items() if not np.isnan(rate)}
         )
 
     def take(self, result: BandwidthReading | PairLoss) -> None:
-        """Record the rate of a transfer from one host to another, or that it failed."""
+        """Record the rate in Gbit/s of a transfer between two hosts, or that it failed."""
         if isinstance(result, PairLoss):
             self.failures.append(_build_failure(self._names, result))
         else:
@@ -86,7 +86,7 @@ class LinkCollector:
 
 
 class UplinkCollector:
-    """Collector of the rates between groups, which become the groups' uplinks.
+    """Collector of rates between groups, from which the groups' uplinks follow.
 
     Args:
         groups: names of the groups, and of each the hosts of the run that are in it.
@@ -108,7 +108,7 @@ class UplinkCollector:
         self.failures: list[Failure] = []
 
     def missing(self) -> list[tuple[int, bool]]:
-        """Return groups, by index, and directions that are not measured yet."""
+        """Return (group index, whether it sends) for each rate that no run has measured yet."""
         return [
             (index, sends)
             for index, name in enumerate(self.groups)
@@ -117,12 +117,12 @@ class UplinkCollector:
         ]
 
     def _list_kept(self, name: str) -> Sequence[tuple[bool, float | None]]:
-        """Return what an earlier run measured of a group, sending and receiving."""
+        """Return an earlier run's send and receive rate of a group in Gbit/s; None if unknown."""
         kept = self._kept.get(name, Uplink(name, None, None))
         return (True, kept.send_gbit_s), (False, kept.receive_gbit_s)
 
     def doubtful(self, links: plan.HostRates) -> list[tuple[int, bool]]:
-        """Return the groups and directions that other transfers may have slowed.
+        """Return the groups and directions that may be faster when measured alone.
 
         That is so where the group's own uplink need not have been the limit, or hosts share a
         machine that may have been, or a group's two directions differ: it had other company, or
@@ -148,7 +148,7 @@ class UplinkCollector:
         ]
 
     def uplinks(self, links: plan.HostRates) -> list[Uplink]:
-        """Return the uplinks known so far, leaving out groups without a reading."""
+        """Return the uplinks measured so far, by this run or an earlier one."""
         groups = list(self.groups.values())
         links = plan.raise_to_seen_rates(links, self._exchanges.values())
         carried = self._collect_rates()
@@ -175,7 +175,7 @@ class UplinkCollector:
         return uplinks
 
     def host_links(self, links: plan.HostRates) -> list[HostLink]:
-        """Return each host's best send and receive rates, alone or among others."""
+        """Return each measured host's best send and receive rate, alone or in group transfers."""
         seen = plan.raise_to_seen_rates(links, self._exchanges.values())
         return [
             HostLink(name, seen.send.get(host), seen.receive.get(host))
@@ -184,7 +184,7 @@ class UplinkCollector:
         ]
 
     def _collect_rates(self) -> dict[tuple[int, bool], float]:
-        """Return the rate in Gbit/s of each group and direction, this run's before an earlier's."""
+        """Return the Gbit/s of each group and direction, from this run or else an earlier one."""
         carried: dict[tuple[int, bool], float] = {}
         for index, name in enumerate(self.groups):
             for sends, known in self._list_kept(name):
@@ -195,7 +195,7 @@ class UplinkCollector:
         return carried
 
     def take(self, result: GroupResult) -> None:
-        """Record the measured rate of a group in one direction, or what failed."""
+        """Record the rate of a group in one direction, or the failure of a transfer or a group."""
         if isinstance(result, PairLoss):
             self.failures.append(_build_failure(self._names, result))
         elif isinstance(result, ExchangeLoss):
@@ -209,7 +209,7 @@ class UplinkCollector:
             self._exchanges[way] = result
 
     def host_lost(self, loss: HostLoss) -> None:
-        """Record that a host failed and cannot take part any more."""
+        """Record as a failure that a host dropped out during the run."""
         self.failures.append(Failure(self._names[loss.host], loss.reason))
 
 
@@ -225,7 +225,7 @@ def _build_failure(names: Sequence[str], loss: PairLoss) -> Failure:
 
 @dataclass(frozen=True)
 class UplinkResult:
-    """Result of a run that measures uplinks."""
+    """Result of a run that measures uplinks: the cluster, and whether it was interrupted."""
 
     cluster: Cluster
     measurement: UplinkMeasurement
@@ -243,7 +243,7 @@ def measure_uplinks(
     progress: ProgressListener,
     on_result: Callable[[UplinkResult], None] = lambda _: None,
 ) -> UplinkResult:
-    """Measure the uplinks of groups whose hosts were reached.
+    """Measure the uplinks of a request's groups between reached hosts, and the hosts' links first.
 
     Raises:
         OptionError: the request is for another tool.
@@ -266,7 +266,7 @@ def measure_uplinks(
     members = _index_members(cluster.groups, reached.hosts)
     if len(members) < 2:
         raise PlinkError(
-            "the reached hosts are of fewer than two groups",
+            "fewer than two groups have a reached host",
             "the uplink of a group is its connection to the hosts of other groups",
         )
     notes = [*state.moves, *_describe_hosts(reached.hosts, members)]
@@ -334,7 +334,7 @@ def _find_link_rates(
     links: LinkCollector,
     progress: ProgressListener,
 ) -> None:
-    """Measure each host's link alone, and once more where the partner may have been slower."""
+    """Measure hosts' links one transfer per host at a time, and slow ones with other partners."""
     concurrency = limit_pairs([host.facts for host in transfers.hosts])
 
     def measure(stage: str, pairs: Rounds) -> None:
@@ -351,7 +351,7 @@ def _find_link_rates(
 def _add_earlier_links(
     links: Sequence[HostLink], before: UplinkMeasurement | None
 ) -> Sequence[HostLink]:
-    """Return the links of this run, plus an earlier run's of hosts that took no part."""
+    """Return this run's link rates, with an earlier run's of hosts that it did not measure."""
     names = {link.host for link in links}
     earlier = () if before is None else before.links
     return [*links, *(link for link in earlier if link.host not in names)]
@@ -364,7 +364,7 @@ def _find_group_rates(
     collector: UplinkCollector,
     progress: ProgressListener,
 ) -> None:
-    """Measure several groups at a time, and those with doubtful results alone."""
+    """Measure the groups' rates, several groups at a time, and doubtful ones again alone."""
     groups, wanted = list(collector.groups.values()), collector.missing()
 
     def measure(stage: str, directions: int, turns: Sequence[plan.ExchangeTurn]) -> None:
@@ -384,7 +384,7 @@ def _find_group_rates(
 
 
 def _index_members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dict[str, list[int]]:
-    """Return the indices of the reached hosts of each group that has any."""
+    """Return the indices of each group's reached hosts, by group name, without empty groups."""
     places = {host.name: place for place, host in enumerate(hosts)}
     members = {
         group.name: [places[name] for name in group.hosts if name in places] for group in groups
@@ -393,7 +393,7 @@ def _index_members(groups: Sequence[Group], hosts: Sequence[ReachedHost]) -> dic
 
 
 def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[str, Uplink]:
-    """Return an earlier run's uplinks of groups whose hosts are the same."""
+    """Return an earlier run's uplinks, by group, of groups with the same hosts as now."""
     before = {} if earlier is None else {group.name: group.hosts for group in earlier.groups}
     same = {group.name for group in cluster.groups if before.get(group.name) == group.hosts}
     known = () if cluster.uplinks is None else cluster.uplinks.uplinks
@@ -403,7 +403,7 @@ def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[
 def _plan_unknown_links(
     groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
 ) -> Rounds:
-    """Return rounds of transfers that include every host whose link rate is unknown.
+    """Return rounds of transfers with at least one host each whose link rate is unknown.
 
     Args:
         most: transfers in a round at most.
@@ -439,7 +439,7 @@ _ENOUGH = 0.9
 def measure_both_directions(
     request: ProbeRequest, cluster: Cluster, reached: Reached, progress: ProgressListener
 ) -> Cluster:
-    """Return the cluster with the rates of uplinks loaded in both directions at once.
+    """Return the cluster with each uplink's rate under load in both directions at once.
 
     A group whose transfers fail stays as it is.
     """
