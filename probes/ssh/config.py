@@ -228,10 +228,8 @@ class SshConfig:
         messages = done.stderr.decode(errors="replace").splitlines()
         if self._shell and any(_EXECUTING in line for line in messages):
             raise OptionError(
-                "configuration alone",
                 f"{self._place}: has a `Match exec`, but plink runs such commands only from "
                 "~/.ssh/config",
-                "configuration alone",
                 "give the hosts in question sections of their own, or put it into ~/.ssh/config",
             )
         if done.returncode != 0:

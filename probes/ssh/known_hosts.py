@@ -218,7 +218,7 @@ class KnownHosts:
         """
         if not _FIT_NAME.fullmatch(name):
             raise HostKeyError(
-                f"known_hosts cannot have a key under the name {name}, which has special characters",
+                f"known_hosts cannot have a key under the name {name} (special characters)",
                 "HostKeyAlias in the SSH configuration sets another one",
             )
         name = name.lower()

@@ -86,7 +86,7 @@ def test_what_cannot_be_read_as_one_is_refused(kind: str, tmp_path: Path) -> Non
         one.write_text("us,a,b\na,0,5\nb,5,0\n")
         assert plink_here("import", one, "-o", tmp_path / "c.json").code == 0
         done = plink_here("import", tmp_path / "c.json", one, "-o", tmp_path / "d.json")
-        assert "cannot be imported together with other files" in done.stderr
+        assert "cannot be imported with other files" in done.stderr
     elif kind == "nothing":
         for path in (one, other):
             path.write_text("hello\n")

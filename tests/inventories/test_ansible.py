@@ -155,7 +155,11 @@ def test_several_keys_are_the_users_to_choose(tmp_path: Path) -> None:
         ("[a]\nx ansible_port=ssh\ny\n", "all", "inv: the port of x is 'ssh', expected a number"),
         ("[a\nx\n", "all", "inv:1: '[a' is not a section heading, such as [GROUP]"),
         ("[a]\nx y\n", "all", "inv:2: 'y' is not key=value"),
-        ("[a]\nx b='\n", "all", "inv:2: no closing quotation"),
+        (
+            "[a]\nx b='\n",
+            "all",
+            "inv:2: the line cannot be split into words (no closing quotation)",
+        ),
         ("[a]\nn[1:70000]\n", "all", "inv:2: the range 1:70000 runs backwards or is too long"),
         ("[a]\nn[5:1]\n", "all", "inv:2: the range 5:1 runs backwards or is too long"),
         ("[a:children]\nb\n[b:children]\na\n", "all", "inv: the group "),

@@ -102,7 +102,7 @@ def test_what_has_no_nodes_is_refused(instances: list[Any], queue: str, said: st
 
 @given(st.text(max_size=30) | st.just('{"instances": {}}'))
 def test_any_text_is_a_page_or_refused(text: str) -> None:
-    with pytest.raises(HostListError, match=r"is not output of pcluster|not valid JSON"):
+    with pytest.raises(HostListError, match=r"is not the JSON of pcluster|not valid JSON"):
         parse_instances(text.encode(), "pc")
 
 

@@ -80,7 +80,7 @@ def test_all_pods_of_a_namespace(api: ApiServer) -> None:
     [
         ("training/app=bert", "k8s:training/app=bert: there are no such pods"),
         ("training/app=gpt", "k8s:training/app=gpt: none of 2 pods is ready"),
-        ("training/app in (", "k8s:training/app in (: kubectl says: "),
+        ("training/app in (", "k8s:training/app in (: kubectl failed: "),
     ],
 )
 def test_what_finds_no_pod_says_why(where: str, said: str, api: ApiServer) -> None:

@@ -61,7 +61,7 @@ def test_the_outputs_of_a_folder(applied: Path) -> None:
     with pytest.raises(HostListError) as caught:
         read_hosts(f"terraform:{applied}")
     # Not subnets, which have names alone.
-    assert str(caught.value) == f"terraform:{applied}: 3 outputs list hosts"
+    assert str(caught.value) == f"terraform:{applied}: 3 outputs list hosts, expected one"
     named = [f"terraform:{applied}:{name}" for name in ("addresses", "by_name", "machines")]
     assert caught.value.hint == f"choose one of {', '.join(named)}"
 
@@ -107,7 +107,7 @@ def test_what_machines_are_called(value: object) -> None:
 @pytest.mark.parametrize(
     ("content", "name", "said"),
     [
-        (b'{"a": 1, "a": 2}', "", "tf: not valid JSON ('a' occurs twice)"),
+        (b'{"a": 1, "a": 2}', "", "tf: not valid JSON (the name 'a' occurs twice in an object)"),
         (b"{}", "", "tf: no output lists hosts"),
         (b'{"a": {"sensitive": false, "value": ["n1", "n2"]}}', "b", "tf: there is no output 'b'"),
         (b'{"a": {"sensitive": false, "value": 3}}', "a", "tf: the output 'a' lists no hosts"),

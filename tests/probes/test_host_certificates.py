@@ -96,7 +96,7 @@ def test_a_certificate_that_was_changed(keys: dict[str, Path]) -> None:
         with pytest.raises(CertificateError):
             check(whole[:cut], key, "evil.example.com", [authority])
     other = blob(Path(f"{keys['other']}.pub"))
-    with pytest.raises(CertificateError, match="certifies another key"):
+    with pytest.raises(CertificateError, match="is for a key other than"):
         check(whole, other, "evil.example.com", [authority])
     with pytest.raises(UnknownAuthorityError):
         check(whole, key, "evil.example.com", [other])
@@ -157,9 +157,9 @@ def test_a_real_sshd_with_a_certificate(keys: dict[str, Path], tmp_path: Path, b
         server.known.write_text(f"@cert-authority 127.0.0.* {public(authority)}\n")
         options = server.options()
         SshOpener(options).connect(server.target(options)).close()
-        assert "host key is not known; connect once" in outcome(server, "")
+        assert "host key is not in known_hosts; connect once" in outcome(server, "")
         elsewhere = f"@cert-authority *.org {public(authority)}\n"
-        assert "host key is not known; connect once" in outcome(server, elsewhere)
+        assert "host key is not in known_hosts; connect once" in outcome(server, elsewhere)
         wrong = f"@cert-authority * {public(keys['other'])}\n"
         assert "signed by an authority that known_hosts does not trust" in outcome(server, wrong)
         assert "is revoked" in outcome(server, f"@revoked * {public(authority)}\n{trusted}")
