@@ -46,8 +46,7 @@ def run(
     sshd: Sshd, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[str], tuple[ListSink, float]]]:
     """Measures four hosts of which one runs a command of its own; says how long it took."""
-    monkeypatch.setattr(coordinator, "_BIND_WAIT_S", 2.0)
-    monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 1.0)
+    monkeypatch.setattr(coordinator, "_REPORT_WITHIN_S", 4.0)
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.5)
     monkeypatch.setattr(remote_session, "_EXIT_WITHIN_S", 0.3)
     options = sshd.options()
@@ -111,8 +110,14 @@ REPLY = "head -n 3 >/dev/null; echo bound 9; "
     ],
 )
 def test_it_costs_its_own_pairs_and_little_memory(
-    run: Callable[[str], tuple[ListSink, float]], command: str, reason: str
+    run: Callable[[str], tuple[ListSink, float]],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    reason: str,
 ) -> None:
+    if reason.endswith("within"):
+        # Long enough for the other hosts on a busy machine.
+        monkeypatch.setattr(coordinator, "_BIND_WAIT_S", 6.0)
     before_kb = peak_kb_from_here()
     sink, seconds = run(command)
     assert [loss.host for loss in sink.host_losses] == [EVIL]
@@ -120,7 +125,7 @@ def test_it_costs_its_own_pairs_and_little_memory(
     # It may lie about its own pairs, and about no other.
     assert {pair for pair in all_pairs(4) if EVIL not in pair} <= sink.measured()
     assert sink.measured() | sink.lost() == all_pairs(4)
-    assert seconds < 30
+    assert seconds < 60
     assert peak_kb() - before_kb < 64 << 10
 
 
