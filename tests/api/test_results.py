@@ -251,7 +251,11 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (plink.group, {"method": "levls"}, "method is 'levls', expected auto, kmeans, levels"),
     (plink.group, {"k": 17}, "17 groups need more than"),
     (plink.group, {"elasticity": 3.0}, "elasticity is 3.0, expected a number from 1 to 2"),
-    (plink.group, {"elasticity": 1.5, "method": "levels"}, "elasticity=1.5 is allowed only with method=linkage"),
+    (
+        plink.group,
+        {"elasticity": 1.5, "method": "levels"},
+        "elasticity=1.5 is allowed only with method=linkage",
+    ),
     (
         plink.plan,
         {"kind": "star"},

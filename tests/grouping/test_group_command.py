@@ -192,7 +192,10 @@ def test_the_file_passes_through_standard_streams(capsysbinary):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--method", "levels", "--elasticity", "1.5"], "--elasticity 1.5 is allowed only with --method linkage"),
+        (
+            ["--method", "levels", "--elasticity", "1.5"],
+            "--elasticity 1.5 is allowed only with --method linkage",
+        ),
         (["--k", "99"], "99 groups need more than"),
         (["--json", "-o", "-"], "--json and the cluster both write"),
         (["--elasticity", "3"], "invalid value for '--elasticity'"),
