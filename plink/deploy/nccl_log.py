@@ -36,7 +36,7 @@ _COMPLETE, _ABORT = "Init COMPLETE", "Abort COMPLETE"
 
 @dataclass
 class NcclJob:
-    """Job as its NCCL logs show it: hosts of ranks, rings and trees.
+    """Job as its NCCL logs show it: hosts of ranks, rings and trees by channel, and networks.
 
     Args:
         ranks: how many there are.
@@ -65,13 +65,13 @@ class NcclJob:
 
     @property
     def missing(self) -> list[int]:
-        """Ranks of the job that occur in no log."""
+        """Ranks of the job that no log line mentions."""
         return [rank for rank in range(self.ranks) if rank not in self.host_of_rank]
 
 
 @dataclass
 class _Setup:
-    """Log lines of one thread about the communicator that it sets up."""
+    """What one thread's log lines say of the communicator that it sets up."""
 
     rings: dict[int, list[int]] = field(default_factory=dict)
     next_of: list[tuple[int, int, int]] = field(default_factory=list)
@@ -81,7 +81,7 @@ class _Setup:
 
 
 def parse_nccl_log(text: str, ranks: int) -> NcclJob:
-    """Return the job of `ranks` ranks in its processes' logs, concatenated or mixed.
+    """Parse NCCL logs of all ranks, concatenated or mixed, into the job of `ranks` ranks.
 
     Communicators of fewer ranks are passed over; where several have all ranks, the first counts.
 
@@ -113,7 +113,7 @@ def parse_nccl_log(text: str, ranks: int) -> NcclJob:
 
 
 def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
-    """Yield every communicator that a process has set up in the log, with its host's name."""
+    """Yield (host name, set-up) for each communicator that a process set up in the logs."""
     under_way: dict[tuple[str, str, str], _Setup] = {}
     for line in strip_prefixes(text).split("\n"):
         if len(line) > _MOST_CHARACTERS:
@@ -152,7 +152,7 @@ def _take(setup: _Setup, said: str, job: NcclJob) -> None:
 
 
 def _parents(said: str) -> Iterator[tuple[int, int, int]]:
-    """Yield channel, rank and parent of every edge in a line of the log about trees."""
+    """Yield (channel, rank, parent) for each edge in a log line about trees."""
     for channel, left, rank, right in _TREE.findall(said):
         parent = left if "/" in right else right
         if parent.lstrip("-").isdigit():
@@ -160,7 +160,7 @@ def _parents(said: str) -> Iterator[tuple[int, int, int]]:
 
 
 def _follow_ring(next_of: Mapping[int, int], ranks: int) -> list[int] | None:
-    """Return the ranks along a ring from rank 0 on; None if a neighbour is unknown."""
+    """Return the ranks along a ring from rank 0 on; None if a rank's neighbour is unknown."""
     ring = [0]
     while len(ring) < ranks:
         after = next_of.get(ring[-1])

@@ -1,4 +1,4 @@
-"""Comparison of NCCL's rings and trees with an order, from the logs of its ranks."""
+"""Comparison of NCCL's rings and trees with an order of hosts, from the logs of all ranks."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class NcclVerdict(Output, frozen=True):
 
     @property
     def ways(self) -> int:
-        """Number of different rings in the log, ignoring where they start and their direction."""
+        """Number of different rings in the log, regardless of start and direction."""
         return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
 
 
 def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVerdict:
-    """Compare NCCL's rings and trees in a job's logs with an order.
+    """Compare the ranks, rings and trees in a job's NCCL logs with an order of hosts.
 
     Args:
         hosts: in rank order.
@@ -89,8 +89,8 @@ def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVer
     expected = [place.host.name for place in places(hosts)]
     job = parse_nccl_log(text, len(expected))
     if not job.host_of_rank:
-        said = "no lines of NCCL" if "NCCL INFO" not in text else f"no job of {len(expected)} ranks"
-        raise WrongUseError(f"{source}: holds {said}", _WANTED)
+        lacking = "lines of NCCL" if "NCCL INFO" not in text else f"job of {len(expected)} ranks"
+        raise WrongUseError(f"{source}: the logs have no {lacking}", _WANTED)
     if job.missing:
         raise _lacks_ranks(job, source)
     aliases = {alias: host.name for host in hosts for alias in _aliases(host)}
@@ -99,7 +99,7 @@ def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVer
     if not any(found):
         raise _lacks_hosts(job, source)
     if not job.rings:
-        raise PlinkError(f"{source}: has no lines on NCCL's rings", _WANTED)
+        raise PlinkError(f"{source}: the logs have no lines about NCCL's rings", _WANTED)
     placed = [
         PlacedRank(rank, name, found[rank] or job.host_of_rank[rank])
         for rank, name in enumerate(expected)
@@ -127,7 +127,7 @@ def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVer
 
 
 def _find_host(machine: str, job: NcclJob, aliases: Mapping[str, str]) -> str | None:
-    """Return the order's host that a machine is, by its name or an address that NCCL uses."""
+    """Return the order's host with a machine's name or logged addresses; None if there is none."""
     if machine in aliases:
         return aliases[machine]
     hosts = {aliases[each] for each in job.addresses.get(machine, ()) if each in aliases}
@@ -146,7 +146,7 @@ def _lacks_ranks(job: NcclJob, source: str) -> PlinkError:
         )
     what = "rank" if len(job.missing) == 1 else "ranks"
     some = format_names([str(rank) for rank in job.missing], _SHOWN)
-    return PlinkError(f"{source}: lacks {what} {some} of {job.ranks}", _WANTED)
+    return PlinkError(f"{source}: the logs lack {what} {some} of {job.ranks}", _WANTED)
 
 
 def _lacks_hosts(job: NcclJob, source: str) -> PlinkError:
@@ -158,24 +158,24 @@ def _lacks_hosts(job: NcclJob, source: str) -> PlinkError:
             "give containers the names of their hosts, or keep the log lines `Bootstrap : Using`",
         )
     return PlinkError(
-        f"{source}: the ranks ran on {machine} and others, which the order lacks",
+        f"{source}: the ranks ran on hosts that the order lacks, such as {machine}",
         "name the order's hosts as the machines name themselves (uname -n)",
     )
 
 
 def _aliases(host: Host) -> set[str]:
-    """Return the names that NCCL, which cuts names at the first dot, may use for a host."""
+    """Return the names under which NCCL may log a host: full, cut at the first dot, and address."""
     return {host.name, host.name.partition(".")[0], host.address}
 
 
 def _way(hosts: Sequence[str]) -> tuple[str, ...]:
-    """Return a ring in canonical form, so that start and direction do not matter."""
+    """Return a ring of hosts in canonical form, the same for every start and direction."""
     both = (tuple(hosts), tuple(reversed(hosts)))
     return min(each[place:] + each[:place] for each in both for place in range(len(hosts)))
 
 
 def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> bool:
-    """Return whether a ring equals `wanted`, up to start and direction."""
+    """Return whether a ring, or its known part, equals `wanted` from any start, either way."""
     if is_whole and len(hosts) != len(wanted):
         return False
     if hosts[0] not in wanted:
@@ -188,7 +188,7 @@ def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> 
 
 
 def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
-    """Return the hosts along a ring of ranks, with adjacent ranks of a host merged."""
+    """Return the hosts along a ring of ranks, where ranks in a row on one host count once."""
     visits = [name for name, _ in groupby(names)]
     if is_whole and len(visits) > 1 and visits[0] == visits[-1]:
         visits.pop()  # the ring ends on the host on which it began
@@ -196,7 +196,7 @@ def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
 
 
 def _other_trees(job: NcclJob, placed: Sequence[PlacedRank]) -> list[int]:
-    """Return channels whose trees over the hosts match neither of NCCL's two trees."""
+    """Return the channels whose tree over the hosts is neither of NCCL's two for the order."""
     hosts = list(dict.fromkeys(rank.found for rank in placed))
     number = {host: index for index, host in enumerate(hosts)}
     known = [

@@ -1,4 +1,4 @@
-"""Start of a job over SSH in an order's rank order: one process per rank, ended together."""
+"""Start of a job over SSH, one process per rank in an order's rank order, ended together."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _END = re.compile(rb"\r\n|\n|\r")
 def rank_environments(
     hosts: Sequence[Host], interfaces: Mapping[str, str], master_port: int, extra: Mapping[str, str]
 ) -> list[dict[str, str]]:
-    """Return every rank's environment for `torch.distributed` (`env://`), Gloo and NCCL.
+    """Return each rank's environment variables for PyTorch (`env://`), Gloo and NCCL.
 
     Args:
         hosts: in rank order, with their traffic addresses, and as many slots as ranks in a row.
@@ -95,7 +95,7 @@ def rank_environments(
 
 
 def rank_command(folder: str, words: Sequence[str], *, is_required: bool = False) -> str:
-    """Return the shell command of one rank, which ends with its children when its input does.
+    """Return the shell command of one rank; it ends with all its children when its input closes.
 
     It waits for its environment first (`rank_settings`).
 
@@ -108,7 +108,7 @@ def rank_command(folder: str, words: Sequence[str], *, is_required: bool = False
 
 
 def rank_settings(environment: Mapping[str, str]) -> str:
-    """Return the shell lines that set a rank's environment, sent to its standard input."""
+    """Return the shell lines, for a rank's standard input, that export its environment."""
     lines = [
         f"export {name}={shlex.quote(value)}".replace("\n", "'\"$1\"'")
         for name, value in environment.items()
@@ -118,7 +118,7 @@ def rank_settings(environment: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class EndedRank:
-    """End of a rank's process: its exit status, or why it has none."""
+    """End of a rank's process: its exit status, or the reason why it has none."""
 
     rank: int
     host: str
@@ -127,7 +127,7 @@ class EndedRank:
 
     @property
     def is_failure(self) -> bool:
-        """Whether the rank's end makes the job fail."""
+        """Whether the rank did not exit with status 0, so that the job fails."""
         return self.status != 0
 
 
@@ -137,7 +137,7 @@ def run_job(
     settings: Sequence[str],
     on_line: Callable[[int, str], None],
 ) -> EndedRank | None:
-    """Run a command as every rank until all have ended or one has failed.
+    """Run a command as every rank until all have ended or one has failed; return that one.
 
     An exception, Ctrl-C above all, ends all of them.
 
@@ -203,7 +203,7 @@ def _follow(rank: int, process: RemoteProcess, pass_on: Callable[[int, str], Non
 
 
 def _end(processes: Sequence[RemoteProcess], threads: Sequence[threading.Thread]) -> None:
-    """End all ranks by closing their input, and wait until they have exited."""
+    """End all ranks by closing their standard input, and wait until they have exited."""
     for process in processes:
         process.end_input()
     for thread in threads:
@@ -213,7 +213,7 @@ def _end(processes: Sequence[RemoteProcess], threads: Sequence[threading.Thread]
 
 
 class LineSplitter:
-    """Splitter of a byte stream, which arrives in chunks, into lines."""
+    """Splitter of a rank's output, which arrives in chunks of bytes, into lines of text."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -227,7 +227,7 @@ class LineSplitter:
         return [_text(line) for line in lines]
 
     def end(self) -> list[str]:
-        """Return the last, unfinished line when the stream ends."""
+        """Return the last line, if it has no line end, once the output has ended."""
         rest, self._rest = self._rest, b""
         return [_text(rest)] if rest else []
 

@@ -1,4 +1,4 @@
-"""Topology files for schedulers and discovery tools, from measured tiers. Pure.
+"""Topology files for Slurm and topograph, from the network tiers in a cluster file. Pure.
 
 Slurm, topology.conf(5): leaf switches have nodes, the others have switches; one is above all.
 topograph, graph engine: `instances`, each with `id` and `network_layers`, the nearest switch first.
@@ -20,7 +20,7 @@ _STEMS = ("leaf", "spine", "core")
 
 
 def list_switches(cluster: Cluster) -> list[dict[str, Sequence[str]]]:
-    """Return the switches of each network tier with the hosts below them, the nearest tier first.
+    """Return, per network tier, nearest first, its switches by name with the hosts below.
 
     Raises:
         WrongUseError: there are no groups, or domains that lie in two wider ones.
@@ -28,7 +28,7 @@ def list_switches(cluster: Cluster) -> list[dict[str, Sequence[str]]]:
     tiers = find_tiers(cluster)
     if not tiers:
         raise WrongUseError(
-            f"{cluster.source}: holds no groups, which a topology is made from",
+            f"{cluster.source}: has no groups, from which a topology could be made",
             "plink group finds them and writes them into a cluster file",
         )
     switches = []
@@ -43,7 +43,7 @@ def list_switches(cluster: Cluster) -> list[dict[str, Sequence[str]]]:
 
 
 def render_slurm(cluster: Cluster) -> str:
-    """Return a Slurm topology.conf with a switch for every domain of every network tier.
+    """Return a Slurm topology.conf with a switch for each set of near hosts in every tier.
 
     Raises:
         WrongUseError: as `list_switches`, or Slurm cannot take a name.
@@ -62,7 +62,7 @@ def render_slurm(cluster: Cluster) -> str:
 
 
 def render_topograph(cluster: Cluster) -> str:
-    """Return topograph's graph format: every host with the switches above it.
+    """Return topograph's JSON: each host with the switches above it, the nearest first.
 
     Raises:
         WrongUseError: as `list_switches`.

@@ -1,4 +1,4 @@
-"""Verification that a launcher places ranks as an order says, by a trial run.
+"""Verification that a launcher places ranks as an order says, by a trial run that reports hosts.
 
 The launcher gets the file that plink writes for it, as the format's usage line says, and a program
 that reports which rank it is and on which machine.
@@ -80,7 +80,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class RankReport:
-    """Report of a rank in a trial run: its number, its host's name and addresses."""
+    """Report of a rank in a trial run: its number, its machine's own name and addresses."""
 
     rank: int
     hostname: str
@@ -125,18 +125,19 @@ class LaunchVerdict(Output, frozen=True):
 
 
 def default_command(launcher: str, path: str | None) -> str:
-    """Return the format's usage line with the path of the launcher put in.
+    """Return the shell command that runs a launcher, from its format's usage line.
 
     Raises:
         WrongUseError: plink cannot run the launcher of this format, or not by `path`.
     """
     if launcher not in RANK_VARIABLES:
         raise WrongUseError(
-            f"plink verify cannot run {launcher!r}", f"it runs {', '.join(RANK_VARIABLES)}"
+            f"plink verify cannot run the launcher {launcher!r}",
+            f"it runs {', '.join(RANK_VARIABLES)}",
         )
     if launcher == RENUMBERED:
         raise WrongUseError(
-            "a job with renumbered ranks needs a command of its own",
+            "verifying a job with renumbered ranks needs the command that starts it",
             "give the job's own command: -- 'srun plink renumber --order ORDER -- PROGRAM'",
         )
     usage = FORMATS[launcher].usage
@@ -154,7 +155,7 @@ def default_command(launcher: str, path: str | None) -> str:
 
 
 def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankReport]:
-    """Run a launcher with a program that reports its host; return the ranks' reports.
+    """Run a launcher with a program that prints its rank and host; return the ranks' reports.
 
     Args:
         trial: what to run.
@@ -189,7 +190,7 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
 
 
 def program_words(launcher: str) -> list[str]:
-    """Return the words that replace PROGRAM in a usage line: a program that reports its host."""
+    """Return the words of a program that prints a mark, its rank, host name and addresses."""
     addresses = "$(hostname -I 2>/dev/null || ip -o addr show 2>/dev/null)"
     rank = f"${{{RANK_VARIABLES[launcher]}:-?}}"
     words = ["sh", "-c", f'echo {_MARK} "{rank}" "$(uname -n)" {addresses}']
@@ -199,7 +200,7 @@ def program_words(launcher: str) -> list[str]:
 
 
 def fill_command(command: str, file: str, ranks: int, words: Sequence[str]) -> str:
-    """Return a usage line with its placeholders replaced; the program is `words`."""
+    """Return a command with PROGRAM, RANKS and FILE replaced; the program is `words`."""
     command = command.replace("python SCRIPT", "SCRIPT").replace("SCRIPT", "PROGRAM")
     before, blank, _ = command.partition("PROGRAM")
     if not blank:
@@ -215,7 +216,7 @@ def fill_command(command: str, file: str, ranks: int, words: Sequence[str]) -> s
 
 
 def parse_reports(output: str) -> list[RankReport]:
-    """Parse the ranks' reports in the launcher's output, ignoring other lines."""
+    """Parse the reports that ranks printed in a trial run, ignoring other output."""
     reports = []
     for line in output.splitlines():
         # Launchers may put something in front of what a rank prints.
@@ -228,7 +229,7 @@ def parse_reports(output: str) -> list[RankReport]:
 
 
 def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Host]:
-    """Return the order's hosts restricted to those of a renumbered job, with its slots.
+    """Return the order's hosts that have ranks in a running job, with its number of ranks.
 
     Hosts whose ranks the order has apart stay as they are.
 
@@ -243,7 +244,7 @@ def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Hos
 
 
 def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[PlacedRank]:
-    """Return every rank of an order with the host that it ran on.
+    """Return each rank's expected host and the host it ran on; raise if one did not report.
 
     Raises:
         PlinkError: a rank did not report, or there are ranks that the order does not have.
@@ -261,14 +262,14 @@ def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Placed
     missing = [rank for rank in range(len(expected)) if rank not in found]
     if missing:
         some = format_names([str(rank) for rank in missing])
-        raise PlinkError(f"no report from rank {some}, of {len(expected)} ranks")
+        raise PlinkError(f"there is no report from rank {some} of {len(expected)} ranks")
     if len(found) > len(expected):
         raise PlinkError(f"{len(found)} ranks were started, but the order has {len(expected)}")
     return [PlacedRank(rank, name, found[rank]) for rank, name in enumerate(expected)]
 
 
 def explain_misplacement(ranks: Sequence[PlacedRank], local: str | None) -> str | None:
-    """Return an explanation of misplaced ranks by a known pitfall of launchers, or None.
+    """Return why ranks may be misplaced, by launchers' known pitfalls; None if unknown.
 
     Args:
         ranks: some of which are not where the order says.
@@ -309,7 +310,7 @@ def _failure(ended: LauncherExit) -> PlinkError:
 
 
 def _find_host(report: RankReport, hosts: Sequence[Host]) -> str:
-    """Return the order's host from which a rank's report comes, by address, else by name."""
+    """Return the order's host that sent a report, by address or name; else the machine's name."""
     for host in hosts:
         if host.address in report.addresses:
             return host.name

@@ -1,1 +1,1 @@
-"""Diagnosis of slow clusters: findings in words from measurements. Does no I/O."""
+"""Diagnosis of slow clusters: findings in words, from measurements given to it. Does no I/O."""

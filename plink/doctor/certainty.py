@@ -20,7 +20,7 @@ _PER_MAD = 1.4826
 
 
 def probability(deviations: float, looked_at: int) -> float:
-    """Return the probability that a deviation of this size is not chance.
+    """Return the probability that the largest of `looked_at` deviations is not chance.
 
     Args:
         deviations: in standard deviations.
@@ -31,7 +31,7 @@ def probability(deviations: float, looked_at: int) -> float:
 
 
 def spread(values: Floats, least: float) -> float:
-    """Return the standard deviation by the median absolute one, ignoring NaN, at least `least`."""
+    """Return a robust standard deviation, 1.48 times the median absolute one, at least `least`."""
     known = values[np.isfinite(values)]
     if known.size < 2:
         return least

@@ -1,4 +1,4 @@
-"""Findings from what hosts report of themselves: settings, NIC errors, processors, traffic, clocks.
+"""Findings from hosts' reports of settings, NIC errors, processors, traffic and clocks.
 
 A host is compared with the other hosts: what most have alike is how the machines were rented.
 """
@@ -58,7 +58,7 @@ def _build(
 
 
 def find_odd_settings(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host with an unusual setting, or for all if none is usual."""
+    """Return findings on hosts whose MTU, TCP or NIC settings differ from most hosts'."""
     found = []
     for hosts, value, usual, count in _find_odd(evidence, lambda each: each.mtu_bytes):
         says = f"the MTU of {format_names(hosts)} is {value}, that of {count} other hosts {usual}"
@@ -104,7 +104,7 @@ def find_odd_settings(evidence: Evidence) -> list[Finding]:
 def _find_odd(
     evidence: Evidence, value_of: Callable[[HostCondition], object]
 ) -> list[tuple[list[str], object, object, int]]:
-    """Return the hosts with another value than most: hosts, value, usual value, and its count."""
+    """Return (hosts, value, most common value, its count) for each value that most do not have."""
     values = evidence.reported(value_of)
     counts = Counter(values.values()).most_common()
     if len(values) < _LEAST_HOSTS or len(counts) == 1:
@@ -142,7 +142,7 @@ def _find_slower(gbit_s: Mapping[str, float], what: str) -> list[Finding]:
 
 
 def find_errors(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host whose NIC counts far more errors than most."""
+    """Return a finding for each host whose NIC has counted far more errors than most hosts'."""
     conditions = evidence.conditions
     if len(conditions) < _LEAST_HOSTS:
         return []
@@ -173,7 +173,7 @@ def find_errors(evidence: Evidence) -> list[Finding]:
 
 
 def find_busy_hosts(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host that gets less of its processors than the others."""
+    """Return a finding for each host whose processors are busy, stolen or throttled."""
     hosts = len(evidence.conditions)
     if hosts < _LEAST_HOSTS:
         return []
@@ -237,7 +237,7 @@ def _unless_common(found: list[Finding], hosts: int) -> list[Finding]:
 def _find_above(
     shares: Mapping[str, float], limits: tuple[float, float], says: str
 ) -> list[Finding]:
-    """Return a finding for each host above the first limit if the median is below the second."""
+    """Return a finding for each host above `limits[0]` if the median is below `limits[1]`."""
     usual = float(np.median(list(shares.values()))) if shares else 1.0
     return [
         _build(
@@ -255,7 +255,7 @@ def _find_above(
 
 
 def find_traffic(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host with other traffic, if most hosts' links are idle."""
+    """Return a finding for each host whose link carries traffic while nothing is measured."""
     carries = {
         link.host: max(link.send_gbit_s or 0.0, link.receive_gbit_s or 0.0)
         for link in evidence.links
@@ -284,7 +284,7 @@ def find_traffic(evidence: Evidence) -> list[Finding]:
 
 
 def find_clocks(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host whose clock differs beyond the uncertainty of asking."""
+    """Return a finding for each host whose clock is over 0.1 s off the others', errors aside."""
     offsets = evidence.reported(lambda each: each.clock_offset_s)
     errors = {host: evidence.conditions[host].clock_error_s or 0.0 for host in offsets}
     if len(offsets) < _LEAST_HOSTS:

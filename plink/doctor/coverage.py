@@ -1,4 +1,4 @@
-"""Coverage of a diagnosis: which inputs it had, so that silence is not taken for health."""
+"""Coverage of a diagnosis: which inputs it had, so that no finding is not taken for health."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Coverage:
 
 
 def list_coverage(evidence: Evidence) -> Coverage:
-    """Return which inputs the evidence holds, each measured just now or on a date."""
+    """Return phrases on the inputs that the evidence has, with their dates, or lacks."""
     cluster = evidence.cluster
     present: list[str] = []
     missing: list[str] = []
@@ -60,7 +60,7 @@ def list_coverage(evidence: Evidence) -> Coverage:
 
 
 def _describe_time(measurement: Measurement | None, asked_at: datetime | None) -> str:
-    """Return "measured now" if something was measured since `asked_at`, else its date."""
+    """Return "measured now" for a measurement begun since `asked_at`, else its date."""
     started = parse_time("" if measurement is None else measurement.started or "")
     if started is None:
         return "from a file, undated"

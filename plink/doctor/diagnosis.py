@@ -1,4 +1,4 @@
-"""Diagnosis of a cluster: all findings, merged where one explains another, ranked by weight."""
+"""Diagnosis of a cluster: findings of all kinds, merged where one explains another, and ranked."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _LARGE_PART = 1.0 / 3.0
 
 
 def diagnose(evidence: Evidence) -> list[Finding]:
-    """Return the findings that the evidence supports, the weightiest first; empty if none."""
+    """Return the findings with a probability of at least 0.7, by expected slowdown, worst first."""
     found = [
         each for find in FINDERS for each in find(evidence) if each.probability >= LEAST_PROBABILITY
     ]
@@ -81,7 +81,7 @@ def diagnose(evidence: Evidence) -> list[Finding]:
 
 
 def _merge_explained(found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that no other explains, with the explained ones as evidence."""
+    """Return the findings that no other explains; explained ones become their evidence."""
     kept: list[Finding] = []
     explained: list[Finding] = []
     for each in found:

@@ -1,4 +1,4 @@
-"""Findings by comparison with an earlier time: longer paths, slower links, uplinks and jobs."""
+"""Findings by comparison with an earlier file: longer round trips, slower links and jobs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _MOST_CAUSES = 12
 
 
 def find_changes(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host, group or pair that is worse; none without an earlier file."""
+    """Return a finding for each host, group or pair that is slower than in the earlier file."""
     before = evidence.before
     if before is None:
         return []
@@ -117,7 +117,7 @@ def _build_farther(cause: _Cause, beyond: Matrix, noise: float, looked_at: int) 
 
 @dataclass(frozen=True)
 class _Cause:
-    """Host, uplink or pair of hosts that explains why some pairs deviate.
+    """Host, group or pair of hosts that explains why some pairs' round trips have grown.
 
     Args:
         hosts: names.
@@ -138,7 +138,7 @@ class _Cause:
 
 
 def _find_causes(evidence: Evidence, deviates: Mask, known: Mask) -> list[_Cause]:
-    """Return the causes of deviating pairs, the greatest first; unexplained pairs come last.
+    """Return the hosts and groups that best explain deviating pairs, then single pairs.
 
     The fewest causes are taken, the one first that explains most beyond what it explains wrongly. A
     cause is no explanation where most of its pairs do not deviate.
@@ -183,7 +183,7 @@ def _candidates(evidence: Evidence) -> Iterator[tuple[list[str], str | None, Mas
 
 
 def _judge_factor(factor: float, noise: float, samples: int, looked_at: int) -> float:
-    """Return the probability that times grew by a factor, given the spread of their logs."""
+    """Return the probability that a growth of times by `factor` is not noise."""
     count = max(1, min(samples, _MOST_SAMPLES))
     return probability(math.log(factor) / noise * math.sqrt(count), looked_at)
 
@@ -191,7 +191,7 @@ def _judge_factor(factor: float, noise: float, samples: int, looked_at: int) -> 
 def _find_lower_rates(
     pairs: Sequence[tuple[str, HostLink | Uplink, HostLink | Uplink]], least: int = _LEAST_RATES
 ) -> list[tuple[str, str, str, tuple[float, float]]]:
-    """Return the rates that fell more than the common change.
+    """Return the links' rates that fell by more than a quarter beyond the common change.
 
     Args:
         pairs: name, link before and link now.
@@ -222,7 +222,7 @@ def _find_lower_rates(
 
 
 def find_slower_bench(evidence: Evidence) -> list[Finding]:
-    """Return one finding on everything that takes longer than in the earlier comparison."""
+    """Return a finding on the benchmark that slowed down most since an earlier comparison."""
     now, then = evidence.comparison, evidence.comparison_before
     if now is None or then is None:
         return []
@@ -273,7 +273,7 @@ def _describe_row(row: ComparisonRow) -> str:
 
 
 def find_slower_iterations(evidence: Evidence) -> list[Finding]:
-    """Return a finding if a tuned job's iterations take longer from some window to the end."""
+    """Return a finding if a tuned job's iterations are slower from some window on."""
     run = evidence.tuned
     if run is None or run.windows < 2 * _LEAST_WINDOWS:
         return []
@@ -317,7 +317,7 @@ def find_slower_iterations(evidence: Evidence) -> list[Finding]:
 
 
 def _find_lower_shares(run: History, split: int) -> list[str]:
-    """Return the hosts whose share of the traffic is lower than before."""
+    """Return the hosts that send a smaller share of all bytes from window `split` on."""
     parts = run.sent_bytes / np.maximum(run.sent_bytes.sum(axis=1, keepdims=True), 1.0)
     then, now = np.median(parts[:split], axis=0), np.median(parts[split:], axis=0)
     return [

@@ -1,4 +1,4 @@
-"""Evidence for a diagnosis: clusters (present, earlier), a job's log, bench comparisons."""
+"""Evidence for a diagnosis: clusters (now, earlier), a tuned job's log, bench comparisons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BEST_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Evidence:
-    """Measurements on which a diagnosis is based.
+    """Measurements on which a diagnosis is based: clusters, a tuned job and comparisons.
 
     Args:
         cluster: as it is now.
@@ -52,7 +52,7 @@ class Evidence:
 
     @cached_property
     def group_by_host(self) -> Indices:
-        """Group index of each host, (N,); a host in no group forms its own."""
+        """Number of each host's group, (N,); a host in no group has a number of its own."""
         groups = self.cluster.groups
         if not groups:
             return np.zeros(len(self.names), dtype=np.intp)
@@ -64,28 +64,28 @@ class Evidence:
         return next(list(each.hosts) for each in self.cluster.groups if each.name == group)
 
     def members(self, group: int) -> Indices:
-        """Return the host indices of a group by its number."""
+        """Return the indices of a group's hosts, by the group's number."""
         return np.flatnonzero(self.group_by_host == group)
 
     @cached_property
     def conditions(self) -> Mapping[str, HostCondition]:
-        """Network condition of each host that reported one, by name."""
+        """Network condition that each host reported, by host name; others are left out."""
         said = self.cluster.conditions
         return {} if said is None else {each.host: each.condition for each in said.hosts}
 
     def reported(self, value_of: Callable[[HostCondition], Value | None]) -> dict[str, Value]:
-        """Return what hosts reported of one thing, by name; hosts that did not are left out."""
+        """Return one value of each host's condition, by host name, where it is reported."""
         values = {host: value_of(each) for host, each in self.conditions.items()}
         return {host: value for host, value in values.items() if value is not None}
 
     @cached_property
     def links(self) -> Sequence[HostLink]:
-        """Link rates of the hosts for which any are known."""
+        """Link rates in Gbit/s of the hosts for which any is known."""
         return list_links(self.cluster)
 
 
 def list_links(cluster: Cluster) -> list[HostLink]:
-    """Return the link rates of each host: measured beside uplinks, or its best bandwidths."""
+    """Return the hosts' link rates: as measured with uplinks, else from their best bandwidths."""
     if cluster.uplinks is not None and cluster.uplinks.links:
         known = set(cluster.names)
         return [link for link in cluster.uplinks.links if link.host in known]
@@ -101,7 +101,7 @@ def list_links(cluster: Cluster) -> list[HostLink]:
 
 
 def _compute_best(gbit_s: Matrix) -> list[float | None]:
-    """Return the median of the best quarter of each host's rates, in Gbit/s."""
+    """Return the median of the best quarter of each host's rates in Gbit/s; None without any."""
     found: list[float | None] = []
     for row in gbit_s:
         known = np.sort(row[np.isfinite(row) & (row > 0.0)])
@@ -111,7 +111,7 @@ def _compute_best(gbit_s: Matrix) -> list[float | None]:
 
 
 def round_trips(cluster: Cluster) -> Matrix:
-    """Return the best estimates of measured round trips in µs, (N, N); NaN elsewhere.
+    """Return estimates of the measured round-trip times in µs, (N, N); NaN where not measured.
 
     Without groups, the lesser of both directions. Groups are found anew: a change may well be that
     hosts are in other ones than the file says.
@@ -124,7 +124,7 @@ def round_trips(cluster: Cluster) -> Matrix:
 
 
 def symmetric(matrix: Matrix) -> Matrix:
-    """Return the lesser of both directions of each pair, (N, N); NaN where neither is known."""
+    """Return the lesser of both directions of each pair, (N, N); NaN if neither is known."""
     least: Matrix = np.fmin(matrix, matrix.T)
     np.fill_diagonal(least, np.nan)
     return least

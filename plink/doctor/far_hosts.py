@@ -1,4 +1,4 @@
-"""Findings about hosts that are farther from all others than their neighbours are.
+"""Findings about hosts whose round trips to all others exceed those of their group's hosts.
 
 A host is compared with the others of its rack: what its round trips to everybody take beyond theirs
 to the same hosts. A rack that lies farther away is no fault, and neither is a host that is alone in
@@ -38,7 +38,7 @@ _ADVICE = (
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host that is farther from all others than its neighbours."""
+    """Return a finding for each host with longer round trips to all than its group's hosts."""
     if evidence.cluster.rtt is None:
         return []
     times = symmetric(evidence.cluster.rtt.readings_us)
@@ -68,7 +68,7 @@ def find(evidence: Evidence) -> list[Finding]:
 def _excess(
     evidence: Evidence, times: Matrix, usual_of: Mapping[int, Floats], host: int
 ) -> tuple[float, float, float, int] | None:
-    """Return how much farther a host is than usual: share, µs, usual µs, and number of hosts."""
+    """Return a host's excess of round trips over its group's: share, µs, usual µs, host count."""
     own = int(evidence.group_by_host[host])
     best: tuple[float, tuple[float, float, float, int] | None] | None = None
     for group in {own, *_find_nearest_groups(times[host], usual_of)}:
@@ -88,7 +88,7 @@ def _excess(
 
 
 def _find_nearest_groups(own_us: Floats, usual_of: Mapping[int, Floats]) -> list[int]:
-    """Return the groups whose median round trips to all hosts are most like this host's."""
+    """Return up to three groups whose median round trips are most like this host's."""
     apart = {group: np.abs(own_us - usual) for group, usual in usual_of.items()}
     unlike = {
         group: float(np.nanmean(each)) for group, each in apart.items() if np.isfinite(each).any()
@@ -99,7 +99,7 @@ def _find_nearest_groups(own_us: Floats, usual_of: Mapping[int, Floats]) -> list
 def _fit_excess(
     own_us: Floats, usual: Floats, is_mate: npt.NDArray[np.bool_]
 ) -> tuple[float, tuple[float, float, float, int] | None] | None:
-    """Return the excess over these round trips: mean deviation, and itself if equal to all hosts.
+    """Return the misfit in µs of a constant excess, and the excess (or None) as `_excess` does.
 
     None with too few of both; without an excess above 0 that most hosts see, its part is None.
     """
@@ -126,5 +126,5 @@ def _fit_excess(
 
 
 def _compute_usual_us(times: Matrix, mates: Indices) -> Floats:
-    """Return the median round trip from some hosts to each host in µs, (N,)."""
+    """Return the median round-trip time in µs from some hosts to each host, (N,)."""
     return median_rows(times[mates].T)

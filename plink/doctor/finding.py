@@ -66,14 +66,14 @@ class Finding(Output, frozen=True):
 
     @property
     def certainty(self) -> Text:
-        """Probability of the finding in words."""
+        """Probability of the finding as a word, such as `very likely`."""
         return next(
             word for least, word in (*_WORDS, (0.0, "possible")) if self.probability >= least
         )
 
     @property
     def weight(self) -> float:
-        """Expected slowdown, by which findings are ranked."""
+        """Expected slowdown, probability times (cost - 1), by which findings are ranked."""
         return self.probability * (self.cost - 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Findings from measured rates: slow hosts, slow pairs of hosts, slow uplinks, and damaged data.
+"""Findings from measured rates: slow hosts, slow pairs and slow uplinks; and damaged data.
 
 How much an uplink carries is no fault: racks are oversubscribed as they were built. That it carries
 less up than down, or half as much of each when both are used, is.
@@ -46,7 +46,7 @@ _WRONG_COST = 1e6
 
 
 def find_slow_hosts(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host whose link is slower than the others'."""
+    """Return a finding for each host whose link sends or receives slower than the others'."""
     sends = {link.host: link.send_gbit_s for link in evidence.links if link.send_gbit_s}
     receives = {link.host: link.receive_gbit_s for link in evidence.links if link.receive_gbit_s}
     slow_out, slow_in = _find_slow(sends), _find_slow(receives)
@@ -74,7 +74,7 @@ def find_slow_hosts(evidence: Evidence) -> list[Finding]:
 
 
 def _find_slow(rates: Mapping[str, float]) -> dict[str, float]:
-    """Return the hosts with a slow link, each with the probability that it is not chance."""
+    """Return the hosts with rates below 3/4 of the median, with the probability of no chance."""
     if len(rates) < _LEAST_HOSTS:
         return {}
     logs = np.log(np.array(list(rates.values())))
@@ -89,7 +89,7 @@ def _find_slow(rates: Mapping[str, float]) -> dict[str, float]:
 
 
 def _find_usual(host: str, *rates: Mapping[str, float]) -> float:
-    """Return the median rate of the other hosts."""
+    """Return the median rate of the other hosts, in Gbit/s."""
     return float(np.median([rate for side in rates for name, rate in side.items() if name != host]))
 
 
@@ -139,7 +139,7 @@ def _build_one_way(
 
 
 def find_slow_pairs(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each pair slower than its hosts' other pairs, the slowest first."""
+    """Return a finding for each directed pair below 0.6 of its hosts' usual rates."""
     measured = evidence.cluster.bandwidth
     if measured is None:
         return []
@@ -179,7 +179,7 @@ def find_slow_pairs(evidence: Evidence) -> list[Finding]:
 
 
 def _predict_log_rates(evidence: Evidence, logs: Matrix) -> Matrix:
-    """Return the log rate of each pair that its hosts' other pairs predict, (N, N)."""
+    """Return the log rate to expect of each pair by its hosts' other pairs, (N, N)."""
     same = evidence.group_by_host[:, None] == evidence.group_by_host[None, :]
     usual = np.full(logs.shape, np.nan)
     for inside in (True, False):
@@ -191,7 +191,7 @@ def _predict_log_rates(evidence: Evidence, logs: Matrix) -> Matrix:
 
 
 def find_slow_uplinks(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each uplink that is slow one way or not both ways at once."""
+    """Return a finding for each uplink that is slower one way, or when both are loaded."""
     measured = evidence.cluster.uplinks
     if measured is None:
         return []
@@ -255,7 +255,7 @@ def _find_half_duplex(evidence: Evidence, uplink: Uplink) -> Finding | None:
 
 
 def _merge_ends(evidence: Evidence, found: list[Finding]) -> list[Finding]:
-    """Merge findings about one slow path that both of its groups observe."""
+    """Merge the findings of the only two groups, as both see the same path."""
     if len(evidence.cluster.groups) != 2 or len(found) < 2:
         return found
     first, second = found
@@ -273,7 +273,7 @@ def _merge_ends(evidence: Evidence, found: list[Finding]) -> list[Finding]:
 
 
 def find_wrong_results(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each pair whose data arrived damaged (`#wrong` above 0)."""
+    """Return a finding for each pair of hosts whose benchmark reported damaged data."""
     advice = (
         "look for errors of memory and of the link (nvidia-smi -q, ethtool -S, dmesg) at both ends",
         "run the benchmark on each of the two hosts alone, then with another library version",

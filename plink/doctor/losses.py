@@ -1,4 +1,4 @@
-"""Findings about lost packets: by a host, a pair, or a group's uplink.
+"""Findings about lost packets: at a host, between a pair, or on a group's uplink.
 
 Each echo is lost with some chance. Which chances explain the counts best is asked as by likelihood
 (Wilks 1938): of every host, pair and group, how much likelier the counts are where all ways through
@@ -39,7 +39,7 @@ _ADVICE = (
 
 @dataclass(frozen=True)
 class _Way:
-    """Possible place of losses: hosts, a description, and the pairs through it."""
+    """Possible place of losses (host, pair or uplink), with the pairs whose packets pass it."""
 
     hosts: tuple[str, ...]
     how: str
@@ -48,7 +48,7 @@ class _Way:
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return the places where packets are lost, the clearest first."""
+    """Return findings on the hosts, pairs or uplinks that lose packets, the clearest first."""
     rtt = evidence.cluster.rtt
     if rtt is None or not rtt.losses.any():
         return []
@@ -68,7 +68,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _remove_bursts(losses: Matrix) -> Matrix:
-    """Return each pair's losses in both directions, without one-sided bursts, (N, N).
+    """Return each pair's losses of both directions, without one-sided bursts, (N, N).
 
     An echo goes both ways, so that a way that loses packets loses those of either end. What only
     one end missed is a burst: it, or its partner, did not get a processor for a moment.
@@ -79,7 +79,7 @@ def _remove_bursts(losses: Matrix) -> Matrix:
 
 
 def _find_best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
-    """Return the host, pair or group that explains losses best, and its log likelihood gain."""
+    """Return the place that explains the losses best, and its gain in log likelihood."""
     names, groups = evidence.names, evidence.cluster.groups
     pairs = np.argwhere(lost > 0.0)
     of_hosts = _gains(_sum_by_host(lost), _sum_by_host(sent))
@@ -114,7 +114,7 @@ def _sum_by_host(matrix: Matrix) -> Floats:
 
 
 def _sum_by_group(evidence: Evidence, matrix: Matrix) -> Floats:
-    """Return the sum over each group's pairs with outside hosts, (G,); 0 for a single host."""
+    """Return a matrix's sum over each group's pairs with other hosts, (G,); 0 for one host."""
     size = int(evidence.group_by_host.max()) + 1
     between = np.zeros((size, size))
     ends = np.broadcast_arrays(evidence.group_by_host[:, None], evidence.group_by_host[None, :])
@@ -132,7 +132,7 @@ def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
 
 
 def _gains(lost: Floats, sent: Floats) -> Floats:
-    """Return log likelihood ratios of losses at their own and the usual rate; 0 if not above."""
+    """Return log likelihood ratios of losses at their own rate over the usual; 0 if not above."""
     share = np.divide(lost, sent, out=np.zeros_like(lost), where=sent > 0.0)
     of_lost = xlogy(lost, share / _USUAL_SHARE)
     of_kept = xlogy(sent - lost, (1.0 - share) / (1.0 - _USUAL_SHARE))

@@ -1,4 +1,4 @@
-"""Findings about groups whose uplink is congested, so that packets wait in queues.
+"""Findings about a congested uplink of a group, on which packets wait in queues.
 
 A longer way makes the round trips of all its pairs longer by as much; a queue fills and empties, so
 that some wait and others do not. So what counts is by how much the usual round trip of a pair
@@ -40,7 +40,7 @@ _COST = 3.0
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for the hosts whose packets to all others wait in queues."""
+    """Return a finding for the hosts whose packets to all others wait in queues, if any do."""
     waits = _waits(evidence)
     if waits is None:
         return []
@@ -63,7 +63,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
-    """Yield sets of hosts that may be behind one congested uplink."""
+    """Yield masks (N,) of hosts that may be behind one congested uplink: groups, or fitted sets."""
     size = len(waiting)
     for number in range(len(evidence.cluster.groups)):
         yield evidence.group_by_host == number
@@ -76,7 +76,7 @@ def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
 
 
 def _grow_side(waiting: Mask, known: Mask, start: int) -> Mask:
-    """Return the hosts around `start` that explain most waiting pairs, by adding and removing."""
+    """Return a mask (N,) of hosts, grown from `start`, whose outside pairs wait most."""
     # Across the way a waiting pair speaks for it twice, since elsewhere it would speak against it.
     value = np.where(waiting, 2.0, 0.0) - np.where(known & ~waiting, _AGAINST, 0.0)
     sign = np.full(len(waiting), -1.0)
@@ -99,7 +99,7 @@ def _score(waiting: Mask, known: Mask, is_in: Mask) -> float:
 
 
 def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
-    """Return each pair's usual wait in µs, and its groups' fastest round trip, (N, N) each."""
+    """Return each pair's median wait in µs over its groups' fastest round trip; both (N, N)."""
     rtt = evidence.cluster.rtt
     if rtt is None or _USUAL_PERCENTILE not in rtt.rtt_us or rtt.reading >= _USUAL_PERCENTILE:
         return None
@@ -113,14 +113,14 @@ def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
 
 
 def _probability(across: Mask, elsewhere: Mask, looked_at: int) -> float:
-    """Return the probability that waits are not chance (likelihood ratio, Wilks 1938)."""
+    """Return the probability that waits of pairs across are not chance (Wilks 1938)."""
     gain = _likelihood(across) + _likelihood(elsewhere)
     gain -= _likelihood(np.concatenate((across, elsewhere)))
     return 1.0 - min(1.0, looked_at * math.exp(-gain / _TOGETHER))
 
 
 def _likelihood(is_waiting: Mask) -> float:
-    """Return the greatest log likelihood of pairs waiting, over the share that waits."""
+    """Return the log likelihood of waiting pairs, at the share of pairs that wait."""
     share = is_waiting.mean()
     return -is_waiting.size * float(entr(share) + entr(1.0 - share))
 

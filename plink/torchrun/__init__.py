@@ -1,4 +1,4 @@
-"""torchrun rendezvous with ranks in plink's order (`docs/torchrun.md`).
+"""torchrun rendezvous that numbers ranks in plink's order (`docs/torchrun.md`).
 
     torchrun --rdzv-backend=plink --rdzv-endpoint=HOST:PORT --rdzv-conf order=order.json train.py
 

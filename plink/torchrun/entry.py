@@ -1,4 +1,4 @@
-"""Entry point for torchrun's rendezvous handlers; loaded by every run, so it imports little."""
+"""Entry point for torchrun's rendezvous handlers; every torchrun loads it, so it imports little."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def creator() -> Callable[[RendezvousParameters], RendezvousHandler]:
-    """Return the factory of an agent's rendezvous handler, for `torchrun.handlers`."""
+    """Return a function that creates plink's rendezvous handler, as `torchrun.handlers` expects."""
     return _handler
 
 

@@ -1,4 +1,4 @@
-"""Rendezvous handler that runs PyTorch's c10d rendezvous and renumbers its agents."""
+"""Rendezvous handler for torchrun that runs PyTorch's c10d rendezvous and renumbers its hosts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _SHARED_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 
 
 def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
-    """Return a torchrun agent's rendezvous handler.
+    """Create the rendezvous handler of this host's torchrun agent from its parameters.
 
     Raises:
         WrongUseError: `--rdzv-conf` asks for what cannot be, or a file cannot be read.
@@ -82,7 +82,7 @@ def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
 
 
 class PlinkRendezvousHandler(RendezvousHandler):
-    """Rendezvous handler of one agent: PyTorch's, with ranks renumbered each round.
+    """Rendezvous handler of one torchrun agent: PyTorch's, with ranks renumbered.
 
     Args:
         inner: PyTorch's.
@@ -114,11 +114,11 @@ class PlinkRendezvousHandler(RendezvousHandler):
 
     @property
     def use_agent_store(self) -> bool:
-        """Return False: rank 0 hosts a separate store for the workers."""
+        """False: workers do not reuse the rendezvous store; rank 0 hosts another for them."""
         return False
 
     def next_rendezvous(self) -> RendezvousInfo:
-        """Wait for the next round of rendezvous and agree on its ranks.
+        """Wait for the next rendezvous of all agents, and return this one's rank in plink's order.
 
         Raises:
             RendezvousError: as PyTorch's.
@@ -144,19 +144,19 @@ class PlinkRendezvousHandler(RendezvousHandler):
             return RendezvousInfo(info.store, rank, len(decision.new_ranks), master)
 
     def is_closed(self) -> bool:
-        """Return whether the rendezvous is closed for good."""
+        """Return whether the rendezvous is closed, so that no agent can join again."""
         return self._inner.is_closed()
 
     def set_closed(self) -> None:
-        """Close the rendezvous for good."""
+        """Close the rendezvous, so that no agent can join again."""
         self._inner.set_closed()  # type: ignore[no-untyped-call]
 
     def num_nodes_waiting(self) -> int:
-        """Return how many agents wait for another round."""
+        """Return how many agents wait to join at the next rendezvous."""
         return self._inner.num_nodes_waiting()
 
     def get_run_id(self) -> str:
-        """Return the run's id, as given by `--rdzv-id`."""
+        """Return the run's identifier, as `--rdzv-id` gives it."""
         return self._inner.get_run_id()
 
     def shutdown(self) -> bool:
@@ -164,7 +164,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         return self._inner.shutdown()
 
     def _join(self) -> RendezvousInfo:
-        """Join PyTorch's round, even if its rank 0 is lost before it publishes."""
+        """Join PyTorch's rendezvous, with a time limit of 20 s if its rank 0 is lost meanwhile."""
         before = cast("Any", self._store).timeout
         self._store.set_timeout(timedelta(seconds=_WAIT_S))
         try:
@@ -217,7 +217,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
     def _measure(
         self, meeting: Meeting, members: Sequence[Member], known: Cluster | None
     ) -> Cluster | None:
-        """Return readings between a round's hosts, measuring those without any."""
+        """Return readings between the agents' hosts, after measuring hosts that have none."""
         names = names_of(members, () if known is None else known.hosts)
         if not measuring.is_lacking(members, names, known):
             return known
@@ -251,5 +251,5 @@ class PlinkRendezvousHandler(RendezvousHandler):
 
 
 def say(text: str) -> None:
-    """Print a message for the user, regardless of torchrun's log level."""
+    """Print a message on standard error, regardless of torchrun's log level."""
     print(f"plink: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Readings that the agents of a job share through its store, and may renew in later rounds."""
+"""Cluster of a job's readings that its torchrun agents share through the job's store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEY = "cluster"
 
 
 class Knowledge:
-    """Newest cluster of a job, which its agents share through the job's store.
+    """Cluster with a job's readings, shared by torchrun agents through the job's store.
 
     Args:
         store: of the job, whatever the round.
@@ -32,7 +32,7 @@ class Knowledge:
         self._cluster: Cluster | None = None
 
     def newest(self, first: Cluster | None) -> Cluster | None:
-        """Return the cluster that was stored last, or `first` if none was stored.
+        """Return the cluster that an agent stored last, or `first` if none was stored.
 
         Raises:
             WrongUseError: what the store holds is too large or damaged.
@@ -58,13 +58,13 @@ class Knowledge:
     def _content(self, said: str) -> bytes:
         version, _, parts = said.partition(" ")
         if not 0 < int(parts) <= _MOST_PARTS:
-            raise ValueError(f"it has {int(parts):,} parts, not between 1 and {_MOST_PARTS}")
+            raise ValueError(f"they have {int(parts):,} parts, expected 1 to {_MOST_PARTS}")
         keys = [f"{_KEY}/{version}/{part}" for part in range(int(parts))]
         values = get_all(self._store, keys, 0.0)
         return expand(b"".join(value or b"" for value in values), MOST_BYTES)
 
     def renew(self, cluster: Cluster) -> None:
-        """Store a cluster as the newest, for all later rounds."""
+        """Store a cluster as the newest, for the next rendezvous of the agents."""
         content = zlib.compress(document.dump(cluster_file.encode_cluster(cluster)), 1)
         starts = range(0, len(content), _PART_BYTES)
         said = peek(self._store, _KEY)

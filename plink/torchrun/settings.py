@@ -1,4 +1,4 @@
-"""Settings of plink's rendezvous, from `--rdzv-conf` and the environment."""
+"""Settings of plink's torchrun rendezvous, from `--rdzv-conf` and the environment."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PYTORCHS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of one agent's rendezvous: order or cluster, algorithm, and this host's name.
+    """Settings of one agent's rendezvous: order or cluster file, algorithm, and host name.
 
     Args:
         basis: what the order of hosts is found from.
@@ -61,7 +61,7 @@ class Settings:
 
 
 def read_settings(config: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
-    """Return the settings in `--rdzv-conf`, with the files that it names.
+    """Read the settings in `--rdzv-conf`, and the order and cluster files that it names.
 
     Raises:
         WrongUseError: an option that there is not, that does not go with the others, or a file
@@ -72,7 +72,7 @@ def read_settings(config: Mapping[str, Any], environment: Mapping[str, str]) -> 
     algorithm = config.get("algorithm")
     if order is None and cluster is None:
         raise WrongUseError(
-            "--rdzv-conf has neither order nor cluster",
+            "--rdzv-conf has neither order=FILE, order=probe nor cluster=FILE",
             "order=order.json uses the file of plink order, order=probe measures the hosts",
         )
     is_probed = order == PROBE

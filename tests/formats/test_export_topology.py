@@ -64,7 +64,7 @@ def test_what_is_written_is_read_again(name: str, cluster: Cluster) -> None:
 
 
 def test_without_groups_there_is_none() -> None:
-    with pytest.raises(WrongUseError, match="holds no groups, which a topology is made from"):
+    with pytest.raises(WrongUseError, match="has no groups, from which a topology could be made"):
         topologies.render_slurm(Cluster(HOSTS))
 
 

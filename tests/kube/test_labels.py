@@ -289,10 +289,10 @@ def test_refusals_are_told(labelled: Labelled) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--key", "a/b/c"], "'a/b/c' is not a label key"),
+        (["--key", "a/b/c"], "'a/b/c' is not a valid label key"),
         (
             ["--key", "node.kubernetes.io/rack"],
-            "Kubernetes reserves the keys with the prefix node.kubernetes.io",
+            "Kubernetes reserves label keys with the prefix node.kubernetes.io",
         ),
         (["--key", "rack", "--key", "rack"], "--key names a label twice"),
         (["--api", "ftp://h"], "'ftp://h' is not the address of an API server"),

@@ -28,7 +28,11 @@ def settings(text: str, **environment: str) -> object:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("", "--rdzv-conf has neither order nor cluster", "order=order.json uses"),
+        (
+            "",
+            "--rdzv-conf has neither order=FILE, order=probe nor cluster=FILE",
+            "order=order.json uses",
+        ),
         ("oder=order.json", "--rdzv-conf has an unknown option 'oder'", "did you mean 'order'?"),
         ("order=order.json,xyz=1", "--rdzv-conf has an unknown option 'xyz'", "plink's are order"),
         ("order=nowhere.json", "nowhere.json: ", None),

@@ -110,7 +110,7 @@ def test_mixed_lines_prefixes_and_other_communicators_are_taken_apart() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("loss 0.4\n", "holds no lines of NCCL"),
+        ("loss 0.4\n", "the logs have no lines of NCCL"),
         (job(NAMES[:3], "2.18.5"), "holds no job of 4 ranks"),
         (job(["a", "b", "c", "d"], "2.18.5"), "ran on a and others"),
         (

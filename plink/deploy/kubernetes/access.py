@@ -38,7 +38,7 @@ def reach(
     environment: Mapping[str, str] = os.environ,
     account: Path = _ACCOUNT,
 ) -> Iterator[Access]:
-    """Yield address and credentials of the Kubernetes API server.
+    """Yield address and credentials of the Kubernetes API server; may run `kubectl proxy`.
 
     Args:
         api: its address, `https://HOST:PORT`; None for that of the cluster whose pod this is, or
@@ -72,7 +72,7 @@ def reach(
 def _direct(api: str, token_file: str | None, ca_file: str | None) -> Access:
     url, port = _address(api)
     if url.scheme == "http" and token_file is not None and url.hostname not in _LOOPBACK:
-        raise WrongUseError(f"{api}: a token would be sent unencrypted", "use https")
+        raise WrongUseError(f"{api}: a token would be sent unencrypted over http", "use https")
     token = partial(_read_token, token_file)
     token()
     context = _create_context(ca_file) if url.scheme == "https" else None
@@ -105,7 +105,7 @@ def _read_token(path: str | None) -> str | None:
         return None
     text = _text(path).strip()
     if not text or not text.isprintable() or " " in text:
-        raise WrongUseError(f"{path}: does not hold a token")
+        raise WrongUseError(f"{path}: the file does not hold a bearer token")
     return text
 
 
@@ -115,7 +115,7 @@ def _create_context(ca_file: str | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cadata=_text(ca_file))
     except (ssl.SSLError, ValueError):
-        raise WrongUseError(f"{ca_file}: holds no certificates") from None
+        raise WrongUseError(f"{ca_file}: the file holds no certificates") from None
 
 
 def _text(path: str) -> str:
@@ -128,7 +128,7 @@ def _text(path: str) -> str:
 
 
 class _LocalConnection(http.client.HTTPConnection):
-    """HTTP connection over a Unix socket, to `kubectl proxy`."""
+    """HTTP connection over the Unix socket of a `kubectl proxy`."""
 
     def __init__(self, path: str, timeout_s: float) -> None:
         super().__init__("localhost", timeout=timeout_s)
@@ -142,7 +142,7 @@ class _LocalConnection(http.client.HTTPConnection):
 
 @contextmanager
 def _proxy() -> Iterator[Access]:
-    """Yield access through `kubectl proxy`, on a socket that only this user can open."""
+    """Run `kubectl proxy` on a socket that only this user can open, and yield access through it."""
     with ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory(prefix="plink-kube-"))
         path = str(Path(folder, "api"))
@@ -178,7 +178,7 @@ def _end_proxy(process: subprocess.Popen[bytes]) -> None:
 
 
 def _wait_until_served(process: subprocess.Popen[bytes]) -> None:
-    """Wait until kubectl reports that its proxy is ready."""
+    """Wait until `kubectl proxy` prints that it serves, for at most 30 s."""
     assert process.stdout is not None  # noqa: S101  for the type checker
     said, end_s = b"", time.monotonic() + _PROXY_START_S
     while b"Starting to serve" not in said:

@@ -54,7 +54,7 @@ class Node:
 
     @property
     def written(self) -> dict[str, str]:
-        """Labels of the node that plink wrote and nobody has changed since."""
+        """Labels of the node that plink wrote, by its annotation, and nobody has changed since."""
         try:
             noted = json.loads(self.annotations.get(ANNOTATION, "{}"))
         except (ValueError, RecursionError):
@@ -65,7 +65,7 @@ class Node:
 
 
 class ConflictError(Exception):
-    """Error that a Kubernetes node was changed since it was read."""
+    """Error that a Kubernetes node was changed by others between reading and patching it."""
 
 
 class NoNodeError(Exception):
@@ -90,7 +90,7 @@ class Access:
 
 
 class ApiServer:
-    """Client for the nodes of a Kubernetes cluster.
+    """Client for the nodes of a Kubernetes cluster, which retries for up to `limit_s`.
 
     Args:
         access: to the API server.
@@ -150,16 +150,16 @@ class ApiServer:
     def _answer(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Send a request to the API server, retrying until it answers or time runs out."""
+        """Send a request to the API server, retrying for `limit_s`; return the JSON it answers."""
         end_s, pause_s = time.monotonic() + self._limit_s, _FIRST_PAUSE_S
         while True:
             wanted_s: float | None = None
             try:
                 status, reason, content, wanted_s = self._request(method, path, body, end_s)
             except ssl.SSLCertVerificationError as error:
-                said = error.verify_message or error
+                reason = error.verify_message or str(error)
                 raise PlinkError(
-                    f"{self._access.place}: its certificate is not trusted ({said})",
+                    f"{self._access.place}: its certificate is not trusted ({reason})",
                     "--ca-file FILE names the authority that signed it",
                 ) from None
             except (OSError, http.client.HTTPException, ValueError) as error:
@@ -172,14 +172,14 @@ class ApiServer:
             pause_s = min(_LONGEST_PAUSE_S, 2 * pause_s)
             wait_s = pause_s if wanted_s is None else wanted_s
             if time.monotonic() + wait_s > end_s:
-                how = f"answers {status}" if status else "does not answer"
-                raise PlinkError(f"{self._access.place} {how} ({reason})")
+                failure = f"answers with status {status}" if status else "does not answer"
+                raise PlinkError(f"{self._access.place} {failure} ({reason})")
             self._pause(wait_s)
 
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None, end_s: float
     ) -> tuple[int, str, dict[str, Any], float | None]:
-        """Send one request; return status, reason, content and seconds to wait before a retry."""
+        """Send one request; return status, reason, JSON, and seconds to wait before a retry."""
         headers = {"Accept": "application/json", "User-Agent": "plink"}
         token = self._access.token()
         if token is not None:
@@ -211,8 +211,8 @@ class ApiServer:
         if status == http.HTTPStatus.UNAUTHORIZED:
             return PlinkError(f"{self._access.place} does not accept the token ({reason})")
         if status == http.HTTPStatus.FORBIDDEN:
-            return PlinkError(f"{self._access.place} refuses: {reason}", _PERMISSION)
-        return PlinkError(f"{self._access.place} answers {status} ({reason})")
+            return PlinkError(f"{self._access.place} refuses the request: {reason}", _PERMISSION)
+        return PlinkError(f"{self._access.place} answers with status {status} ({reason})")
 
     def _node(self, item: Any) -> Node:
         metadata = _mapping(_mapping(item).get("metadata"))

@@ -1,4 +1,4 @@
-"""Folder of Kubernetes manifests for agents and a measuring job, with their secret."""
+"""Folder of Kubernetes manifests that run plink's agents and a measuring job, with their secret."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HOST_NETWORK = {
 
 
 def files(image: str, *, host_network: bool) -> dict[str, str]:
-    """Return the content of each Kubernetes manifest by its path, except the secret's.
+    """Return the text of each Kubernetes manifest by file name, without the secret.
 
     Args:
         image: such as `registry:5000/plink:0.1.0`, with a tag, a digest or neither (`latest`).
@@ -63,7 +63,7 @@ def files(image: str, *, host_network: bool) -> dict[str, str]:
 
 
 def write(folder: Path, content: Mapping[str, bytes]) -> None:
-    """Write Kubernetes manifests into a new folder, the secret readable by its owner alone.
+    """Write manifests and secret into a new folder; only the owner may read the secret.
 
     Raises:
         WrongUseError: there is something already.
@@ -71,7 +71,7 @@ def write(folder: Path, content: Mapping[str, bytes]) -> None:
     """
     try:
         if folder.exists() and any(folder.iterdir()):
-            raise WrongUseError(f"{folder}: is not empty", "choose a new folder")
+            raise WrongUseError(f"{folder}: the folder is not empty", "choose a new folder")
         with tempfile.TemporaryDirectory(prefix=".plink-", dir=folder.parent) as beside:
             made = Path(beside, folder.name or "folder")
             made.mkdir()

@@ -1,4 +1,4 @@
-"""Prometheus metrics of a cluster's measurement, as text for a node exporter."""
+"""Prometheus metrics of a cluster's round-trip measurement, as text for a node exporter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Family = tuple[str, str, Values]
 
 
 def render(cluster: Cluster) -> str:
-    """Return the metrics of a cluster's round-trip times in Prometheus' text format.
+    """Return a cluster's round-trip times, losses and tiers as metrics in Prometheus' format.
 
     Raises:
         NotMeasuredError: no round trips were measured.
@@ -29,7 +29,7 @@ def render(cluster: Cluster) -> str:
 
 
 def families(cluster: Cluster) -> Iterator[Family]:
-    """Yield the metrics: name, help, and every value with its labels."""
+    """Yield (name, help, values with labels) of each Prometheus metric."""
     rtt = require_rtt(cluster)
     readings_us = np.array(rtt.readings_us, dtype=float)
     np.fill_diagonal(readings_us, np.nan)

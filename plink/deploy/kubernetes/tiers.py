@@ -1,4 +1,4 @@
-"""Network tiers derived from a cluster's groups, and each host's label value in each tier.
+"""Network tiers of a cluster (groups within groups), and a label value of each host in each.
 
 A tier parts the hosts into domains: hosts of one domain share a switch, or whatever plays that
 part. The finest tier comes first, as topology-aware schedulers number them from the node outwards.
@@ -32,7 +32,7 @@ _RESERVED = ("kubernetes.io", "k8s.io")
 
 @dataclass(frozen=True)
 class Tier:
-    """Network tier: a name for each set of hosts near each other (domain); a host is in one.
+    """Network tier, such as racks: the hosts in domains of near ones, each host in one domain.
 
     Args:
         domains: the hosts of each.
@@ -44,7 +44,7 @@ class Tier:
 
 
 def find_tiers(cluster: Cluster) -> list[Tier]:
-    """Return the network tiers in a cluster's groups, the finest first; none without groups.
+    """Return the network tiers in a cluster's groups, smallest domains first; none without groups.
 
     A host that fits nowhere is a domain by itself.
 
@@ -66,7 +66,7 @@ def find_tiers(cluster: Cluster) -> list[Tier]:
 
 
 def check_key(key: str) -> str:
-    """Return a label key if it is valid; `{tier}` in it stands for the tier's number.
+    """Return a Kubernetes label key if it is valid, or raise; `{tier}` in it stands for a number.
 
     Raises:
         WrongUseError: Kubernetes would refuse it, or keeps it for itself.
@@ -75,15 +75,15 @@ def check_key(key: str) -> str:
     is_key = _NAME.fullmatch(name) is not None and (not slash or _PREFIX.fullmatch(prefix))
     if not is_key:
         raise WrongUseError(
-            f"{key!r} is not a label key", "write a key as example.com/rack, or rack"
+            f"{key!r} is not a valid label key", "write a key as example.com/rack, or rack"
         )
     if any(prefix == domain or prefix.endswith(f".{domain}") for domain in _RESERVED):
-        raise WrongUseError(f"{key!r}: Kubernetes reserves the keys with the prefix {prefix}")
+        raise WrongUseError(f"{key!r}: Kubernetes reserves label keys with the prefix {prefix}")
     return key
 
 
 def assign_keys(wanted: Sequence[str], tiers: int) -> list[str]:
-    """Return the label keys to use: one for each network tier, the finest first.
+    """Return one label key for each network tier, finest first, with `{tier}` replaced.
 
     Args:
         wanted: keys, the finest first; one with `{tier}` stands for all tiers from there on.
@@ -101,7 +101,7 @@ def assign_keys(wanted: Sequence[str], tiers: int) -> list[str]:
 def assign_values(
     tier: Tier, key: str, present: Mapping[str, str], taken: set[str]
 ) -> dict[str, str]:
-    """Return each host's value of the label that one network tier has.
+    """Return each host's label value in a tier, keeping the values that hosts already have.
 
     Domains keep the values that their hosts have already, so that measuring again changes only what
     moved. A new one is called what the user calls it, or `leaf-1`, `leaf-2`, ... after
@@ -128,7 +128,7 @@ def assign_values(
 
 
 def _match_values(present: Sequence[list[str | None]]) -> dict[int, str]:
-    """Return a label value for each domain of a tier, so that few hosts change theirs.
+    """Match a tier's domains with label values that their hosts have, so that few change.
 
     Args:
         present: what the hosts of each domain have.

@@ -35,7 +35,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 
 @dataclass(frozen=True)
 class Request:
-    """Request to label Kubernetes nodes by network tier.
+    """Request to label Kubernetes nodes by network tier: label keys, and whether to overwrite.
 
     Args:
         keys: keys of labels, the finest tier first (`assign_keys`).
@@ -77,7 +77,7 @@ class NodeLabels(Output, frozen=True):
 
 
 def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> NodeLabels:
-    """Label the nodes of a cluster's hosts with their tiers, and no other nodes.
+    """Label the Kubernetes nodes of a cluster's hosts by tier; remove plink's labels elsewhere.
 
     Nodes that plink labelled and that are not among the hosts lose those labels, unless they are
     among the hosts that could not be measured.
@@ -118,7 +118,7 @@ def write_labels(server: ApiServer, cluster: Cluster, request: Request) -> NodeL
 
 
 def remove_labels(server: ApiServer, *, dry_run: bool = False) -> NodeLabels:
-    """Remove the labels that plink wrote from all nodes.
+    """Remove from all Kubernetes nodes the labels that plink wrote.
 
     Raises:
         PlinkError: the API server does not answer, or refuses.
@@ -132,7 +132,7 @@ def remove_labels(server: ApiServer, *, dry_run: bool = False) -> NodeLabels:
 def _update_node(
     server: ApiServer, node: Node, wanted: Mapping[str, str], request: Request, outcome: NodeLabels
 ) -> None:
-    """Set and remove one node's labels until they are as wanted, and record the result."""
+    """Change one node's labels as wanted, and record the result in `outcome`."""
     try:
         change = _change(server, node, wanted, request)
     except NoNodeError:
@@ -161,12 +161,14 @@ def _change(
             node = server.node(node.name)
         else:
             return change
-    raise PlinkError(f"the node {node.name} was changed by others during each attempt to label it")
+    raise PlinkError(
+        f"the node {node.name} was changed by others during each of {_TRIES} attempts to label it"
+    )
 
 
 @dataclass(frozen=True)
 class LabelChange:
-    """Change to the labels of a Kubernetes node: labels to set and to remove.
+    """Change of a Kubernetes node's labels: labels to set or remove, conflicts, and the patch.
 
     Args:
         labels: the new value of each label that changes; None for one that is to go.
@@ -180,7 +182,7 @@ class LabelChange:
 
 
 def find_label_change(node: Node, wanted: Labels, *, overwrite: bool = False) -> LabelChange:
-    """Return the change that gives a node exactly the wanted labels of plink.
+    """Return the change after which a node has the wanted labels and no others of plink's.
 
     Args:
         node: as it is.
@@ -211,7 +213,7 @@ def find_label_change(node: Node, wanted: Labels, *, overwrite: bool = False) ->
 
 
 def match_nodes(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
-    """Return the Kubernetes node of each host that is one, matched by name or address.
+    """Return the Kubernetes node of each host, by name or address; hosts without one are left out.
 
     Raises:
         WrongUseError: two hosts are one node.
@@ -236,7 +238,7 @@ def match_nodes(cluster: Cluster, nodes: Sequence[Node]) -> dict[str, str]:
 
 
 def list_unmeasured(cluster: Cluster) -> set[str]:
-    """Return the hosts without new measurements, whose nodes keep their labels."""
+    """Return the hosts that could not be measured, whose nodes therefore keep their labels."""
     unplaced = () if cluster.grouping is None else cluster.grouping.unmeasured
     return {*unplaced, *(host.source for host in cluster.unreachable)}
 

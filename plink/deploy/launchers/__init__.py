@@ -47,7 +47,7 @@ ALL: dict[str, Format[Any]] = {**FORMATS, **TOPOLOGIES}
 def render(
     name: str, ranked: Sequence[Host], groups: Sequence[Group], unused: Sequence[Host] = ()
 ) -> str:
-    """Return the content of a launcher's file in a format.
+    """Return the text of a launcher's host file, or of a scheduler's topology file.
 
     Args:
         name: name of a format or a topology.

@@ -23,7 +23,7 @@ FIRST_PORT = 12400
 
 
 def render_lightgbm(hosts: Sequence[Host]) -> str:
-    """Return LightGBM's machine list, with a line for each rank.
+    """Return LightGBM's machine list, a line `ADDRESS PORT` for each rank (IPv4 only).
 
     Only IPv4 addresses: LightGBM compares a line with the addresses of the machine as text, and
     reads one with a letter of `rank=` in it as something else.
@@ -48,7 +48,7 @@ def render_lightgbm(hosts: Sequence[Host]) -> str:
 
 
 def render_mlx(hosts: Sequence[Host]) -> str:
-    """Return MLX's host file, with an entry for each rank."""
+    """Return MLX's host file, a JSON list with an entry for each rank (IPv4 only)."""
     launcher = "MLX"
     check_names(hosts, launcher)
     _check_ipv4(hosts, launcher)

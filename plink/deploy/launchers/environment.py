@@ -32,13 +32,13 @@ _USAGE = 'while read -r host env; do ssh -n "$host" "$env PROGRAM" & done < FILE
 
 
 def render_torch(hosts: Sequence[Host]) -> str:
-    """Return a line for each rank: the host's name and shell assignments for PyTorch."""
+    """Return a line for each rank: host name, then variables for PyTorch such as RANK=0."""
     rows = torch_environments(hosts, "a list of environments")
     return "".join(_line(place, [*words, gloo_interface(place.host)]) for place, words in rows)
 
 
 def render_nccl(hosts: Sequence[Host]) -> str:
-    """Return lines as `render_torch` does, with NCCL restricted to the measured network."""
+    """Return a line for each rank as `render_torch` does, with NCCL_SOCKET_IFNAME too."""
     rows = torch_environments(hosts, "NCCL")
     # As PyTorch's master address, so NCCL's first meeting is at rank 0.
     family = ["NCCL_SOCKET_FAMILY=AF_INET6"] if ":" in hosts[0].address else []
@@ -51,7 +51,7 @@ def render_nccl(hosts: Sequence[Host]) -> str:
 
 
 def render_jax(hosts: Sequence[Host]) -> str:
-    """Return a line for each process: the host's name and shell assignments for JAX."""
+    """Return a line for each process: host name, then variables for JAX."""
     check_names(hosts, "JAX")
     address = master_address(hosts, "JAX")
     coordinator = f"[{address}]" if ":" in address else address
@@ -70,7 +70,7 @@ def render_jax(hosts: Sequence[Host]) -> str:
 
 
 def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place, list[str]]]:
-    """Return each rank's host and the variables that PyTorch reads (`env://`).
+    """Return each rank's place, and its variables for PyTorch's `env://` as `NAME=value`.
 
     Raises:
         WrongUseError: a name is not a host name, or rank 0 has no address; `launcher` reads the
@@ -96,7 +96,7 @@ def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place
 
 
 def gloo_interface(host: Host) -> str:
-    """Return GLOO_SOCKET_IFNAME=$(...), evaluated on the host; empty if its address is a name."""
+    """Return GLOO_SOCKET_IFNAME=$(...), which the host evaluates; empty if it has no IP address."""
     return _assign_interface("GLOO_SOCKET_IFNAME", host, "")
 
 
@@ -107,7 +107,7 @@ def _assign_interface(variable: str, host: Host, more: str) -> str:
 
 
 def _line(place: Place, words: Sequence[str]) -> str:
-    """Return a rank's line of the environment file: host name, then variables."""
+    """Return a rank's line of a file of environments: host name, then variables."""
     return " ".join(word for word in [place.host.name, *words] if word) + "\n"
 
 

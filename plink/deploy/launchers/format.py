@@ -1,4 +1,4 @@
-"""Interface of launchers' file formats: pure functions from hosts to text.
+"""Interface of launchers' file formats, which turn hosts in rank order into text.
 
 A format of hosts fixes the rank of every host. A format of groups, a topology, says which hosts are
 near each other, whatever their ranks; a scheduler then decides.
@@ -28,7 +28,7 @@ _HINT = "rename the host in the cluster file; an alias in the SSH configuration 
 
 @dataclass(frozen=True)
 class Format(Generic[Item]):
-    """File format of a launcher or a scheduler: its name, description, writer and usage line.
+    """File format of a launcher or a scheduler: its name, description, usage line and writer.
 
     Args:
         name: what the user calls it.
@@ -49,7 +49,7 @@ class Format(Generic[Item]):
     caveat: str | None = None
 
     def build_usage(self, file: str, ranks: int | None) -> str:
-        """Return the command that uses a file of the format; it keeps RANKS if `ranks` is None."""
+        """Return the command that uses `file`, for `ranks` ranks; None keeps the word RANKS."""
         return fill_usage(
             self.usage, {"RANKS": "RANKS" if ranks is None else str(ranks), "FILE": file}
         )
@@ -57,7 +57,7 @@ class Format(Generic[Item]):
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a rank: its host, and its number among the host's ranks."""
+    """Place of a rank: its number, its host, and its local rank on the host."""
 
     rank: int
     host: Host
@@ -65,7 +65,7 @@ class Place:
 
 
 def fill_usage(usage: str, blanks: Mapping[str, str]) -> str:
-    """Return a usage line with its placeholders, such as FILE, replaced.
+    """Return a usage line with its placeholders, such as FILE, replaced as whole words.
 
     So SLURM_HOSTFILE stays what it is.
     """
@@ -73,7 +73,7 @@ def fill_usage(usage: str, blanks: Mapping[str, str]) -> str:
 
 
 def places(hosts: Sequence[Host]) -> Iterator[Place]:
-    """Yield the host of every rank in rank order, with the rank's number on the host."""
+    """Yield every rank's place (rank, host, local rank) in rank order."""
     ranks_on: Counter[str] = Counter()
     rank = 0
     for host in hosts:
@@ -84,7 +84,7 @@ def places(hosts: Sequence[Host]) -> Iterator[Place]:
 
 
 def ranks_by_host(hosts: Sequence[Host]) -> Counter[str]:
-    """Count the ranks of each host, by name."""
+    """Return the number of ranks of each host, by name."""
     ranks_on: Counter[str] = Counter()
     for host in hosts:
         ranks_on[host.name] += host.slots
@@ -92,7 +92,7 @@ def ranks_by_host(hosts: Sequence[Host]) -> Counter[str]:
 
 
 def check_adjacent(hosts: Sequence[Host], found: Format[Host]) -> None:
-    """Raise if ranks of a host are not adjacent and the launcher's file cannot express that.
+    """Raise if a host's ranks are not consecutive but the launcher needs them to be.
 
     Raises:
         WrongUseError: a host comes more than once, and the format has each once.
@@ -112,7 +112,7 @@ def check_adjacent(hosts: Sequence[Host], found: Format[Host]) -> None:
 
 
 def sort_by_rank(hosts: Sequence[Host], groups: Sequence[Group], reader: str) -> list[Group]:
-    """Return the groups sorted by first rank, each with its hosts sorted by rank.
+    """Return groups sorted by their first rank, and hosts in each sorted by rank.
 
     Raises:
         WrongUseError: there are no groups, or a host is in no group; `reader` reads the file.
@@ -136,7 +136,7 @@ def sort_by_rank(hosts: Sequence[Host], groups: Sequence[Group], reader: str) ->
 
 
 def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> None:
-    """Raise if a host's name is not a host name.
+    """Raise if a host has a name that is neither a host name nor an address, or there is no host.
 
     A cluster file may hold any text as a name: what launchers, SSH or a shell would read as
     something else than a name is refused here.
@@ -160,7 +160,7 @@ def check_names(hosts: Sequence[Host], launcher: str, *, ipv6: bool = True) -> N
 
 
 def master_address(hosts: Sequence[Host], launcher: str) -> str:
-    """Return rank 0's traffic address, at which the other ranks reach it.
+    """Return the address or name at which other ranks reach rank 0; raise if it is invalid.
 
     Raises:
         WrongUseError: it is neither a host name nor an address.
@@ -182,5 +182,5 @@ def is_address(text: str) -> bool:
 
 
 def refusal(host: Host, launcher: str, reason: str) -> WrongUseError:
-    """Return the error that a launcher cannot take a host, with the reason."""
+    """Build the error that a launcher cannot take a host; `reason` follows "which"."""
     return WrongUseError(f"{launcher} cannot take {brief(host.name)}, which {reason}", _HINT)

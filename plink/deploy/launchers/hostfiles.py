@@ -1,4 +1,4 @@
-"""Host files with one line per host in rank order: name and number of ranks.
+"""Host files with one line per host in rank order: its name, and mostly its number of ranks.
 
 MPICH's launcher Hydra fills hosts in file order. Intel MPI's `-machinefile` keeps names that come
 twice, its `-f` does not; within a job of a batch system it takes the placement from there unless
@@ -19,7 +19,7 @@ from plink.formats.hosts import Host
 
 
 def _build_writer(launcher: str, line: str, *, ipv6: bool = False) -> Writer:
-    """Return the writer of a file with a line for each host.
+    """Return a function that writes a host file with a line of this form for each host.
 
     Args:
         launcher: the program that reads the file.

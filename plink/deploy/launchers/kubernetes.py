@@ -1,4 +1,4 @@
-"""Manifests of Kubernetes jobs that assign pods, whose ranks are fixed, to nodes.
+"""Scripts that send the pods of a Kubernetes job, whose ranks are fixed, to nodes in rank order.
 
 The pods of a job share one template, which cannot send each to a node of its own. So the template
 holds a scheduling gate (Kubernetes 1.27), and the script written here gives every pod the node
@@ -51,7 +51,7 @@ Labels = Callable[[int], str]
 
 
 def kubernetes_format(name: str, kind: str, labels: Labels) -> Format[Host]:
-    """Return the format of one kind of job; in `labels`, `$job` is the job's name."""
+    """Return the format of one kind of job; `labels` selects the pod of a host by its index."""
 
     def render(hosts: Sequence[Host]) -> str:
         check_names(hosts, kind, ipv6=False)

@@ -43,7 +43,7 @@ def render_rankfile(hosts: Sequence[Host]) -> str:
 
 
 def _check_names(hosts: Sequence[Host]) -> None:
-    """Raise if Open MPI would refuse a name or not read it as a host name."""
+    """Raise if Open MPI would refuse a host's name or confuse it with something else."""
     check_names(hosts, _LAUNCHER, ipv6=False)
     by_label: dict[str, Host] = {}
     for host in hosts:

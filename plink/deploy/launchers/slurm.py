@@ -26,13 +26,13 @@ _USAGE = "cp FILE /etc/slurm/topology.{} && scontrol reconfigure"
 
 
 def render_hostfile(hosts: Sequence[Host]) -> str:
-    """Return a SLURM_HOSTFILE: a node's name once for each of its tasks."""
+    """Return a SLURM_HOSTFILE: a line with a node's name for each of its tasks, by rank."""
     launcher_format.check_names(hosts, "Slurm", ipv6=False)
     return "".join(f"{place.host.name}\n" for place in places(hosts))
 
 
 def _render_conf(groups: Sequence[Group], kind: str) -> str:
-    """Return a topology.conf with a switch or block per group."""
+    """Return a Slurm topology.conf in which each group is a switch or a block."""
     check_names(groups)
     lines = [f"{kind}Name={group.name} Nodes={','.join(group.hosts)}\n" for group in groups]
     names_text, base_size = _summarize(groups)
@@ -44,7 +44,7 @@ def _render_conf(groups: Sequence[Group], kind: str) -> str:
 
 
 def _render_yaml(groups: Sequence[Group], kind: str) -> str:
-    """Return a topology.yaml (Slurm 25.05) with a switch or block per group."""
+    """Return a Slurm topology.yaml (25.05) in which each group is a switch or a block."""
     check_names(groups)
     names_text, base_size = _summarize(groups)
     lines = ["- topology: plink", "  cluster_default: true"]
@@ -60,12 +60,12 @@ def _render_yaml(groups: Sequence[Group], kind: str) -> str:
 
 
 def _summarize(groups: Sequence[Group]) -> tuple[str, int]:
-    """Return the groups' names, separated by commas, and the number of hosts of the smallest."""
+    """Return the groups' names joined by commas, and the host count of the smallest group."""
     return ",".join(group.name for group in groups), min(len(group.hosts) for group in groups)
 
 
 def check_names(groups: Sequence[Group]) -> None:
-    """Raise if group or host names are not valid for switches, blocks or nodes in Slurm.
+    """Raise if a group's or host's name cannot name a switch, block or node in Slurm.
 
     Raises:
         WrongUseError: naming the first.
@@ -73,13 +73,14 @@ def check_names(groups: Sequence[Group]) -> None:
     for group in groups:
         if not _NAME.fullmatch(group.name) or group.name == ROOT:
             raise WrongUseError(
-                f"Slurm cannot take {brief(group.name)}, which cannot name a switch or block",
+                f"Slurm cannot take the group {brief(group.name)}, which cannot name a switch "
+                "or block",
                 "rename the group in the cluster file",
             )
         for name in group.hosts:
             if not _NAME.fullmatch(name):
                 raise WrongUseError(
-                    f"Slurm cannot take {brief(name)}, which cannot name a node",
+                    f"Slurm cannot take the host {brief(name)}, which cannot name a node",
                     "rename the host in the cluster file to its NodeName",
                 )
 

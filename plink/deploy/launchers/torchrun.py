@@ -1,4 +1,4 @@
-"""torchrun with the static rendezvous: one command per host, and a script that runs all.
+"""Format for torchrun with static rendezvous: one command per host, or a script that runs all.
 
 The c10d rendezvous ignores `--node-rank` and sorts hosts by name; only the static one keeps
 the order. Hosts may differ in slots: torchrun numbers ranks by a running sum over the hosts.
@@ -37,7 +37,7 @@ exit $status
 
 
 def _list_commands(hosts: Sequence[Host]) -> list[tuple[str, str]]:
-    """Return every host's name and its torchrun command, without the user's script."""
+    """Return each host's name and its torchrun command, to which the user adds a script."""
     check_names(hosts, "torchrun")
     master = master_address(hosts, "torchrun")
     return [
@@ -57,7 +57,7 @@ def render_commands(hosts: Sequence[Host]) -> str:
 
 
 def render_script(hosts: Sequence[Host]) -> str:
-    """Return a shell script that starts one command per host and exits with the worst status."""
+    """Return a script that runs torchrun on all hosts by SSH and exits with the worst status."""
     quoted = [(name, command.replace("'", "'\\''")) for name, command in _list_commands(hosts)]
     return _HEAD + "".join(f"on {name} '{command}'\n" for name, command in quoted) + _TAIL
 

@@ -1,4 +1,4 @@
-"""Hosts of a cluster file with an open session each, which have the addresses of the file."""
+"""Hosts of a cluster file on which ranks run, each with an open session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONGESTION_CONTROL = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 @dataclass(frozen=True)
 class RemoteHost:
-    """Host, or one of several slots of a host, where one rank runs.
+    """Host, or one slot of a host, on which a rank runs: session, address and TCP settings.
 
     Args:
         entry: what the cluster file says, with the address that traffic uses and one slot.
@@ -49,12 +49,12 @@ class RemoteHost:
 
     @property
     def address(self) -> str:
-        """Address of the host for traffic between ranks."""
+        """Address of the host at which other ranks reach it."""
         return self.entry.address
 
 
 def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
-    """Return the hosts of a cluster file as remote hosts, in the file's order.
+    """Return a cluster file's hosts as remote hosts, after checking their addresses.
 
     All must have been reached.
 
@@ -67,7 +67,7 @@ def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
 
 
 def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
-    """Return the slot of every rank; host h has slots h * `slots` to (h + 1) * `slots` - 1.
+    """Return the slot number of every rank; host h has slots h * `slots` to (h + 1) * `slots` - 1.
 
     Args:
         placement: the host of every rank, each at most `slots` times.
@@ -82,7 +82,7 @@ def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
 
 
 def for_each(items: Sequence[Item], work: Callable[[int, Item], Result]) -> list[Result]:
-    """Run `work(i, item i)` for all items, several at a time; return the results in order.
+    """Run `work(i, items[i])` for all items in up to 16 threads; return results in order.
 
     Raises:
         HostError: the first that `work` raised.
@@ -97,14 +97,16 @@ def _describe(entry: Host, host: ReachedHost) -> RemoteHost:
     if address not in own:
         raise HostError(
             host.name,
-            f"has no interface with the address {address}, which the cluster file has for it",
+            f"has no interface with the address {address} that the cluster file gives",
             "probe the hosts again",
         )
     done = host.session.run(posix_command(f"uname -n && cat {_CONGESTION_CONTROL}"))
     lines = done.stdout.decode(errors="replace").split()
     if done.status != 0 or len(lines) != 2:
         reason = done.stderr.splitlines()[-1] if done.stderr else "no output"
-        raise HostError(host.name, f"does not report its name and its TCP settings ({reason})")
+        raise HostError(
+            host.name, f"does not report its name and TCP congestion control ({reason})"
+        )
     return RemoteHost(
         entry=replace(entry, address=address, slots=1),
         session=host.session,

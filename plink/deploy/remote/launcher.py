@@ -1,4 +1,4 @@
-"""Running of a launcher such as mpirun on this machine, with cleanup of its ranks."""
+"""Running of a launcher such as mpirun on this machine, ending its ranks on time-out or Ctrl-C."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KILL_LIMIT_S = 5.0
 
 @dataclass(frozen=True)
 class LauncherExit:
-    """Exit of a launcher that ended by itself: its status and output."""
+    """Exit status and output of a launcher that ended by itself."""
 
     status: int
     stdout: str
@@ -27,7 +27,7 @@ class LauncherExit:
 
 
 def version_text(launcher: str) -> str:
-    """Return the output of a launcher's `--version`.
+    """Return the output of a launcher, such as mpirun, called with `--version`.
 
     Raises:
         PlinkError: it cannot be run.
@@ -48,7 +48,7 @@ def version_text(launcher: str) -> str:
 def run_launcher(
     command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
 ) -> LauncherExit | None:
-    """Run a launcher until it ends; kill it after `limit_s` and return None.
+    """Run a launcher until it ends; after `limit_s` seconds end it and return None.
 
     An exception, Ctrl-C above all, ends it too, whatever interrupts follow. `environment` is added
     to this process's.
@@ -90,7 +90,7 @@ def _start(command: Sequence[str], environment: Mapping[str, str] | None) -> sub
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Ask a launcher to end its ranks, and kill it if it does not."""
+    """Ask a launcher to end its ranks; kill it if it has not after 10 seconds."""
     with ignore_interrupts():
         process.terminate()
         try:

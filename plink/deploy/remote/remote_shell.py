@@ -1,4 +1,4 @@
-"""Remote shell program for launchers, which reaches hosts as plink itself does."""
+"""Program called `ssh` for launchers, which reaches hosts with plink's options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plink.probes.via import Template, parse_template
 
 
 def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
-    """Return an `ssh_config` with the settings of file and options, then the user's own.
+    """Return an `ssh_config` with the hosts' ports and users, plink's options, then the user's.
 
     ssh takes the first value that it finds (ssh_config(5)), so the user's file comes last.
     """
@@ -47,7 +47,7 @@ def config_text(hosts: Sequence[Host], options: SshOptions) -> str:
 
 
 def write_remote_shell(folder: Path, hosts: Sequence[Host], way: Outgoing) -> Path:
-    """Write a program called `ssh` into `folder` that reaches hosts as plink does.
+    """Write a program called `ssh` into `folder` for launchers; return its path.
 
     Raises:
         OptionError: a file that the options name is not there, or ssh could not be told its name,
@@ -78,7 +78,7 @@ def _ssh_script(folder: Path, hosts: Sequence[Host], options: SshOptions) -> str
 
 
 def _via_command(template: Template) -> str:
-    """Return the words of a program that is called like `ssh` but uses a template."""
+    """Return a Python script that is called like `ssh` and runs a command template."""
     return f"""\
 #!{sys.executable}
 import os, sys

@@ -1,4 +1,4 @@
-"""Slurm job in which plink runs: its nodes, its job steps, and the host file that srun reads.
+"""Slurm job in which plink runs: its nodes, steps within it, and the host file for srun.
 
 sbatch(1), OUTPUT ENVIRONMENT VARIABLES, and srun(1), INPUT ENVIRONMENT VARIABLES. A task prolog's
 standard output is not read by a shell: `export NAME=value`, unquoted. So the path of a host file
@@ -50,7 +50,7 @@ _KEPT_S = 60 * 86400.0
 
 @dataclass(frozen=True)
 class Allocation:
-    """Nodes and tasks of a Slurm job.
+    """Slurm job: its number, cluster, and nodes with their tasks.
 
     Args:
         job: its number.
@@ -69,7 +69,7 @@ class Allocation:
 
 
 def has_one_node(environment: Mapping[str, str]) -> bool:
-    """Return whether the job has a single node, so that there is nothing to order."""
+    """Return whether a job's environment has a single node, so that nothing can be ordered."""
     known = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
     return next((environment[name] for name in known if name in environment), None) == "1"
 
@@ -77,7 +77,7 @@ def has_one_node(environment: Mapping[str, str]) -> bool:
 def read_allocation(
     environment: Mapping[str, str], tasks_per_node: int | None = None
 ) -> Allocation:
-    """Return the Slurm job that environment variables describe.
+    """Read the Slurm job from environment variables, with another number of tasks if given.
 
     Args:
         environment: environment of the job's script.
@@ -91,7 +91,7 @@ def read_allocation(
     components = environment.get("SLURM_HET_SIZE", "1")
     if components not in ("", "0", "1"):
         raise PlinkError(
-            f"the job has {components[:20]} components (--het-group), but a host file is for one "
+            f"the job has {components[:20]} components (--het-group), but an order is for one "
             "component",
             "order a component by itself with plink probe and plink order",
         )
@@ -107,7 +107,7 @@ def read_allocation(
 
 
 def step_words(*options: str) -> list[str]:
-    """Return the `srun` words that start a step beside the job's own.
+    """Return the start of an `srun` command for a step that runs beside the job's own.
 
     Args:
         options: options of srun: how many tasks, and where.
@@ -117,12 +117,12 @@ def step_words(*options: str) -> list[str]:
 
 
 def step_template() -> str:
-    """Return the command template that reaches a node by a step of one task."""
+    """Return the command template that reaches a node by an `srun` step of one task."""
     return f"{shlex.join(step_words('-N1', '-n1', '-w'))} {{host}}"
 
 
 def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: str) -> str:
-    """Write srun's host file, with a line for every task; return its path.
+    """Write a host file for srun with a node's name for each task; return its path.
 
     Args:
         hosts: in rank order.
@@ -156,7 +156,7 @@ def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: s
 
 
 def shell_lines(hostfile: str) -> str:
-    """Return the lines that a job script evaluates, or that a task prolog prints."""
+    """Return the shell lines that make srun follow a host file (export SLURM_HOSTFILE=...)."""
     return f"export SLURM_HOSTFILE={hostfile}\nexport SLURM_DISTRIBUTION=arbitrary\n"
 
 

@@ -1,4 +1,4 @@
-"""Start of agents on all nodes of a Slurm job, by one job step; they call plink.
+"""Start of agents on all nodes of a Slurm job by one job step; they connect to plink.
 
 One step is one request to Slurm's controller, however many nodes there are; the nodes need plink.
 """
@@ -34,7 +34,7 @@ _AGENT = (
 def run_agents(
     allocation: Allocation, wait_s: float, progress: ProgressListener
 ) -> Iterator[Callers]:
-    """Yield the connected agents of all nodes of a Slurm job; end them after the block.
+    """Yield the agents of a Slurm job's nodes, connected to plink; end them after the block.
 
     Args:
         allocation: the job.
@@ -67,7 +67,7 @@ def run_agents(
             stream = started[0].stderr
             said = last_line(stream.read(_TAIL) if stream else b"")
             raise PlinkError(
-                f"the srun step that runs the agents has ended ({said or 'without output'})"
+                f"the srun step that runs the agents has ended early ({said or 'no output'})"
             )
 
     listening = ListenOptions("", 0, secret, wait_s=wait_s, concurrency=_HANDSHAKES)
@@ -85,7 +85,7 @@ def run_agents(
 
 
 def own_address(names: Sequence[str]) -> str:
-    """Return the address of this machine towards other nodes, or its name.
+    """Return the address of this machine from which other nodes are reached, else its name.
 
     Args:
         names: names of the nodes.

@@ -1,4 +1,4 @@
-"""Store of readings for later jobs of a Slurm cluster, one file per job that measured.
+"""Store of round-trip times for later jobs on a Slurm cluster, one file per job that measured.
 
 No file is ever changed: jobs that run at the same time cannot take anything from each other. Who
 reads lays them over each other, the newest on top.
@@ -31,7 +31,7 @@ _MOST_FILES = 256
 
 
 class Kept:
-    """Store of a Slurm cluster's readings, kept for later jobs.
+    """Store of round-trip times on a Slurm cluster, in a folder, for later jobs.
 
     Args:
         folder: where they are kept; made when something is.
@@ -50,7 +50,7 @@ class Kept:
         self._now = now
 
     def read_known(self, names: Sequence[str], others: Collection[str] = ()) -> Cluster | None:
-        """Return stored readings, with these hosts first and others after them; None without any.
+        """Return stored round-trip times of hosts `names`, then of some `others`; None without any.
 
         Args:
             names: hosts that are wanted, whether anything is known of them or not.
@@ -77,7 +77,7 @@ class Kept:
         return Cluster(hosts, rtt=rtt)
 
     def keep(self, cluster: Cluster, before: Cluster | None, job: str) -> None:
-        """Store a job's new readings, and delete files that are too old.
+        """Store a job's new readings in a file, and delete files that are too old.
 
         Raises:
             PlinkError: the folder cannot be written.
@@ -95,7 +95,7 @@ class Kept:
         self._drop()
 
     def _read(self) -> Iterator[Cluster]:
-        """Yield the stored clusters that are recent and comparable, the oldest first."""
+        """Yield the clusters in stored files that are recent and comparable, the oldest first."""
         percentiles = set(EchoOptions().percentiles)
         for file in self._files()[-_MOST_FILES:]:
             if self._is_old(file):
@@ -130,7 +130,7 @@ class Kept:
 
 
 def default_folder() -> Path:
-    """Return the user's own folder, which all nodes see if home directories are shared.
+    """Return the folder for readings of Slurm jobs in the user's cache (home) directory.
 
     Raises:
         PlinkError: the user has none.
@@ -146,7 +146,7 @@ def default_folder() -> Path:
 
 
 def select_new_readings(cluster: Cluster, before: Cluster | None) -> Cluster | None:
-    """Return the cluster with its new readings alone, or None if it has none."""
+    """Return a cluster with only the readings that `before` lacks; None if there are none."""
     rtt = cluster.rtt
     if rtt is None:
         return None
@@ -163,7 +163,7 @@ def select_new_readings(cluster: Cluster, before: Cluster | None) -> Cluster | N
 
 
 def overlay_readings(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
-    """Return the readings of one cluster, completed by those of another."""
+    """Return the readings of `above`, and those of `below` where `above` has none."""
     return _overlay(below, above, ~np.isnan(above.readings_us))
 
 

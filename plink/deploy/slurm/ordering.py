@@ -1,4 +1,4 @@
-"""Ordering of a Slurm job's nodes from stored readings, checked by few pairs, or by measuring."""
+"""Ordering of a Slurm job's nodes from stored round-trip times, or by measuring missing ones."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MOST_TOPOLOGY = 4 << 20
 
 @dataclass(frozen=True)
 class Ordered:
-    """Order of a Slurm job's nodes, with the source of the readings it is based on.
+    """Order of a Slurm job's nodes, and whether its readings were stored, estimated or measured.
 
     Args:
         order: order of the nodes that are known.
@@ -74,7 +74,7 @@ def order_allocation(
     agents_wait_s: float | None,
     group_of: Mapping[str, str] | None,
 ) -> Ordered:
-    """Return the nodes of a job in the order that makes an algorithm cheap.
+    """Order a job's nodes for an algorithm, by stored, estimated or measured round trips.
 
     Args:
         allocation: the job.
@@ -108,7 +108,7 @@ def order_allocation(
 
 
 def ask_switches() -> Mapping[str, str]:
-    """Return the leaf switch of every node, as Slurm's controller reports it."""
+    """Return the leaf switch of each node by `scontrol show topology`; empty if unknown."""
     try:
         done = subprocess.run(
             ["scontrol", "show", "topology"],
@@ -123,7 +123,7 @@ def ask_switches() -> Mapping[str, str]:
 
 
 def _restrict_to_job(wider: Cluster, allocation: Allocation) -> Cluster:
-    """Return the cluster restricted to a job's hosts, with their slots in this job."""
+    """Return the cluster restricted to a job's nodes, with their tasks in this job as slots."""
     size = len(allocation.hosts)
     hosts = [
         replace(host, slots=listed.slots)
@@ -138,7 +138,7 @@ def _rounds(hosts: int) -> int | None:
 
 
 def _suffices(cluster: Cluster) -> bool:
-    """Return whether each host has readings with as many others as a new run would measure."""
+    """Return whether each host has readings with as many partners as a new run would measure."""
     hosts = len(cluster.hosts)
     least = min(hosts - 1, _rounds(hosts) or hosts)
     known = cluster.rtt
@@ -146,7 +146,7 @@ def _suffices(cluster: Cluster) -> bool:
 
 
 def _still_holds(cluster: Cluster, reach: _Reach, progress: ProgressListener) -> bool:
-    """Measure a few pairs again; return whether they agree with those that switches predict."""
+    """Measure a few pairs; return whether they agree with the cluster's estimated times."""
     rtt = select_comparable_rtt(cluster, "what is kept")
     with reach() as way:
         asked = build_check_request(
@@ -173,7 +173,7 @@ def _measure_missing_pairs(
     reach: _Reach,
     progress: ProgressListener,
 ) -> tuple[Cluster, int]:
-    """Measure pairs without a reading; return the cluster and their number."""
+    """Measure pairs without a reading; return the cluster and how many readings are new."""
     with reach() as way:
         request = ProbeRequest(
             allocation.hosts,
@@ -208,7 +208,7 @@ def _measure_missing_pairs(
 def _reach(
     allocation: Allocation, agents_wait_s: float | None, progress: ProgressListener
 ) -> Iterator[Way]:
-    """Yield the way to reach the nodes: agents, or job steps if agents cannot call."""
+    """Yield the way to reach the nodes: agents, or a step each if agents cannot connect."""
     with ExitStack() as stack:
         way: Way = ViaOptions(step_template())
         if agents_wait_s is not None:

@@ -1,4 +1,4 @@
-"""Estimates of unmeasured pairs of hosts by other pairs below the same two switches. Pure.
+"""Estimates of round trips between hosts from those of other hosts below the same switches. Pure.
 
 `scontrol show topology` prints a line for every switch or block, leaves at level 0.
 """
@@ -23,7 +23,7 @@ _LEAST_READINGS = 2
 
 
 def parse_switches(text: str) -> dict[str, str]:
-    """Return the leaf switch or block of every host; empty if the text names none.
+    """Return each host's leaf switch or block by `scontrol show topology`; empty if none.
 
     Args:
         text: what `scontrol show topology` prints; nothing of it is trusted.
@@ -45,7 +45,7 @@ def parse_switches(text: str) -> dict[str, str]:
 def fill_by_switch(
     rtt: RttMeasurement, names: Sequence[str], switch_of: Mapping[str, str]
 ) -> RttMeasurement:
-    """Fill unmeasured pairs with readings of other hosts below the same two switches.
+    """Fill missing round-trip times with the median of pairs below the same two switches.
 
     Args:
         rtt: (N, N) of these hosts.
@@ -70,7 +70,7 @@ def fill_by_switch(
 
 
 def count_partners(readings_us: Matrix, hosts: int) -> Matrix:
-    """Return with how many of the first `hosts` each was measured in both directions."""
+    """Return how many of the first `hosts` have readings both ways with each, (hosts,)."""
     among = readings_us[:hosts, :hosts]
     both = ~np.isnan(among) & ~np.isnan(among.T)
     np.fill_diagonal(both, val=False)
