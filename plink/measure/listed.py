@@ -206,17 +206,18 @@ def apply_recorded_way(way: _Way, recorded: GivenWay | None, source: str) -> _Wa
 
 
 def _refuse_untrusted(config: str, source: str) -> None:
-    named = f"{source}: names the SSH configuration {config}"
+    names_config = f"{source}: names the SSH configuration {config}"
     if not Path(config).is_absolute():
         raise WrongUseError(
-            f"{named}, which is a relative path, so it depends on the working folder", _GIVE_IT
+            f"{names_config}, which is a relative path, so it depends on the working folder",
+            _GIVE_IT,
         )
     try:
         status = os.stat(config)  # noqa: PTH116  Path's own hides some failures
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise WrongUseError(f"{named}, which cannot be read: {reason}", _GIVE_IT) from None
+        raise WrongUseError(f"{names_config}, which cannot be read: {reason}", _GIVE_IT) from None
     if status.st_uid not in (0, os.geteuid()):
-        raise WrongUseError(f"{named}, which belongs to another user", _GIVE_IT)
+        raise WrongUseError(f"{names_config}, which belongs to another user", _GIVE_IT)
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise WrongUseError(f"{named}, which other users can write", _GIVE_IT)
+        raise WrongUseError(f"{names_config}, which other users can write", _GIVE_IT)

@@ -74,7 +74,8 @@ def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
         raise WrongUseError(f"--rdzv-conf or --rdzv-endpoint: {str(error).rstrip('.')}") from None
     except RendezvousConnectionError as error:
         raise PlinkError(
-            f"no rendezvous store at {params.endpoint or 'localhost'} ({error.__cause__ or error})",
+            f"no rendezvous store answers at {params.endpoint or 'localhost'} "
+            f"({error.__cause__ or error})",
             "one agent runs on the host that --rdzv-endpoint names and holds the store; "
             "is_host=1 marks the agent that does not recognise this itself",
         ) from None

@@ -191,7 +191,7 @@ def _part(part: str) -> list[str]:
     if first > last:
         raise RangeError(f"the range {part} runs backwards")
     if high.startswith("0") and len(high) != len(low):
-        raise RangeError(f"the ends of the range {part} are padded differently")
+        raise RangeError(f"the ends of the range {part} are padded with zeros differently")
     if last - first >= MAX_NAMES:
         raise RangeError(f"the range {part} expands to more than {MAX_NAMES:,} names")
     return [str(number).zfill(len(low)) for number in range(first, last + 1)]

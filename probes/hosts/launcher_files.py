@@ -76,7 +76,7 @@ def _hosts(
             )
         if entry.rank is not None and seen.setdefault(entry.rank, place) != place:
             raise HostListError(
-                f"{place}: rank {entry.rank} is already at {seen[entry.rank]}", _HINT_RANKS
+                f"{place}: rank {entry.rank} is already assigned at {seen[entry.rank]}", _HINT_RANKS
             )
         hostlist.check_name(entry.host, place)
         entries.append((entry, place))

@@ -197,8 +197,8 @@ def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, _MachineFo
 
 def _objects(items: Any, name: str, source: str) -> Iterator[tuple[str, Machine]]:
     if not isinstance(items, list):
-        raise HostListError(f"{source}: is not a JSON listing of machines of a known kind", _HINT)
+        raise HostListError(f"{source}: is not a JSON listing of machines that plink knows", _HINT)
     for index, item in enumerate(items):
         if not isinstance(item, dict):
-            raise HostListError(f"{source}: {name}[{index}] is not an object", _HINT)
+            raise HostListError(f"{source}: {name}[{index}] is not a JSON object", _HINT)
         yield f"{name}[{index}]", item

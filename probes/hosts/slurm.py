@@ -40,7 +40,7 @@ def parse_allocation(environment: Mapping[str, str]) -> list[hostlist.ListedHost
     names = _parse_names(nodes, _NODES)
     slots = list(_counts(environment.get(_TASKS, f"1(x{len(names)})")))
     if len(slots) != len(names):
-        raise HostListError(f"{_TASKS} is for {len(slots)} nodes, {_NODES} names {len(names)}")
+        raise HostListError(f"{_TASKS} is for {len(slots)} nodes, but {_NODES} names {len(names)}")
     hosts = [
         hostlist.ListedHost(name, slots=count, place=_NODES)
         for name, count in zip(names, slots, strict=True)
@@ -110,14 +110,14 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
         if not name:
             raise HostListError(f"{place}: Nodes= needs SwitchName= or BlockName= on the line")
         if name in leaves:
-            raise HostListError(f"{place}: {name[:40]!r} is already at {leaves[name][0]}")
+            raise HostListError(f"{place}: {name[:40]!r} is already defined at {leaves[name][0]}")
         members = _parse_names(values["nodes"], place)
         leaves[name] = (place, members)
         count += len(members)
         if count > hostlist.MAX_NAMES:
             raise HostListError(f"{place}: the file names more than {hostlist.MAX_NAMES:,} nodes")
     if not leaves:
-        raise HostListError(f"{source}: no switch and no block has nodes")
+        raise HostListError(f"{source}: no switch or block has nodes")
     return TopologyConf(leaves, parents, blocks)
 
 

@@ -226,7 +226,7 @@ def _read_nodes(nodes: Sequence[Any], source: str) -> Paths:
         for node in nodes
     ]
     if not all(isinstance(name, str) for name, _ in paths):
-        raise HostListError(f"{source}: a node has no name", _HINT)
+        raise HostListError(f"{source}: a Kubernetes node has no name", _HINT)
     yield from (pair for pair in paths if pair[1])
     if not any(path for _, path in paths):
         raise HostListError(

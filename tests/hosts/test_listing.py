@@ -132,11 +132,11 @@ def test_the_place_names_the_entry() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({}, "l.json: is not a JSON listing of machines of a known kind"),
-        ({"items": 3}, "l.json: is not a JSON listing of machines of a known kind"),
-        ({"items": [3]}, "l.json: items[0] is not an object"),
+        ({}, "l.json: is not a JSON listing of machines that plink knows"),
+        ({"items": 3}, "l.json: is not a JSON listing of machines that plink knows"),
+        ({"items": [3]}, "l.json: items[0] is not a JSON object"),
         ([{"colour": "red"}], "l.json: items[0] is not a machine of a known kind"),
-        ({"Reservations": [{}]}, "l.json: is not a JSON listing of machines of a known kind"),
+        ({"Reservations": [{}]}, "l.json: is not a JSON listing of machines that plink knows"),
         ([{"privateIps": ""}], "l.json: items[0]: the listed machine has no name"),
         ([{"privateIps": "", "name": "-oProxyCommand=id"}], "l.json: items[0]: '-oProxyCommand"),
         ([{"privateIps": "", "name": "a:b"}], "l.json: items[0]: 'a:b' is not a host name"),

@@ -54,11 +54,14 @@ def test_as_a_host_list() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("SwitchName=s0 Switches=s1\n", "t.conf: no switch and no block has nodes"),
+        ("SwitchName=s0 Switches=s1\n", "t.conf: no switch or block has nodes"),
         ("SwitchName=s0 Nodes=a[1-\n", "t.conf:1: a bracket is not closed"),
         ("SwitchName=s0 Nodes=a;b\n", "t.conf:1: 'a;b' is not a host name"),
         ("SwitchName=s0 Nodes\n", "t.conf:1: 'Nodes' is not of the form KEY=VALUE"),
-        ("SwitchName=s Nodes=a\nSwitchName=s Nodes=b\n", "t.conf:2: 's' is already at t.conf:1"),
+        (
+            "SwitchName=s Nodes=a\nSwitchName=s Nodes=b\n",
+            "t.conf:2: 's' is already defined at t.conf:1",
+        ),
         ("SwitchName=s Nodes=a Nodes=b\n", "t.conf:1: nodes is given twice"),
         (
             "Nodes=a\nSwitchName=s Nodes=b\n",

@@ -56,7 +56,7 @@ def test_directions_stay_apart() -> None:
         (DIRECTED + "a,b,fast\n", None, "l.csv: row 6: 'fast' is not a number"),
         (DIRECTED + "-x,a,1\n", None, "l.csv: row 6: '-x' begins with a dash"),
         (DIRECTED, 4096, "l.csv: has no column of message sizes"),
-        (NCCL, 4096, "l.csv: holds no bandwidth of messages of 4 KiB"),
+        (NCCL, 4096, "l.csv: no row has a bandwidth of messages of 4 KiB"),
         ("source,destination,gbit_s\n", None, "l.csv: holds no measurement"),
         ("us,a,b\na,0,1\nb,1,0\n", 4096, "l.csv: is neither a benchmark's output"),
     ],

@@ -38,7 +38,10 @@ def test_groups_are_lines() -> None:
         (": n01", "groups.txt:1: .* is not a valid group name"),
         ("-r: n01", "groups.txt:1: .* is not a valid group name"),
         ("\nr1:", "groups.txt:2: the group has no host"),
-        ("r1: n01\nr2: n02\nr1: n03", "groups.txt:3: group r1 is already at groups.txt:1"),
+        (
+            "r1: n01\nr2: n02\nr1: n03",
+            "groups.txt:3: the group r1 is already defined at groups.txt:1",
+        ),
         ("r1: n01\nr2: n[01-02]", "groups.txt:2: n01 is already in a group at groups.txt:1"),
         ("r1: n[01-99]", "groups.txt:1: .*n09.* is not one of the hosts in hosts.txt"),
         ("r1: n[01", "groups.txt:1: a bracket is not closed"),

@@ -273,7 +273,7 @@ def test_refusals_are_told(labelled: Labelled) -> None:
     server.verbs = frozenset({"get", "list"})
     done = labelled(grouped(LEAVES))
     assert done.code == 1
-    assert "refuses: nodes is forbidden" in done.stderr
+    assert "refuses the request: nodes is forbidden" in done.stderr
     assert "hint: the account needs get, list and patch of nodes" in done.stderr
     server.token = "another"
     done = labelled(grouped(LEAVES))
@@ -281,7 +281,7 @@ def test_refusals_are_told(labelled: Labelled) -> None:
     assert "does not accept the token (Unauthorized)" in done.stderr
     server.faults = [(503, "30")]
     done = labelled(grouped(LEAVES), "--timeout", "5")
-    assert (done.code, "answers 503 (try again later)" in done.stderr) == (1, True)
+    assert (done.code, "answers with status 503 (try again later)" in done.stderr) == (1, True)
     done = labelled(grouped(LEAVES), "--api", "http://127.0.0.1:1", "--timeout", "0")
     assert "the API server at 127.0.0.1:1 does not answer" in done.stderr
 

@@ -183,7 +183,7 @@ def test_a_secret_is_new_and_its_owner_s(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "third" / "secret").read_bytes() == (folder / "secret").read_bytes()
     done = plink_here("kube", "manifests", "-o", folder, "--image", IMAGE)
     assert done.code == 2
-    assert f"{folder}: is not empty\nhint: choose a new folder" in done.stderr
+    assert f"{folder}: the folder is not empty\nhint: choose a new folder" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -206,5 +206,5 @@ def test_images_are_named(image: str, said: dict[str, str]) -> None:
 def test_other_names_are_refused(image: str, tmp_path: Path) -> None:
     done = plink_here("kube", "manifests", "-o", tmp_path / "k", "--image", image)
     assert done.code == 2
-    assert "is not the name of an image" in done.stderr
+    assert "is not the name of a container image" in done.stderr
     assert not (tmp_path / "k").exists()

@@ -98,19 +98,23 @@ def test_one_group_needs_no_switch_above_it() -> None:
         (
             ["a"],
             [Group("r,s", ["a"])],
-            "Slurm cannot take 'r,s', which cannot name a switch or block",
+            "Slurm cannot take the group 'r,s', which cannot name a switch or block",
         ),
         (
             ["a"],
             [Group("plink-root", ["a"])],
-            "Slurm cannot take 'plink-root', which cannot name a switch or block",
+            "Slurm cannot take the group 'plink-root', which cannot name a switch or block",
         ),
         (
             ["a[1-2]"],
             [Group("r", ["a[1-2]"])],
-            "Slurm cannot take 'a[1-2]', which cannot name a node",
+            "Slurm cannot take the host 'a[1-2]', which cannot name a node",
         ),
-        (["a:1"], [Group("r", ["a:1"])], "Slurm cannot take 'a:1', which cannot name a node"),
+        (
+            ["a:1"],
+            [Group("r", ["a:1"])],
+            "Slurm cannot take the host 'a:1', which cannot name a node",
+        ),
     ],
 )
 def test_refusals(name: str, hosts: list[str], groups: list[Group], said: str) -> None:

@@ -37,7 +37,7 @@ def refusal(sshd: Sshd, options: SshOptions, **changes: object) -> HostError:
 
 def test_a_new_host_key_is_refused_or_remembered(sshd: Sshd, tmp_path: Path) -> None:
     files = {"known_hosts_files": (str(tmp_path / "k"),), "new_host_keys_file": str(tmp_path / "k")}
-    assert "host key is not known" in str(refusal(sshd, sshd.options(), **files))
+    assert "host key is not in known_hosts" in str(refusal(sshd, sshd.options(), **files))
     accepting = sshd.options(accept_new_host_keys=True)
     connect(sshd, accepting, **files).close()
     connect(sshd, sshd.options(), **files).close()

@@ -68,7 +68,7 @@ def test_a_renumbered_job_has_its_own_numbers_of_ranks() -> None:
     ("numbers", "said"),
     [
         ([0, 1, 1, 2], "two processes report that they are rank 1"),
-        ([0, 1], "no report from rank 2, 3, of 4 ranks"),
+        ([0, 1], "there is no report from rank 2, 3 of 4 ranks"),
         ([0, 1, 2, 3, 4], "5 ranks were started, but the order has 4"),
     ],
 )
@@ -152,7 +152,7 @@ def test_every_usage_line_has_a_place_for_the_program(launcher: str) -> None:
 
 
 def test_commands_that_cannot_be() -> None:
-    with pytest.raises(WrongUseError, match="plink verify cannot run 'lightgbm'"):
+    with pytest.raises(WrongUseError, match="plink verify cannot run the launcher 'lightgbm'"):
         default_command("lightgbm", None)
     with pytest.raises(WrongUseError, match="is started by a shell"):
         default_command("torchrun", "/usr/bin/torchrun")

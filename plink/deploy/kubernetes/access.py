@@ -62,7 +62,7 @@ def reach(
         return
     if token_file is not None or ca_file is not None:
         raise WrongUseError(
-            "a token file or an authority file needs the address of an API server",
+            "a token file or a CA file is only used with the address of an API server",
             "give it with --api URL",
         )
     with _proxy() as access:

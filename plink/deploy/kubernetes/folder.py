@@ -45,7 +45,8 @@ def files(image: str, *, host_network: bool) -> dict[str, str]:
     found = _IMAGE.fullmatch(image)
     if found is None:
         raise WrongUseError(
-            f"{image!r} is not the name of an image", "write it as in registry:5000/plink:0.1.0"
+            f"{image!r} is not the name of a container image",
+            "write it as in registry:5000/plink:0.1.0",
         )
     named = f"    newName: {_quote(found['name'])}\n"
     if found["digest"] is not None:

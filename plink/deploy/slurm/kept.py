@@ -88,7 +88,9 @@ class Kept:
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise PlinkError(f"{self._folder}: {error.strerror or error}") from None
+            raise PlinkError(
+                f"{self._folder}: the folder cannot be created ({error.strerror or error})"
+            ) from None
         stamp = self._now().strftime(_STAMP)
         name = f"{stamp}-{job}-{secrets.token_hex(4)}{_SUFFIX}"
         cluster_file.write_cluster(str(self._folder / name), fresh)

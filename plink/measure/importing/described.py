@@ -297,7 +297,7 @@ def _read_rows(top: Fields, groups: Sequence[str]) -> list[GroupRow]:
         for group in row.groups:
             if group not in left:
                 raise WrongUseError(
-                    f"{item.place}: {brief(group)} is not a group, or is in two rows"
+                    f"{item.place}: {brief(group)} is not a group of the file, or is in two rows"
                 )
             left.remove(group)
         rows.append(row)
@@ -310,7 +310,7 @@ def _read_clients(top: Fields) -> list[ClientFit]:
     for name in () if given is None else given.names():
         if name not in FITTED:
             raise WrongUseError(
-                f"{top.place}: client {brief(name)} is not known",
+                f"{top.place}: {brief(name)} is not a client that plink can predict",
                 f"known clients: {', '.join(FITTED)}",
             )
         part = _check_names(given.object(name), tuple(_OF_CLIENT)) if given is not None else top

@@ -170,7 +170,7 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     ends = find_ends(headings, source)
     if ends is None:
         raise WrongUseError(
-            f"{source}: names no hosts",
+            f"{source}: no two columns name the hosts of each pair",
             "add the columns source and destination, with one row per pair",
         )
     places, is_both_ways = ends
@@ -225,7 +225,8 @@ def _find_rates(
     unit = units[chosen[0]]
     if own is not None and unit is not None and own.bits_s != unit.bits_s:
         raise WrongUseError(
-            f"{source}: {headings[chosen[0]]!r} says {unit.name}, but the unit {own.name} was given"
+            f"{source}: the column {headings[chosen[0]]!r} says {unit.name}, "
+            f"but the unit {own.name} was given"
         )
     return Values(chosen, headings[chosen[0]], unit)
 
@@ -260,7 +261,8 @@ def _find_times(
     named_unit = find_time_unit(heading)
     if own is not None and named_unit is not None and own.name != named_unit.name:
         raise WrongUseError(
-            f"{source}: {heading!r} says {named_unit.name}, but the unit {own.name} was given"
+            f"{source}: the column {heading!r} says {named_unit.name}, "
+            f"but the unit {own.name} was given"
         )
     words = set(split_heading(heading))
     if words & _ONE_WAY or _has_phrase(words, "one"):
@@ -443,7 +445,7 @@ def refuse_list_without_hosts(text: str, source: str) -> None:
         return
     if has_unit:
         raise WrongUseError(
-            f"{source}: names no hosts",
+            f"{source}: no two columns name the hosts of each pair",
             "add the columns source and destination, with one row per pair",
         )
 
@@ -499,7 +501,7 @@ def read_pair_list(
         readings.notes.append(f"{format_count(own, 'row')} of a host and itself left aside")
     if size_bytes is not None and not any(pair.gbit_s for pair in readings.pairs):
         raise WrongUseError(
-            f"{source}: holds no bandwidth of messages of {format_size(size_bytes)}"
+            f"{source}: no row has a bandwidth of messages of {format_size(size_bytes)}"
         )
     return readings
 
@@ -527,7 +529,7 @@ def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
     values = [each for each in (columns.times, columns.rates) if each is not None]
     measured = [column for each in values for column in each.columns]
     if len(row) <= max(*columns.ends, *measured, columns.size or 0, columns.status or 0):
-        raise WrongUseError(f"{place}: has {len(row)} cells, fewer than the heading", _HINT)
+        raise WrongUseError(f"{place}: the row has {len(row)} cells, fewer than the heading", _HINT)
     one, other = columns.ends
     return check_host_name(row[one], place), check_host_name(row[other], place)
 

@@ -98,7 +98,9 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
                 f"{place}: {brief(name)} is not a valid group name: {WORD_EXPECTED}", _HINT
             )
         if name in groups:
-            raise WrongUseError(f"{place}: group {name} is already at {groups[name][0]}")
+            raise WrongUseError(
+                f"{place}: the group {name} is already defined at {groups[name][0]}"
+            )
         try:
             members = [host.name for host in parse_line(listed, place)]
         except RangeError as error:
