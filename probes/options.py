@@ -119,7 +119,7 @@ class ViaOptions:
 
 @dataclass(frozen=True)
 class ListenOptions:
-    """Address at which plink listens for agents, and the secret they must prove.
+    """Address at which plink listens for agents, and the secret that they must know.
 
     Args:
         host: the address to listen on; empty for all of this machine's.

@@ -185,7 +185,7 @@ class Suspicion:
             self._silences[host] = 0
 
     def silence(self, source: int, destination: int) -> list[int]:
-        """Record that two hosts failed to reach each other; return those now under suspicion."""
+        """Record that two hosts failed to reach each other; return those newly under suspicion."""
         self._silences.update((source, destination))
         return [host for host in (source, destination) if self._silences[host] in _SUSPECT_AT]
 

@@ -71,7 +71,7 @@ class NcclJob:
 
 @dataclass
 class _Setup:
-    """What one thread's log lines say of the communicator that it sets up."""
+    """Set-up of a communicator by one thread, from its log lines: rank, rings, trees and end."""
 
     rings: dict[int, list[int]] = field(default_factory=dict)
     next_of: list[tuple[int, int, int]] = field(default_factory=list)

@@ -74,7 +74,7 @@ def find_slow_hosts(evidence: Evidence) -> list[Finding]:
 
 
 def _find_slow(rates: Mapping[str, float]) -> dict[str, float]:
-    """Return the hosts with rates below 3/4 of the median, with the probability of no chance."""
+    """Return the hosts below 3/4 of the median rate, if few, and how surely that is no chance."""
     if len(rates) < _LEAST_HOSTS:
         return {}
     logs = np.log(np.array(list(rates.values())))
@@ -139,7 +139,7 @@ def _build_one_way(
 
 
 def find_slow_pairs(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each directed pair below 0.6 of its hosts' usual rates."""
+    """Return findings on the few directed pairs below 0.6 of their hosts' usual rates, if few."""
     measured = evidence.cluster.bandwidth
     if measured is None:
         return []

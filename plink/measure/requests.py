@@ -384,7 +384,7 @@ class CheckRequest(_PairsRequest):
 
     @property
     def partner_count(self) -> int:
-        """Number of partners with which every host is measured again.
+        """Number of partners with which every host is measured again; 8 by default.
 
         Raises:
             WrongUseError: `partners` is not a number, nor `all`.

@@ -115,7 +115,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
 
     @property
     def use_agent_store(self) -> bool:
-        """False: workers do not reuse the rendezvous store; rank 0 hosts another for them."""
+        """Whether workers reuse the agents' store: False, as rank 0 hosts another for them."""
         return False
 
     def next_rendezvous(self) -> RendezvousInfo:
@@ -161,7 +161,7 @@ class PlinkRendezvousHandler(RendezvousHandler):
         return self._inner.get_run_id()
 
     def shutdown(self) -> bool:
-        """Leave and close the rendezvous."""
+        """Leave and close the rendezvous; return whether that succeeded."""
         return self._inner.shutdown()
 
     def _join(self) -> RendezvousInfo:

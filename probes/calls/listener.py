@@ -176,7 +176,7 @@ def gather(
     on_listening: Callable[[int], None] = lambda _: None,
     on_call: Callable[[int], None] = lambda _: None,
 ) -> Callers:
-    """Listen until `expected` agents have connected or `wait_s` has passed, with at least two.
+    """Listen until `expected` agents or, after `wait_s`, at least two have connected; else raise.
 
     Args:
         expected: at least 2.

@@ -21,7 +21,7 @@ _START = 'if [ "$me" -ne 0 ] && sudo -n true 2> /dev/null; then exec sudo -n "$f
 
 
 def measure(job: MeasuringJob[DpdkOptions], sink: RemarkableSink[RttReading]) -> None:
-    """Measure the wanted directed pairs with DPDK, as `plink.probes.echo.coordinator.measure` does.
+    """Measure round-trip times of the wanted directed pairs with DPDK; results go to `sink`.
 
     Raises:
         OptionError: the agent is not installed here.

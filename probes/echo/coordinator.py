@@ -44,7 +44,7 @@ class AgentProgram:
 
 
 def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> str:
-    """Upload the echo agent to a host unless it is there already.
+    """Upload the echo agent to a host unless it is there; return the command that starts it.
 
     Args:
         cache_folder: where to put it instead of `~/.cache/plink`, or None.
@@ -151,7 +151,7 @@ def measure(
     sink: samples.RemarkableSink[samples.RttReading],
     agent: AgentProgram = ECHO_AGENT,
 ) -> None:
-    """Measure the wanted directed pairs of the rounds with echo agents; results go to `sink`.
+    """Measure round-trip times of the wanted directed pairs with echo agents; results go to `sink`.
 
     Pairs run freely, each host going through its own schedule, unless `concurrency` is less than
     what the hosts could do: then each pair waits for the coordinator's word. With `adaptive`, fewer
@@ -394,7 +394,7 @@ class _EchoRun:
                 self.lose_host(index, _NO_REPORT)
 
     def deliver_rest(self) -> None:
-        """Deliver to the sink all readings that only one end of a pair has reported so far."""
+        """Deliver the readings of pairs whose end only one agent, or none, has reported."""
         self._delivery.deliver_rest()
 
     def _take_meeting(

@@ -267,7 +267,7 @@ class Placement:
         self._is_free = is_free
 
     def processors(self, slot: int, leader: int, follower: int) -> tuple[int | None, int | None]:
-        """Return the processor numbers for leader and follower of a pair; None for no choice.
+        """Return the processor numbers for leader and follower of a pair; both None for any.
 
         From the last processor on: the first serves most of the machine's interrupts. With one core
         per pair both ends get the same; with two they differ where there are two. None where it

@@ -45,7 +45,7 @@ class PingDeadlines:
         self._doubted.clear()
 
     def doubts_end_at(self) -> float:
-        """Return when the first doubted agent's ping falls due; infinity without any."""
+        """Return when the first agent that was silent to others must answer; infinity if none."""
         due = (self._asked_at[index] + self._doubted_answer_within_s for index in self._doubted)
         return min(due, default=float("inf"))
 

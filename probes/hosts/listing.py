@@ -102,7 +102,7 @@ def _find_internal_ip(node: Machine) -> Any:
 
 @dataclass(frozen=True)
 class _MachineForm:
-    """Where one kind of JSON listing has a machine's name, address and state.
+    """Paths to a machine's name and address, and test of its state, in one kind of listing.
 
     Args:
         address: path to its address, or what finds it.

@@ -30,7 +30,7 @@ _DEFAULT_FILES = tuple(f"~/.ssh/id_{kind}" for kind in ("ed25519", "ecdsa", "rsa
 
 
 class NoKeyError(Exception):
-    """Error that there is no key to offer; the message is the reason."""
+    """Error that there is no SSH key to log in with; the message is the reason."""
 
 
 def authenticate(transport: paramiko.Transport, target: Target) -> None:

@@ -42,7 +42,7 @@ _LENGTH_BYTES = 4
 
 
 class HostKeyError(ProbesError):
-    """Error that a server's host key cannot be trusted."""
+    """Error that a server's SSH host key cannot be trusted."""
 
 
 class CertificateError(Exception):

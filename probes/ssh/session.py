@@ -203,7 +203,7 @@ class SshSession(remote.Session):
         return bool(self._transport.is_active())
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the SSH connection, which ends its commands."""
         self._transport.close()
 
     def _open_channel(self, timeout_s: float) -> paramiko.Channel:

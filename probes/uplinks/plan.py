@@ -256,7 +256,7 @@ def may_exceed(
     links: HostRates,
     carried: Mapping[tuple[int, bool], float],
 ) -> bool:
-    """Return whether something else than the group's uplink may have limited its rate.
+    """Return whether a group's rate is a lower bound, as something else may have limited it.
 
     It does not where all its hosts' own links were full, nor where a transfer had room left on its
     two hosts' links and on the partner's uplink: what kept that one down is the group's own uplink,

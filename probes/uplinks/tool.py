@@ -373,7 +373,7 @@ def measure_both_ways(
     duration_s: int,
     enough_gbit_s: float,
 ) -> float | None:
-    """Return a group's rate in Gbit/s to and from other groups, both directions at once.
+    """Return a group's rate in Gbit/s, both directions at once, with others; None on failure.
 
     Transfers that carried little are tried again, too: other work takes time from them now and
     then, and adds none.

@@ -41,7 +41,7 @@ def test_the_place_is_the_variable() -> None:
         ("", None, "SLURM_JOB_NODELIST is not set: this is not a Slurm allocation"),
         ("a[1-", None, "SLURM_JOB_NODELIST: a bracket is not closed"),
         ("a;id,b", None, "SLURM_JOB_NODELIST: 'a;id' is not a host name"),
-        ("a,b", "1(x3)", "SLURM_TASKS_PER_NODE is for 3 nodes, SLURM_JOB_NODELIST names 2"),
+        ("a,b", "1(x3)", "SLURM_TASKS_PER_NODE is for 3 nodes, but SLURM_JOB_NODELIST names 2"),
         ("a,b", "two", "SLURM_TASKS_PER_NODE: 'two' is not a number of tasks, as in 2(x3)"),
         ("a,b", "0,1", "SLURM_TASKS_PER_NODE: '0' is not a number of tasks, as in 2(x3)"),
         ("a,b", "1(x999999999)", "SLURM_TASKS_PER_NODE is for more than 65,536 nodes"),

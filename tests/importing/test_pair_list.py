@@ -52,7 +52,7 @@ def test_directions_stay_apart() -> None:
 @pytest.mark.parametrize(
     ("text", "size", "said"),
     [
-        (DIRECTED + "a,b\n", None, "l.csv: row 6: has 2 cells"),
+        (DIRECTED + "a,b\n", None, "l.csv: row 6: the row has 2 cells"),
         (DIRECTED + "a,b,fast\n", None, "l.csv: row 6: 'fast' is not a number"),
         (DIRECTED + "-x,a,1\n", None, "l.csv: row 6: '-x' begins with a dash"),
         (DIRECTED, 4096, "l.csv: has no column of message sizes"),

@@ -48,7 +48,7 @@ def test_another_host_key_is_refused(sshd: Sshd, tmp_path: Path) -> None:
     (tmp_path / "k").write_text(f"[127.0.0.1]:{sshd.port} {other}")
     options = sshd.options(accept_new_host_keys=True)
     error = refusal(sshd, options, known_hosts_files=(str(tmp_path / "k"),))
-    assert "not the one known" in str(error)
+    assert "differs from the one in known_hosts" in str(error)
 
 
 def test_a_revoked_host_key_is_refused(sshd: Sshd, tmp_path: Path) -> None:

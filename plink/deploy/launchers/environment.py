@@ -70,7 +70,7 @@ def render_jax(hosts: Sequence[Host]) -> str:
 
 
 def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place, list[str]]]:
-    """Return each rank's place, and its variables for PyTorch's `env://` as `NAME=value`.
+    """Return each rank's host and local rank, and its `NAME=value` variables for `env://`.
 
     Raises:
         WrongUseError: a name is not a host name, or rank 0 has no address; `launcher` reads the
@@ -96,7 +96,7 @@ def torch_environments(hosts: Sequence[Host], launcher: str) -> list[tuple[Place
 
 
 def gloo_interface(host: Host) -> str:
-    """Return GLOO_SOCKET_IFNAME=$(...), which the host evaluates; empty if it has no IP address."""
+    """Return a shell assignment of GLOO_SOCKET_IFNAME; empty if the host's address is a name."""
     return _assign_interface("GLOO_SOCKET_IFNAME", host, "")
 
 

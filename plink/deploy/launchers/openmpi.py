@@ -35,7 +35,7 @@ def render_sequential(hosts: Sequence[Host]) -> str:
 
 
 def render_rankfile(hosts: Sequence[Host]) -> str:
-    """Return a rankfile: a line for each rank, bound to a core of its host."""
+    """Return an Open MPI rankfile: a line for each rank with its host and the core to bind to."""
     _check_names(hosts)
     return "".join(
         f"rank {place.rank}={place.host.name} slot={place.local_rank}\n" for place in places(hosts)

@@ -71,7 +71,7 @@ def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
 
     Args:
         placement: the host of every rank, each at most `slots` times.
-        slots: seats of every host.
+        slots: number of slots of every host.
     """
     taken: Counter[int] = Counter()
     found = []

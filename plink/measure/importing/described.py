@@ -76,7 +76,7 @@ def build_latencies(
     *,
     is_limited: bool,
 ) -> RttMeasurement | None:
-    """Return round-trip times by the one-way latency of each level; 0 with rates alone, else None.
+    """Return pairs' round-trip times, twice the described latencies (0 if only rates are); or None.
 
     Args:
         is_limited: whether rates of links are described; an omitted latency is then zero.

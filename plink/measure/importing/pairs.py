@@ -241,7 +241,7 @@ def _collect_times(
 def _describe_skipped(
     left_out: Sequence[SkippedPart], index: Mapping[str, int], is_measured: npt.NDArray[np.bool_]
 ) -> tuple[list[Failure], list[str]]:
-    """Return failures for pairs left without a reading or with wrong results, and other notes.
+    """Convert skipped runs to failures of pairs, unless measured otherwise, and to notes.
 
     Wrong results are a failure whatever else was measured.
     """

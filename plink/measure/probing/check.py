@@ -260,7 +260,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True)
 class RatesResult:
-    """Result of measuring hosts' links and groups' uplinks again.
+    """Result of measuring links and uplinks again: what was checked, what changed, and failures.
 
     Args:
         common_factor: new over old rate of hosts' links that did not change.

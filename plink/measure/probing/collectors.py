@@ -22,7 +22,7 @@ Reading = TypeVar("Reading", samples.RttReading, samples.BandwidthReading, sampl
 
 @dataclass(frozen=True)
 class RunRecord:
-    """Record of a run: the fields of `Measurement` except its failures."""
+    """Record of a run for the cluster file: tool, options, start time, duration in s, and notes."""
 
     tool: str
     options: Mapping[str, Any]

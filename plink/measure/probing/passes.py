@@ -215,7 +215,7 @@ _NO_ANSWER = object()
 
 
 def choose_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
-    """Return which rounds or pairs of the tournament a run measures; None for all of them.
+    """Return which rounds or pairs of the round-robin tournament a run measures; None for all.
 
     Args:
         rounds: how many were asked for, None for all, `FOLLOWED_ROUNDS` for pairs that the readings
@@ -338,7 +338,7 @@ class FurtherRounds:
 
     @property
     def is_due(self) -> bool:
-        """Whether further passes are needed before this run has measured anything."""
+        """Whether earlier readings alone call for another pass, before this run measures any."""
         if self._held is None:
             self._held = self._next()
         return bool(self._held)

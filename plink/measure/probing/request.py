@@ -106,7 +106,7 @@ def resume_options(
     rounds: int | None = None,
     seed: int | None = None,
 ) -> ResumedSettings:
-    """Return the settings that continue an earlier run; without one, those that were given.
+    """Return settings that continue an earlier run, or the given ones; raise if both differ.
 
     Args:
         earlier: the cluster that was measured; None to begin.
@@ -148,7 +148,7 @@ def resume_options(
 
 
 def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Measurement | None:
-    """Return the earlier measurement that a tool continues; None if there is none of its kind."""
+    """Return the earlier measurement of a tool's quantity, or None; raise if of another tool."""
     quantity = TOOLS[tool].quantity
     if quantity == "uplinks":
         return earlier.uplinks
@@ -168,7 +168,7 @@ def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Meas
 def keep_network(
     options: Mapping[str, Any], given: IPNetwork | None, source: str
 ) -> IPNetwork | None:
-    """Return the network in which an earlier run chose hosts' addresses; None if not limited.
+    """Return the network that an earlier run recorded, None for any; raise if `given` differs.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -186,7 +186,7 @@ def keep_network(
 
 
 def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
-    """Return the interface on which an earlier run chose hosts' addresses; None if not limited.
+    """Return the interface that an earlier run recorded, None for any; raise if `given` differs.
 
     Raises:
         WrongUseError: another one is `given`, or the recorded one is not valid.
@@ -202,7 +202,7 @@ def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -
 def keep_sample(
     before: measurements.Measurement, rounds: int | None, seed: int | None, source: str
 ) -> tuple[int | None, int | None]:
-    """Return `rounds` and `seed` as given, or else as the earlier measurement recorded them.
+    """Return `rounds` and `seed` as given, else as recorded; raise if the seed differs.
 
     More rounds of the same seed begin with those that were gone through.
 
@@ -236,7 +236,7 @@ class TooFewReachedError(PlinkError):
 
 @contextmanager
 def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator[Reached]:
-    """Connect to the hosts of a request, and disconnect when the context ends.
+    """Connect to the hosts of a request, at least two; disconnect when the context ends.
 
     Raises:
         HostListError, OptionError: the request cannot be carried out as it stands.

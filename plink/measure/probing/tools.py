@@ -123,7 +123,7 @@ class Tool(Generic[Options]):
 
 
 def _measure_with(module: str) -> Measure:
-    """Return a function that imports a module of the probes when it is called, and measures."""
+    """Return a function that imports a module of the probes when called, and measures a job."""
 
     def measure(job: MeasuringJob[Any], sink: Any) -> None:
         importlib.import_module(f"plink.probes.{module}").measure(job, sink)
