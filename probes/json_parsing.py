@@ -102,7 +102,7 @@ def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
 
 
 def _next(text: str, at: int, end: str) -> tuple[int, bool]:
-    """Return the position of the next item; with True the position after the closing bracket."""
+    """Return the position after a comma, or after the closing bracket, and whether it closed."""
     at = _past_space(text, at)
     character = text[at : at + 1]
     if character == end:
