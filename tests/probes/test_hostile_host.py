@@ -88,18 +88,18 @@ def peak_kb_from_here() -> int:
 
 
 # Whichever the reader or the coordinator notices first.
-MORE_OR_OTHER = "sent more messages than|reports a pair that it was not given"
+MORE_OR_OTHER = "sent more lines than|reports a pair that it was not given"
 REPLY = "head -n 3 >/dev/null; echo bound 9; "
 
 
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        ("exec yes alive", "sent more messages than"),
+        ("exec yes alive", "sent more lines than"),
         ("exec yes", "which is not a message of the echo agent"),
         (f"{REPLY}exec yes 'rtt 0 1 20 20 5000 5000 5000'", MORE_OR_OTHER),
         (f"{REPLY}exec yes 'over 0 3 9 9 9'", MORE_OR_OTHER),
-        (f"{REPLY}exec yes alive", "sent more messages than"),
+        (f"{REPLY}exec yes alive", "sent more lines than"),
         ("exec tr '\\0' x </dev/zero", "sent a line longer than"),
         ("exec cat /dev/urandom", "sent "),
         ("printf 'bound 1\\377\\n'; exec sleep 60", "sent bytes that are not text"),
