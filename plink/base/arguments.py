@@ -17,7 +17,7 @@ MAX_SEED = (1 << 63) - 1
 
 
 def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
-    """Raise if a value is not one of the allowed texts.
+    """Raise WrongUseError if a value is not one of the allowed texts.
 
     Raises:
         WrongUseError: naming the argument and what it may be.
@@ -30,7 +30,7 @@ def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
 
 
 def check_whole(name: str, value: object, low: int, high: int) -> None:
-    """Raise if an argument is not a whole number of any type between `low` and `high`.
+    """Raise WrongUseError unless an argument is a whole number (also 3.0) from `low` to `high`.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
@@ -43,7 +43,7 @@ def check_whole(name: str, value: object, low: int, high: int) -> None:
 
 
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> None:
-    """Raise if an argument is not an integer of at least `low`, or greater than `high`.
+    """Raise WrongUseError unless an argument is an integer from `low` to `high`.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
@@ -55,7 +55,7 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
 
 
 def check_real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> None:
-    """Raise if a value is not a finite number between `low` and `high`.
+    """Raise WrongUseError unless a value is a finite number between `low` and `high`.
 
     Raises:
         WrongUseError: naming the argument and its bounds.
@@ -70,7 +70,7 @@ def check_real(name: str, value: object, low: float = -math.inf, high: float = m
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise if a value is neither True nor False.
+    """Raise WrongUseError if a value is neither True nor False.
 
     Raises:
         WrongUseError: naming the argument.
@@ -80,7 +80,7 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_text(name: str, value: object, hint: str | None = None) -> None:
-    """Raise if a value is not a text, or an empty one.
+    """Raise WrongUseError if a value is not a text, or is empty.
 
     Raises:
         WrongUseError: naming the argument.
@@ -104,7 +104,7 @@ def check_texts(name: str, value: object) -> list[str]:
 def check_instance(
     name: str, value: object, kinds: type | tuple[type, ...], expected: str, hint: str | None = None
 ) -> None:
-    """Raise if a value is not an instance of the allowed types.
+    """Raise WrongUseError if a value is not an instance of the allowed types.
 
     Args:
         name: the argument.
@@ -141,6 +141,6 @@ def suggest_nearest(value: object, allowed: Collection[str]) -> str | None:
 
 
 def _as_builtin(value: object) -> object:
-    """Return a NumPy number as Python's own type."""
+    """Convert a NumPy number to Python's int, float or bool; return other values unchanged."""
     item = getattr(value, "item", None)
     return item() if callable(item) and getattr(value, "ndim", None) == 0 else value

@@ -1,4 +1,4 @@
-"""Coroutines of daemons that end when an interrupt comes (`plink.base.interrupts`)."""
+"""Runner of a daemon's coroutine that an interrupt (SIGINT, SIGTERM, SIGHUP) cancels."""
 
 from __future__ import annotations
 

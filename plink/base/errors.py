@@ -1,4 +1,4 @@
-"""Base classes of plink's errors: one sentence, one hint, one exit code.
+"""Base classes of plink's errors: each has one sentence, a hint and an exit code.
 
 Exit codes: 0 done; 1 failed; 2 wrong use; 3 done in part (a result was written, some hosts or
 pairs are missing and were named on stderr); 4 changed (`plink check` found that the file no
@@ -70,7 +70,7 @@ class PlinkError(Exception):
 
 
 def spell_arguments(text: str, arguments: Mapping[str, object], spell: Speller) -> str:
-    """Replace marks of arguments, such as `{ranks}`, by what the caller types: `--ranks`.
+    """Replace placeholders of arguments in a message, as `{ranks}`, by what users type: `--ranks`.
 
     Args:
         text: text with `{ranks}` for a name, `{ranks=}` for a name and its value, or `{ranks=8}`
@@ -114,13 +114,13 @@ def option_speller(flags: Mapping[str, str], bare: Collection[str] = ()) -> Spel
 
 
 class WrongUseError(PlinkError):
-    """Error by the user, such as an invalid option or file."""
+    """Error that the user's input is wrong, such as an invalid option or file."""
 
     exit_code = EXIT_WRONG_USE
 
 
 class NotMeasuredError(WrongUseError):
-    """Error that a cluster lacks the requested measurement.
+    """Error that a cluster lacks the measurement that a verb needs, such as bandwidths.
 
     Args:
         message, hint: as of every error.

@@ -1,4 +1,4 @@
-"""Options with which a user told plink to reach hosts (SSH or `--via`), as files record them."""
+"""Options for reaching hosts (SSH or `--via`) as the user typed them, recorded in files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
-    """Options for reaching the hosts, as they were typed.
+    """Options for reaching hosts (SSH settings or `--via`), as the user typed them.
 
     Attributes:
         config: SSH configuration (`-F`)
@@ -21,7 +21,7 @@ class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
     via: str | None = None
 
     def words(self) -> list[str]:
-        """Return the options and their values as words of a command."""
+        """Return the options and their values as words of a command line."""
         options = (
             ("-F", self.config),
             ("-i", self.identity),

@@ -58,7 +58,7 @@ _PATIENCE_S = 2.0
 
 
 class _Pending:
-    """State of an interrupt that is kept until plink's own code runs again.
+    """Interrupt that waits until plink's own code runs, so that no library is cut short.
 
     Args:
         since_s: time at which it arrived; None where none waits.
@@ -72,14 +72,14 @@ class _Pending:
 
 
 def end_when_interrupted() -> None:
-    """Let an interrupt end the process at once, while there is no result to keep."""
+    """Make interrupts end the process at once, while there is no result to keep."""
     for number in INTERRUPTS:
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, _say_and_end)
 
 
 def raise_when_interrupted() -> None:
-    """Let interrupts raise `KeyboardInterrupt` instead of ending the process.
+    """Make interrupts raise `KeyboardInterrupt` instead of ending the process.
 
     In a program that uses plink's commands without `end_when_interrupted` nothing changes.
     """
@@ -92,7 +92,7 @@ def raise_when_interrupted() -> None:
 
 
 def end_with(exit_code: int) -> None:
-    """Let an interrupt end the process with this exit code, with which it is about to exit."""
+    """Make an interrupt end the process with the exit code that it is about to exit with."""
     _forget_pending()
     for number in INTERRUPTS:
         if callable(signal.getsignal(number)):
@@ -134,13 +134,13 @@ def ignore_interrupts() -> Iterator[list[int]]:
 
 @contextmanager
 def limit_interrupts_to_waits() -> Iterator[Callable[[], int]]:
-    """Let interrupts end a daemon's wait but never cut its start short.
+    """Let interrupts end only a daemon's wait for them, and never cut its start short.
 
     Yields a function that waits for the first interrupt, even one that came before, and returns
     its number.
     """
     if not _is_main_thread():
-        raise RuntimeError("only the main thread can wait for interrupts")
+        raise RuntimeError("interrupts can be waited for in the main thread only")
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
 
@@ -163,7 +163,7 @@ def limit_interrupts_to_waits() -> Iterator[Callable[[], int]]:
 
 
 def _end_waits_that_missed_a_signal() -> None:
-    """Wake the main thread after each signal, with a signal that does nothing else.
+    """Start a thread that wakes the main thread after each interrupt, so that none is missed.
 
     A signal that arrives just before a thread begins to wait, or in another thread, does not end
     the main thread's wait, and Python calls its handler only after the wait.
@@ -203,7 +203,7 @@ def _is_main_thread() -> bool:
 def replace_handlers(
     handler: Callable[[int, FrameType | None], object],
 ) -> dict[signal.Signals, Any]:
-    """Replace Python's handlers of interrupts and return the previous ones."""
+    """Replace the handlers of interrupts that Python code set; return the previous ones."""
     return {
         number: signal.signal(number, handler)
         for number in INTERRUPTS
@@ -225,7 +225,7 @@ def _say_and_end(_number: int, _frame: FrameType | None) -> None:
 
 
 def _raise_or_keep(number: int, frame: FrameType | None) -> None:
-    """Raise `KeyboardInterrupt` if no foreign code is running; else keep it for later."""
+    """Raise `KeyboardInterrupt` if only plink's code is running; else keep it for later."""
     is_look, _Pending.is_look = _Pending.is_look, False
     if is_look and _Pending.since_s is None:
         return
@@ -243,7 +243,7 @@ def _raise_or_keep(number: int, frame: FrameType | None) -> None:
 
 
 def _look_again(main_thread: int, number: int) -> None:
-    """Signal the main thread every few milliseconds until its interrupt has been raised.
+    """Resend a kept interrupt to the main thread every few milliseconds until it is raised.
 
     A signal, because it also ends a wait of the system, after which the handler is called.
     """
@@ -256,7 +256,7 @@ def _look_again(main_thread: int, number: int) -> None:
 
 
 def _frames_of_verb(frame: FrameType | None) -> list[FrameType]:
-    """Return the stack frames of the running verb, innermost first."""
+    """Return the stack frames from the innermost one out to the call of the running verb."""
     frames = []
     while frame is not None and (_module(frame), frame.f_code.co_name) not in _VERB_CALLERS:
         frames.append(frame)
@@ -265,7 +265,7 @@ def _frames_of_verb(frame: FrameType | None) -> list[FrameType]:
 
 
 def _can_be_left(frames: list[FrameType]) -> bool:
-    """Return whether an exception raised in the innermost frame passes through no foreign code."""
+    """Return whether an exception from the innermost frame passes through plink's code only."""
     if not frames:
         return False
     module, name = _module(frames[0]), frames[0].f_code.co_name
@@ -289,7 +289,7 @@ def _module(frame: FrameType) -> str:
 
 
 def _raise_at_next_line(frames: list[FrameType]) -> None:
-    """Raise the interrupt at the first line of plink's code after the foreign code."""
+    """Trace the frames, to raise a kept interrupt at the next line of plink's own code."""
     if sys.gettrace() is not None:
         return  # a debugger's, or of what counts lines: the look every few milliseconds is enough
 

@@ -1,4 +1,4 @@
-"""Modules that are imported at the top of a file and loaded when they are first used."""
+"""Deferred imports: modules imported at the top of a file and loaded at their first use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _lock = threading.Lock()
 
 
 class _DeferredModule(ModuleType):
-    """Module that stands for another one, which it imports at the first access to it."""
+    """Stand-in for a module, which is imported at the first access to an attribute."""
 
     def __getattr__(self, name: str) -> Any:
         if _deferring.is_on or name.startswith("__"):
@@ -47,7 +47,7 @@ def _remove_deferred(name: str) -> None:
 
 
 class _DeferringFinder:
-    """Finder and loader that answers every import of its thread with a `_DeferredModule`."""
+    """Import finder and loader that answers its thread's imports with a `_DeferredModule`."""
 
     def __init__(self) -> None:
         self.modules: list[_DeferredModule] = []

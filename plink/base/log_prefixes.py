@@ -44,7 +44,7 @@ _BENCHMARK_LINE = re.compile(r"[ \t]*(?:#|START mpiGraph\b)")
 
 
 def strip_prefixes(text: str) -> str:
-    """Return the lines of a log as the program printed them, without colours or prefixes.
+    """Remove colours and launchers' prefixes from the lines of a log.
 
     Lines stay lines: the n-th one is the n-th one of `text`.
     """

@@ -17,7 +17,7 @@ REACHING = ("probe", "check", "doctor", "verify", "run", "bench", "fit", "autotu
 
 
 def next_command(verb: str, *words: str, way: GivenWay | Sequence[str] | None = None) -> str:
-    """Return the quoted shell line `plink VERB WORDS...`, with the options to reach the hosts.
+    """Return the shell line `plink VERB WORDS...` to suggest, with options to reach hosts.
 
     Args:
         verb: verb of plink.

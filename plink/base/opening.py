@@ -40,7 +40,7 @@ def open_input(path: str, most_bytes: int) -> BinaryIO:
         if stat.S_ISDIR(found.st_mode):
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(found.st_mode) and not os.isatty(descriptor):
-            raise OSError(errno.ENODEV, "is a device, not a file")
+            raise OSError(errno.ENODEV, "is a device, expected a file, a pipe or a terminal")
         if found.st_size > most_bytes:
             raise OSError(errno.EFBIG, f"holds more than {most_bytes >> 20} MiB")
         os.set_blocking(descriptor, True)

@@ -1,4 +1,4 @@
-"""Robust standard streams: full or closed ones, and encodings without `µ` or block characters.
+"""Standard streams that survive a full disk, a closed pipe and encodings without `µ`.
 
 What cannot be written to standard output is an error, for that is a result. Standard error is
 talk: what it does not take is lost, and no result with it.
@@ -41,7 +41,7 @@ def write_output(content: bytes | memoryview) -> None:
 
 
 def check_output() -> None:
-    """Raise if the caller has closed standard output.
+    """Raise PlinkError if the caller has closed standard output.
 
     Raises:
         PlinkError: it is closed.
@@ -67,7 +67,7 @@ def fill_closed_descriptors() -> None:
 
 
 def make_forgiving(stream: TextIO | None) -> TextIO:
-    """Return a stream that never fails, writing to where `stream` goes, or to nowhere for None.
+    """Return a text stream that ignores failed writes to the file of `stream`; None discards all.
 
     Any text is taken (`tolerate`), and what cannot be written is lost.
     """
@@ -85,7 +85,7 @@ def make_forgiving(stream: TextIO | None) -> TextIO:
 
 
 class _Forgiving(BufferedIOBase):
-    """Raw byte stream that never fails; a descriptor of None discards everything."""
+    """Raw byte stream that ignores failed writes; a descriptor of None discards everything."""
 
     name = "<stderr>"
 

@@ -1,4 +1,4 @@
-"""Progress of a long run: reports to a caller, and the interface of what shows them."""
+"""Progress of a long call: the state that is reported, and the listener's interface."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Progress:
-    """State of a running call; as text, `probing: 3 of 6`.
+    """Progress of a call: stage, steps done and in all; as text, `probing: 3 of 6`.
 
     Args:
         stage: name of the stage, or a remark on it.
@@ -31,7 +31,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class ProgressListener(Protocol):
-    """Observer that is told the progress of a run."""
+    """Interface of what shows or reports the progress of a long run."""
 
     def stage(self, name: str, total: int) -> None:
         """Report that a stage of `total` steps begins."""

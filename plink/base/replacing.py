@@ -1,4 +1,4 @@
-"""Copies of frozen dataclasses and msgspec structs with some members changed."""
+"""Function `replace` for both frozen dataclasses and msgspec structs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of verbs: frozen dataclasses that options, checks and keyword arguments come from.
+"""Requests of verbs: dataclasses that define command options, checks and keyword arguments.
 
 Each field that a user may set is an `option`: its flag, help, limits and the options that it
 excludes or needs. The command line makes its options from them (`plink.cli.request_options`), and
@@ -107,7 +107,7 @@ class Option:
     needs: tuple[str | tuple[str, ...], str] | None = None
 
     def check(self, value: object) -> None:
-        """Raise if a value is not allowed for this option; None is only as its default.
+        """Raise WrongUseError if a value is not allowed; None is allowed only if it is the default.
 
         Raises:
             WrongUseError: naming the option and what it may be.
@@ -124,7 +124,7 @@ class Option:
             low, high = self.low or 0.0, math.inf if self.high is None else self.high
             check_real(self.name, value, low, high)
             if self.is_above_low and value == low:
-                raise WrongUseError(f"{self.name} is {low:g}, expected a number above it")
+                raise WrongUseError(f"{self.name} is {low:g}, expected a number above {low:g}")
         elif self.kind == "size":
             parse_size_argument(value)
         elif self.kind == "text":
@@ -134,7 +134,7 @@ class Option:
 
 
 def option(default: Any, flag: str | None = None, **settings: Any) -> Any:
-    """Return a dataclass field that is an option of a verb.
+    """Return a dataclass field with the default, help and limits of a verb's option.
 
     Args:
         default: the field's default.
@@ -147,7 +147,7 @@ def option(default: Any, flag: str | None = None, **settings: Any) -> Any:
 
 @functools.cache
 def list_options(request: type) -> Mapping[str, Option]:
-    """Return the options of a request class, by the names of its fields."""
+    """Return a request class's options by field name."""
     given = {item.name: item for item in fields(request) if _KEY in item.metadata}
     found = {}
     for name, item in given.items():
@@ -161,7 +161,7 @@ def list_options(request: type) -> Mapping[str, Option]:
 
 
 def _resolve_kind(annotation: str, request: type) -> tuple[Kind, tuple[str, ...]]:
-    """Return the kind of a field's values and its choices, from its annotation."""
+    """Return an option's kind of value and its choices, from the field's type annotation."""
     holder = type("", (), {"__annotations__": {"value": annotation}})
     hint = typing.get_type_hints(holder, vars(sys.modules[request.__module__]))["value"]
     parts = get_args(hint) if _is_union(hint) else (hint,)
@@ -176,14 +176,14 @@ def _is_union(hint: Any) -> bool:
 
 
 def given_names(request: Any) -> list[str]:
-    """Return the names of a request's options that differ from their defaults."""
+    """Return the names of the options whose values in a request differ from their defaults."""
     kind: type = type(request)
     options = list_options(kind)
     return [name for name in options if getattr(request, name) != options[name].default]
 
 
 def command_words(request: Any, names: Container[str] | None = None) -> list[str]:
-    """Return a request's options that differ from their defaults, as words of a command.
+    """Return a request's options that differ from their defaults, as words of a command line.
 
     Args:
         request: instance of a request class.
@@ -203,7 +203,7 @@ def command_words(request: Any, names: Container[str] | None = None) -> list[str
 
 
 def check_request(request: Any, given: Collection[str] | None = None) -> None:
-    """Raise if a request's values are not allowed, or not together.
+    """Raise WrongUseError if a request's values are not allowed, or not with each other.
 
     A request that has more to check than its options can say has a method `validate`.
 
@@ -249,7 +249,7 @@ def keyword_function(
     finish: Callable[[Result], None] = lambda _: None,
     within: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Callable[Concatenate[Subject, Keywords], Result]:
-    """Return the library's function of a verb, whose keywords are the fields of its request.
+    """Build the public function of a verb, whose keyword arguments are its request's fields.
 
     Args:
         name: function's name.

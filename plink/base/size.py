@@ -31,7 +31,7 @@ _MOST_BITS_S = 10**15
 
 
 def parse_size(text: str) -> int:
-    """Return a size given as text in bytes: M and MB are 10^6, MiB is 2^20, no unit is bytes.
+    """Parse a size to bytes: M and MB are 10^6, MiB is 2^20, a number without unit is bytes.
 
     Raises:
         WrongUseError: not a size, or not a whole number of bytes above 0.
@@ -59,7 +59,7 @@ def format_size(size_bytes: int) -> str:
 
 
 def parse_rate(text: str) -> float:
-    """Return a rate given as text in bit/s.
+    """Parse a rate, such as `10gbit` or `1.6 Gbit/s`, to bit/s.
 
     Raises:
         WrongUseError: not a rate, or not above 0 and at most 1000 Tbit/s.

@@ -11,7 +11,7 @@ _MAX_SHOWN = 40
 
 
 def rtt_text(rtt_us: float) -> str:
-    """Return a time with three digits and a suitable unit: `22.1 µs`, `380 ms`.
+    """Format a time in µs with three digits and a suitable unit: `22.1 µs`, `380 ms`.
 
     Args:
         rtt_us: in µs, not negative.
@@ -26,7 +26,7 @@ def rtt_text(rtt_us: float) -> str:
 
 
 def range_text(low_us: float, high_us: float | None) -> str:
-    """Return a range of times as text: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
+    """Format a range of times in µs: `1.20 to 3.40 ms`, `up to 9.00 µs`, `80.0 µs or more`.
 
     Args:
         low_us, high_us: in µs, not negative; None for no upper limit.
@@ -44,7 +44,7 @@ def range_text(low_us: float, high_us: float | None) -> str:
 
 
 def bandwidth_text(gbit_s: float) -> str:
-    """Return a bandwidth with three digits and a suitable unit: `382 Mbit/s`, `9.41 Gbit/s`.
+    """Format a rate in Gbit/s with three digits and a suitable unit: `382 Mbit/s`, `9.41 Gbit/s`.
 
     Args:
         gbit_s: in Gbit/s, not negative.
@@ -70,12 +70,12 @@ def bytes_text(size_bytes: float) -> str:
 
 
 def probability_text(probability: float) -> str:
-    """Return a probability in percent, at most `> 99.9 %`: never shown as certain."""
+    """Format a probability (0 to 1) in percent, at most `> 99.9 %`: never shown as certain."""
     return "> 99.9 %" if probability >= 0.999 else f"{100.0 * probability:.1f} %"
 
 
 def share_text(share: float) -> str:
-    """Return a share of 1 in percent: `3.2 %`; `0 %` only for exactly 0."""
+    """Format a share (0 to 1) in percent: `3.2 %`; `0 %` only for exactly 0."""
     percent = 100.0 * share
     if percent >= 999.5:
         return f"{share:,.0f} times"
@@ -127,7 +127,7 @@ def json_text(value: Any, *, allow_nan: bool = True) -> str:
 
 
 def options_text(options: Mapping[str, Any]) -> str:
-    """Return options on one line: `count 1000, timeout_s 1.5`."""
+    """Format a mapping of options on one line: `count 1000, timeout_s 1.5`."""
     return printable(", ".join(f"{name} {value}" for name, value in options.items()))
 
 
@@ -142,7 +142,7 @@ def parse_time(iso: str) -> datetime | None:
 
 
 def time_text(iso: str) -> str:
-    """Return an ISO 8601 time in UTC for people; any other text unchanged."""
+    """Format an ISO 8601 time in UTC for people; return any other text unchanged."""
     moment = parse_time(iso)
     if moment is None:
         return printable(iso)

@@ -64,7 +64,7 @@ def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], byte
 
 
 def digest(data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> str:
-    """Return the SHA-256 of the file that `write` would make, equal to the one `read` returns."""
+    """Return the content hash (SHA-256) that a file of `write` will have, as `read` returns it."""
     found = hashlib.sha256()
     for name, _, chunks in _members(data, dump):
         found.update(name.encode() + b"\0")
@@ -99,7 +99,7 @@ def _chunks(first: bytes, matrix: Array, kind: np.dtype[Any]) -> Iterator[bytes]
 
 
 def _kind(matrix: Array) -> np.dtype[Any]:
-    """Return the NumPy type to store numbers in: the smallest integer type that holds them all."""
+    """Return the NumPy type to store a matrix in: float64, or the smallest integer that fits."""
     if matrix.dtype.kind == "f":
         return _NUMBERS
     low, high = (int(matrix.min()), int(matrix.max())) if matrix.size else (0, 0)
@@ -137,7 +137,7 @@ def read(
     found = hashlib.sha256()
     if _JSON_MEMBER not in entries or entries[_JSON_MEMBER].file_size > _MAX_JSON:
         raise WrongUseError(
-            f"{source}: holds no {_JSON_MEMBER}",
+            f"{source}: the archive has no member {_JSON_MEMBER}",
             f"a cluster file in NumPy's form has it; {_HINT}",
         )
     data: dict[str, Any] = {}
@@ -154,7 +154,7 @@ def read(
 
 
 class _Directory:
-    """Seekable view of an archive for `zipfile`, which limits how much each read may return."""
+    """Seekable file object over an archive's bytes for `zipfile`, with reads limited in size."""
 
     def __init__(self, content: Content) -> None:
         self._content = content
@@ -187,10 +187,10 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
         with zipfile.ZipFile(cast("IO[bytes]", _Directory(content))) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError, struct.error) as error:
-        raise WrongUseError(f"{source}: not a whole {EXTENSION} file ({error})") from None
+        raise WrongUseError(f"{source}: is no complete {EXTENSION} file ({error})") from None
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names):
-        raise WrongUseError(f"{source}: the archive has two members of the same name")
+        raise WrongUseError(f"{source}: the archive has two files of the same name")
     # Every byte of every member is read: members that lie on each other would multiply the work.
     if sum(entry.compress_size for entry in entries) > len(content):
         raise WrongUseError(f"{source}: the members of the archive are longer than the file")
@@ -210,11 +210,11 @@ def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, 
         end = start + entry.file_size
         if magic == MAGIC and entry.compress_size == entry.file_size and end <= len(content):
             return start, end
-    raise WrongUseError(f"{source}: not a whole {EXTENSION} file (it is cut short)")
+    raise WrongUseError(f"{source}: is no complete {EXTENSION} file (it is cut short)")
 
 
 def _hash_member(content: Content, start: int, end: int, found: Hash) -> int:
-    """Add a member's bytes to the file's hash and verify its checksum."""
+    """Add a member's bytes to the file's hash; return their CRC-32."""
     total = 0
     with memoryview(content) as view:
         for block in range(start, end, BLOCK_BYTES):
@@ -235,7 +235,7 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
     shape = int(heading[2]), int(heading[3])
     size = math.prod(shape)
     if kind not in (*_WHOLE, _NUMBERS):
-        raise WrongUseError(f"{place}: holds {kind.name}, expected float64, or int64 or shorter")
+        raise WrongUseError(f"{place}: numbers are {kind.name}, expected float64 or integers")
     if start + 10 + length + size * kind.itemsize != end:
         raise WrongUseError(f"{place}: is cut short: {shape[0]} x {shape[1]} numbers do not fit")
     values = np.frombuffer(content, kind, size, start + 10 + length).reshape(shape)
@@ -251,6 +251,6 @@ def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
         inside = inside.get(step) if isinstance(inside, dict) else None
     if not isinstance(inside, dict) or last in inside or not name.endswith(_SUFFIX):
         raise WrongUseError(
-            f"{source}: holds {name[:80]!r}, which is no matrix of a cluster file", _HINT
+            f"{source}: the archive's file {name[:80]!r} is no matrix of a cluster", _HINT
         )
     inside[last] = matrix

@@ -47,7 +47,7 @@ def write_atomically(path: Path, write_to: WriteTo, *, is_packed: bool) -> None:
 
 
 def _resolve_target(path: Path) -> tuple[Path, bool]:
-    """Return the file that a link leads to, and whether it was created here to resolve it.
+    """Return the file that a symbolic link leads to, and whether that was created just now.
 
     The kernel follows links, because it refuses those that another user has put into a folder
     such as /tmp (`fs.protected_symlinks`).
@@ -67,7 +67,7 @@ def _resolve_target(path: Path) -> tuple[Path, bool]:
 
 
 def _open_special(path: Path) -> IO[bytes]:
-    """Open a pipe or device for writing; raise if a pipe has no reader within seconds."""
+    """Open a pipe or device for writing; raise OSError if a pipe gets no reader in seconds."""
     deadline_s = time.monotonic() + READER_WAIT_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Costs of a client's software (such as MPI or Gloo) in a cluster file, with their uncertainty."""
+"""Fitted software costs of communication libraries (clients) in a cluster file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BufferSize = Annotated[int, Meta(ge=0, le=1 << 50)]
 
 
 class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
-    """Estimate of a client's software cost, with its 90 % interval.
+    """Estimate of one software cost of a communication library, with its 90 % interval.
 
     Attributes:
         value: most likely value
@@ -46,7 +46,7 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high:
             raise ValueError(
-                f"value is {self.value:g}, expected low ({self.low:g}) to high ({self.high:g})"
+                f"value is {self.value:g}, expected from low, {self.low:g}, to high, {self.high:g}"
             )
 
 
@@ -119,10 +119,10 @@ class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
         for name, (low, high) in _RANGES.items():
             estimate = getattr(self, name)
             if estimate is not None and not low <= estimate.low <= estimate.high <= high:
-                raise ValueError(f"{name}: low and high must be from {low:g} to {high:g}, in order")
+                raise ValueError(f"{name}: low and high must ascend within {low:g} to {high:g}")
         sizes = [each.size_bytes for each in self.spreads]
         if sizes != sorted(set(sizes)):
-            raise ValueError("spreads are not sorted by size")
+            raise ValueError("spreads must be sorted by the size of buffers, each once")
 
 
 def with_estimates(fit: ClientFit, estimates: Mapping[str, Estimate]) -> ClientFit:
@@ -132,7 +132,7 @@ def with_estimates(fit: ClientFit, estimates: Mapping[str, Estimate]) -> ClientF
 
 
 def build_exact_estimate(value: float) -> Estimate:
-    """Return an estimate without uncertainty, for a value that is known exactly."""
+    """Return an estimate for a value that is known exactly: all of its interval is the value."""
     return Estimate(value, value, value)
 
 

@@ -60,7 +60,7 @@ Quantity = Literal["rtt", "bandwidth", "routes"]
 
 
 class Unreachable(Failure, frozen=True, forbid_unknown_fields=True):
-    """Listed host that could not be reached, kept as it was listed so that a later run retries it.
+    """Host that could not be reached, with its user, port and slots, for a later run to retry.
 
     Attributes:
         user: user that SSH logs in as
@@ -128,11 +128,11 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         for part, hosts in self._hosts_of_parts():
             strange = find_repeated(hosts) or next((h for h in hosts if h not in names), None)
             if strange is not None:
-                raise ValueError(f"{part}: {brief(strange)} is listed twice, or is not a host")
+                raise ValueError(f"{part}: {brief(strange)} is listed twice, or not a known host")
         check_way(self.way)
 
     def _hosts_of_parts(self) -> list[tuple[str, list[str]]]:
-        """Return the host names that each part of the file refers to."""
+        """Return each part of the file that names hosts, with these names, to check them."""
         parts: list[tuple[str, list[str]]] = []
         if self.conditions is not None:
             parts.append(("conditions", [each.host for each in self.conditions.hosts]))
@@ -154,7 +154,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def require_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
-    """Return the cluster's round-trip times, or raise if it has none.
+    """Return the cluster's round-trip times, or raise NotMeasuredError if it has none.
 
     Raises:
         NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
@@ -165,7 +165,7 @@ def require_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
 
 
 def require_bandwidth(cluster: Cluster, source: str | None = None) -> BandwidthMeasurement:
-    """Return the cluster's bandwidths, or raise if it has none.
+    """Return the cluster's bandwidths, or raise NotMeasuredError if it has none.
 
     Raises:
         NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
@@ -228,7 +228,7 @@ def parse_cluster(content: Content, source: str) -> Cluster:
 
 
 def open_cluster(found: Document) -> Cluster:
-    """Return the cluster in a parsed document, with the hash of the document's file.
+    """Convert a parsed document to a cluster, with the hash of the document's file.
 
     Raises:
         WrongUseError: not a cluster file, or one with values that cannot be.
@@ -237,7 +237,7 @@ def open_cluster(found: Document) -> Cluster:
 
 
 def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
-    """Return the cluster that a cluster file's JSON object describes; `source` names the file.
+    """Convert a cluster file's JSON object to a cluster; `source` names the file in errors.
 
     Raises:
         WrongUseError: a value that cannot be, or another format.
@@ -252,7 +252,7 @@ def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
     size = len(cluster.hosts)
     if cluster.rtt is not None:
         if len(cluster.rtt.rtt_us) < len(data["rtt"]["rtt_us"]):
-            raise FormatError(source, "rtt.rtt_us", "has one percentile in two spellings")
+            raise FormatError(source, "rtt.rtt_us", "has the same percentile in two spellings")
         check_rtt(cluster.rtt, size, source)
         by_percentile = dict(sorted(cluster.rtt.rtt_us.items()))
         cluster = replace(cluster, rtt=replace(cluster.rtt, rtt_us=by_percentile))

@@ -38,7 +38,7 @@ class ClientRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkBytes(Struct, frozen=True, forbid_unknown_fields=True):
-    """Bytes that one collective sends over one link: a host's, or a group's uplink.
+    """Bytes that one collective call sends over one link: a host's, or a group's uplink.
 
     Attributes:
         name: name of the host or group
@@ -54,7 +54,7 @@ class LinkBytes(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BytesByLink(Struct, frozen=True, forbid_unknown_fields=True):
-    """Bytes that one collective sends over the links of hosts and the uplinks of groups.
+    """Bytes that one collective call sends over each host's link and each group's uplink.
 
     Attributes:
         hosts: bytes over the link of every host with a rank
@@ -110,12 +110,12 @@ class ComparisonRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def share_of_limit(self) -> float | None:
-        """Least possible time over the median time: 1 means as fast as the links allow."""
+        """Least possible time divided by the median time: 1 means as fast as the links allow."""
         return None if self.limit_s is None else self.limit_s / self.median_s
 
 
 class BenchSetting(Struct, frozen=True, forbid_unknown_fields=True):
-    """Conditions under which a bench ran: clients, repetitions, rounds and seed.
+    """Settings of a benchmark: clients, repetitions, rounds, seed and congestion control.
 
     Attributes:
         clients: clients by name, an MPI with its algorithm
@@ -162,7 +162,7 @@ class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def decode_comparison(data: Mapping[str, Any], source: str) -> Comparison:
-    """Return the comparison that a file's JSON object describes; `source` names the file.
+    """Convert a comparison file's JSON object to a comparison; `source` names the file in errors.
 
     Raises:
         WrongUseError: a value that cannot be, or another format.

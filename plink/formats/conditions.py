@@ -12,7 +12,7 @@ from plink.probes.condition import HostCondition
 
 
 class NamedCondition(Struct, frozen=True, forbid_unknown_fields=True):
-    """Network condition of a host, with the host's name.
+    """Network condition (settings, NIC rates, counters, clock) of a host, with its name.
 
     Attributes:
         host: name of the host

@@ -73,12 +73,12 @@ def load_document(content: Content, source: str) -> Document:
 
 
 def label(path: str) -> str:
-    """Return how messages call the file at `path`: its name, or standard input."""
+    """Return the name of a file for messages: its path, or `standard input` for `-`."""
     return "standard input" if path == STANDARD_STREAM else path or "''"
 
 
 def argument(source: str) -> str:
-    """Return how a suggested command names the file that messages call `source`, unquoted."""
+    """Return the word for a file in suggested commands: its path, or `FILE` for standard input."""
     return UNNAMED_FILE if source in (label(STANDARD_STREAM), NOT_A_FILE) else source
 
 
@@ -159,7 +159,7 @@ def _write(path: str, write_to: WriteTo) -> None:
 
 
 def check_writable(path: str, *, has_matrices: bool = False) -> None:
-    """Raise before a long run if its result could not be written to `path`.
+    """Raise WrongUseError, before a long run, if its result could not be written to `path`.
 
     Args:
         path: path of the result.
@@ -194,13 +194,13 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
         reason = getattr(error, "strerror", None) or error
         raise WrongUseError(f"{path}: cannot be written: {reason}") from None
     if is_special and not os.access(target, os.W_OK):
-        raise WrongUseError(f"{path}: cannot be written to")
+        raise WrongUseError(f"{path}: the file cannot be written to")
     if not is_special and not os.access(target.parent, os.W_OK):
         raise WrongUseError(f"{path}: folder {target.parent} cannot be written to")
 
 
 def refuse_same_file(source: str, path: str) -> None:
-    """Raise if the result would overwrite one of its input files.
+    """Raise WrongUseError if a result would overwrite one of its input files.
 
     Raises:
         WrongUseError: `path` is the file that is read from `source`, under whatever name.
@@ -212,11 +212,11 @@ def refuse_same_file(source: str, path: str) -> None:
     except (OSError, ValueError, RuntimeError):
         return
     if is_same:
-        raise WrongUseError(f"{path}: is also the input", "write to another file")
+        raise WrongUseError(f"{path}: is the output, but also an input", "write to another file")
 
 
 def digest(content: bytes) -> str:
-    """Return the SHA-256 of a file's content, as files made from it record it."""
+    """Return the SHA-256 of a file's content as `sha256:...`, which files made from it record."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
@@ -231,7 +231,7 @@ def compute_digest(data: Mapping[str, Any], *, is_binary: bool) -> str:
 
 
 def parse(content: bytes, source: str) -> dict[str, Any]:
-    """Return the JSON object in a file's content, within the limits of `parse_json`.
+    """Parse a file's content as one JSON object, within the limits of `parse_json`.
 
     Raises:
         WrongUseError: empty, not JSON, cut short, or not an object.
@@ -252,7 +252,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
 
 
 def check_format(data: Mapping[str, Any], source: str, format_name: str, version: int) -> None:
-    """Raise if a document has another format, or a version that this reader does not support.
+    """Raise WrongUseError if a document has another format, or a version not supported.
 
     Raises:
         WrongUseError: naming what was found and what was expected.
@@ -264,13 +264,13 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
     found = data.get("version")
     if type(found) is not int or found != version:
         raise WrongUseError(
-            f"{source}: version {brief(found)} of {format_name} is not supported",
+            f"{source}: version {brief(found)} of the format {format_name} is not supported",
             f"this plink reads version {version}",
         )
 
 
 def dump(data: Mapping[str, Any]) -> bytes:
-    """Return JSON data as text, with one line per top-level item and per matrix row."""
+    """Convert JSON data to text, with one line per top-level item and per matrix row."""
     return "".join(json_text.pieces(data)).encode()
 
 

@@ -45,7 +45,7 @@ class Fields:
         return value
 
     def word(self, name: str) -> str:
-        """Return a text that is safe in a host list, a launcher's file or a command (`is_word`)."""
+        """Return a text field that is safe as a word in host lists and commands (`is_word`)."""
         value = self.text(name)
         if not is_word(value):
             raise self.error(name, WORD_EXPECTED)
@@ -81,7 +81,7 @@ class Fields:
         return None if self.values.get(name) is None else self.number(name, low, high)
 
     def numbers(self, name: str, size: int, high: float) -> list[float]:
-        """Return a field with `size` finite numbers from 0 to `high`."""
+        """Return a list field of exactly `size` finite numbers from 0 to `high`."""
         values = self.values.get(name)
         if not isinstance(values, list):
             raise self.error(name, f"{size} numbers")

@@ -31,7 +31,7 @@ LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
 
 
 class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
-    """Rates between all hosts of a group, sending at once, and the hosts of other groups.
+    """Measured rates of a group's uplink, which all its hosts used at once to other groups.
 
     Attributes:
         group: name of the group
@@ -60,7 +60,7 @@ class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostLink(Struct, frozen=True, forbid_unknown_fields=True):
-    """Best rates at which a host sends and receives while no other host transfers.
+    """Measured rates at which a host alone sends and receives, no other traffic going on.
 
     Attributes:
         host: name of the host
@@ -88,7 +88,7 @@ class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
 
 class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """Row of groups that share one link towards all groups outside the row.
+    """Row of groups (such as racks) that share one link towards all groups outside the row.
 
     Attributes:
         name: name of the row, such as a row of racks
@@ -103,7 +103,7 @@ class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Facts about links that their user has described: burst size and rows of groups.
+    """Facts about links that the user stated: bytes of a burst, and rows of groups.
 
     Attributes:
         burst_bytes: what every limited link lets pass at once after a pause, in bytes
@@ -115,7 +115,7 @@ class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
-    """Separation of a group from the other groups, with its probability.
+    """Distances within a group and to the nearest other group, with the group's probability.
 
     Attributes:
         group: name of the group
@@ -220,7 +220,7 @@ class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -> None:
-    """Raise if rows of groups in a file repeat, overlap or name unknown groups.
+    """Raise ValueError if rows of groups in a file repeat, overlap or name unknown groups.
 
     Raises:
         FormatError: a row is listed twice, or a group is unknown or in two rows.
@@ -228,7 +228,7 @@ def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -
     rows = list(rows)
     twice = find_repeated(row.name for row in rows)
     if twice is not None:
-        raise FormatError(source, "links.rows", f"row {brief(twice)} is listed twice")
+        raise FormatError(source, "links.rows", f"row (of groups) {brief(twice)} is listed twice")
     known = {group.name for group in groups}
     for index, row in enumerate(rows):
         for group in row.groups:
@@ -241,4 +241,4 @@ def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -
 def _refuse_less_than_a_bit(rates: Struct, names: Iterable[str]) -> None:
     for name in names:
         if 0.0 < (getattr(rates, name) or 0.0) < LEAST_MEASURED_GBIT_S:
-            raise ValueError(f"{name} is less than 1 bit/s but not 0")
+            raise ValueError(f"{name} is less than 1 bit/s, expected 0 or at least that")

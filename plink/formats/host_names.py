@@ -11,7 +11,7 @@ from plink.probes.hosts.hostlist import HINT_NAME, find_name_fault
 
 
 def check_host_names(hosts: Iterable[Host], source: str, place: str = "hosts") -> None:
-    """Raise if a file's host has a name or address that SSH or a shell might misread.
+    """Raise WrongUseError if a file's host has a name or address that SSH or a shell may misread.
 
     Args:
         hosts: hosts that were read.
@@ -29,7 +29,7 @@ def check_host_names(hosts: Iterable[Host], source: str, place: str = "hosts") -
 
 
 def check_host_name(name: str, source: str, place: str) -> None:
-    """Raise if a host's name or address is one that SSH or a shell might misread.
+    """Raise WrongUseError if a host's name or address is one that SSH or a shell may misread.
 
     Raises:
         FormatError: saying why `name` is none; `source` and `place` say where it stands.

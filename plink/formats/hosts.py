@@ -51,7 +51,7 @@ class Group(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_hosts(hosts: Iterable[Host], member: str) -> None:
-    """Raise if a host is listed twice.
+    """Raise ValueError if a host is listed twice.
 
     Raises:
         ValueError: `member` lists it.
@@ -62,7 +62,7 @@ def check_hosts(hosts: Iterable[Host], member: str) -> None:
 
 
 def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
-    """Raise if groups overlap, repeat or name unknown hosts.
+    """Raise ValueError if groups overlap, repeat or name unknown hosts.
 
     Raises:
         ValueError: a group is listed twice, or a host is in two groups or unknown.
@@ -84,7 +84,7 @@ def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
 
 
 def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
-    """Return indices in order, but with all of an NVLink domain after the domain's first.
+    """Return indices with those of an NVLink domain moved behind the domain's first one.
 
     Args:
         domains: domain at each place; None where there is none.
@@ -98,7 +98,7 @@ def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
 
 
 def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Host]:
-    """Return copies of the hosts with the NVLink domains that a mapping by host name assigns.
+    """Return copies of the hosts, their NVLink domains set from a mapping by host name.
 
     Args:
         hosts: in any order.
@@ -108,14 +108,14 @@ def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Ho
 
 
 def check_way(way: GivenWay | None) -> None:
-    """Raise if a recorded SSH option or command is not safe to print or to repeat.
+    """Raise ValueError if a recorded SSH option or command is not safe to print or repeat.
 
     Raises:
         ValueError: a path, a name or a command that `is_recordable` refuses.
     """
     for option, value in ({} if way is None else asdict(way)).items():
         if not is_recordable(value):
-            raise ValueError(f"way.{option} must be a short printable path, name or command")
+            raise ValueError(f"way.{option} (for reaching hosts) must be a short printable text")
 
 
 def is_recordable(value: str | None) -> bool:

@@ -44,17 +44,17 @@ EXPECTED: dict[str, str] = {}
 
 
 class Complete(Struct, frozen=True, forbid_unknown_fields=True):
-    """Base class of structs whose members must all be in a file; defaults serve constructors."""
+    """Base class of structs whose members must all be in a file, even those with defaults."""
 
 
 def constrain_to_pattern(pattern: str, expected: str, **limits: Any) -> Meta:
-    """Return the msgspec constraint of a text that matches a pattern; errors say `expected`."""
+    """Return a msgspec constraint: a text matches a pattern; errors name what is `expected`."""
     EXPECTED[pattern] = expected
     return Meta(pattern=pattern, **limits)
 
 
 def constrain_to_words(*words: str) -> Meta:
-    """Return the msgspec constraint of a text that is one of some words."""
+    """Return a msgspec constraint: a text is one of some words."""
     pattern = f"^({'|'.join(words)}){_END}"
     return constrain_to_pattern(
         pattern, f"one of {', '.join(words)}", extra_json_schema={"enum": list(words)}
@@ -115,7 +115,7 @@ def is_namespace(name: str) -> bool:
 
 
 def check_settings(settings: Mapping[str, Any], name: str) -> None:
-    """Raise if recorded options hold a value that JSON cannot represent.
+    """Raise ValueError if recorded options hold a value that JSON cannot represent.
 
     Raises:
         ValueError: a number is not finite, or a value is no JSON; `name` is what holds it.

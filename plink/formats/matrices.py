@@ -29,7 +29,7 @@ _Number = TypeVar("_Number", bound=np.generic)
 
 
 def constrain_rows(kind: str, high: float, *, may_be_unknown: bool = True) -> Meta:
-    """Return the constraint of a matrix with rows of numbers from 0 to `high`.
+    """Return the msgspec constraint of a matrix whose numbers are from 0 to `high`.
 
     It is part of the JSON Schema, and what reads a file checks it (`find_row_limits`).
 
@@ -43,7 +43,7 @@ def constrain_rows(kind: str, high: float, *, may_be_unknown: bool = True) -> Me
 
 
 def find_row_limits(hint: Any) -> Mapping[str, Any]:
-    """Return what `constrain_rows` says of the numbers of a matrix, from a member's annotation."""
+    """Return the limits that `constrain_rows` put on a matrix, from a member's annotation."""
     for constraint in getattr(hint, "__metadata__", ()):
         if isinstance(constraint, Meta) and constraint.extra_json_schema is not None:
             limits: Mapping[str, Any] = constraint.extra_json_schema["items"]["items"]
@@ -77,7 +77,7 @@ def decode_array(kind: Any, value: Any) -> Any:
     array = np.empty((len(value), len(value[0])), dtype=_DTYPES[dtype])
     for i, row in enumerate(value):
         if not isinstance(row, list) or len(row) != len(value[0]):
-            raise ValueError(f"row {i} is not a list of {len(value[0])} values")
+            raise ValueError(f"row {i} must be a list of {len(value[0])} values")
         array[i] = _decode_row(row, f"row {i}, ", is_float=is_float, dtype=dtype)
     if is_float and array.shape[0] == array.shape[1]:
         np.fill_diagonal(array, np.nan)
@@ -96,7 +96,7 @@ def describe_array(kind: Any) -> dict[str, Any]:
 
 
 def find_outside(matrix: Array, high: float, low: float = 0) -> tuple[int, int] | None:
-    """Return row and column of a number below `low` or above `high`, or None.
+    """Return row and column of the first number below `low` or above `high`, or None.
 
     NaN is allowed, and so is anything on the diagonal of floating-point numbers.
 
@@ -123,7 +123,7 @@ def find_outside(matrix: Array, high: float, low: float = 0) -> tuple[int, int] 
 def move_hosts(
     matrix: npt.NDArray[_Number], places: Sequence[int | None], fill: float
 ) -> npt.NDArray[_Number]:
-    """Return the matrix rearranged for another list of N hosts, with `fill` for new ones.
+    """Return an (N, N) matrix rearranged for another list of hosts, with `fill` for new hosts.
 
     Args:
         matrix: readings between the hosts before.
@@ -139,7 +139,7 @@ def move_hosts(
 
 
 def median_rows(values: Matrix, least: int = 1) -> Matrix:
-    """Return the median of the known values along the last axis; NaN where fewer than `least`."""
+    """Return medians of known values along the last axis; NaN if there are fewer than `least`."""
     known = np.isfinite(values).sum(axis=-1, keepdims=True)
     # Unknown values are sorted to the end.
     ranked = np.sort(np.where(np.isfinite(values), values, np.nan), axis=-1)
@@ -150,7 +150,7 @@ def median_rows(values: Matrix, least: int = 1) -> Matrix:
 
 
 def median_blocks(values: Matrix, order: Sequence[int], size: int) -> Matrix:
-    """Return the medians of the known values in blocks of a reordered matrix.
+    """Return the median of known values in each block of a reordered matrix, to draw it small.
 
     Args:
         values: (N, N), NaN where unknown.
@@ -206,7 +206,7 @@ def _decode_row(
     if not set(map(type, row)) <= allowed:
         wrong = next(column for column, value in enumerate(row) if type(value) not in allowed)
         what = "number" if is_float else "whole number"
-        raise ValueError(f"{place}column {wrong} is not a {what}")
+        raise ValueError(f"{place}column {wrong} must be a {what}")
     values = row if is_float else [-1 if value is None else value for value in row]
     try:
         return np.array(values, dtype=_DTYPES[dtype])

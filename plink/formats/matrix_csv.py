@@ -38,7 +38,7 @@ _UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give the unit us"
 
 @dataclass(frozen=True)
 class NamedMatrix:
-    """Matrix with host names and a unit, as a CSV file holds it.
+    """Matrix of round-trip times with host names and unit, parsed from a CSV file.
 
     Args:
         names: N host names, in file order.
@@ -84,7 +84,7 @@ def parse(content: bytes, source: str, unit: str | None = None) -> NamedMatrix:
         count += 1
     if count != len(names):
         raise WrongUseError(
-            f"{source}: expected {len(names)} rows below row 1, one per host, found {count}"
+            f"{source}: has {count} rows below row 1, expected {len(names)}, one per host"
         )
     unused = int((matrix.diagonal() > 0.0).sum())
     values = format_count(unused, "value")
@@ -125,7 +125,7 @@ def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
             if any(cells):
                 yield reader.line_num, cells
     except UnicodeDecodeError:
-        raise WrongUseError(f"{source}: is not text in UTF-8") from None
+        raise WrongUseError(f"{source}: must be text in UTF-8") from None
     except csv.Error as error:
         place = f"{source}: row {reader.line_num}"
         raise WrongUseError(f"{place}: not CSV ({error})") from None
@@ -174,7 +174,7 @@ def _unit(corner: str, given: str | None, source: str) -> str:
         raise WrongUseError(f"{source}: row 1, column 1: {error}", error.hint) from None
     if rate is not None:
         raise WrongUseError(
-            f"{source}: holds bandwidths in {rate.name}",
+            f"{source}: has bandwidths in {rate.name}, expected round-trip times",
             "a matrix has round-trip times; bandwidths have a row for each pair: "
             "source,destination,gbit_s",
         )
@@ -212,7 +212,7 @@ def _check_row(
 def _values_us(
     cells: Sequence[str], unit: str, place: str, own: int, names: Sequence[str]
 ) -> Matrix:
-    """Return a row's numbers in µs, shape (N,); NaN for an empty cell.
+    """Convert a CSV row's cells to numbers in µs, (N,); NaN for an empty cell.
 
     Raises:
         WrongUseError: one of them is no number, negative or too large.
@@ -250,7 +250,7 @@ def _value_us(cell: str, unit: str) -> float:
         raise WrongUseError(f"{brief(cell)} is not a number", hint)
     value_us = float(f"{match[1]}e{int(match[2] or 0) - UNITS[unit]}")
     if value_us < 0.0:
-        raise WrongUseError(f"{brief(cell)} is negative")
+        raise WrongUseError(f"{brief(cell)} is negative, expected a time")
     if value_us > MAX_RTT_US:
         bound = f"{MAX_RTT_US / 1e6:g} s"
         raise WrongUseError(f"{brief(cell)} {unit} is more than {bound}", "is the unit right?")

@@ -127,7 +127,7 @@ class Measurement(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Halves(Struct, frozen=True, forbid_unknown_fields=True):
-    """Least readings of each pair in the odd and in the even passes, in µs.
+    """Least reading in µs of each pair in the odd passes over all pairs, and in the even ones.
 
     Attributes:
         odd: least reading of the odd passes, in µs
@@ -172,7 +172,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         check_settings(self.options, "options")
         if self.reading not in self.rtt_us:
-            raise ValueError(f"reading is {self.reading:g}, which is not a percentile of rtt_us")
+            raise ValueError(f"reading is {self.reading:g}, expected a percentile in rtt_us")
 
     @property
     def readings_us(self) -> Matrix:
@@ -181,13 +181,13 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
     @property
     def disagreement(self) -> Matrix:
-        """Relative difference of the passes' two halves, (N, N); NaN if one is missing."""
+        """Relative difference of odd and even passes' readings, (N, N); NaN if one is missing."""
         if self.halves_us is None:
             return np.full(self.readings_us.shape, np.nan)
         return disagreement(self.halves_us)
 
     def with_passes(self) -> RttMeasurement:
-        """Return the measurement with pass counts; without a record it counts as one pass."""
+        """Return the measurement with counts of passes; without a record every pair counts one."""
         if self.passes is not None:
             return self
         readings = self.readings_us
@@ -230,7 +230,7 @@ class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
 
 def disagreement(halves_us: Iterable[Matrix]) -> Matrix:
-    """Return the share by which the larger of two readings exceeds the smaller; NaN if unknown.
+    """Return, (N, N), the share by which the larger of two readings exceeds the smaller, or NaN.
 
     Args:
         halves_us: two (N, N) matrices in µs.
@@ -249,7 +249,7 @@ def percentile_name(percentile: float) -> str:
 
 
 def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
-    """Return the percentile asked for, or the file's default, and its (N, N) readings in µs.
+    """Return the given percentile, or the file's default, with its (N, N) readings in µs.
 
     Args:
         rtt: round-trip times.
@@ -263,14 +263,14 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
     if chosen not in rtt.rtt_us:
         held = ", ".join(percentile_name(known) for known in sorted(rtt.rtt_us))
         raise WrongUseError(
-            f"{source}: holds no readings at {percentile_name(chosen)}",
+            f"{source}: has no round-trip times at {percentile_name(chosen)}",
             f"choose a percentile of {held}",
         )
     return chosen, rtt.rtt_us[chosen]
 
 
 def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
-    """Raise if round-trip times read from a file have matrices of a wrong shape or value.
+    """Raise FormatError if a file's round-trip times have matrices of a wrong shape or value.
 
     Args:
         rtt: round-trip times.
@@ -292,7 +292,7 @@ def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
 
 
 def check_routes(routes: RouteMeasurement, size: int, source: str) -> None:
-    """Raise if routes read from a file have matrices of a wrong shape or value."""
+    """Raise FormatError if a file's routes have matrices of a wrong shape or value."""
     check_matrices(routes, size, source, "routes")
     if (routes.hops % 1 > 0).any():
         raise FormatError(source, "routes.hops", "must hold whole numbers")
@@ -300,7 +300,7 @@ def check_routes(routes: RouteMeasurement, size: int, source: str) -> None:
 
 
 def check_matrices(record: Struct, size: int, source: str, place: str) -> None:
-    """Raise if a matrix of a record is not (N, N), or has a number outside its declared limits.
+    """Raise FormatError if a record's matrix is not (N, N), or has a number outside its limits.
 
     Args:
         record: record whose members are annotated by `constrain_rows`.
@@ -337,7 +337,7 @@ def _check(
 ) -> None:
     if matrix.shape != (size, size):
         found = " x ".join(map(str, matrix.shape))
-        raise FormatError(source, place, f"is {found} numbers, expected {size} x {size}")
+        raise FormatError(source, place, f"is a matrix of {found}, expected {size} x {size}")
     wrong = find_outside(matrix, high, least or 0)
     if wrong is not None:
         expected = "null or a number" if least is None else "a whole number"
@@ -348,7 +348,7 @@ def _check(
 
 
 class RoundSample(Struct, frozen=True):
-    """Random subset of the rounds in which all pairs meet; other pairs stay unmeasured.
+    """Sample of pairs: a random subset of the rounds that would measure every pair once.
 
     Attributes:
         rounds: number of rounds that were gone through
@@ -393,7 +393,7 @@ SAMPLE_OPTIONS = ("rounds", "rounds_in_all", "share", "seed")
 
 
 def find_sample(options: Mapping[str, Any]) -> Sample | None:
-    """Return the sample in a measurement's options; None if all rounds were measured."""
+    """Return which sample of pairs a measurement's options record; None if all were measured."""
     values = [options.get(name) for name in ("rounds", "rounds_in_all", "seed")]
     rounds, in_all, seed = (value if type(value) is int else -1 for value in values)
     share = to_finite_number(options.get("share"))

@@ -1,4 +1,4 @@
-"""Device mesh of ranks, read from text such as dp=4,tp=8: collective and bytes by dimension."""
+"""Device mesh of ranks, from text such as dp=4,tp=8, with collective and bytes by dimension."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TRAFFIC_HINT = "write traffic as tp=2GB,dp=ring:500MB: bytes of an iteration, o
 
 
 class MeshDimension(Struct, frozen=True, forbid_unknown_fields=True):
-    """Dimension of a mesh: name, size, algorithm and bytes of its groups.
+    """Dimension of a device mesh: name, size, and the algorithm and bytes of its collectives.
 
     Attributes:
         name: name of the dimension, such as `tp`
@@ -51,7 +51,7 @@ class MeshDimension(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
-    """Ranks in a grid, numbered as PyTorch's `DeviceMesh` does: the last dimension fastest.
+    """Device mesh: ranks in a grid, numbered as by PyTorch's `DeviceMesh`, last dimension fastest.
 
     Attributes:
         dimensions: dimensions of the mesh, the last one fastest
@@ -78,17 +78,17 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that all dimensions exchange together."""
+        """Sum of the dimensions' buffer sizes in bytes."""
         return sum(one.size_bytes for one in self.dimensions)
 
     @property
     def text(self) -> str:
-        """The dimensions in the syntax of the command line: `dp=4,tp=2`."""
+        """Mesh's dimensions in the syntax of the command line: `dp=4,tp=2`."""
         return ",".join(f"{one.name}={one.size}" for one in self.dimensions)
 
     @property
     def given_traffic(self) -> str:
-        """The dimensions' traffic in the syntax of the command line: `dp=ring:2000000`."""
+        """Mesh's traffic in the syntax of the command line: `dp=ring:2000000`."""
         return ",".join(
             f"{one.name}={one.algorithm}:{one.size_bytes}"
             for one in self.dimensions
@@ -97,7 +97,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def traffic(self) -> str:
-        """Traffic of the mesh's dimensions in words."""
+        """Algorithm and buffer size of each dimension as text: `dp ring 2 MB, tp nothing`."""
         return ", ".join(
             f"{one.name} {one.algorithm} {format_size(one.size_bytes)}"
             if one.size_bytes
@@ -107,7 +107,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_mesh(mesh: str, traffic: str | None, size_bytes: int) -> Mesh:
-    """Return the mesh that the texts of `--mesh` and `--traffic` describe.
+    """Parse a device mesh from the texts of `--mesh` and `--traffic`.
 
     Args:
         mesh: sizes of dimensions: `dp=4,pp=2,tp=8`.
@@ -127,7 +127,7 @@ def parse_mesh(mesh: str, traffic: str | None, size_bytes: int) -> Mesh:
         for name, value in _pairs(traffic, "traffic", _TRAFFIC_HINT):
             if name not in sizes:
                 raise WrongUseError(
-                    f"traffic is given for {name}, which is not a dimension of the mesh", _HINT
+                    f"traffic is given for {name}, which is no dimension of the mesh", _HINT
                 )
             carried[name] = _parse_traffic(name, value)
     try:
@@ -145,7 +145,7 @@ def _pairs(text: str, what: str, hint: str) -> list[tuple[str, str]]:
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not (equals and value and _NAME.fullmatch(name)):
-            raise WrongUseError(f"{what} has {part.strip()!r}, which is not NAME=VALUE", hint)
+            raise WrongUseError(f"{what} has {part.strip()!r}, expected NAME=VALUE", hint)
         if name in found:
             raise WrongUseError(f"{what} names {name} twice", hint)
         found[name] = value
@@ -155,7 +155,7 @@ def _pairs(text: str, what: str, hint: str) -> list[tuple[str, str]]:
 def _size(name: str, value: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
         raise WrongUseError(
-            f"the size of {name} is {value!r}, expected a whole number of at least 1", _HINT
+            f"dimension {name} has size {value!r}, expected a whole number of at least 1", _HINT
         )
     return int(value)
 
@@ -167,4 +167,4 @@ def _parse_traffic(name: str, value: str) -> tuple[str, int]:
     try:
         return algorithm.strip(), parse_size(size)
     except WrongUseError as error:
-        raise WrongUseError(f"the traffic of {name}: {error}", _TRAFFIC_HINT) from None
+        raise WrongUseError(f"the traffic of dimension {name}: {error}", _TRAFFIC_HINT) from None

@@ -53,7 +53,7 @@ SecondsPerGbit = Annotated[float, Meta(ge=0, le=1e15)]
 
 
 class Solver(Struct, frozen=True, forbid_unknown_fields=True):
-    """Search that produced an order, with the options and seed that repeat it.
+    """Record of the search that found an order: solver, options and seed that repeat it.
 
     Attributes:
         name: name of the search
@@ -74,7 +74,7 @@ class Solver(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Proof(Struct, frozen=True, forbid_unknown_fields=True):
-    """Verdict of an exact engine (Z3 or CP-SAT) on whether an order is the best.
+    """Verdict of an exact engine (Z3 or CP-SAT) on whether any order costs less.
 
     Attributes:
         engine: name of the engine
@@ -88,7 +88,7 @@ class Proof(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CostRange(Struct, frozen=True, forbid_unknown_fields=True):
-    """Least and greatest possible cost of an order where some pairs were not measured.
+    """Range of an order's cost in µs, over what pairs that were not measured may take.
 
     Attributes:
         low_us: cost if every unmeasured hop takes no time, in µs
@@ -101,7 +101,7 @@ class CostRange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="time"):
-    """Cost of an order in µs, beside the costs of the listed and of random orders.
+    """Cost of an order in µs (latency or time), beside the listed order's and random orders'.
 
     Attributes:
         objective: `latency`, the sum of round-trip times on the algorithm's critical path (Luo
@@ -128,23 +128,23 @@ class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
     def __post_init__(self) -> None:
         slack = 1.0 + _TOLERANCE
         if self.lower_bound_us > self.cost_us * slack:
-            raise ValueError("lower_bound_us is above cost_us")
+            raise ValueError("lower_bound_us must not be above cost_us")
         if self.cost_us > self.listed_us * slack:
-            raise ValueError("cost_us is above listed_us")
+            raise ValueError("cost_us must not be above listed_us")
         if self.range_us is None:
             return
         if self.range_us.low_us > self.cost_us * slack:
-            raise ValueError("range_us.low_us is above cost_us")
+            raise ValueError("range_us.low_us must not be above cost_us")
         if self.range_us.high_us is not None and self.cost_us > self.range_us.high_us * slack:
-            raise ValueError("cost_us is above range_us.high_us")
+            raise ValueError("cost_us must not be above range_us.high_us")
         if self.lower_bound_us > self.range_us.low_us * slack:
-            raise ValueError("lower_bound_us is above range_us.low_us")
+            raise ValueError("lower_bound_us must not be above range_us.low_us")
 
 
 class BandwidthCost(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bandwidth"
 ):
-    """Bottleneck bandwidth of an order, and the time of a Gbit over all its hops.
+    """Cost of an order by bandwidth: that of the bottleneck, and a Gbit's time over all hops.
 
     Attributes:
         bottleneck_gbit_s: smallest bandwidth that the algorithm uses in this order, in Gbit/s
@@ -173,18 +173,18 @@ class BandwidthCost(
     def __post_init__(self) -> None:
         slack = 1.0 + _TOLERANCE
         if self.bound_gbit_s is not None and self.bottleneck_gbit_s > self.bound_gbit_s * slack:
-            raise ValueError("bottleneck_gbit_s is above bound_gbit_s")
+            raise ValueError("bottleneck_gbit_s must not be above bound_gbit_s")
         if (self.bound_s_per_gbit or 0.0) > self.sum_s_per_gbit * slack:
-            raise ValueError("bound_s_per_gbit is above sum_s_per_gbit")
+            raise ValueError("bound_s_per_gbit must not be above sum_s_per_gbit")
 
     @property
     def objective(self) -> str:
-        """Name of the objective, `bandwidth`."""
+        """Name of the search objective, always `bandwidth`."""
         return "bandwidth"
 
     @property
     def size_bytes(self) -> None:
-        """Always None: a bandwidth cost, unlike a time, holds for buffers of any size."""
+        """Buffer size in bytes, always None: a cost by bandwidth is of buffers of any size."""
         return None
 
     @property
@@ -199,12 +199,12 @@ class BandwidthCost(
 
     @property
     def random_us(self) -> float:
-        """Median time of a Gbit over the bottleneck of random orders, in µs."""
+        """Time of a Gbit over the median bottleneck of random orders, in µs."""
         return _US_PER_S / self.random_gbit_s
 
     @property
     def hops_us(self) -> list[float]:
-        """Time of a Gbit over each hop, in µs."""
+        """Time of a Gbit over each hop of the ring of hosts, in µs."""
         return [_US_PER_S / hop for hop in self.hops_gbit_s]
 
     @property
@@ -214,17 +214,17 @@ class BandwidthCost(
 
     @property
     def range_us(self) -> None:
-        """Range of the cost in µs; one value, as pairs without a bandwidth are not used."""
+        """Range of the cost over unmeasured pairs in µs: always None for bandwidths."""
         return None
 
     @property
     def gain(self) -> float:
-        """Share of the time of a Gbit in a random order that this order saves."""
+        """Share of the time of a Gbit over a random order's hops that this order saves."""
         return 1.0 - self.sum_s_per_gbit / self.random_s_per_gbit if self.random_s_per_gbit else 0.0
 
 
 class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Rank order of hosts, with its cost and how it was found.
+    """Rank order of hosts, as an order file records it: cost, bound, solver and basis.
 
     Attributes:
         format: name of the format
@@ -279,30 +279,30 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         check_groups(self.groups, names)
         check_way(self.way)
         if sorted(self.listed) != sorted(names):
-            raise ValueError("listed does not name the same hosts as hosts and unused")
+            raise ValueError("listed must name the same hosts as hosts and unused together")
         if not set(self.unmeasured_hosts) <= set(self.names):
             raise ValueError("unmeasured_hosts names a host that is not in hosts")
         if self.filled_pairs > len(names) * (len(names) - 1) // 2:
-            raise ValueError("filled_pairs is above the number of pairs")
+            raise ValueError("filled_pairs is more than the pairs of hosts")
         if max(self.filled_hops, default=0) >= len(self.hosts):
-            raise ValueError("filled_hops names a hop that does not exist")
+            raise ValueError("filled_hops has the index of a hop that does not exist")
         if len(self.cost.hops_us) != len(self.hosts):
-            raise ValueError(f"cost has {len(self.cost.hops_us)} hops, not one for each host")
+            raise ValueError(f"cost has {len(self.cost.hops_us)} hops, expected one a host")
         self._check_ranks()
         self._check_ring()
 
     def _check_ranks(self) -> None:
         if (self.mesh is not None) != (self.algorithm == MESH):
-            raise ValueError(f"algorithm must be {MESH} if there is a mesh, and only then")
+            raise ValueError(f"algorithm must be {MESH} exactly if there is a mesh")
         if self.mesh is not None and self.mesh.ranks != self.ranks:
-            raise ValueError(f"the mesh has {self.mesh.ranks} ranks, the hosts {self.ranks}")
+            raise ValueError(f"the mesh has {self.mesh.ranks} ranks, but the hosts {self.ranks}")
         if self.host_of_rank is None:
             return
         ranks_on = Counter(self.host_of_rank)
         if any(ranks_on[place] != host.slots for place, host in enumerate(self.hosts)):
-            raise ValueError("host_of_rank does not give each host as many ranks as it has slots")
+            raise ValueError("host_of_rank must give each host as many ranks as it has slots")
         if list(ranks_on) != list(range(len(self.hosts))):
-            raise ValueError("host_of_rank does not list the hosts by their first rank")
+            raise ValueError("host_of_rank must have hosts in the order of their first ranks")
 
     def _check_ring(self) -> None:
         if self.algorithm != "ring" or len(self.hosts) < 2:
@@ -310,11 +310,11 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if isinstance(self.cost, BandwidthCost):
             hops = self.cost.hops_gbit_s
             if not _is_close(min(hops), self.cost.bottleneck_gbit_s):
-                raise ValueError("the smallest of hops_gbit_s is not bottleneck_gbit_s")
+                raise ValueError("bottleneck_gbit_s must be the smallest of hops_gbit_s")
             if not _is_close(math.fsum(1.0 / hop for hop in hops), self.cost.sum_s_per_gbit):
-                raise ValueError("hops_gbit_s do not add up to sum_s_per_gbit")
+                raise ValueError("sum_s_per_gbit must be the sum of a Gbit's time over hops_gbit_s")
         elif self.is_ring_of_latencies and not _is_close(sum(self.cost.hops_us), self.cost.cost_us):
-            raise ValueError("hops_us do not add up to cost_us")
+            raise ValueError("cost_us must be the sum of hops_us")
 
     @property
     def names(self) -> list[str]:
@@ -343,7 +343,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def bandwidth(self) -> BandwidthCost | None:
-        """Cost of an order that was made by bandwidth; None for other objectives."""
+        """Cost of the order if it was searched by bandwidth; None for other objectives."""
         return self.cost if isinstance(self.cost, BandwidthCost) else None
 
     @property
@@ -353,12 +353,12 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def cost_name(self) -> str:
-        """Word for the cost in messages: `score` or `cost`."""
+        """Word for the cost in messages: `score` for a sum of latencies, else `cost`."""
         return "score" if self.is_score else "cost"
 
     @property
     def is_ring_of_latencies(self) -> bool:
-        """Whether the cost is the sum of the latencies of the hops."""
+        """Whether the order is a ring's by latency: its cost is the sum of the hops' latencies."""
         return self.algorithm == "ring" and self.objective == "latency"
 
     @property
@@ -368,7 +368,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def gain(self) -> float:
-        """Share of a random order's cost that this order saves."""
+        """Share of a random order's cost that this order saves, at most 1; 0 if unknown."""
         return 1.0 - self.cost.cost_us / self.cost.random_us if self.cost.random_us else 0.0
 
     @property
@@ -380,7 +380,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def gap(self) -> float:
-        """Largest share of the cost that any other order could save, 0 to 1; 1 if unproven."""
+        """Largest share of the cost that any other order could save, 0 to 1; 1 if not proven."""
         cost_us = self.cost.cost_us
         if self.cost.range_us is not None:
             if self.cost.range_us.high_us is None:
@@ -392,7 +392,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class OrderHosts(Output, frozen=True):
-    """Hosts of an order by name: those in rank order, and the unused ones.
+    """Names of an order's hosts: those with ranks, in rank order, and the unused ones.
 
     Attributes:
         order: names of the hosts in rank order
@@ -412,7 +412,7 @@ NOT_SHOWN = frozenset(("format", "version", "hosts", "groups", "unused", "way"))
 
 
 def summarize_order(order: Order) -> dict[str, Any]:
-    """Return an order's costs as a JSON object, with host names only."""
+    """Return an order's costs and hosts' names as a JSON object, without their addresses."""
     hosts = OrderHosts(
         order.names,
         [host.slots for host in order.hosts],
@@ -441,7 +441,7 @@ def write_order(path: str, order: Order) -> None:
 
 
 def decode_order(data: Mapping[str, Any], source: str) -> Order:
-    """Return the order that a file's JSON object describes; `source` names the file.
+    """Convert an order file's JSON object to an order; `source` names the file in errors.
 
     Raises:
         FormatError: a value that cannot be.

@@ -1,4 +1,4 @@
-"""Hash by which an order file identifies the readings that the order was computed from."""
+"""Hash that identifies the readings that an order was computed from, kept in its file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 def order_basis(cluster: Cluster, objective: str) -> str:
-    """Return the hash of the hosts and readings that an order by `objective` depends on.
+    """Return the hash of the hosts and readings that orders with an objective depend on.
 
     Groups, uplinks and other parts that are added to the cluster later leave it as it is, unless
     the objective takes them into account: `latency` reads round trips, `bandwidth` the bandwidths
@@ -51,7 +51,7 @@ def order_basis(cluster: Cluster, objective: str) -> str:
 
 
 def _row_sums(matrix: Matrix) -> npt.NDArray[np.uint64]:
-    """Return a checksum of each row's bits, shape (N,), faster than hashing all of them."""
+    """Return a checksum of each row of a matrix, (N,), which is faster than hashing all bytes."""
     weights = _ODD * np.arange(1, 2 * len(matrix), 2, dtype=np.uint64)
     sums = np.empty(len(matrix), dtype=np.uint64)
     for start in range(0, len(matrix), _ROWS):
@@ -63,5 +63,5 @@ def _row_sums(matrix: Matrix) -> npt.NDArray[np.uint64]:
 
 
 def is_made_from(order: Order, cluster: Cluster) -> bool:
-    """Return whether the order was computed from this cluster's readings."""
+    """Return whether an order was computed from this cluster's hosts and readings."""
     return order.made_from == order_basis(cluster, order.objective)

@@ -1,4 +1,4 @@
-"""Structs of what verbs print with `--json`, where that is not a file's content.
+"""Structs of the JSON that verbs print with `--json`, unless it is a file's content.
 
 A struct is the only declaration of an output: the code that prints fills it, and the JSON Schema
 (`plink schema`) comes from its types and its docstring.
@@ -29,7 +29,7 @@ JsonSchema = Annotated[
 
 
 class SchemaRow(Output, frozen=True):
-    """Name of a JSON Schema, and what it describes.
+    """Name of a JSON Schema that `plink schema` prints, and what it describes.
 
     Attributes:
         name: name of the schema
@@ -53,7 +53,7 @@ class Completion(Output, frozen=True):
 
 
 class HubAddresses(Output, frozen=True):
-    """Addresses at which a started server of `plink hub` listens.
+    """Addresses at which a server of `plink hub` listens, printed when it has started.
 
     Attributes:
         addresses: addresses of its ports, HOST:PORT
@@ -121,7 +121,7 @@ class CreatedService(Output, frozen=True):
 
 
 class SnapshotPart(Output, frozen=True):
-    """Snapshot file of one server: name, iteration, hash and size.
+    """Snapshot file of one server of a service: name, iteration, hash and size.
 
     Attributes:
         snapshot: name of the file in its folder
@@ -277,7 +277,7 @@ class FailedJob(Output, frozen=True):
 
 
 class AgentState(Output, frozen=True):
-    """Change in the connection of an agent to plink: waiting, connected, left or refused.
+    """New state of an agent's connection to plink: waiting, connected, left or refused.
 
     Attributes:
         state: state of the call
@@ -353,7 +353,7 @@ class UnreachedHost(Output, frozen=True):
 
 
 class ProbeStage(Output, frozen=True):
-    """Result of one measuring tool: numbers of pairs, duration, warnings and failures.
+    """Result of a probe's stage, with one tool: numbers of pairs, seconds, warnings, failures.
 
     Attributes:
         tool: tool that measured
@@ -521,7 +521,7 @@ class FitOutput(Output, frozen=True):
 
 
 class ImportedQuantity(Output, frozen=True):
-    """Import of one quantity (round-trip times or bandwidths): numbers of pairs, notes, failures.
+    """Imported quantity (round-trip times or bandwidths): numbers of pairs, notes and failures.
 
     Attributes:
         tool: tool that measured it
@@ -584,7 +584,7 @@ class ExportedMatrix(Output, frozen=True):
 
 
 class ExportedTopology(Output, frozen=True):
-    """Groups of a cluster file as tiers of a topology (`--format`).
+    """Topology for Slurm or topograph: a cluster file's groups as tiers of switches.
 
     Attributes:
         format: format of the file

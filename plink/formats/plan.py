@@ -1,4 +1,4 @@
-"""The plan file: a weighted forest over ranks, and the job it was made for (`docs/plan.md`)."""
+"""The plan file: weighted aggregation trees over ranks, and their job (`docs/plan.md`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ WORKER, SERVER = "worker", "server"
 
 
 class Port(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Network interface of a parameter server: its address and share of the traffic.
+    """Network interface of a parameter server: address, and weight of its share of the traffic.
 
     Attributes:
         address: address at which the server listens there
@@ -79,7 +79,7 @@ class PlanRank(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tr
 
 
 class Predicted(Struct, frozen=True, forbid_unknown_fields=True):
-    """Predicted time of one kind of plan.
+    """Predicted seconds of one kind of plan, such as `ring` or `2lha`.
 
     Attributes:
         kind: kind of the plan
@@ -91,7 +91,7 @@ class Predicted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True):
-    """Aggregation plan of a file: a weighted forest of trees over ranks.
+    """Aggregation plan: weighted reduction and broadcast trees over ranks, as in its file.
 
     Attributes:
         kind: how the forest was built: `2lha`, `flat`, `ring`, `tree`, or another word
@@ -131,7 +131,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
     version: Literal[1] = VERSION
 
     def __post_init__(self) -> None:
-        """Check the plan by replaying its forest.
+        """Validate the plan: replay its forest, and check ranks, addresses, ports and groups.
 
         Raises:
             BrokenForestError: the forest does not aggregate, or is not over these ranks.
@@ -142,7 +142,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         if not 0 < forest.routes <= MAX_ROUTES:
             raise ValueError(f"has {forest.routes} routes, expected 1 to {MAX_ROUTES}")
         if not (forest.weights <= _MAX_WEIGHT).all():
-            raise ValueError(f"a weight is not a number up to {_MAX_WEIGHT:g}")
+            raise ValueError(f"every weight must be a number up to {_MAX_WEIGHT:g}")
         if forest.ranks != len(self.ranks):
             raise BrokenForestError(
                 f"the forest is over {forest.ranks} ranks, but {len(self.ranks)} ranks are listed"
@@ -165,7 +165,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def has_servers(self) -> bool:
-        """Whether some rank is a server; the engine does not run such a plan."""
+        """Whether any rank is a parameter server; the engine does not run such a plan."""
         return any(rank.role == SERVER for rank in self.ranks)
 
     @property
@@ -175,13 +175,13 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def host_by_rank(self) -> list[int]:
-        """Host index of each rank; hosts are numbered by first appearance."""
+        """Index of each rank's host, (P,), hosts numbered by first appearance."""
         places: dict[str, int] = {}
         return [places.setdefault(rank.host, len(places)) for rank in self.ranks]
 
     @property
     def group_by_rank(self) -> list[int]:
-        """Group index of each rank; a host without a group forms its own."""
+        """Index of each rank's group, (P,); a host in no group has a group of its own."""
         places = {host: index for index, group in enumerate(self.groups) for host in group.hosts}
         for rank in self.ranks:
             places.setdefault(rank.host, len(self.groups) + len(places))
@@ -208,7 +208,7 @@ def write_plan(path: str, plan: Plan) -> None:
 
 
 def decode_plan(data: Mapping[str, Any], source: str, *, with_servers: bool = False) -> Plan:
-    """Return the plan that a file's JSON object describes; `source` names the file.
+    """Convert a plan file's JSON object to a plan; `source` names the file in errors.
 
     Raises:
         WrongUseError: a value that cannot be, or servers without `with_servers`.
@@ -221,7 +221,7 @@ def decode_plan(data: Mapping[str, Any], source: str, *, with_servers: bool = Fa
 
 
 def refuse_servers(plan: Plan, source: str) -> None:
-    """Raise for a plan with servers, which only `plink hub` runs; `source` names it.
+    """Raise WrongUseError if a plan has servers, which only `plink hub` runs, not the engine.
 
     Raises:
         WrongUseError: some of its ranks are servers.

@@ -35,7 +35,7 @@ _ATTRIBUTE = re.compile(r"^    (\w+(?:, \w+)*): (.+(?:\n {8,}.+)*)", re.MULTILIN
 
 
 class Output(Struct, frozen=True):
-    """Base class of what verbs print with `--json`: every member is printed, None as null.
+    """Base class of structs printed with `--json`: every member is printed, None as null.
 
     `OPTIONAL` names members that are left out while they are None. `COMPUTED` names properties
     that are printed, too; their types and docstrings are part of the schema.
@@ -62,7 +62,7 @@ class FormatError(WrongUseError):
 
 
 class InvalidValueError(ValueError):
-    """Error that a struct does not allow a value, with a hint for the user."""
+    """Error that a struct's constructor refuses a value, with a hint for the user."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -102,7 +102,7 @@ def _has_complete(kind: Any) -> bool:
 
 
 def _check_complete(value: Any, data: Any, source: str, place: str = "") -> None:
-    """Raise if a member of a `Complete` struct is not in the document."""
+    """Raise FormatError if a member of a `Complete` struct is not in the document."""
     if isinstance(value, Struct):
         for name in value.__struct_fields__:
             if name in data:
@@ -116,7 +116,7 @@ def _check_complete(value: Any, data: Any, source: str, place: str = "") -> None
 
 
 def check_members(struct: Struct, place: str = "") -> None:
-    """Raise if a member is outside its limits, which constructors do not check.
+    """Raise WrongUseError if a member is outside its limits, which constructors do not check.
 
     Args:
         struct: struct that was just made.
@@ -137,7 +137,7 @@ def check_members(struct: Struct, place: str = "") -> None:
 
 @functools.cache
 def _copy_members(kind: type[Struct]) -> type[Struct]:
-    """Return a struct with the members of another, but without its `__post_init__`."""
+    """Return a struct class with the members of another, but without its `__post_init__`."""
     return msgspec.defstruct(kind.__name__, [(each.name, each.type) for each in fields(kind)])
 
 
@@ -175,7 +175,7 @@ def encode(value: Any, *, with_arrays: bool = False) -> Any:
 
 
 def _members(struct: Struct) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each member that is written: format and version first."""
+    """Yield name and value of each member to write into a file: format and version first."""
     config = struct.__struct_config__
     if config.tag is not None:
         yield str(config.tag_field), config.tag

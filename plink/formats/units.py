@@ -78,7 +78,7 @@ class TimeUnit:
 
 
 class AmbiguousUnitError(WrongUseError):
-    """Error that a spelling such as `Mb` may mean two units.
+    """Error that the spelling of a unit, such as `Mb`, may mean two units.
 
     Args:
         text: what was read.

@@ -1,4 +1,4 @@
-"""Content of a file or of standard input, decompressed within limits.
+"""Reading of a file or of standard input, decompressed from gzip within size limits.
 
 A packed file of a few hundred KB can hold gigabytes. Measurements pack to a third of their size,
 those of a few pairs of many hosts to a hundredth or two; what is packed far better than that is
@@ -49,7 +49,7 @@ def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
         WrongUseError: closed, not readable, too large, packed too well, or a damaged archive.
     """
     if sys.stdin is None:
-        raise WrongUseError(f"{source}: is closed", "name a file in place of -")
+        raise WrongUseError(f"{source}: has been closed by the caller", "name a file in place of -")
     try:
         content = _check_size(sys.stdin.buffer.read(most_bytes + 1), source, most_bytes)
     except OSError as error:
@@ -75,7 +75,7 @@ def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: i
                         "if you trust the file, decompress it with gunzip first",
                     )
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise WrongUseError(f"{source}: not a whole gzip file ({error})") from None
+        raise WrongUseError(f"{source}: is no complete gzip file ({error})") from None
     return b"".join(pieces)
 
 

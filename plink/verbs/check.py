@@ -58,7 +58,7 @@ def measure_again(
     source: str = "the cluster",
     progress: ProgressListener | None = None,
 ) -> Verdict:
-    """Measure a small sample of pairs again, and judge whether the cluster is still valid.
+    """Measure a sample of a cluster's pairs again, and judge whether the file still holds.
 
     Args:
         cluster: cluster that `probe` made; it is measured again in the way that it records.

@@ -37,7 +37,7 @@ _MAX_SLOTS = 1 << 16
 
 
 def import_cluster(path: PathName | Sequence[PathName], request: ImportRequest) -> MeasuredCluster:
-    """Return a cluster from another program's measurements (`plink import`).
+    """Convert other programs' measurement files to a cluster (`plink import`).
 
     Args:
         path: a log of nccl-tests, of OSU's benchmarks or of perftest, mpiGraph's output, or a
@@ -61,7 +61,7 @@ _import_measurements = keyword_function("from_measurements", import_cluster, Imp
 
 
 class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
-    """Cluster that the library returns: hosts, measurements between them, and methods.
+    """Cluster as the library returns it: hosts and measurements, with methods to use them.
 
     The members of `plink.formats.cluster.Cluster`, of which most are used: `hosts`, `names`,
     `groups`, `rtt`, `bandwidth`, `uplinks`, `unreachable`.
@@ -100,7 +100,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
             WrongUseError: names that cannot be, or matrices of another shape or beyond all bounds.
         """
         if isinstance(names, str) or not names:
-            raise WrongUseError("names is not a list of host names")
+            raise WrongUseError("names must be a list of host names")
         for name in names:
             fault = hostlist.find_name_fault(name) if isinstance(name, str) else "is no host name"
             if fault is not None:
@@ -125,10 +125,10 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
         for group, hosts in (groups or {}).items():
             if not is_word(group):
                 raise WrongUseError(
-                    f"{group!r} is not the name of a group (expected {WORD_EXPECTED})"
+                    f"{group!r} is not a valid name of a group, expected {WORD_EXPECTED}"
                 )
             if isinstance(hosts, str) or not hosts:
-                raise WrongUseError(f"group {group} is not a list of host names")
+                raise WrongUseError(f"group {group} must be a list of host names")
         try:
             return cls(
                 hosts=[Host(name, name, slots=slots) for name in names],
@@ -158,7 +158,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
 
     @property
     def notes(self) -> list[str]:
-        """Reasons for caution about the readings, one sentence each."""
+        """Reasons for caution about the cluster's readings, one sentence each."""
         parts = (self.rtt, self.bandwidth, self.routes, self.uplinks)
         found = [note for part in parts if part is not None for note in part.notes]
         missing = [f"{failure.source} was unreachable" for failure in self.unreachable]
@@ -206,7 +206,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
 
 
 def checked_cluster(value: object, function: str) -> MeasuredCluster:
-    """Return an argument as a `MeasuredCluster`, or raise if it is no cluster.
+    """Convert an argument that is any kind of cluster to a `MeasuredCluster`; else raise.
 
     Raises:
         WrongUseError: it is something else.
@@ -227,7 +227,7 @@ def _matrix(name: str, values: npt.ArrayLike, size: int, high: float) -> Matrix:
     try:
         matrix = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise WrongUseError(f"{name} is not a matrix of numbers") from None
+        raise WrongUseError(f"{name} must be a matrix of numbers") from None
     if matrix.shape != (size, size):
         shape = " x ".join(map(str, matrix.shape)) or "a single number"
         raise WrongUseError(f"{name} is {shape}, expected {size} x {size}: a row for every host")

@@ -52,7 +52,7 @@ def warn(text: str, stacklevel: int) -> None:
 
 
 def build_warner(list_texts: Callable[[_Object], Iterable[str]]) -> Callable[[_Object], None]:
-    """Return a function that warns of a verb's result, for `keyword_function`.
+    """Return a function that issues the warnings about a verb's result, for `keyword_function`.
 
     Args:
         list_texts: returns the warnings about a result.
@@ -67,7 +67,7 @@ def build_warner(list_texts: Callable[[_Object], Iterable[str]]) -> Callable[[_O
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise errors of `probes` as plink's own, naming hosts that were not reached."""
+    """Convert errors of `probes` in the block to `PlinkError`, with the hosts not reached."""
     try:
         yield
     except probing_request.TooFewReachedError as error:
@@ -78,7 +78,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
-    """Convert a file's struct to the library's class, which adds methods to it.
+    """Convert a struct read from a file to the library's subclass, which adds methods.
 
     Args:
         kind: struct or dataclass that inherits from that of `found`.
@@ -94,7 +94,7 @@ def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
 
 
 def page(show: Callable[[rich_console.Console], None]) -> str:
-    """Return as plain text, without colours, what a function prints on a rich console."""
+    """Return the text that a function prints on a rich console, without colours."""
     text = StringIO()
     show(
         rich_console.Console(
@@ -127,7 +127,7 @@ class CallbackProgress:
 
 
 def report_stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
-    """Return a function that passes the names of stages to the callback; None without one."""
+    """Convert a progress callback to a function of a stage's name; None without a callback."""
     if on_progress is None:
         return None
     return lambda stage: on_progress(Progress(stage))
@@ -136,7 +136,7 @@ def report_stages(on_progress: OnProgress | None) -> Callable[[str], None] | Non
 def report_search(
     on_progress: OnProgress | None, time_limit_s: float
 ) -> Callable[[SearchProgress], None] | None:
-    """Return a function that passes a search's cost and gap to the callback; None without one."""
+    """Convert a progress callback to one of searches, with cost and gap; None without one."""
     if on_progress is None:
         return None
 

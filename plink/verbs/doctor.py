@@ -49,7 +49,7 @@ class Diagnosis:
 
 
 def find_faults(subject: MeasuredCluster | Comparison, request: DiagnosisRequest) -> Diagnosis:
-    """Find what slows a cluster or a job down: where, by what evidence, how surely, what to try.
+    """Diagnose what slows a cluster or a job down: where, how sure, by what evidence, what to try.
 
     Args:
         subject: a cluster, or a comparison of orders that `plink bench` wrote.
@@ -64,7 +64,7 @@ def find_faults(subject: MeasuredCluster | Comparison, request: DiagnosisRequest
         if request.live:
             raise WrongUseError("a comparison names no hosts to measure", "give a cluster")
         if before is not None and not isinstance(before, Comparison):
-            raise WrongUseError("before is not a comparison, as the first argument is")
+            raise WrongUseError("before must be a comparison, as the first argument is")
         return _diagnosis(
             Evidence(MeasuredCluster([]), comparison=subject, comparison_before=before)
         )

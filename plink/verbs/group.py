@@ -24,7 +24,7 @@ with lazy_imports():
 
 @dataclass(frozen=True, repr=False)
 class Groups(Sequence[Group]):
-    """Groups of near hosts that `plink.group` has found; possibly none.
+    """Result of `plink.group`: groups of near hosts, possibly none, and the cluster with them.
 
     Args:
         cluster: with these groups, for orders and plans that follow them.
@@ -83,7 +83,7 @@ class Groups(Sequence[Group]):
 
 
 def find_near_groups(cluster: MeasuredCluster, request: GroupRequest) -> Groups:
-    """Find the groups of hosts that are near each other; none where the distances show none.
+    """Find groups of hosts that are near each other; none where the distances show none.
 
     Args:
         cluster: hosts with round-trip times, or with bandwidths alone.

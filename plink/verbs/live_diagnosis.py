@@ -1,4 +1,4 @@
-"""Measurement of hosts for `diagnose`: conditions, round trips, links and uplinks."""
+"""New measurements for `plink doctor --live`: hosts' condition, round trips, links, uplinks."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def examine(
 def _request(
     cluster: Cluster, way: Way, source: str, timeout_s: float, deadline: _TimeBudget
 ) -> ProbeRequest:
-    """Return the request to measure round trips, with the settings of the cluster file."""
+    """Build the request to measure round trips again, with the settings in the cluster file."""
     known = cluster
     if cluster.rtt is not None and cluster.rtt.tool not in TOOLS:
         known = replace(cluster, rtt=None)  # imported
@@ -106,7 +106,7 @@ def _request(
 
 
 class _TimeBudget:
-    """Time limit of the transfers, which starts to run when they begin."""
+    """Time limit of bandwidth measurements: unlimited until `begin`, then running down."""
 
     def __init__(self) -> None:
         self._until_s = math.inf
@@ -119,7 +119,7 @@ class _TimeBudget:
 
 
 def _update_addresses(cluster: Cluster, reached: Reached) -> Cluster:
-    """Return the cluster with present addresses, without readings at former ones."""
+    """Return the cluster with hosts' present addresses, without readings of hosts that moved."""
     here = {host.name: host.address for host in reached.hosts}
     hosts = [replace(host, address=here.get(host.name, host.address)) for host in cluster.hosts]
     moved = find_moved_hosts(hosts, cluster)
@@ -135,7 +135,7 @@ def _with_round_trips(
     progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
-    """Return the cluster with new round trips, or unchanged if measuring them fails."""
+    """Measure round trips; return the cluster with them, or unchanged if that fails."""
     try:
         measured = measure_pairs(
             replace(request, earlier=replace(cluster, rtt=None)), reached, progress
@@ -154,7 +154,7 @@ def _with_transfers(
     progress: ProgressListener,
     missed: list[str],
 ) -> Cluster:
-    """Return the cluster with new link and uplink rates, or unchanged if that fails."""
+    """Measure links and uplinks; return the cluster with the rates, unchanged if that fails."""
     # An uplink or a pair's bandwidth that is known would not be measured again.
     bare = replace(cluster, uplinks=None, bandwidth=None)
     try:
@@ -177,7 +177,7 @@ def _with_transfers(
 
 
 def _tell_failures(failures: Sequence[Failure], reached: Reached, missed: list[str]) -> None:
-    """Add a sentence about the first failed measurement and the number of other failures."""
+    """Append to `missed` the first failed measurement and how many others failed."""
     unreached = {error.host for error in reached.failures}
     others = [failure for failure in failures if failure.source not in unreached]
     if others:

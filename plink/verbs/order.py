@@ -32,14 +32,14 @@ with lazy_imports():
 
 
 class MissingPart(NamedTuple):
-    """Gap in an order, such as an unreachable host, with a hint on what to do about it."""
+    """Sentence on what an order lacks, such as an unreachable host, with a hint on what to do."""
 
     text: str
     hint: str | None = None
 
 
 class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
-    """Rank order that the library returns: hosts by rank, with cost, bound and quality.
+    """Rank order as the library returns it: hosts by rank, with cost, bound and methods.
 
     The members of `plink.formats.order.Order`, of which most are used: `hosts` and `names` in rank
     order, `ranks`, `cost`, `gap`, `gain`, `unused`.
@@ -67,7 +67,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def limiting(self) -> Limiting | None:
-        """Outlying hosts that limit the job, with the predicted gain of leaving them out.
+        """Outlying hosts in the order, with the predicted gain of leaving them out.
 
         None for an order that was read from a file, which does not have what was measured.
         """
@@ -80,7 +80,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
 
     @property
     def gaps(self) -> list[MissingPart]:
-        """Hosts without a rank or a measurement, and an interrupt; none of a complete order."""
+        """Sentences on hosts without rank or measurement, and an interrupt; none if complete."""
         unreachable = () if self.cluster is None else self.cluster.unreachable
         found = [
             MissingPart(f"{failure.source} was unreachable and gets no rank")
@@ -116,7 +116,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
         order_file.write_order(os.fspath(path), self)
 
     def render(self, launcher: str) -> str:
-        """Return the content of a launcher's file (`plink.launchers`).
+        """Return the content of the file with which a launcher (such as `openmpi`) keeps the order.
 
         Raises:
             WrongUseError: there is no such launcher, or it cannot take this order.
@@ -130,7 +130,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
         return writers.render(launcher, self.runs, self.groups, self.unused)
 
     def write(self, launcher: str, path: PathName) -> str:
-        """Write a launcher's file; return the command that keeps the order.
+        """Write a launcher's file; return the command with which the launcher keeps the order.
 
         Raises:
             WrongUseError: there is no such launcher, or it cannot take this order.
@@ -182,7 +182,7 @@ def find_rank_order(
 
 
 def reuse_order(order: RankOrder, request: OrderRequest, source: str) -> RankOrder:
-    """Return an order that was found before, with the requested number of ranks per host.
+    """Return an existing order, changed to the requested number of ranks per host.
 
     Raises:
         WrongUseError: the request is for another number of ranks than the order has.

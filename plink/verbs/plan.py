@@ -21,7 +21,7 @@ with lazy_imports():
 
 
 class AggregationPlan(plan_file.Plan, frozen=True):
-    """Plan that the library returns: a weighted forest that plink's engine runs.
+    """Plan as the library returns it: weighted aggregation trees that plink's engine runs.
 
     The members of `plink.formats.plan.Plan`, of which most are used: `kind`, `ranks`, `size_bytes`,
     `collectives`, `groups`, `predicted`, `bound_s`, `assumptions`.
@@ -47,7 +47,7 @@ class AggregationPlan(plan_file.Plan, frozen=True):
 
     @property
     def reason(self) -> str:
-        """Sentence on why this kind was chosen; empty if the plan was read from a file."""
+        """Sentence on why this kind of plan was chosen; empty if the plan was read from a file."""
         return "" if self.planned is None else self.planned.reason
 
     @property
@@ -77,7 +77,7 @@ class AggregationPlan(plan_file.Plan, frozen=True):
 
 
 def make_plan(cluster: MeasuredCluster, request: PlanRequest) -> AggregationPlan:
-    """Plan an aggregation that follows the network, for plink's engine and its process group.
+    """Compute a plan: aggregation trees that follow the network, for plink's engine and PyTorch.
 
     Args:
         cluster: hosts and what was measured between them. Groups are found where it has none.

@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 
 class _Rows(Mapping[str, T]):
-    """Mapping from name to row of a prediction, in the table's order."""
+    """Prediction as a mapping from name to row (costs or times), in the table's order."""
 
     forecast: Forecast | PlanForecast
 
@@ -156,7 +156,7 @@ class PlanPrediction(_Rows[CollectiveRow]):
 def predict_times(
     subject: Order | MeasuredCluster | Plan, request: PredictionRequest, source: str | None = None
 ) -> Prediction | PlanPrediction:
-    """Predict what algorithms take in an order, the given one and random ones, or along a plan.
+    """Predict algorithms' costs in an order and in random ones, or collectives' times in a plan.
 
     Without `size`, that of the plan or of the order's mesh counts, and else 100 MB.
 
@@ -175,7 +175,7 @@ def predict_times(
     order = subject if isinstance(subject, Order) else None
     if order is None and request.cluster is not None:
         raise WrongUseError(
-            "there are two clusters to predict for",
+            "only one cluster can be predicted for, but two are given",
             "give {cluster} with an order or a plan only",
             arguments={"cluster": None},
         )

@@ -46,7 +46,7 @@ _MOST_NAMED = 3
 
 
 class ProbeInterrupted(KeyboardInterrupt):
-    """Error that the user stopped a probe; `cluster` holds the measurements so far."""
+    """Error that the user stopped a probe; its `cluster` holds the measurements so far."""
 
     def __init__(self, cluster: MeasuredCluster) -> None:
         super().__init__("interrupted; the exception's cluster has what was measured")
@@ -63,7 +63,7 @@ def build_probe_request(
     listed_in: str,
     tool: str | None = None,
 ) -> ProbeRequest:
-    """Return the request to measure a list's hosts, or what an earlier cluster lacks.
+    """Build the request to measure a list's hosts, or only what an earlier cluster lacks.
 
     Args:
         request: what is asked for.
@@ -181,7 +181,7 @@ def _resolve_hosts(hosts: Sequence[str] | PathName | MeasuredCluster) -> HostLis
     lines = list(hosts) if isinstance(hosts, Iterable) else [hosts]
     if not all(isinstance(line, str) for line in lines):
         raise WrongUseError(
-            "hosts is not a list of host names", "give names, a host list's path, or a cluster"
+            "hosts must be a list of host names", "give names, a host list's path, or a cluster"
         )
     return HostList(parse_hosts("\n".join(lines).encode(), "hosts"))
 
@@ -192,7 +192,7 @@ def _choose_groups(
     names: set[str],
     listed_in: str,
 ) -> list[Group]:
-    """Return the groups whose uplinks to measure: those given, or those of an earlier run."""
+    """Return the groups whose uplinks to measure: the argument's, or an earlier cluster's."""
     if groups is None:
         found = [] if earlier is None else list(earlier.groups)
     elif isinstance(groups, str):
@@ -208,7 +208,7 @@ def _choose_groups(
         found = _check_groups(groups)
     if not found:
         raise WrongUseError(
-            "measuring uplinks needs groups of hosts",
+            "measuring uplinks needs groups of hosts, which uplinks join",
             "give {groups}, a file with a line NAME: HOSTS each, or find them with plink group "
             "CLUSTER",
             arguments={"groups": groups},
@@ -226,7 +226,7 @@ def _check_groups(groups: object) -> list[Group]:
 
 
 def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[str]:
-    """Return warnings on unmeasured hosts and the first unmeasured pairs, a sentence each."""
+    """Return a sentence on each unmeasured host, the first unmeasured pairs, and the rest."""
     hosts = [each for each in [*unreachable, *failures] if each.destination is None]
     pairs = [each for each in failures if each.destination is not None]
     texts = [str(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
@@ -237,7 +237,7 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
 
 
 def build_way(request: MeasurementRequest | CheckRequest | DiagnosisRequest) -> Outgoing:
-    """Return how to reach hosts: over SSH, or by the command of a template.
+    """Return the settings for reaching hosts: over SSH, or by the command template `via`.
 
     Raises:
         WrongUseError: both are given, or one is of another type.
@@ -254,7 +254,7 @@ def build_way(request: MeasurementRequest | CheckRequest | DiagnosisRequest) -> 
 
 @dataclass(frozen=True)
 class GroupsResult:
-    """Result of grouping the hosts after the first stage of a probe.
+    """Cluster with its groups, found after round-trip times were measured or kept from before.
 
     Args:
         cluster: what to write.
@@ -318,7 +318,7 @@ def probe_all(
 
 
 def _groups_hold(cluster: cluster_file.Cluster, earlier: cluster_file.Cluster) -> bool:
-    """Return whether an earlier run's groups, or their absence, still hold."""
+    """Return whether an earlier cluster's groups (or none) still hold, as readings are the same."""
     if earlier.grouping is None:
         return bool(earlier.groups) and list(cluster.groups) == list(earlier.groups)
     if cluster.rtt is None or earlier.rtt is None or cluster.names != earlier.names:

@@ -28,7 +28,7 @@ def read(path: PathName, kind: type[_Kind]) -> _Kind: ...
 def read(
     path: PathName, kind: type[Any] | None = None
 ) -> MeasuredCluster | RankOrder | AggregationPlan | Comparison:
-    """Return the content of a file that plink wrote: a cluster, an order, a plan or a comparison.
+    """Read a file that plink wrote: return its cluster, order, plan or comparison.
 
     Args:
         path: path of the file; what ends in `.gz` is unpacked.

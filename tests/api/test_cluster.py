@@ -78,13 +78,13 @@ def test_lists_bandwidths_and_groups_are_taken() -> None:
     [
         ((["a", "b"], [[0, 1]]), "rtt_us is 1 x 2, expected 2 x 2: a row for every host"),
         ((["a", "b"], 3.0), "rtt_us is a single number, expected 2 x 2: a row for every host"),
-        ((["a", "b"], [["x", "y"], ["z", "w"]]), "rtt_us is not a matrix of numbers"),
+        ((["a", "b"], [["x", "y"], ["z", "w"]]), "rtt_us must be a matrix of numbers"),
         ((["a", "b"], [[0, -1], [1, 0]]), "rtt_us[0][1] is -1, expected NaN or a number from 0"),
         ((["a", "b"], [[0, 1], [np.inf, 0]]), "rtt_us[1][0] is inf, expected NaN or a number"),
         ((["a", "a"], [[0, 1], [1, 0]]), "hosts lists host 'a' twice"),
         ((["a", "b c"], [[0, 1], [1, 0]]), "'b c' is not a host name"),
-        (("ab", [[0, 1], [1, 0]]), "names is not a list of host names"),
-        (([], []), "names is not a list of host names"),
+        (("ab", [[0, 1], [1, 0]]), "names must be a list of host names"),
+        (([], []), "names must be a list of host names"),
     ],
 )
 def test_what_cannot_be_a_cluster_is_refused(arguments: tuple[Any, ...], message: str) -> None:
@@ -98,8 +98,8 @@ def test_what_cannot_be_a_cluster_is_refused(arguments: tuple[Any, ...], message
     [
         ({"r1": ["a", "x"]}, "group 'r1': 'x' is not one of the hosts"),
         ({"r1": ["a"], "r2": ["a"]}, "host 'a' is in two groups"),
-        ({"r1": "ab"}, "group r1 is not a list of host names"),
-        ({"r 1": ["a"]}, "'r 1' is not the name of a group"),
+        ({"r1": "ab"}, "group r1 must be a list of host names"),
+        ({"r 1": ["a"]}, "'r 1' is not a valid name of a group"),
     ],
 )
 def test_groups_that_cannot_be_are_refused(groups: dict[str, Any], message: str) -> None:

@@ -40,7 +40,7 @@ def test_a_cluster_and_a_comparison_in_which_all_is_well() -> None:
 
 def test_what_cannot_be_diagnosed_is_refused() -> None:
     cluster = drawn(3).cluster()
-    with pytest.raises(plink.WrongUseError, match="before is not a comparison"):
+    with pytest.raises(plink.WrongUseError, match="before must be a comparison"):
         plink.diagnose(comparison(), before=cluster)
     with pytest.raises(plink.WrongUseError, match="names no hosts to measure"):
         plink.diagnose(comparison(), live=True)

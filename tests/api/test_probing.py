@@ -190,7 +190,7 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (HOSTS, {"tool": "iperf3", "direction": "up"}, "direction is 'up', expected both or each"),
     (HOSTS, {"tool": "uplinks"}, "groups"),
     (HOSTS, {"ssh": SshOptions(config_file="/nowhere")}, "/nowhere"),
-    ([1, 2], {}, "hosts is not a list of host names"),
+    ([1, 2], {}, "hosts must be a list of host names"),
     (["n01", "n02", "n01"], {}, "n01"),
     (["n[01-"], {}, "hosts:1: "),
     ([], {}, "hosts"),

@@ -246,7 +246,7 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (plink.order, {"time_limit_s": float("nan")}, "time_limit_s is nan, expected a number"),
     (plink.order, {"size": "20XB"}, "'20XB' is not a size"),
     (plink.order, {"size": 0}, "size is 0, expected a whole number from 1"),
-    (plink.order, {"percentile": 50}, "the cluster: holds no readings at p50"),
+    (plink.order, {"percentile": 50}, "the cluster: has no round-trip times at p50"),
     (plink.order, {"objective": "contention", "prove_s": 1}, "an exact engine cannot prove"),
     (plink.group, {"method": "levls"}, "method is 'levls', expected auto, kmeans, levels"),
     (plink.group, {"k": 17}, "17 groups need more than"),

@@ -59,7 +59,7 @@ def test_a_pipe_without_end_is_left_at_the_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/full", "/dev/null"])
 def test_a_device_is_refused(device: str) -> None:
-    with pytest.raises(OSError, match="is a device, not a file"):
+    with pytest.raises(OSError, match="is a device, expected a file"):
         _read(device)
 
 

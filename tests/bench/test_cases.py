@@ -189,7 +189,7 @@ def test_a_plan_file_is_run_with_its_ranks_on_its_hosts(tmp_path: Path) -> None:
         (["--client", "mpich", "--algo", "ring,x"], "mpich cannot run x"),
         (["--client", "gloo", "--size", "4,4 B"], "--size names a size twice"),
         (["--client", "engine", "--size", "4,6"], "a size of 6 B is not a whole number of float32"),
-        (["--client", "engine", "-o", "{}"], "is also the input"),
+        (["--client", "engine", "-o", "{}"], "is the output, but also an input"),
         (["--client", "engine", "--plan", "{}"], "expected a plink.plan file"),
     ],
 )

@@ -73,7 +73,7 @@ def test_what_is_read_is_not_written_over(cluster: Path, orders: str) -> None:
     for output in (read, link):
         arguments = ["bench", str(cluster), "--orders", orders.format(names), "-o", str(output)]
         result = CliRunner().invoke(cli, arguments)
-        assert "is also the input" in str(result.exception)
+        assert "is the output, but also an input" in str(result.exception)
         assert read.read_bytes() == before
 
 
@@ -82,7 +82,7 @@ def test_what_is_read_is_not_written_over(cluster: Path, orders: str) -> None:
     [
         (["--algo", "rabenseifner"], "gloo cannot run rabenseifner"),
         (["--correlate", "--orders", "given"], "at least 10 orders, not 1"),
-        (["--plot", "{}"], "is also the input"),
+        (["--plot", "{}"], "is the output, but also an input"),
     ],
 )
 def test_what_cannot_be_correlated_is_refused(

@@ -48,7 +48,7 @@ def test_a_packed_pipe(
         assert run(["import", "-"]) == code
     shown = capsys.readouterr()
     assert json.loads(shown.out)["format"] == "plink.cluster"
-    assert shown.err.startswith("error: standard input: not a whole gzip file")
+    assert shown.err.startswith("error: standard input: is no complete gzip file")
 
 
 @pytest.mark.parametrize("unit", ["us", "µs"])
@@ -93,7 +93,7 @@ def test_a_note_about_the_diagonal(matrix: Path, capsys: pytest.CaptureFixture[s
         (CSV, ["-o", "absent/c.json"], "absent/c.json: there is no folder"),
         ("", [], "matrix.csv: is empty"),
         ('{"format": "plink.order"}', [], "matrix.csv: is JSON, not CSV"),
-        ('{"format": "plink.cluster"}', [], "matrix.csv: version None of plink.cluster"),
+        ('{"format": "plink.cluster"}', [], "matrix.csv: version None of the format plink.cluster"),
         ('{"format": "plink.cluster"}', ["--unit", "us"], "is a cluster file"),
     ],
 )
@@ -118,7 +118,7 @@ def test_exports_that_cannot_be(matrix: Path, capsys: pytest.CaptureFixture[str]
     run(["import", "matrix.csv", "-o", "c.json"])
     assert run(["export", "c.json", "--percentile", "99"]) == 2
     assert capsys.readouterr().err == (
-        "error: c.json: holds no readings at p99\nhint: choose a percentile of p10\n"
+        "error: c.json: has no round-trip times at p99\nhint: choose a percentile of p10\n"
     )
     Path("bare.json").write_text(
         '{"format": "plink.cluster", "version": 1, "hosts": [{"name": "a", "address": "a"}]}'

@@ -94,7 +94,7 @@ def test_no_command_overwrites_its_input(
     assert run([command, file, "-o", output]) == 2
     assert capsys.readouterr() == (
         "",
-        f"error: {output}: is also the input\nhint: write to another file\n",
+        f"error: {output}: is the output, but also an input\nhint: write to another file\n",
     )
     assert Path(file).read_bytes() == before
 

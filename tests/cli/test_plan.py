@@ -100,7 +100,7 @@ def test_what_is_assumed_and_missing_is_said(capsys: pytest.CaptureFixture[str])
         (["c.json", "--kind", "star"], "error: invalid value for '--kind'"),
         (["c.json", "--size", "0"], "error: --size '0' is not a whole number of bytes above 0"),
         (["c.json", "--ranks-per-host", "0"], "error: invalid value for '--ranks-per-host'"),
-        (["c.json", "-o", "c.json"], "error: c.json: is also the input"),
+        (["c.json", "-o", "c.json"], "error: c.json: is the output, but also an input"),
         (["c.json", "-o", "no/p.json"], "error: no/p.json: there is no folder"),
         (
             ["c.json", "-o", "-", "--json"],

@@ -154,21 +154,21 @@ P10 = "rtt/rtt_us/10.npy"
 @pytest.mark.parametrize(
     ("held", "reason"),
     [
-        (without("cluster.json"), "holds no cluster.json"),
+        (without("cluster.json"), "no member cluster.json"),
         (without("rtt/samples.npy"), "samples"),
         (having("cluster.json", b"[]"), "expected a JSON object"),
         (having("cluster.json", b"{"), "not valid JSON"),
-        (having("../../x.npy", npy(np.eye(2))), "is no matrix of a cluster file"),
-        (having("hosts/0.npy", npy(np.eye(2))), "is no matrix of a cluster file"),
-        (having("format.npy", npy(np.eye(2))), "is no matrix of a cluster file"),
+        (having("../../x.npy", npy(np.eye(2))), "is no matrix of a cluster"),
+        (having("hosts/0.npy", npy(np.eye(2))), "is no matrix of a cluster"),
+        (having("format.npy", npy(np.eye(2))), "is no matrix of a cluster"),
         (having("rtt/more", b"text"), "is not a NumPy matrix"),
-        (having(P10, npy(np.eye(3))), "is 3 x 3 numbers, expected 2 x 2"),
+        (having(P10, npy(np.eye(3))), "is a matrix of 3 x 3, expected 2 x 2"),
         (having(P10, npy(np.zeros(4))), "is not a NumPy matrix"),
         (having(P10, npy(np.zeros((2, 2, 1)))), "is not a NumPy matrix"),
         (having(P10, npy(np.array([[0, 1j], [1, 0]]))), "is not a NumPy matrix"),
         (having(P10, npy(np.array([[0, {}], [1, 0]], dtype=object))), "is not a NumPy matrix"),
         (having(P10, npy(np.asfortranarray([[0.0, 2.0], [1.0, 0.0]]))), "is not a NumPy matrix"),
-        (having(P10, npy(np.eye(2, dtype=np.float32))), "holds float32, expected float64"),
+        (having(P10, npy(np.eye(2, dtype=np.float32))), "numbers are float32, expected float64"),
         (having(P10, npy(np.eye(2))[:-1]), "do not fit"),
         (having(P10, npy(np.eye(2)) + b"0"), "do not fit"),
         (having(P10, npy(np.eye(2))[:20]), "is not a NumPy matrix"),
@@ -179,8 +179,8 @@ P10 = "rtt/rtt_us/10.npy"
         (having("rtt/samples.npy", npy(np.eye(2))), "expected whole numbers, found float64"),
         (having("rtt/samples.npy", npy(np.array([[0, 1], [-1, 0]]))), r"samples\[1\]\[0\] is -1"),
         (having("rtt/options/a.npy", npy(np.eye(2))), "options"),
-        (having("made_from.npy", npy(np.eye(2))), "made_from|is no matrix of a cluster file"),
-        (renamed(lambda data: data.pop("rtt")), "is no matrix of a cluster file"),
+        (having("made_from.npy", npy(np.eye(2))), "made_from|is no matrix of a cluster"),
+        (renamed(lambda data: data.pop("rtt")), "is no matrix of a cluster"),
         (renamed(lambda data: data.update(version=9)), "version 9"),
         (renamed(lambda data: data.update(format="plink.order")), "expected a plink.cluster"),
     ],
@@ -207,7 +207,9 @@ def test_packed_members_are_refused() -> None:
 
 def test_a_table_of_contents_without_end_is_refused() -> None:
     many = archive_of({f"{number}.npy": b"" for number in range(25_000)})
-    with pytest.raises(WrongUseError, match=r"c.npz: not a whole .npz file \(too many members\)"):
+    with pytest.raises(
+        WrongUseError, match=r"c.npz: is no complete .npz file \(too many members\)"
+    ):
         cluster.parse_cluster(many, "c.npz")
 
 

@@ -346,6 +346,6 @@ def test_a_percentile_that_is_not_there() -> None:
     assert rtt is not None
     assert readings_at(rtt, None, "c.json")[0] == 10.0
     np.testing.assert_array_equal(readings_at(rtt, 50.0, "c.json")[1], rtt.rtt_us[50.0])
-    with pytest.raises(WrongUseError, match=r"c.json: holds no readings at p99") as caught:
+    with pytest.raises(WrongUseError, match=r"c.json: has no round-trip times at p99") as caught:
         readings_at(rtt, 99.0, "c.json")
     assert caught.value.hint == "choose a percentile of p10, p50"

@@ -105,7 +105,7 @@ def test_where_the_unit_comes_from(corner: str, option: str | None, unit: str) -
     [
         ("", None, "row 1, column 1 is empty, expected the unit of time"),
         ("host", None, "row 1, column 1 is 'host', expected the unit of time"),
-        ("Gbit/s", None, "holds bandwidths in Gbit/s"),
+        ("Gbit/s", None, "has bandwidths in Gbit/s, expected round-trip times"),
         ("ms", "us", "row 1, column 1 says ms, but the unit us was given"),
     ],
 )
@@ -128,8 +128,8 @@ def test_where_the_unit_stays_unknown(corner: str, option: str | None, reason: s
         ("us,a,\n", "row 1, column 3: '' is not a host name"),
         ("us,a,b c\n", "row 1, column 3: 'b c' is not a host name"),
         ("us,a,-b\n", "row 1, column 3: '-b' begins with a dash"),
-        ("us,a,b\na,0,1\n", "expected 2 rows below row 1, one per host, found 1"),
-        ("us,a\na,0\nb,0\n", "expected 1 rows below row 1, one per host, found 2"),
+        ("us,a,b\na,0,1\n", "has 1 rows below row 1, expected 2, one per host"),
+        ("us,a\na,0\nb,0\n", "has 2 rows below row 1, expected 1, one per host"),
         ("us,a,b\nb,0,1\na,1,0\n", "row 2, column 1 is 'b', expected 'a'"),
         ("us,a,b\na,0,1\na,1,0\n", "row 3, column 1 is 'a', expected 'b'"),
         ("us,a,b\na,0\nb,1,0\n", "row 2 ('a') has 1 values, expected 2"),
@@ -156,7 +156,7 @@ def test_what_is_not_a_matrix(text: str, reason: str) -> None:
 
 @pytest.mark.parametrize("content", [b"\xff\xfeu\x00s\x00", b"us,\xe9\n", bytes(range(256))])
 def test_what_is_not_text(content: bytes) -> None:
-    with pytest.raises(WrongUseError, match=r"^m.csv: is not text in UTF-8"):
+    with pytest.raises(WrongUseError, match=r"^m.csv: must be text in UTF-8"):
         matrix_csv.parse(content, "m.csv")
 
 

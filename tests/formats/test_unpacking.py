@@ -84,7 +84,7 @@ def test_lists_have_a_limit_of_their_own(tmp_path: Path) -> None:
         (b"us," + b"," * (1 << 20), "row 1 has more than 65,536 values"),
         (b"us,a,b\na,0,1\nb" + b"," * (1 << 20), "row 3 has more than 65,536 values"),
         (b'us,a,b\n"a,\n' + b"0,1\n" * 1000, r"row 2: not CSV \(a quotation mark is not closed\)"),
-        (b"us,a\n" + b"a,0\n" * 200_000, "expected 1 rows below row 1, one per host, found 200000"),
+        (b"us,a\n" + b"a,0\n" * 200_000, "has 200000 rows below row 1, expected 1, one per host"),
         # No room is made for N x N numbers before N rows of N numbers are there.
         (
             b"us"

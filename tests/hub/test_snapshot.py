@@ -142,7 +142,10 @@ def remade(content: bytes, change: Any) -> bytes:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda header: header.update(version=2), "version 2 of plink.snapshot is not supported"),
+        (
+            lambda header: header.update(version=2),
+            "version 2 of the format plink.snapshot is not supported",
+        ),
         (lambda header: header.update(format="plink.plan"), "expected a plink.snapshot file"),
         (lambda header: header.update(server=2), "server is 2 of 2 servers"),
         (lambda header: header.update(arrays=["values"]), "arrays is not that of optimizer"),

@@ -101,4 +101,4 @@ def test_what_cannot_be_read_as_one_is_refused(kind: str, tmp_path: Path) -> Non
 def test_the_output_is_none_of_the_inputs(logs: Path) -> None:
     done = plink_here("import", logs, "-o", logs / "2.log")
     assert done.code == 2
-    assert "is also the input" in done.stderr
+    assert "is the output, but also an input" in done.stderr

@@ -108,7 +108,7 @@ def test_the_matrix_is_exported_as_it_is(path: Path) -> None:
     assert plink_here("export", path, "--quantity", "bandwidth", "--unit", "ms").code == 2
     refused = plink_here("import", "-", "--unit", "us", text=done.stdout)
     assert refused.code == 2
-    assert "error: standard input: holds bandwidths in Gbit/s" in refused.stderr
+    assert "error: standard input: has bandwidths in Gbit/s" in refused.stderr
     refused = plink_here("export", path)
     assert refused.code == 2
     assert "holds no round-trip times" in refused.stderr

@@ -208,7 +208,7 @@ def test_no_structure_is_said_on_stderr(folder, capsys):
         ),
         (["half.json"], "half.json: not valid JSON"),
         (["other.json"], "other.json: expected a plink.cluster file, found a 'plink.plan' file"),
-        (["new.json"], "new.json: version 9 of plink.order is not supported"),
+        (["new.json"], "new.json: version 9 of the format plink.order is not supported"),
         (["bare.json"], "holds no round-trip time"),
     ],
 )

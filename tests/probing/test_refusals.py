@@ -14,7 +14,7 @@ def test_the_host_list_is_not_overwritten(tmp_path: Path) -> None:
     for output in (hosts, link):
         done = plink_here("probe", hosts, "-o", output)
         assert done.code == 2
-        assert done.stderr.startswith(f"error: {output}: is also the input\nhint: ")
+        assert done.stderr.startswith(f"error: {output}: is the output, but also an input\nhint: ")
     assert hosts.read_text() == "a\nb\n"
 
 
