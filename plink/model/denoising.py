@@ -1,4 +1,4 @@
-"""Distances for grouping: the lesser of both directions, gaps filled or from an embedding."""
+"""Distances to group hosts by: the lesser of both directions, gaps filled in or embedded."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LEAST_TWICE = 0.9
 
 @dataclass(frozen=True)
 class Denoised:
-    """Distances between hosts with enough readings, filled in or from an embedding.
+    """Distances between the hosts with enough readings, gaps filled in, and their embedding.
 
     Args:
         hosts: their indices, M of the N.
@@ -51,7 +51,7 @@ class Denoised:
 
     @property
     def filled_pairs(self) -> int:
-        """Number of unordered pairs that were not measured."""
+        """Number of unordered pairs of hosts that were not measured."""
         size = len(self.hosts)
         return (size * (size - 1) - int(self.is_measured.sum())) // 2
 
@@ -73,7 +73,7 @@ class Denoised:
 
 
 def find_measured_hosts(cluster: Cluster) -> list[int]:
-    """Return the indices of hosts with enough measured partners to be grouped."""
+    """Return the indices of hosts that have readings with enough others to be grouped."""
     size = len(cluster.hosts)
     is_measured = np.isfinite(min_over_directions(cluster))
     np.fill_diagonal(is_measured, val=False)
@@ -88,7 +88,7 @@ def find_measured_hosts(cluster: Cluster) -> list[int]:
 
 
 def min_over_directions(cluster: Cluster) -> Matrix:
-    """Return the lesser reading of both directions, (N, N); NaN where neither exists.
+    """Return each pair's lesser reading of both directions, (N, N); NaN if not measured.
 
     What disturbs a round trip makes it longer, and both directions of a pair take the same way
     there and back. In µs, or seconds a Gbit where only bandwidths are known.
@@ -112,7 +112,7 @@ def denoise(
     seed: int = 0,
     on_progress: Callable[[str], None] | None = None,
 ) -> Denoised:
-    """Return the distances between hosts that grouping should use.
+    """Compute the distances to group hosts by, with an embedding where pairs are missing.
 
     Args:
         cluster: with round-trip times or bandwidths.
@@ -156,7 +156,7 @@ def select_readings(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
 
 
 def split_halves(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
-    """Return two clusters with independent readings: odd and even passes, or by direction.
+    """Split readings into two clusters, by odd and even passes or by direction; None if not twice.
 
     None where there is only one measurement of most pairs.
     """

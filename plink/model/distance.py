@@ -99,11 +99,11 @@ class Distances:
 
     @cached_property
     def limits(self) -> DistanceLimits | None:
-        """Limits of the distances that were filled in; None where every pair was measured."""
+        """Least and greatest possible filled-in distances; None if every pair was measured."""
         return self.limits_until(Deadline(_MOST_WAYS_S))
 
     def limits_until(self, deadline: Deadline) -> DistanceLimits | None:
-        """Return limits of filled-in distances, without shortest paths if time runs out."""
+        """Return limits of filled-in distances; without upper ones if time runs out."""
         if not self.filled_pairs:
             return None
         paths_us = self._find_shortest_paths_us(deadline)
@@ -133,7 +133,7 @@ class Distances:
 
 
 def distances(cluster: Cluster) -> Distances:
-    """Return the distances in µs between a cluster's hosts, by its round-trip times.
+    """Compute symmetric distances in µs between a cluster's hosts from its round-trip times.
 
     Where there are groups and readings of a pair disagree, distances are the best estimate
     (`plink.model.estimating`). Otherwise a pair's distance is the larger of its two directions'
@@ -172,7 +172,7 @@ def distances(cluster: Cluster) -> Distances:
 
 
 def split_directions(cluster: Cluster) -> Iterator[Matrix] | None:
-    """Return two independent readings of each distance, one per direction of the pair.
+    """Return two matrices of distances, one from each direction of every pair; None if too few.
 
     Returns:
         two (N, N) matrices in µs, one after the other, symmetric, zero diagonal, no gaps; None
@@ -194,7 +194,7 @@ def split_directions(cluster: Cluster) -> Iterator[Matrix] | None:
 
 
 def _one_direction(readings: Matrix) -> Matrix:
-    """Return symmetric distances from the readings of one direction of every pair."""
+    """Return symmetric distances in µs, (N, N), from one direction's reading of every pair."""
     matrix = readings.copy()
     for host in range(len(matrix)):
         matrix[host:, host] = matrix[host, host:]
@@ -204,7 +204,7 @@ def _one_direction(readings: Matrix) -> Matrix:
 
 @dataclass(frozen=True)
 class BandwidthDistances:
-    """Symmetric dissimilarities between all hosts, by bandwidth alone.
+    """Symmetric distances between all hosts by bandwidth: seconds that a Gbit takes.
 
     Args:
         s_per_gbit: (N, N) how long a Gbit takes, zero diagonal, no gaps.
@@ -223,7 +223,7 @@ class BandwidthDistances:
 
 
 def has_only_bandwidth(cluster: Cluster) -> bool:
-    """Return whether bandwidths are known, and no round-trip time."""
+    """Return whether a cluster has measured bandwidths, but no round-trip time."""
     has_times = cluster.rtt is not None and _any_between(cluster.rtt.readings_us, 0.0)
     rates = cluster.bandwidth
     return not has_times and (
@@ -243,7 +243,7 @@ def _any_between(values: Matrix, least: float) -> bool:
 
 
 def bandwidth_distances(cluster: Cluster) -> Matrix:
-    """Return the seconds that a Gbit takes between two hosts in the slower direction.
+    """Return the seconds that a Gbit takes in each pair's slower direction, (N, N).
 
     Returns:
         (N, N) in s a Gbit, symmetric, zero diagonal; the direction that was measured where only one
@@ -259,7 +259,7 @@ def bandwidth_distances(cluster: Cluster) -> Matrix:
 
 
 def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
-    """Return the seconds that a Gbit takes in the slower direction; NaN if both are unknown."""
+    """Return the seconds of a Gbit in each pair's slower direction, (N, N); NaN if unknown."""
     slower: Matrix = np.fmin(
         *(np.where(gbit_s >= LEAST_MEASURED_GBIT_S, gbit_s, np.nan) for gbit_s in (one, other))
     )
@@ -267,7 +267,7 @@ def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
 
 
 def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
-    """Return distances by bandwidth in which unmeasured pairs are as slow as the slowest.
+    """Return distances by bandwidth, unmeasured pairs filled in as slow as the slowest measured.
 
     A transfer between them may well have failed, and no order should rest on them.
 
@@ -287,7 +287,7 @@ def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
 
 
 def combine_directions(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix]) -> Matrix:
-    """Combine both directions of every pair by a function such as the maximum.
+    """Combine both directions' values of every pair by a function such as the maximum, (N, N).
 
     In blocks, as the columns of a large matrix lie too far apart for the processor's caches.
     """

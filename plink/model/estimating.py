@@ -52,7 +52,7 @@ def estimate_round_trips(
 
 
 def _levels(cluster: Cluster, lowest: Matrix) -> Sequence[Labels]:
-    """Return the group of each host at each level of grouping, (N,) each."""
+    """Return the group of each host at each level, (N,) each: the file's, or those discovered."""
     if cluster.grouping is not None:
         return [_labels(cluster.names, level) for level in cluster.grouping.levels]
     if cluster.groups:
@@ -72,7 +72,7 @@ def _labels(names: Sequence[str], groups: Iterable[Sequence[str]]) -> Labels:
 
 @lru_cache(maxsize=16)
 def _discover_levels(readings: bytes, size: int) -> Sequence[Labels]:
-    """Return the levels of groups in the readings; cached, as callers ask repeatedly."""
+    """Discover the levels of groups in readings (bytes of a matrix), cached for repeated calls."""
     lowest = np.frombuffer(readings).reshape(size, size).copy()
     np.fill_diagonal(lowest, 0.0)
     is_measured = np.isfinite(lowest)

@@ -1,4 +1,4 @@
-"""Ranges of an order's cost, by latency or time, where some pairs of hosts were not measured.
+"""Ranges of an order's cost, by latency or time, over what unmeasured pairs of hosts may take.
 
 The search is on distances that were filled in. What it proves of these is no proof for the network,
 where any pair that was not measured may be nearer, or farther
@@ -52,7 +52,7 @@ def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) ->
 def drop_bounds(
     on_progress: Callable[[SearchProgress], None],
 ) -> Callable[[SearchProgress], None]:
-    """Return a progress callback that drops bounds, which filled-in distances do not prove."""
+    """Return a progress callback that reports no bounds: filled-in distances prove none."""
     return lambda progress: on_progress(replace(progress, lower_bound=0.0))
 
 
@@ -65,7 +65,7 @@ def _hosts(form: Form, placement: Hosts) -> list[int]:
 def time_range_s(
     table: PeerTable, network: Network, limits: DistanceLimits, placement: Hosts
 ) -> Range:
-    """Return the range in seconds of a collective's time, as some latencies are unmeasured."""
+    """Return the range in seconds of a collective's time over what unmeasured latencies may be."""
     highest_us = np.where(np.isfinite(limits.highest_us), limits.highest_us, _ENDLESS_US)
     low_s, high_s = (
         TableTimer(table, with_latency(network, matrix)).time_s([int(host) for host in placement])
@@ -81,7 +81,7 @@ def time_bound_us(
     position_of: npt.NDArray[np.intp],
     deadline: Deadline,
 ) -> float:
-    """Return a lower bound in µs on the time of every order; 0 if Ctrl-C ends the search."""
+    """Return a lower bound in µs on a collective's time in any order; 0 if Ctrl-C ends it."""
     try:
         at_best = with_latency(network, limits.lowest_us)
         return lower_bound_s(table, at_best, position_of, deadline) * 1e6
@@ -90,5 +90,5 @@ def time_bound_us(
 
 
 def with_latency(network: Network, distance_us: Matrix) -> Network:
-    """Return a copy of the network with other latencies between its hosts."""
+    """Return a copy of a network model with latencies from a matrix of round-trip times in µs."""
     return replace(network, latency_s=distance_us / 2.0 * 1e-6)

@@ -70,7 +70,7 @@ class Capacity:
 def capacity(
     cluster: Cluster, groups: Sequence[Group], *, unknown_gbit_s: float = np.inf
 ) -> Capacity:
-    """Return the rates of a cluster's links, for these groups.
+    """Compute the rates of a cluster's host links and of the uplinks of the given groups.
 
     A host's link carries the most that any of its measured transfers did; where none was measured,
     what it did by itself when uplinks were measured (`links`), and in older files an even share of
@@ -136,7 +136,7 @@ class KnownNetwork:
 def build_network(
     cluster: Cluster, *, unknown_gbit_s: float = np.inf, found: Distances | None = None
 ) -> KnownNetwork:
-    """Return the network model of a cluster file, with the assumptions made.
+    """Build the network model of a cluster, with the assumptions for what was not measured.
 
     A latency is half the round-trip time of the pair. What links carry is `capacity`'s to say.
 
@@ -182,7 +182,7 @@ def _links(
 
 
 def _find_best_rates(gbit_s: Matrix) -> tuple[Vector, Vector]:
-    """Return each host's best send and receive rate with any other host, shape (N,) each.
+    """Return each host's best send and receive rate in Gbit/s with any other host, (N,) each.
 
     0 where unknown.
     """
@@ -198,7 +198,7 @@ def _find_best_rates(gbit_s: Matrix) -> tuple[Vector, Vector]:
 def _shares_of_groups(
     cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
 ) -> Vector:
-    """Return each host's even share of the rate that its group reached together."""
+    """Return each host's even share, in Gbit/s, of what its group's hosts reach together, (N,)."""
     shares = np.full(len(cluster.hosts), np.nan)
     place_of = {name: place for place, name in enumerate(cluster.names)}
     for group in groups:
@@ -210,7 +210,7 @@ def _shares_of_groups(
 
 
 def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vector]:
-    """Return each host's measured link rates, averaged within groups; NaN if unknown."""
+    """Return hosts' measured send and receive rates in Gbit/s, levelled in groups, (N,) each."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     send = np.full(len(place_of), np.nan)
     receive = send.copy()
@@ -256,7 +256,7 @@ def _assume_missing_rates(
 
 
 def _measured_uplinks(cluster: Cluster, groups: Sequence[Group]) -> dict[str, Uplink]:
-    """Return measured uplinks, each by the name of the group with the same hosts."""
+    """Return measured uplinks by the name of the given group that has the same hosts."""
     if cluster.uplinks is None:
         return {}
     by_name = {uplink.group: uplink for uplink in cluster.uplinks.uplinks}

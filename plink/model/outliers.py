@@ -64,7 +64,7 @@ class Outlier(Output, frozen=True):
 
     @property
     def unit(self) -> Literal["us", "gbit_s"]:
-        """Unit of the outlier's value and of the usual value."""
+        """Unit of the outlier's value and of the usual value: `us` or `gbit_s`."""
         return "us" if self.kind == "round trip" else "gbit_s"
 
     @property
@@ -96,7 +96,7 @@ def group_by_host(found: Sequence[Outlier]) -> dict[str, list[Outlier]]:
 
 
 def sentences(found: Sequence[Outlier]) -> list[str]:
-    """Return a sentence about each outlying host."""
+    """Return a sentence on each outlying host, saying in what respect and by how much."""
     return [
         f"{host} is {_describe_respects(respects)}"
         for host, respects in group_by_host(found).items()
@@ -136,7 +136,7 @@ def _describe_respects(respects: Sequence[Outlier]) -> str:
 
 
 def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
-    """Return hosts' best rates per direction, with a function that tells which are reliable."""
+    """Return hosts' best rates by direction, each with a function returning who is surely slow."""
     size = len(cluster.hosts)
     if cluster.bandwidth is not None:
         gbit_s = np.where(cluster.bandwidth.gbit_s > 0.0, cluster.bandwidth.gbit_s, np.nan)
@@ -172,7 +172,7 @@ def _same_group(cluster: Cluster) -> Mask:
 
 
 def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
-    """Return a mask (N,) of hosts whose partners were faster with others, so the host is slow."""
+    """Return a mask (N,) of hosts with partners that were faster with others: the host is slow."""
     is_known = ~np.isnan(gbit_s)
     best = _best(gbit_s)
     # What partners did with others on the same side of their uplinks.
@@ -260,7 +260,7 @@ def _far(cluster: Cluster) -> list[Outlier]:
 
 
 def _find_far_candidates(times: Matrix) -> list[int]:
-    """Return hosts that are unusually far from both their nearest and their median partner."""
+    """Return indices of hosts unusually far from both their nearest and their median partner."""
     nearest: Vector = np.fmin.reduce(times, axis=1)
     # Some of thousands of hosts tell where the middle is.
     seen = np.linspace(0, len(times) - 1, min(len(times), _SAMPLED)).astype(int)

@@ -1,1 +1,1 @@
-"""Aggregation plans as weighted forests. Imported by training processes, so NumPy only."""
+"""Aggregation plans as weighted forests of trees; training processes import it: NumPy only."""

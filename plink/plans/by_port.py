@@ -1,4 +1,4 @@
-"""Forests over members: a member is a worker, or one port of a parameter server.
+"""Forests over members (workers and parameter servers' ports), and back to forests over ranks.
 
 Members stand rank by rank, a rank's ports in their order; a rank without ports is one member. A
 route has of each rank one member at most, and does without the others (`ABSENT`).
@@ -19,7 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def list_member_ranks(ports_of: Sequence[int]) -> Indices:
-    """Return the rank of each member of a forest with server ports, shape (M,).
+    """Return the rank of each of M members, (M,): a rank once, or once for each of its ports.
 
     Args:
         ports_of: (P,) how many ports each rank has; 0 is as 1.
@@ -29,7 +29,7 @@ def list_member_ranks(ports_of: Sequence[int]) -> Indices:
 
 
 def split_by_port(forest: Forest, route_ports: Ports | None, ports_of: Sequence[int]) -> Forest:
-    """Turn a forest over ranks into one over members: workers, and each port of servers.
+    """Convert a forest over ranks to one over members: workers, and each port of servers.
 
     Args:
         forest: over P ranks.
@@ -53,7 +53,7 @@ def split_by_port(forest: Forest, route_ports: Ports | None, ports_of: Sequence[
 
 
 def merge_ports(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
-    """Turn a forest over members into one over P ranks, with the server port of each, (R, P).
+    """Convert a forest over members to one over P ranks; return it with the used ports, (R, P).
 
     Args:
         members: a forest over M members.
@@ -87,7 +87,7 @@ def merge_ports(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
 def bytes_by_port(
     forest: Forest, route_ports: Ports | None, ports_of: Sequence[int], size_bytes: float
 ) -> list[list[tuple[float, float]]]:
-    """Return bytes sent and received by each port of each rank in one all-reduce.
+    """Return (sent, received) bytes of each port of each rank in one all-reduce.
 
     Args:
         forest, route_ports, ports_of: as for `split_by_port`.

@@ -1,4 +1,4 @@
-"""Check of a forest: that every route sums each worker's data once and returns it to all workers.
+"""Check that every route of a forest sums each worker's data once and returns it to all.
 
 A route's two trees must have one root, and every worker a way to it; then no contribution counts
 twice, since a rank has one parent. Servers contribute nothing and need no result: a route may do
@@ -34,7 +34,7 @@ class BrokenForestError(ValueError):
 
 
 def check(forest: Forest, is_server: Flags | None = None) -> None:
-    """Raise if a route does not sum every worker's data once and return it to all workers.
+    """Raise BrokenForestError unless every route sums each worker's data once and returns it.
 
     Args:
         forest: forest over P ranks.
@@ -47,7 +47,7 @@ def check(forest: Forest, is_server: Flags | None = None) -> None:
     servers = np.zeros(forest.ranks, dtype=bool) if is_server is None else is_server
     if servers.shape != (forest.ranks,):
         raise BrokenForestError(
-            f"the forest is over {forest.ranks} ranks, but {len(servers)} roles are given"
+            f"the forest has {forest.ranks} ranks, but roles are given for {len(servers)}"
         )
     if servers.all():
         raise BrokenForestError("no rank is a worker, so that there is nothing to aggregate")
@@ -59,7 +59,7 @@ def check(forest: Forest, is_server: Flags | None = None) -> None:
 
 
 def check_shapes(forest: Forest) -> None:
-    """Raise if a forest's arrays differ in shape or its weights are not valid.
+    """Raise BrokenForestError if a forest's arrays differ in shape or weights are not valid.
 
     Raises:
         BrokenForestError: naming the route, counted from 0.
@@ -81,7 +81,7 @@ def check_shapes(forest: Forest) -> None:
 
 
 def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> None:
-    """Raise if a route uses a server port that the server does not have.
+    """Raise BrokenForestError if a route uses a port that its server does not have.
 
     Args:
         forest: forest over P ranks.
@@ -121,7 +121,7 @@ def _is_valid(forest: Forest, is_server: Flags) -> bool:
 
 
 def _find_roots(parents: Parents, is_server: Flags) -> npt.NDArray[np.intp] | None:
-    """Return the root of each tree, shape (R,); None if one is not a tree with all workers."""
+    """Return the root of each tree, (R,); None if one is no tree that includes all workers."""
     ranks = int(parents.shape[1])
     is_absent, is_root = parents == ABSENT, parents == NO_PARENT
     is_outside = parents.min() < ABSENT or parents.max() >= ranks
@@ -142,7 +142,7 @@ def _find_roots(parents: Parents, is_server: Flags) -> npt.NDArray[np.intp] | No
 def _explain_route(
     route: int, up: Sequence[int], down: Sequence[int], is_server: Sequence[bool]
 ) -> None:
-    """Raise if a route is not valid, saying what is wrong with it."""
+    """Raise BrokenForestError with what is wrong with a route; return if it is valid."""
     root = _find_root(f"route {route}: the reduction tree", up, is_server)
     other = _find_root(f"route {route}: the broadcast tree", down, is_server)
     if root != other:
@@ -175,7 +175,7 @@ def _explain_route(
 
 
 def _find_root(tree: str, parents: Sequence[int], is_server: Sequence[bool]) -> int:
-    """Return the root of a tree; raise if it has not one, or if a rank's parent cannot be."""
+    """Return a tree's root; raise if there is not exactly one, or a rank's parent is not valid."""
     ranks = len(parents)
     for rank, parent in enumerate(parents):
         if parent == ABSENT and not is_server[rank]:

@@ -1,4 +1,4 @@
-"""Forest of a plan: routes, each with a weight, a reduction tree and a broadcast tree."""
+"""Forest of a plan: routes, each with a weight, a reduction tree and a broadcast tree of ranks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def routes(self) -> int:
-        """Number of routes of the forest."""
+        """Number of routes (weighted pairs of trees) of the forest."""
         return len(self.weights)
 
     @property
@@ -57,7 +57,7 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def shares(self) -> Weights:
-        """Share of the buffer that each route carries, shape (R,)."""
+        """Share of the buffer that each route carries, (R,), with the sum 1."""
         shares: Weights = self.weights / self.weights.sum()
         return shares
 
@@ -65,7 +65,7 @@ class Forest(Struct, frozen=True, forbid_unknown_fields=True):
 def make_forest(
     weights: npt.ArrayLike, reduce_parents: npt.ArrayLike, broadcast_parents: npt.ArrayLike
 ) -> Forest:
-    """Return a forest from array-likes, not yet checked (`plink.plans.check`)."""
+    """Return a forest from array-likes, without validating it (`plink.plans.check` does)."""
     up, down = (
         np.ascontiguousarray(parents, dtype=np.int32)
         for parents in (reduce_parents, broadcast_parents)

@@ -15,7 +15,7 @@ Bytes = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measures:
-    """Rounds and bytes of a collective on one buffer.
+    """Traffic of one collective call: rounds, bytes on the wire, between groups and by rank.
 
     Args:
         rounds: messages that the longest way from a rank to the root and on to a rank takes.
@@ -40,7 +40,7 @@ def measure(
     group_of: Sequence[int] | None = None,
     host_of: Sequence[int] | None = None,
 ) -> Measures:
-    """Count rounds and bytes of one call along a valid forest.
+    """Count rounds and bytes of one all-reduce along a valid forest.
 
     Ranks that a route does without, which are servers, send and receive nothing along it.
 
@@ -61,7 +61,7 @@ def measure_messages(
     group_of: Sequence[int] | None = None,
     host_of: Sequence[int] | None = None,
 ) -> Measures:
-    """Count bytes of one call from the bytes that each pair of ranks exchanges.
+    """Compute the traffic of one call from the bytes between each pair of ranks, (P, P).
 
     Args:
         between: (P, P) what each rank (row) sends to each other.
@@ -96,7 +96,7 @@ def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
 
 
 def sum_measures(each: Sequence[Measures]) -> Measures:
-    """Add up the costs of several collectives of the same ranks, one after the other."""
+    """Add up the traffic of several collectives that the same ranks run one after another."""
     sent = np.sum([one.sent_bytes for one in each], axis=0)
     received = np.sum([one.received_bytes for one in each], axis=0)
     return Measures(

@@ -42,7 +42,7 @@ MOST_CALLS = 64
 
 
 def check_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of collectives, each repeated as often as it is called.
+    """Validate names of collectives, one for each call, and return them.
 
     Args:
         names: one by one, or as text with commas between them.
@@ -53,7 +53,7 @@ def check_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         names = [name.strip() for name in names.split(",")]
     if not isinstance(names, Sequence):
-        raise WrongUseError(f"{brief(names)} is not a list of collectives", _HINT)
+        raise WrongUseError(f"collectives is {brief(names)}, expected a list of names", _HINT)
     for name in names:
         if name not in COLLECTIVES:
             near = difflib.get_close_matches(str(name), COLLECTIVES, n=1)

@@ -1,4 +1,4 @@
-"""Adaptation of a forest to a changed set of ranks, some lost and some new.
+"""Adaptation of a forest to a job's changed set of ranks, some lost and some new.
 
 It is made in an instant and keeps what the old one knew of the network. A plan that is computed for
 the new ranks is better, and can replace it later.
@@ -16,14 +16,14 @@ from plink.plans.rooted import find_roots, reroot
 
 
 def flat(ranks: int) -> Forest:
-    """Return a flat forest with one route per rank: a star with that rank as its root."""
+    """Return a forest of one equally weighted star per rank, with that rank as its root."""
     parents = np.tile(np.arange(ranks, dtype=np.int32)[:, None], (1, ranks))
     np.fill_diagonal(parents, NO_PARENT)
     return Forest(np.ones(ranks), parents, parents)
 
 
 def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
-    """Return a forest over P ranks, made from one that only some of them have.
+    """Adapt a forest to P ranks: old ones renumbered, lost ones removed, new ones added.
 
     The children of a lost rank hang on its parent. Routes with a lost root are dropped, and the
     others share what they carried in proportion to their weights; where nothing is left, each has
@@ -45,7 +45,7 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     kept = [old for old in old_ranks if old is not None]
     if not old_ranks or len(set(kept)) < len(kept) or set(kept) - set(range(forest.ranks)):
         raise ValueError(
-            f"{list(old_ranks)} are not distinct ranks of the old forest, which has {forest.ranks}"
+            f"{list(old_ranks)} must be distinct ranks of the old forest, which has {forest.ranks}"
         )
     if not kept:
         return _normalise(flat(len(old_ranks)))
@@ -55,7 +55,7 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
 
 
 def _replace_lost_roots(forest: Forest, lost: Sequence[int]) -> Forest:
-    """Return the routes with weight whose root is not lost, or all of them rerooted if none is."""
+    """Drop routes whose root is lost; if all are, reroot them to ranks that remain."""
     used = np.flatnonzero(forest.weights > 0.0)
     roots = find_roots(forest)
     living = used[~np.isin(roots[used], lost)]
@@ -69,7 +69,7 @@ def _replace_lost_roots(forest: Forest, lost: Sequence[int]) -> Forest:
 
 
 def _choose_new_root(parents: Parents, lost: Sequence[int]) -> int:
-    """Return the remaining rank nearest to the root, of equally near ones the largest subtree's."""
+    """Return the remaining rank nearest to a tree's root, of equals that of the largest subtree."""
     below = np.ones(len(parents), dtype=np.intp)
     depth = np.zeros(len(parents), dtype=np.intp)
     for rank in range(len(parents)):
@@ -94,7 +94,7 @@ def _detach_children(forest: Forest, lost: Sequence[int]) -> Forest:
 
 
 def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | None]) -> Forest:
-    """Return a forest with ranks renumbered, in which new ranks are children of the root."""
+    """Renumber a forest's ranks without the lost ones, adding new ones as the root's children."""
     new_rank = np.full(forest.ranks, NO_PARENT, dtype=np.int32)
     is_old = np.array([old is not None for old in old_ranks])
     new_rank[list(kept)] = np.flatnonzero(is_old)
@@ -111,7 +111,7 @@ def _renumber(forest: Forest, kept: Sequence[int], old_ranks: Sequence[int | Non
 
 
 def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
-    """Return a forest with one more route of mean weight for each new rank as its root."""
+    """Add to a forest one route of mean weight for each new rank, with that as its root."""
     new = [rank for rank, old in enumerate(old_ranks) if old is None]
     if not new:
         return forest
@@ -131,7 +131,7 @@ def _add_routes(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
 
 
 def _swap_ranks(parents: Parents, one: int, other: int) -> Parents:
-    """Return a tree in which two ranks have changed places."""
+    """Return a tree's parents, (P,), with two ranks' places in the tree exchanged."""
     names: npt.NDArray[np.int32] = np.arange(len(parents), dtype=np.int32)
     names[[one, other]] = other, one
     swapped = np.where(parents == NO_PARENT, NO_PARENT, names[parents]).astype(np.int32)

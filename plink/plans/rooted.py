@@ -28,7 +28,7 @@ def find_roots(forest: Forest) -> Indices:
 
 
 def select_rooted(forest: Forest, root: int, roots: Indices | None = None) -> Forest:
-    """Return the routes with this root, or the heaviest routes rerooted to it.
+    """Return a forest's routes with a given root, or its heaviest routes rerooted to it.
 
     Args:
         forest: that `plink.plans.check` lets pass.
@@ -49,7 +49,7 @@ def select_rooted(forest: Forest, root: int, roots: Indices | None = None) -> Fo
 
 
 def reroot_routes(forest: Forest, root: int) -> Forest:
-    """Return all routes with positive weight, rerooted to one rank.
+    """Return a forest of all routes with positive weight, rerooted to one rank.
 
     Each keeps its weight, so that a large buffer is spread over all of them: of a flat plan that is
     a scatter and an all-gather (van de Geijn's broadcast; Barnett et al., Interprocessor Collective
@@ -63,7 +63,7 @@ def reroot_routes(forest: Forest, root: int) -> Forest:
 
 
 def reroot(parents: Parents, root: int | Sequence[int]) -> Parents:
-    """Return trees with the same edges and another root, (R, P).
+    """Return the parents of trees with the same edges but other given roots, (R, P).
 
     Args:
         parents: (R, P) of each rank, -1 at the root of each tree.

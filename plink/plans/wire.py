@@ -1,4 +1,4 @@
-"""Compact encoding of a forest in messages and stores; plan files hold it in full.
+"""Compact text encoding of a forest for messages and key-value stores.
 
 Base 64 of `<II?` (routes R, ranks P, whether the broadcast trees are the reduction trees), followed
 by zlib data: R weights as float64, then the parents of the trees as int32, all little-endian. A
@@ -24,7 +24,7 @@ _HEAD = struct.Struct("<II?")
 
 
 def encode_forest(forest: Forest) -> str:
-    """Return a forest as text for messages and stores."""
+    """Encode a forest as text (Base64 of compressed arrays) for messages and key-value stores."""
     reduce, broadcast = forest.reduce_parents, forest.broadcast_parents
     is_alike = np.array_equal(reduce, broadcast)
     parts = [np.asarray(forest.weights, dtype="<f8"), np.asarray(reduce, dtype="<i4")]
@@ -36,7 +36,7 @@ def encode_forest(forest: Forest) -> str:
 
 
 def decode_forest(text: str, ranks: int, max_parents: int = MAX_PARENTS) -> Forest:
-    """Return the checked forest that `encode_forest` has encoded.
+    """Decode and check a forest that `encode_forest` encoded; the text may be hostile.
 
     Args:
         text: untrusted text.

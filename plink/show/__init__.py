@@ -1,1 +1,1 @@
-"""Output for people: the terminal and the report page."""
+"""Output for people: tables and charts in the terminal, and the report page in HTML."""

@@ -29,7 +29,7 @@ _LEAST_GROUPED = 4
 
 
 class NextStep(Output, frozen=True):
-    """Next step that a report suggests, with its command.
+    """Next step that a report suggests: the reason, and the command to type if there is one.
 
     Attributes:
         why: reason, in words
@@ -41,12 +41,12 @@ class NextStep(Output, frozen=True):
 
     @property
     def line(self) -> str:
-        """The reason and, if there is one, its command on one line."""
+        """Reason and, if there is one, its command, on one line."""
         return self.why if self.command is None else f"{self.why}: {self.command}"
 
 
 def advise_leaving_out(limiting: Limiting, order: Order, source: str) -> list[NextStep]:
-    """Return which hosts limit a job, and the gain without them; empty for none.
+    """Return advice on the hosts that limit a job and the gain without them; empty for none.
 
     Args:
         limiting: outlying hosts of the order, and its costs with them and without.
@@ -58,7 +58,7 @@ def advise_leaving_out(limiting: Limiting, order: Order, source: str) -> list[Ne
 
 
 def describe_gain(limiting: Limiting, order: Order, source: str) -> list[NextStep]:
-    """Return the predicted gain without outlying hosts, and the command to get it."""
+    """Return a sentence on the predicted gain without outlying hosts, with the command for it."""
     left_out = limiting.leaving_out
     if left_out is None:
         return []

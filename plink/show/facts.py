@@ -26,18 +26,18 @@ LOWER_BOUND = "≥: at least; something else, as the other groups' links, may be
 
 
 def directions_text(count: int, hosts: int) -> str:
-    """Return a number of directed pairs beside that of all: `54 of 56 directions`."""
+    """Format a number of directed pairs beside that of all: `54 of 56 directions`."""
     return f"{count:,} of {format_count(hosts * (hosts - 1), 'direction')}"
 
 
 def known_values(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the values of a matrix that are known, in any order, (M,)."""
+    """Return the finite values of a matrix as a vector, (M,): those that were measured."""
     values: npt.NDArray[np.float64] = matrix[np.isfinite(matrix)]
     return values
 
 
 def spread_text(values: npt.NDArray[np.float64], text: Callable[[float], str]) -> str:
-    """Return the least, largest and median of values, at least one, as text."""
+    """Format the least, largest and median of values: `1 ms to 3 ms, median 2 ms`."""
     least, middle, most = (text(float(value)) for value in np.quantile(values, [0.0, 0.5, 1.0]))
     return f"{least} to {most}, median {middle}"
 
@@ -59,7 +59,7 @@ def describe_measurement(measurement: Measurement) -> str:
 
 
 def failure_facts(label: str, failures: Sequence[Failure]) -> list[Fact]:
-    """Return failures by reason, the most frequent first, with examples; empty without any."""
+    """Return table rows (name, lines) on failures by reason, the most frequent first."""
     if not failures:
         return []
     by_reason: dict[str, list[str]] = {}
@@ -74,13 +74,13 @@ def failure_facts(label: str, failures: Sequence[Failure]) -> list[Fact]:
 
 
 def doubt_facts(measurement: Measurement) -> list[Fact]:
-    """Return a measurement's failures and reasons for caution; empty if there are none."""
+    """Return table rows (name, lines) on a measurement's failures and reasons for caution."""
     notes = [("notes", measurement.notes[:_SHOWN])] if measurement.notes else []
     return failure_facts("failed", measurement.failures) + notes
 
 
 def rtt_facts(summary: Summary) -> list[Fact]:
-    """Return facts on modes, extremes, asymmetry, losses and gaps, short where all is well."""
+    """Return table rows (name, lines) on round trips: modes, extremes, asymmetry, losses, gaps."""
     nearest, farthest = (
         [f"{rtt_text(pair.rtt_us)} {pair.source} – {pair.destination}" for pair in pairs[:_SHOWN]]
         for pairs in (summary.nearest, summary.farthest)
@@ -117,7 +117,7 @@ def rtt_facts(summary: Summary) -> list[Fact]:
 
 
 def bandwidth_facts(cluster: Cluster) -> list[Fact]:
-    """Return facts on bandwidths: extremes, slowest directions, failures; empty without any."""
+    """Return table rows (name, lines) on bandwidths: extremes, slowest directions, failures."""
     bandwidth = cluster.bandwidth
     if bandwidth is None:
         return []
@@ -138,7 +138,7 @@ def bandwidth_facts(cluster: Cluster) -> list[Fact]:
 
 
 def uplink_lines(cluster: Cluster) -> list[str]:
-    """Return the lines of the uplink table, heading first; empty if none was measured."""
+    """Return the lines of the table of uplinks, heading first; empty if none was measured."""
     if cluster.uplinks is None:
         return []
     sizes = {group.name: str(len(group.hosts)) for group in cluster.groups}
@@ -174,14 +174,14 @@ def uplink_lines(cluster: Cluster) -> list[str]:
 
 
 def rate_text(gbit_s: float | None, is_lower_bound: bool = False) -> str:
-    """Return a rate as text, marked if it is a lower bound."""
+    """Format a rate in Gbit/s, marked by `≥` if it is a lower bound."""
     if gbit_s is None:
         return UNKNOWN
     return f"{'≥ ' if is_lower_bound else ''}{bandwidth_text(gbit_s)}"
 
 
 def route_facts(cluster: Cluster) -> list[Fact]:
-    """Return facts on hop counts, number of routes, oddities and failures; empty without routes."""
+    """Return table rows (name, lines) on routes: hops, distinct routes, oddities, failures."""
     routes = cluster.routes
     if routes is None:
         return []

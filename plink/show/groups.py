@@ -75,7 +75,7 @@ def group_columns(cluster: Cluster, capacity: Capacity | None) -> list[Column[Gr
 
 
 class LinkRates(Output, frozen=True):
-    """Rates of a host's link in both directions, as predictions use them.
+    """Send and receive rate of a host's link, as predictions use them.
 
     Attributes:
         name: name of the host
@@ -102,7 +102,7 @@ class LinkCapacities(Output, frozen=True):
 
 
 class GroupsOutput(Output, frozen=True):
-    """Groups of near hosts, with how they were found and the rates of their links.
+    """Output of `plink group --json`: groups, how they were found, and rates of their links.
 
     Attributes:
         groups: groups that were found
@@ -122,7 +122,7 @@ class GroupsOutput(Output, frozen=True):
 def group_lines(
     cluster: Cluster, capacity: Capacity | None = None, width: int | None = None
 ) -> list[str]:
-    """Return the lines of a cluster's group table, heading first, and remarks.
+    """Return the lines of a table of a cluster's groups, heading first, and remarks below.
 
     Without groups only the remarks, which say why there are none.
 
@@ -167,7 +167,7 @@ def wrap_line(line: str, width: int | None, indent: int) -> list[str]:
 
 
 def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """Return sentences on the groups' certainty, hosts that fit badly, and what to measure."""
+    """Return lines on how certain groups are, on hosts that fit badly, and on what to measure."""
     nearest = {each.host: " or ".join(each.groups) for each in grouping.nearest if each.groups}
     lines = []
     if grouping.probability is not None:
@@ -210,7 +210,7 @@ def grouping_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
 
 
 def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
-    """Return sentences on how groups were found, and how plans use them."""
+    """Return lines on the method by which groups were found, and how plans use the groups."""
     if not cluster.groups:
         return []
     distances = (
@@ -234,7 +234,7 @@ def method_lines(cluster: Cluster, grouping: Grouping) -> list[str]:
 
 
 def judgement_lines(judgement: Judgement) -> list[str]:
-    """Return sentences on how well the found groups agree with the true ones."""
+    """Return lines on how well the found groups agree with the true ones."""
     lines = [f"truth: {format_count(judgement.hosts, 'host')}, {judgement.triplets:,} triplets"]
     if judgement.raw is not None:
         embedded = "" if judgement.embedded is None else f", embedded {judgement.embedded:.2%}"

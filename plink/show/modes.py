@@ -32,7 +32,7 @@ _MIN_SHARE = 0.01
 
 
 class Mode(Output, frozen=True):
-    """Mode of a distribution of round-trip times.
+    """Mode (peak) of a distribution of round-trip times, with its share of the values.
 
     Attributes:
         rtt_us: the peak, in µs
@@ -44,7 +44,7 @@ class Mode(Output, frozen=True):
 
 
 def find_modes(values_us: Vector) -> list[Mode]:
-    """Return the modes of a kernel density estimate, lowest value first.
+    """Find the modes (peaks) of values in µs by kernel density estimation, lowest first.
 
     Args:
         values_us: (M,) finite, not negative, in any order; zeros do not count.
@@ -69,7 +69,7 @@ def find_modes(values_us: Vector) -> list[Mode]:
 
 
 def _valleys(density: Vector) -> list[int]:
-    """Return the lowest points between distinct peaks of a density."""
+    """Return the indices of the lowest points between distinct peaks of a sampled density."""
     padded = np.pad(density, 1)
     peaks, about = signal.find_peaks(padded, prominence=0.0)
     distinct = peaks[about["prominences"] > (1.0 - _MAX_VALLEY) * padded[peaks]] - 1
@@ -79,7 +79,7 @@ def _valleys(density: Vector) -> list[int]:
 
 
 def histogram_line(values_us: Vector, width: int) -> str:
-    """Return a histogram of the values' logarithms, `width` bars wide; every value shows.
+    """Draw a one-line histogram of the values' logarithms, `width` characters wide.
 
     Args:
         values_us: (M,) finite, not negative; zeros stand in the first bar.

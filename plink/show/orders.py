@@ -24,13 +24,13 @@ def purpose_text(order: Order) -> str:
 
 
 def share_of_random(order: Order) -> str:
-    """Return the share of an order's cost in that of a random order, in words."""
+    """Return an order's cost as a share of a random order's, in words."""
     measure = "latency score" if order.is_score else "predicted cost"
     return f"{share_text(order.cost.cost_us / order.cost.random_us)} of a random order's {measure}"
 
 
 def hosts_text(order: Order) -> str:
-    """Return the numbers of hosts and ranks of an order, and of hosts left out."""
+    """Format the numbers of hosts and ranks of an order, and of hosts left out."""
     hosts = len(order.hosts)
     text = format_count(hosts, "host")
     if order.unused:
@@ -39,7 +39,7 @@ def hosts_text(order: Order) -> str:
 
 
 def cost_legend(order: Order) -> str:
-    """Return what the costs of an order mean, for the heading of their table."""
+    """Return a phrase on what the costs of an order mean, for the heading of their table."""
     if order.bandwidth is not None:
         return "cost: the least bandwidth that is used, then the sum of what a Gbit takes"
     if order.mesh is not None:
@@ -55,7 +55,7 @@ def cost_legend(order: Order) -> str:
 
 
 def search_text(order: Order) -> str:
-    """Return how an order was searched for: solver, seed, effort, and what ended it."""
+    """Format how an order was searched for: solver, seed, steps, seconds, what ended it."""
     solver = order.solver
     steps = [format_count(solver.steps, "step")] if solver.steps else []
     ended_by = solver.ended_by
@@ -66,7 +66,7 @@ def search_text(order: Order) -> str:
 
 
 def costs_us(order: Order) -> list[tuple[str, float | None]]:
-    """Return the given, random and found orders' costs and the lower bound, in µs, by label.
+    """Return costs in µs with labels: the given order's, random orders', the found one's, bound.
 
     The bound is None where none is known.
     """
@@ -82,7 +82,7 @@ def has_bound(order: Order) -> bool:
 
 
 def explain_unproven(order: Order) -> str | None:
-    """Return why no lower bound is proven for the order; None if one is."""
+    """Return a phrase on why no lower bound is proven for the order; None if one is."""
     if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
         return None
     verb = "was" if order.filled_pairs == 1 else "were"
@@ -90,7 +90,7 @@ def explain_unproven(order: Order) -> str | None:
 
 
 def _gap_text(order: Order) -> str:
-    """Return how much of an order's cost another order could save, as far as is known."""
+    """Return a phrase on how much of an order's cost another order could save."""
     if unproven := explain_unproven(order):
         return unproven
     if not has_bound(order):
@@ -107,7 +107,7 @@ def _gap_text(order: Order) -> str:
 
 
 def _bandwidth_gap_text(bandwidth: BandwidthCost) -> str:
-    """Return by how much another order's bottleneck bandwidth could be higher."""
+    """Return a phrase on how much higher another order's bottleneck bandwidth could be."""
     bound = bandwidth.bound_gbit_s
     if bound is None:
         return "not known"
@@ -118,7 +118,7 @@ def _bandwidth_gap_text(bandwidth: BandwidthCost) -> str:
 
 
 def order_facts(order: Order, *, with_hosts: bool) -> list[Fact]:
-    """Return facts on the quality of an order and, if `with_hosts`, its hosts in rank order."""
+    """Return table rows (name, lines) on an order's quality and, if `with_hosts`, its hosts."""
     gap = _gap_text(order) if order.bandwidth is None else _bandwidth_gap_text(order.bandwidth)
     hosts = len(order.hosts) + len(order.unused)
     pairs = format_count(hosts * (hosts - 1) // 2, "pair")
@@ -148,7 +148,7 @@ def order_facts(order: Order, *, with_hosts: bool) -> list[Fact]:
 
 
 def rank_labels(order: Order) -> list[str]:
-    """Return the ranks of every host: `0`, `0-7` for eight, `0,4` if they are not adjacent."""
+    """Format the ranks of every host: `0`, `0-7` for eight, `0,4` if they are not adjacent."""
     runs: dict[str, list[str]] = {name: [] for name in order.names}
     rank = 0
     for host in order.runs:

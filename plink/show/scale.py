@@ -45,12 +45,12 @@ class Scale:
         return np.asarray(np.log(clipped / self.low) / span, dtype=np.float64)
 
     def at(self, position: float) -> float:
-        """Return the value at a position of the scale."""
+        """Return the value at a position of the scale, from 0 (low) to 1 (high)."""
         return float(self.low * (self.high / self.low) ** position)
 
 
 def scale_for(values_us: Values) -> Scale:
-    """Return the colour scale from the 1st to the 99th percentile of finite values."""
+    """Return a logarithmic scale from the 1st to the 99th percentile of values above 0."""
     positive = values_us[values_us > 0.0]
     if not positive.size:
         return Scale(1.0, _MIN_RATIO)

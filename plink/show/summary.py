@@ -44,7 +44,7 @@ class Pair(Output, frozen=True):
 
 
 class Loss(Output, frozen=True):
-    """Directed pair of hosts between which probes were lost.
+    """Directed pair of hosts between which probes were lost, with their number.
 
     Attributes:
         source: a host
@@ -60,7 +60,7 @@ class Loss(Output, frozen=True):
 
 
 class Gap(Output, frozen=True):
-    """Host with unmeasured pairs, and their number.
+    """Host with unmeasured pairs, and how many directed pairs it lacks.
 
     Attributes:
         host: name of the host
@@ -88,7 +88,7 @@ class Asymmetry(Output, frozen=True):
 
 
 class SampleSummary(Output, frozen=True):
-    """Part of all pairs that a run was to measure, if not all.
+    """Sample of pairs that a probe was to measure in place of all: rounds or share, and seed.
 
     Attributes:
         seed: seed of the random choices
@@ -171,7 +171,7 @@ class Summary(Output, frozen=True, kw_only=True):
 
 
 def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> Summary:
-    """Return the statistics of one percentile of `rtt` over the hosts `names`."""
+    """Compute statistics of round-trip times at one percentile."""
     matrix = rtt.rtt_us[percentile]
     values = matrix[np.isfinite(matrix)]
     one_of_both = np.where(np.tri(len(names), dtype=bool), np.nan, np.fmax(matrix, matrix.T))
@@ -227,7 +227,7 @@ class BandwidthSummary(Output, frozen=True):
 
 
 class ShownUplink(Uplink, frozen=True, forbid_unknown_fields=True):
-    """Rates of a group's uplink, with its oversubscription.
+    """Measured rates of a group's uplink, with its oversubscription (hosts' sum over uplink).
 
     Attributes:
         oversubscription: what its hosts can do alone, over what the uplink carries
@@ -315,7 +315,7 @@ def _spread(values: Matrix) -> tuple[float, float, float] | tuple[None, None, No
 
 
 def rank_pairs(values: Matrix, *, largest: bool = False) -> list[tuple[int, int]]:
-    """Return row and column of a matrix's few least known values, or of its largest ones."""
+    """Return (row, column) of a matrix's few least known values, or of its largest ones."""
     flat = -values.ravel() if largest else values.ravel()
     known = np.flatnonzero(np.isfinite(flat))
     if not known.size:
@@ -368,7 +368,7 @@ def _gaps(names: Sequence[str], matrix: Matrix) -> list[Gap]:
 
 
 def oversubscription(uplink: Uplink) -> float | None:
-    """Return the ratio of a group's summed host rates to its uplink's rate."""
+    """Return a group's summed host rates over its uplink's slower rate; None if unknown."""
     carried = [rate for rate in (uplink.send_gbit_s, uplink.receive_gbit_s) if rate]
     if uplink.hosts_gbit_s is None or not carried:
         return None
@@ -376,7 +376,7 @@ def oversubscription(uplink: Uplink) -> float | None:
 
 
 def summarise_routes(routes: RouteMeasurement) -> RouteSummary:
-    """Return statistics of the routes; pairs that were traced again count by the latest."""
+    """Compute statistics of the measured routes between hosts: hops, distinct and silent ones."""
     hops = routes.hops[np.isfinite(routes.hops)]
     used = [routes.routes[index] for index in np.unique(routes.route_of[routes.route_of >= 0])]
     shown = [[router for router in route if router is not None] for route in used]

@@ -46,12 +46,12 @@ def cells(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> list[tuple[str
 
 
 def drop_unknown(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[Column[Row]]:
-    """Return the columns in which anything is known of any row."""
+    """Return the columns that have a known value in at least one row."""
     return [column for column in columns if any(column.text(row) != UNKNOWN for row in rows)]
 
 
 def number_columns(columns: Sequence[Column[Any]]) -> tuple[int, ...]:
-    """Return the places of the columns that are aligned to the right."""
+    """Return the indices of the columns that hold numbers, which are aligned to the right."""
     return tuple(place for place, column in enumerate(columns) if not column.is_text)
 
 
@@ -61,7 +61,7 @@ def capitalise(text: str) -> str:
 
 
 def join_some(texts: Sequence[str], most: int, separator: str = ", ") -> str:
-    """Return the first `most` texts joined, and how many more there are."""
+    """Join the first `most` texts, and say how many more there are: `a, b and 3 more`."""
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
     return separator.join(texts[:most]) + more
 

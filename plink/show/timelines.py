@@ -1,4 +1,4 @@
-"""Facts about training timelines: when each rank announced and ran its collectives."""
+"""Facts about timelines that training ranks recorded: when they announced and ran collectives."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def rank_columns(timeline: Timeline) -> list[Column[ShownRank]]:
 
 
 def timeline_facts(timeline: Timeline, summary: Summary) -> list[Fact]:
-    """Return facts on a timeline: ranks, clocks, and collectives that never ran."""
+    """Return table rows (name, lines) on a timeline: ranks, clocks, collectives, latest rank."""
     ranks = f"all {timeline.of_ranks:,}" if timeline.of_ranks > 1 else "1"
     if missing := set(range(timeline.of_ranks)) - set(timeline.ranks):
         ranks = f"{len(timeline.ranks):,} of {timeline.of_ranks:,}: there is no file of "
@@ -101,7 +101,7 @@ def latest_text(timeline: Timeline, summary: Summary) -> str:
 
 
 def pending_text(timeline: Timeline, pending: PendingCollective) -> str:
-    """Return which ranks announced a collective that was never agreed on, and which did not."""
+    """Return a sentence on which ranks announced a collective that never ran, and which did not."""
     there = Ranks.of(pending.announced_by)
     others = Ranks.of(set(timeline.ranks) - set(pending.announced_by))
     missing = f", not by {others}" if others else ""

@@ -1,4 +1,4 @@
-"""Facts and decisions of a tuned run, for `plink show` and `plink report`."""
+"""Facts and decisions of a job's run under `plink autotune`, for `plink show` and `report`."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def decision_columns(run: History) -> list[Column[tuple[int, Change]]]:
 
 
 def numbered_decisions(run: History) -> list[tuple[int, Change]]:
-    """Return the tuner's decisions to act, numbered from 1."""
+    """Return the tuner's decisions that changed something, numbered from 1."""
     return list(enumerate(run.changes, 1))
 
 
 def run_facts(run: History) -> list[Fact]:
-    """Return facts on a tuned run: its job, speed, plans and balance."""
+    """Return table rows (name, lines) on a tuned run: its job, speed, plans and balance."""
     hosts, ranks = len(run.hosts), len(run.plan.ranks)
     job = f"{run.plan.kind} plan of {format_count(hosts, 'host')}"
     if ranks != hosts:

@@ -100,7 +100,7 @@ def test_servers_alone_aggregate_nothing() -> None:
     forest = make_forest([1.0], [[-1, 0]], [[-1, 0]])
     with pytest.raises(BrokenForestError, match="no rank is a worker"):
         check(forest, np.array([True, True]))
-    with pytest.raises(BrokenForestError, match="over 2 ranks, but 1 roles"):
+    with pytest.raises(BrokenForestError, match="has 2 ranks, but roles are given for 1"):
         check(forest, np.array([True]))
 
 

@@ -100,7 +100,7 @@ def bandwidth_section(subject: Subject) -> Section | None:
 
 
 def _describe_links(subject: Subject, cluster: Cluster) -> list[Part]:
-    """Return two bars per host, the slowest first and the rest folded; empty without rates."""
+    """Return a bar chart of hosts' link rates, the slowest first and the rest folded."""
     known = capacity(cluster, cluster.groups)
     sides = (("send", known.send_gbit_s), ("receive", known.receive_gbit_s))
     rates = np.fmin(known.send_gbit_s, known.receive_gbit_s)
@@ -158,7 +158,7 @@ def _bar(
 
 
 def _describe_uplinks(subject: Subject, cluster: Cluster) -> list[Part]:
-    """Return the bars of each group's uplink rates, beside what its hosts could reach."""
+    """Return a bar chart of each group's uplink rates, beside what its hosts could reach."""
     uplinks = () if cluster.uplinks is None else cluster.uplinks.uplinks
     rates = [(each.send_gbit_s, each.receive_gbit_s, each.hosts_gbit_s) for each in uplinks]
     known = [rate for row in rates for rate in row if rate is not None]
@@ -220,7 +220,7 @@ def _tabulate_limits(subject: Subject, cluster: Cluster, network: KnownNetwork) 
 
 
 def _describe_limit(subject: Subject, limit: Limit) -> str:
-    """Return what a collective waits for, such as a host's link, as a phrase."""
+    """Return a phrase on what a collective waits for, such as a host's link, with its share."""
     if limit.kind == LATENCY:
         return "round trips"
     what, link, names = "group", "uplink", [group.name for group in subject.groups]

@@ -58,30 +58,30 @@ def plotly_text(text: str) -> str:
 
 
 def round_numbers(values: Iterable[float], digits: int = 4) -> list[float | None]:
-    """Return numbers rounded to significant digits; None for those not finite."""
+    """Round numbers to some significant digits for JSON; None for those not finite."""
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in values]
 
 
 def group_colour(shade: int) -> str:
-    """Return a colour for each group number; -1 means no group."""
+    """Return the colour of a group's number; -1 (no group) has a colour of its own."""
     return NO_GROUP_COLOUR if shade == NO_GROUP else COLOURS[shade % len(COLOURS)]
 
 
 def group_symbol(shade: int) -> str:
-    """Return a marker symbol for each group number; with the colour it is unique up to 48."""
+    """Return the marker symbol of a group's number; with the colour it is unique up to 48."""
     if shade == NO_GROUP:
         return "circle-open"
     return _SYMBOLS[(shade + shade // _CYCLE) % len(_SYMBOLS)]
 
 
 def line_style(number: int, width: float = 2) -> Json:
-    """Return the style of a line: colour and dash are unique up to 30."""
+    """Return the plotly style of line `number`: colour and dash are unique up to 30."""
     dash = DASHES[number % len(DASHES)]
     return {"color": group_colour(number), "dash": dash, "width": width}
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return distinct names without the words that all long ones begin or end with.
+    """Shorten names by the words that all begin or end with, keeping them distinct.
 
     Args:
         names: distinct host names.
@@ -102,7 +102,7 @@ def short_names(names: Sequence[str]) -> list[str]:
 
 
 def shortening_note(names: Sequence[str]) -> str:
-    """Return a sentence on what short names omit; empty if they omit nothing."""
+    """Return a sentence on what shortened names omit; empty if they omit nothing."""
     pairs = zip(short_names(names), names, strict=True)
     changed = (f"{short} is {name}" for short, name in pairs if short != name)
     example = next(changed, None)
@@ -119,7 +119,7 @@ def _shared_prefix_length(names: Sequence[str]) -> int:
 
 
 def axis(title: str = "", unit: str = "", **more: Any) -> Json:
-    """Return a plotly axis with a title and a unit behind its numbers."""
+    """Return a plotly axis with a title, and a unit after the numbers of its ticks."""
     members: Json = {"zeroline": False, "gridcolor": LINE}
     if title:
         members["title"] = {"text": plotly_text(title)}
@@ -129,7 +129,7 @@ def axis(title: str = "", unit: str = "", **more: Any) -> Json:
 
 
 def ticks(values: Iterable[Any], texts: Iterable[str]) -> Json:
-    """Return the members of a plotly axis that shows only these ticks."""
+    """Return the members of a plotly axis that shows ticks at some values only, with texts."""
     return {
         "tickmode": "array",
         "tickvals": list(values),
@@ -138,7 +138,7 @@ def ticks(values: Iterable[Any], texts: Iterable[str]) -> Json:
 
 
 def layout(x: Json, y: Json, legend: str | None = "above", **more: Any) -> Json:
-    """Return the layout of a plotly figure.
+    """Return the plotly layout of a figure with two axes and the place of its legend.
 
     Args:
         x, y: the first two axes (`axis`).
@@ -188,7 +188,7 @@ def trace(
 
 
 class Segments:
-    """Line segments of a figure that become one plotly trace."""
+    """Collected lines of a figure that become one plotly trace, with gaps between them."""
 
     def __init__(self) -> None:
         self._x: list[float] = []
@@ -196,7 +196,7 @@ class Segments:
         self._text: list[str | None] = []
 
     def add(self, x: Iterable[float], y: Iterable[float], texts: Iterable[str] = ()) -> None:
-        """Add a line through these points; nothing if one is not finite."""
+        """Add a line through some points; nothing if one of them is not finite."""
         xs, ys = [*x, np.nan], [*y, np.nan]
         if np.isfinite([*xs[:-1], *ys[:-1]]).all():
             self._x += xs
@@ -204,6 +204,6 @@ class Segments:
             self._text += [*texts, None]
 
     def trace(self, title: str, line: Json, hover: str | None = None, **more: Any) -> Json:
-        """Return the plotly trace of all segments in one line style."""
+        """Return one plotly trace of all collected lines in one style."""
         texts: Json = {} if hover is None or "%{text}" not in hover else {"text": self._text}
         return trace(title, self._x, self._y, hover=hover, mode="lines", line=line, **texts, **more)

@@ -41,7 +41,7 @@ _ROUGH = 0.25
 
 
 def groups_section(subject: Subject) -> Section | None:
-    """Return the section with groups, their certainty and the dendrogram of the distances."""
+    """Return the report's section on groups: a table, their certainty, and a dendrogram."""
     cluster = subject.cluster
     if cluster is None:
         return None
@@ -81,7 +81,7 @@ def groups_section(subject: Subject) -> Section | None:
 
 
 def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
-    """Return the figure of average linkage, with leaves in the order of the tree.
+    """Return the figure of a dendrogram (average linkage) of the hosts' distances.
 
     Args:
         subject: the report's subject, with at least two hosts.
@@ -131,7 +131,7 @@ def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
 def _branch_traces(
     subject: Subject, joints: npt.NDArray[np.float64], leaves: Sequence[int]
 ) -> list[charts.Json]:
-    """Return a trace of the dendrogram's lines for each group, and one for those across groups."""
+    """Return plotly traces of the dendrogram's lines: one for each group, one across groups."""
     size = len(leaves)
     place = np.empty(2 * size - 1)
     place[leaves] = np.arange(size)
@@ -201,7 +201,7 @@ def map_section(subject: Subject) -> Section | None:
 
 
 def _draw_map(subject: Subject, hosts: list[int], points: charts.Floats) -> Figure:
-    """Return the map of hosts at positions in µs, (M, 2), with one trace per group."""
+    """Return the figure of hosts as points in a plane, (M, 2) in µs, coloured by group."""
     positions = np.full((len(subject.names), 2), np.nan)
     positions[hosts] = points - points.mean(axis=0)
     has_names = len(subject.names) <= _MAX_MAP_NAMES

@@ -32,7 +32,7 @@ _NAME = re.compile(r"(?<!\S)((?=\S*\d)\S*[-…]\S*)")
 
 
 def page(title: str, sections: Sequence[Section], library: str) -> str:
-    """Return the HTML page of a report.
+    """Return the HTML of a whole report page, with its style, figures and scripts embedded.
 
     Nothing is loaded and no script runs but the two of the page, whose hashes its policy names:
     so a text that slipped through unescaped could do nothing either.
@@ -116,7 +116,7 @@ def _environment() -> Environment:
 
 
 def _mark_names(text: str) -> Markup:
-    """Return text as HTML in which names are not broken across lines."""
+    """Convert text to HTML in which names of hosts and files are not broken across lines."""
     span = Markup("<span class=name>{}</span>")
     parts = _NAME.split(text)
     return Markup("").join(

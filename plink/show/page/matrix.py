@@ -1,4 +1,4 @@
-"""Heat maps of matrices between hosts, with groups framed, and the tables that stand for them."""
+"""Heat maps of matrices between hosts, with groups framed, and the same numbers as tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_ROWS = 512
 
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity that was measured between hosts, and how the page draws it.
+    """Quantity measured between hosts, such as round trips, and how the page draws it.
 
     Args:
         figure: name of its heat map, unique on the page.
@@ -80,7 +80,7 @@ def distances_section(subject: Subject) -> Section | None:
 def matrix_parts(
     subject: Subject, values: Matrix, scale: Scale, quantity: Quantity, beginning: str
 ) -> list[Part]:
-    """Return a matrix between hosts as a sentence, a legend, a heat map and a table.
+    """Return the report's parts on a matrix: a sentence, a legend, a heat map and a table.
 
     Args:
         subject: the report's subject.
@@ -114,7 +114,7 @@ def matrix_parts(
 def heat_map(
     subject: Subject, values: Matrix, scale: Scale, quantity: Quantity = ROUND_TRIPS
 ) -> Figure:
-    """Return the heat map of a matrix between hosts (`matrix_parts`)."""
+    """Return the figure of a heat map of a matrix between hosts, with groups framed."""
     sequence = subject.sequence
     per_cell = -(-len(sequence) // MAX_CELLS)
     cells = median_blocks(values, sequence, per_cell)
@@ -179,7 +179,7 @@ def heat_map(
 def _colour_stops(
     values: Matrix, scale: Scale, colour_at: Callable[[float], str]
 ) -> list[list[Any]]:
-    """Return logarithmic colour stops for plotly, from 0 (the host itself) to the scale's end."""
+    """Return plotly's colour stops, (position, colour), logarithmic over the scale from 0."""
     least = float(np.nanmin(np.where(values > 0.0, values, np.nan), initial=scale.low))
     beginning, near = 0.5 * least / scale.high, scale.low / scale.high
     below = [[0.0, charts.SELF], [beginning, charts.SELF], [beginning, colour_at(0.0)]]
@@ -192,7 +192,7 @@ def _frame(low: float, high: float) -> charts.Json:
 
 
 def _table_for(subject: Subject, values: Matrix, quantity: Quantity) -> Folded:
-    """Return every pair of few hosts as a table; for many, medians of groups and of each host."""
+    """Return a folded table of all pairs of few hosts, or of medians by group and by host."""
     text, what, names = quantity.text, quantity.plural, subject.names
     tables: list[Part] = []
     if len(names) <= _MOST_COLUMNS:
@@ -238,7 +238,7 @@ def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -
 
 
 def _spread_texts(values: Any, text: Callable[[float], str]) -> list[str]:
-    """Return the least, median and greatest known value as text."""
+    """Format the least, median and greatest known value."""
     known = known_values(np.asarray(values))
     if not known.size:
         return [UNKNOWN] * 3

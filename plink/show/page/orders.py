@@ -1,4 +1,4 @@
-"""Report sections on orders: costs beside others, and rings over the groups with their hops."""
+"""Report sections on orders: costs beside other orders', and figures of rings with their hops."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LEFT_OUT = 0.3
 
 
 def costs_section(subject: Subject) -> Section | None:
-    """Return facts and a chart of costs for each order; None without any order of several hosts."""
+    """Return the report's section on orders' costs; None without an order of several hosts."""
     parts: list[Part] = []
     for named in subject.orders:
         order = named.order
@@ -56,7 +56,7 @@ def costs_section(subject: Subject) -> Section | None:
 
 
 def cost_bars(order: Order) -> Bars:
-    """Return a bar chart of the costs of one order."""
+    """Return a bar chart of one order's cost beside the given one's, random ones' and the bound."""
     colours = (charts.NO_GROUP_COLOUR, charts.NO_GROUP_COLOUR, charts.WITHIN, charts.MUTED)
     rows = [
         ("random order (median)" if label == RANDOM else label, cost_us, colour)
@@ -92,7 +92,7 @@ def cost_bars(order: Order) -> Bars:
 
 
 def ring_section(subject: Subject) -> Section | None:
-    """Return the listed order and plink's orders as rings; None for too few hosts."""
+    """Return the report's section with orders drawn as rings of hosts; None for too few hosts."""
     if len(subject.names) < _LEAST_HOSTS:
         return None
     parts: list[Part] = []
@@ -116,7 +116,7 @@ def ring_section(subject: Subject) -> Section | None:
 def _count_crossings(
     subject: Subject, ranks: Sequence[int], given: Sequence[int] | None = None
 ) -> str:
-    """Return sentences on the hops between groups of an order, beside the given order's."""
+    """Return a sentence on how many hops of an order leave a group, beside the given order's."""
     if not subject.groups:
         return "No groups are known, so hops within and between groups cannot be told apart."
     crossing = int(find_crossings(subject, ranks).sum())
@@ -135,7 +135,7 @@ def _count_crossings(
 
 
 def find_crossings(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.bool_]:
-    """Return which hops of an order lead into another group, a mask (N,).
+    """Return a mask, (N,), of the hops of an order that lead into another group.
 
     A hop from or to a host without a group does.
     """
@@ -149,7 +149,7 @@ def find_crossings(subject: Subject, ranks: Sequence[int]) -> npt.NDArray[np.boo
 def _list_hops(
     subject: Subject, ranks: Sequence[int]
 ) -> list[tuple[str, str, npt.NDArray[np.intp]]]:
-    """Return title, colour and ranks of the hops that stay in a group, and of those that leave."""
+    """Return legend title, colour and ranks of an order's hops within groups, and between them."""
     crosses = find_crossings(subject, ranks)
     title, colour = (
         ("stays in the group", charts.WITHIN) if subject.groups else ("hop", charts.MUTED)
@@ -218,7 +218,7 @@ def hop_bars(subject: Subject, order: Order, ranks: Sequence[int], name: str) ->
 def draw_ring(
     subject: Subject, title: str, ranks: Sequence[int], name: str, *, is_half: bool = False
 ) -> Figure:
-    """Return a figure with the hosts on a circle by group, and lines from rank to rank.
+    """Return a figure with hosts on a circle by group, and lines between successive ranks.
 
     `ranks` are the indices of the hosts in rank order.
     """

@@ -1,4 +1,4 @@
-"""Parts of a report's sections, independent of HTML, and their content as JSON.
+"""Parts of a report's sections (paragraphs, tables, figures, ...), and their content as JSON.
 
 Their texts are plain and untrusted.
 """
@@ -26,7 +26,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Names:
-    """Host names in a table cell, of which the first few are visible."""
+    """Host names in a table cell, of which the first few are visible and the rest unfold."""
 
     names: Sequence[str]
 
@@ -54,12 +54,12 @@ class Table:
 
 
 def table(caption: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
-    """Return a table of a report from rows."""
+    """Build a table of a report from rows of texts or names."""
     return Table(caption, headings(columns), cells(columns, rows), number_columns(columns))
 
 
 def facts_table(caption: str, facts: Iterable[Fact], heading: str = "found") -> Table:
-    """Return facts as a table of names and values; lines of one fact are joined by semicolons."""
+    """Return a two-column table of facts (name, lines), lines joined by semicolons."""
     return Table(caption, ("what", heading), [(label, "; ".join(lines)) for label, lines in facts])
 
 
@@ -99,7 +99,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class AdviceList:
-    """List of sentences about hosts or orders, each with the command that follows from it."""
+    """List of sentences of advice in a report, each with the command to type, if any."""
 
     items: Sequence[NextStep]
 
@@ -167,7 +167,7 @@ class Section:
 
 
 def unfold_parts(parts: Sequence[Part]) -> Iterator[Part]:
-    """Yield all parts of a report, with folded ones replaced by their content."""
+    """Yield all parts of a section, with folded ones replaced by their content."""
     for part in parts:
         if isinstance(part, Folded):
             yield from unfold_parts(part.parts)
@@ -229,7 +229,7 @@ class ReportOutline(Output, frozen=True):
 
 
 def outline(output: str, size_bytes: int, title: str, sections: Sequence[Section]) -> ReportOutline:
-    """Return the texts and tables of a report's sections, and the next steps."""
+    """Return a report's content without figures, for `--json`: texts, tables and next steps."""
     outlines = []
     for section in sections:
         parts = list(unfold_parts(section.parts))

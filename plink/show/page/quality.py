@@ -53,7 +53,7 @@ def quality_section(subject: Subject) -> Section | None:
 
 
 def spreads(rtt: RttMeasurement) -> list[tuple[str, Vector]]:
-    """Return the relative spread of every pair's readings, by several measures with titles.
+    """Return measures of the relative spread of every pair's readings, each with its title.
 
     How far other percentiles are above the reading; how much the two directions of a pair differ;
     how much its passes disagree, or how far its confidence interval reaches.
@@ -77,14 +77,14 @@ def _name_excess(rtt: RttMeasurement, percentile: float) -> str:
 
 
 def _compute_excess(matrix: Vector, readings: Vector) -> Vector:
-    """Return by which share values exceed the readings; NaN where unknown."""
+    """Return by what share of the readings other values exceed them; NaN where unknown."""
     excess = np.full(readings.shape, np.nan)
     np.divide(matrix - readings, readings, out=excess, where=readings > 0.0)
     return excess
 
 
 def _compare_ways(rtt: RttMeasurement) -> Vector:
-    """Return the relative difference of the two directions of each pair; NaN where unknown."""
+    """Return the relative difference of each pair's two directions, (N, N); NaN if unknown."""
     both = rtt.readings_us, rtt.readings_us.T
     return _compute_excess(np.maximum(*both), np.minimum(*both))
 

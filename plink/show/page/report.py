@@ -45,7 +45,7 @@ _ALIKE = 1.3
 
 
 def main_finding(subject: Subject) -> str:
-    """Return the report's most important finding and what follows from it."""
+    """Return a sentence on the report's most important finding and what to do about it."""
     hosts = groups_text(subject)
     cluster = subject.cluster
     if cluster is not None and cluster.rtt is None and cluster.bandwidth is None:
@@ -74,7 +74,7 @@ def groups_text(subject: Subject) -> str:
 
 
 def group_sizes(subject: Subject) -> tuple[str, int]:
-    """Return the sizes of groups, at least one, as text, and the number of hosts in none."""
+    """Format the sizes of groups, and the number of hosts in none."""
     sizes = [len(group.hosts) for group in subject.groups]
     least, most = min(sizes), max(sizes)
     return f"{least}" if least == most else f"{least} to {most}", len(subject.names) - sum(sizes)
@@ -128,7 +128,7 @@ def _advise_order(named: NamedOrder) -> str | None:
 
 
 def _advise_grouping(subject: Subject, cluster: Cluster) -> str | None:
-    """Return what uplinks, else distances between groups, else all distances suggest."""
+    """Return advice from the first that is known: uplinks, distances of groups, all distances."""
     order = "order ranks so that few messages leave a group (plink order)."
     uplinks = () if cluster.uplinks is None else cluster.uplinks.uplinks
     ratio = max((oversubscription(uplink) or 0.0 for uplink in uplinks), default=0.0)
@@ -184,7 +184,7 @@ def build_sections(subject: Subject) -> list[Section]:
 
 
 def overview_section(subject: Subject) -> Section:
-    """Return the report's section with the main finding, advice and key facts."""
+    """Return the report's first section: the main finding, advice and key facts."""
     lead = Paragraph(main_finding(subject), is_lead=True)
     facts = facts_table("The essentials", essentials(subject))
     return Section("overview", "In short", [lead, facts])
@@ -237,7 +237,7 @@ SECTIONS: Sequence[Callable[[Subject], Section | None]] = (
 
 
 def essentials(subject: Subject) -> list[Fact]:
-    """Return the report's key facts on hosts, measurements, groups and orders."""
+    """Return table rows (name, lines) on a report's hosts, measurements, groups and orders."""
     cluster = subject.cluster
     size = len(subject.names)
 

@@ -42,7 +42,7 @@ class NamedOrder:
 
 @dataclass(frozen=True)
 class Subject:
-    """Subject of a report: a cluster, orders, a tuned run or timelines, from files.
+    """Subject of a report, as read from files: a cluster, orders, a tuned run or timelines.
 
     Args:
         cluster: hosts and what was measured.
@@ -107,7 +107,7 @@ class Subject:
 
     @cached_property
     def sequence(self) -> Sequence[int]:
-        """Order of hosts for figures: by group, near ones adjacent, ungrouped ones last."""
+        """Host indices in the order of figures: by group, near ones adjacent, ungrouped last."""
         if self.distances is not None:
             near = seriate(self.distances.matrix_us)
         elif self.orders:
@@ -126,7 +126,7 @@ class Subject:
 
     @cached_property
     def shade_by_group(self) -> Mapping[int, int]:
-        """Colour number of each group, chosen so that adjacent groups differ."""
+        """Colour number of each group, by first place in `sequence`: adjacent groups differ."""
         in_turn = dict.fromkeys(int(self.group_by_host[host]) for host in self.sequence)
         in_turn.pop(NO_GROUP, None)
         return {NO_GROUP: NO_GROUP, **{group: shade for shade, group in enumerate(in_turn)}}
@@ -139,7 +139,7 @@ class Subject:
 
 
 def shown_sources(paths: Sequence[str]) -> list[str]:
-    """Return files' names with just enough folders to distinguish them, and not the machine's."""
+    """Return files' paths relative to their common folder, so that they stay distinct."""
     files = [path for path in paths if path != document.STANDARD_STREAM]
     folders = [os.path.dirname(os.path.abspath(path)) for path in files]  # noqa: PTH100, PTH120
     common = os.path.commonpath(folders) if folders else ""
@@ -235,7 +235,7 @@ def _read_cluster(contents: Sequence[tuple[str, Content]], shown: Sequence[str])
 
 
 def _check_orders(orders: Sequence[NamedOrder], cluster: Cluster | None) -> None:
-    """Raise if an order was not made from the cluster, or, without one, not from the first's."""
+    """Raise WrongUseError if orders were not made from the cluster, or not from the same one."""
     first = orders[0] if orders else None
     for named in orders:
         order = named.order

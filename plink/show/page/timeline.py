@@ -1,4 +1,4 @@
-"""Report sections on ranks' timelines, with the figure of an iteration.
+"""Report sections on ranks' timelines of a training job, with the figure of an iteration.
 
 The figure shows when each rank announced, agreed on, began and ended each collective.
 """
@@ -182,7 +182,7 @@ def _buffer_trace(
     *,
     is_queue: bool,
 ) -> charts.Json:
-    """Return the plotly trace of fusion buffers: while queued, or while reduced."""
+    """Return the plotly trace of fusion buffers' times on ranks: queued, or being reduced."""
     title, line = "being reduced", {"color": charts.WITHIN, "width": 10}
     ends_us = (("begun", timeline.begun_us), ("ended", timeline.ended_us))
     if is_queue:
@@ -205,6 +205,6 @@ def _heights(drawn: npt.NDArray[np.intp]) -> charts.Floats:
 
 
 def _ms(at_us: charts.Floats, iteration: Iteration) -> charts.Floats:
-    """Return times in ms since the beginning of the iteration, to 0.1 µs."""
+    """Convert times in µs to ms since the beginning of the iteration, rounded to 0.1 µs."""
     since: charts.Floats = np.round((at_us - iteration.begin_us) / 1000.0, 4)
     return since

@@ -87,7 +87,7 @@ def run_figure(run: History) -> Figure:
     groups = np.array_split(np.arange(run.windows), min(run.windows, MAX_POINTS))
 
     def thin(values: charts.Floats) -> list[float]:
-        """Return the median of the windows' values at each point of the time axis."""
+        """Reduce values by window to the points of the figure's time axis, by medians."""
         return [float(median_rows(values[group])) for group in groups]
 
     panels = [("sent, MB an iteration", run.sent_bytes / 1e6)]
@@ -143,7 +143,7 @@ def shown_hosts(run: History) -> list[int]:
 
 
 def _average_trace(run: History, places: charts.Floats) -> charts.Json:
-    """Return the average throughput under each plan as a dotted step line."""
+    """Return the plotly trace of the average throughput under each plan, a dotted step line."""
     segments = charts.Segments()
     cuts = [0, *(np.flatnonzero(np.diff(run.plans)) + 1).tolist(), run.windows]
     for begin, end in pairwise(cuts):
@@ -183,7 +183,7 @@ def _decision_traces(run: History, places: charts.Floats) -> list[charts.Json]:
 
 
 def _marked_changes(run: History) -> Sequence[Change]:
-    """Return the decisions to mark: all, or only changes of the plan, or the first ones."""
+    """Return the decisions to mark in a figure: all, or if too many only changes of plan."""
     return run.changes if len(run.changes) <= MAX_MARKED else run.new_plans[:MAX_MARKED]
 
 
@@ -194,7 +194,7 @@ def _host_traces(
     values: charts.Floats,
     y_axis: str,
 ) -> list[charts.Json]:
-    """Return a plotly line for each shown host, and a band for the others."""
+    """Return a plotly trace of a value for each shown host, and of a band for the others."""
     shown = shown_hosts(run)
     labels = charts.short_names([f"{host}: {name}" for host, name in enumerate(run.hosts)])
     traces = []

@@ -1,4 +1,4 @@
-"""What `plink show` prints about a cluster file: measurement, heat map and facts."""
+"""Printing of a cluster file for `plink show`: measurement, heat map and facts."""
 
 from __future__ import annotations
 

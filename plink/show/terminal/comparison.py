@@ -153,7 +153,7 @@ def _workload_text(row: ComparisonRow) -> str:
 
 
 def _busiest(links: Sequence[LinkBytes]) -> tuple[str, str]:
-    """Return the most bytes on one of the links in a direction, as counted and by the plan."""
+    """Format the most bytes on any link in one direction: as counted, and as planned."""
     if not links:
         return UNKNOWN, UNKNOWN
     counted = max(max(link.sent_bytes, link.received_bytes) for link in links)
@@ -162,7 +162,7 @@ def _busiest(links: Sequence[LinkBytes]) -> tuple[str, str]:
 
 
 def _hosts_text(result: Comparison) -> str:
-    """Return the number of hosts, and of ranks if hosts have several."""
+    """Format the number of hosts of a comparison, and of ranks if hosts have several."""
     ranks = result.rows[0].hosts
     everyone, used = len(result.setting.congestion_control), len(set(ranks))
     hosts = f"{everyone} hosts" if used == everyone else f"{used} of {everyone} hosts"
@@ -170,7 +170,7 @@ def _hosts_text(result: Comparison) -> str:
 
 
 def _conditions_text(result: Comparison) -> str:
-    """Return the repetitions, seed, congestion control and first version of each client."""
+    """Format a benchmark's repetitions, seed, congestion control and clients' versions."""
     setting, compared = result.setting, max(1, result.rounds_done)
     control = ", ".join(
         name for name, _ in Counter(setting.congestion_control.values()).most_common()

@@ -31,7 +31,7 @@ _LEGEND_STEPS = 24
 
 @dataclass(frozen=True)
 class Picture:
-    """Lines of a heat map in the terminal, and the number of hosts per cell."""
+    """Heat map for the terminal: its lines, their width, and the number of hosts per cell."""
 
     lines: Sequence[Text]
     width: int
@@ -47,7 +47,7 @@ def draw(
     width: int,
     shades: str | None = None,
 ) -> Picture:
-    """Return the heat map of a matrix in the terminal, rows and columns in `order`.
+    """Draw a heat map of a matrix for the terminal, rows and columns in `order`.
 
     Args:
         readings_us: (N, N), [source][destination], NaN where not measured.
@@ -80,7 +80,7 @@ def draw(
 
 
 def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
-    """Return one line that explains the colours or shades of a heat map."""
+    """Return a line that explains the colours or shades of a heat map, with values in µs."""
     text = Text()
     if shades is None:
         text.append(f"{rtt_text(scale.low)} ")
@@ -99,7 +99,7 @@ def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
 
 
 def _choose_bin_size(hosts: int, limit: int) -> int:
-    """Return the hosts of each row and column where at most `limit` of them fit."""
+    """Return how many hosts share a row and column so that at most `limit` rows are needed."""
     least = math.ceil(hosts / limit)
     # A size that divides the number of hosts is likelier to divide their racks.
     return next((n for n in range(least, least + least // 4 + 1) if hosts % n == 0), least)
@@ -120,7 +120,7 @@ def _wide_rows(cells: Matrix, scale: Scale, shades: str | None) -> Iterable[Text
 
 
 def _halves(cells: Matrix, scale: Scale) -> Iterable[Text]:
-    """Yield rows of characters whose halves are two cells, one above the other."""
+    """Yield lines of half-block characters, each of which shows two cells, one above the other."""
     positions = scale.positions(cells).tolist()
     size = len(positions)
     for top in range(0, size, 2):

@@ -37,7 +37,7 @@ _COST_COLUMNS: tuple[Column[CostRow], ...] = (
 
 
 class FoundBounds(Training, frozen=True):
-    """Bandwidths that hide a model's gradient exchange, by placement of the servers.
+    """Bandwidths that hide a model's gradient exchange behind computation, by server placement.
 
     Attributes:
         placements: placements of servers, then an all-reduce
@@ -59,7 +59,7 @@ class FoundBounds(Training, frozen=True):
 def compute_bounds(
     model: str, training: Training, racks: Racks | None, network: TrainedNetwork | None
 ) -> FoundBounds:
-    """Return the bandwidths that a training job needs, by placement of the servers."""
+    """Compute the bandwidths that hide a job's gradient exchange, by placement of the servers."""
     is_printed = network is not None and training.workers == PRINTED_WORKERS
     return FoundBounds(
         **asdict(training),

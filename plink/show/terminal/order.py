@@ -1,4 +1,4 @@
-"""What `plink show` and `plink order` print about an order: costs, quality, and hops."""
+"""Printing of an order for `plink show` and `plink order`: costs, quality and hops."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def print_ranks(paper: Paper, order: Order) -> None:
 
 
 def _bars(hops_us: Sequence[float], shades: str | None) -> list[Text]:
-    """Return a bar for each hop of an order, proportional to its distance."""
+    """Return a bar of characters for each hop of an order, proportional to its latency."""
     hops = np.array(hops_us)
     positions = scale_for(hops).positions(hops)
     largest = float(hops.max()) or 1.0

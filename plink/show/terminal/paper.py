@@ -95,7 +95,7 @@ def print_table(
 
 
 def facts_table(rows: Iterable[Fact], separator: str = "\n") -> Table:
-    """Return facts in two columns; `separator` joins the lines of one fact."""
+    """Return a table of facts (name, lines) in two columns; `separator` joins the lines."""
     grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=LABEL_WIDTH, style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
@@ -105,7 +105,7 @@ def facts_table(rows: Iterable[Fact], separator: str = "\n") -> Table:
 
 
 def print_facts(console: Console, rows: Sequence[Fact]) -> None:
-    """Print facts below an empty line; nothing if there are none."""
+    """Print facts (name, lines) below an empty line; nothing if there are none."""
     if rows:
         console.print()
         console.print(facts_table(rows))

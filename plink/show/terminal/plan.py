@@ -187,7 +187,7 @@ def describe_planned(planned: Planned) -> PlannedOutput:
 
 
 def _figures(plan: Plan) -> dict[str, Any]:
-    """Return the key figures of a plan, except the balance."""
+    """Return the key figures of a plan for JSON: kind, sizes, numbers of ranks and routes."""
     return {
         "kind": plan.kind,
         "size_bytes": plan.size_bytes,
@@ -207,7 +207,7 @@ def _traffic(measures: Measures) -> dict[str, Any]:
 
 
 def _purpose(plan: Plan) -> str:
-    """Return the plan's purpose: `20 MB` of an all-reduce, `2 all-gather of 20 MB`."""
+    """Format what a plan is for: `20 MB` for an all-reduce, `2 all-gather of 20 MB`."""
     size = format_size(plan.size_bytes)
     if tuple(plan.collectives) == (ALL_REDUCE,):
         return size
@@ -264,7 +264,7 @@ def describe_plan(plan: Plan) -> ShownPlan:
 
 
 def _measure_plan(plan: Plan) -> Measures:
-    """Return the rounds and bytes of a plan's collectives, added up."""
+    """Count the rounds and bytes of all of a plan's collectives, added up."""
     groups, hosts = plan.group_by_rank, plan.host_by_rank
     measured = []
     for name in plan.collectives:
@@ -279,7 +279,7 @@ def _measure_plan(plan: Plan) -> Measures:
 
 
 def _ports(plan: Plan) -> list[PortUse]:
-    """Return the bytes of an all-reduce through each port of a plan's servers."""
+    """Compute the bytes of an all-reduce through each port of a plan's servers."""
     counts = [len(rank.ports) for rank in plan.ranks]
     carried = bytes_by_port(plan.forest, plan.route_ports, counts, plan.size_bytes)
     return [

@@ -66,7 +66,7 @@ def _print_title(console: Console, forecast: Forecast | PlanForecast, where: str
 
 
 def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[PredictionRow]]:
-    """Return the columns of those costs that any row has."""
+    """Return the columns of a table of predictions, without costs that no row has."""
     other = _OTHER[chosen]
 
     def own_cost(row: PredictionRow) -> OrderCost:
@@ -101,7 +101,7 @@ def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[Prediction
 
 
 class _Fitted(Protocol):
-    """Row of a prediction with the time of a fitted client."""
+    """Interface of a prediction's row that may have the expected time of a fitted client."""
 
     @property
     def expected(self) -> Expected | None: ...
@@ -123,7 +123,7 @@ _EXPECTED_COLUMNS = (Column("expected", _expected_text), Column("90 %", _interva
 
 
 def _pick(cost: OrderCost, objective: str) -> tuple[float | None, Range | None]:
-    """Return a cost by an objective and its range, in µs; None for what is not known."""
+    """Return a cost in µs and its range, by latency or by time; None for what is not known."""
     if objective == "latency":
         return cost.latency_us, cost.latency_range_us
     time_us = None if cost.time_s is None else cost.time_s * 1e6

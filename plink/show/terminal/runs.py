@@ -1,4 +1,4 @@
-"""What `plink show` prints about a tuned run and about ranks' timelines."""
+"""Printing of a tuned run and of ranks' timelines for `plink show`."""
 
 from __future__ import annotations
 

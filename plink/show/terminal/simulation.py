@@ -1,4 +1,4 @@
-"""What `plink simulate` prints: a table of simulated times."""
+"""Printing of a table of simulated times for `plink simulate`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _time_text(times: Times | None) -> str:
 
 
 def _share_of_model(row: Row) -> str:
-    """Return the ratio of simulated to predicted time, for the first order that has both."""
+    """Format the ratio of simulated to predicted time, for the first order that has both."""
     for times in (row.order, row.given, row.random):
         if times is not None and times.simulated_s is not None and times.predicted_s:
             return f"{times.simulated_s / times.predicted_s:.2f}"
