@@ -73,10 +73,10 @@ _EXTRA_ARGUMENTS = re.compile(r"(unexpected extra arguments? )\((.*)\)", re.DOTA
 
 
 class _RunningContext(click.Context):
-    """Click context of a running verb, in which interrupts may leave a result to keep."""
+    """Click context of a running verb, from whose start Ctrl-C raises instead of ending at once."""
 
     def invoke(self, *arguments: Any, **keywords: Any) -> Any:
-        """Call the verb's function, from which on interrupts may leave a result to keep."""
+        """Call the verb's function, with interrupts set to raise so that results can be kept."""
         if not isinstance(self.command, click.Group):
             raise_when_interrupted()
         return super().invoke(*arguments, **keywords)
@@ -89,14 +89,14 @@ def _use_running_context(command: click.Command) -> None:
 
 
 class LazyGroup(click.Group):
-    """Command group that knows its commands' names and help without importing them."""
+    """Command group that lists its commands with help from a table, without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Return the commands in the order of use."""
+        """Return the commands' names in the order of use."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import one command, which its module holds under the name `command`."""
+        """Import the module of a command and return the command; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
         if cmd_name in _ON_ONE_THREAD:
@@ -112,7 +112,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or suggest which one may be meant."""
+        """Find the command of some arguments, or raise with a suggestion which one may be meant."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             nearest = difflib.get_close_matches(name, COMMANDS, n=1)
@@ -129,7 +129,7 @@ class LazyGroup(click.Group):
         return completion.items(named, incomplete) + options
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, with names in errors spelled as options."""
+        """Run the command; errors that it raises name arguments as command-line options."""
         try:
             return super().invoke(ctx)
         except (PlinkError, ProbesError) as raised:
@@ -184,7 +184,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code (`plink.base.errors`)."""
+    """Run a command line and return its exit code; errors are printed on standard error."""
     try:
         result: Any = cli.main(args=arguments, prog_name="plink", standalone_mode=False)
         if sys.stdout is not None:
@@ -222,7 +222,7 @@ def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
 
 
 def _usage(error: click.ClickException) -> PlinkError:
-    """Return click's usage error in plink's style."""
+    """Convert click's usage error to a `WrongUseError` in plink's style."""
     message = _EXTRA_ARGUMENTS.sub(_some_arguments, error.format_message().rstrip("."))
     context = getattr(error, "ctx", None)
     hint = None if context is None else f"{context.command_path} --help"

@@ -1,4 +1,4 @@
-"""`plink agent`: call plink from a host that it cannot reach."""
+"""`plink agent`: connect to a waiting plink from a host that plink cannot reach itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`plink autotune`: keep plans fitted to the network, or inspect how that is done."""
+"""`plink autotune`: adapt plans of running jobs to the network, or inspect such a run."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def attach(*, address: str, request: AttachRequest) -> int:
 )
 @json_option("Print all decisions as JSON.")
 def replay(log: str, *, has_all: bool, as_json: bool) -> int:
-    """Decide again on the measurements in a log (`-`: standard input), and compare.
+    """Repeat the tuner's decisions from the measurements in a log (`-`: stdin), and compare.
 
     Prints what was measured and what is decided on it. Exit code 4: the decisions differ from
     those in the log.
@@ -245,7 +245,7 @@ def _print_changes(viewer: attaching.Viewer) -> NoReturn:
 
 
 def _print_status(status: Mapping[str, Any]) -> None:
-    """Print the state of a tuned job as one line of JSON."""
+    """Print the state of a job that is tuned as one line of JSON."""
     line = json_text(status)
     document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 

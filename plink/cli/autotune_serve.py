@@ -1,4 +1,4 @@
-"""Action of `plink autotune serve`: serve the ranks of jobs until interrupted."""
+"""Action of `plink autotune serve`: a daemon that tunes jobs' plans until interrupted."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ Begin: TypeAlias = Callable[[], Awaitable[asyncio.Server]]
 
 
 def run(plans_of_jobs: Sequence[str], request: ServeRequest, reach: ReachOptions) -> int:
-    """Serve the ranks of tuned jobs until interrupted; return the exit code.
+    """Run the daemon that tunes jobs' plans until interrupted; return the exit code.
 
     Raises:
         WrongUseError: a plan, secret or option is not valid.
@@ -138,7 +138,7 @@ def _tls_context(folder: str | None) -> ssl.SSLContext | None:
 def _print_environment(
     job: str, address: str, secret_file: str, plan: str, *, by_tls: bool, as_json: bool
 ) -> None:
-    """Print a job's environment, as shell words or a line of JSON."""
+    """Print the environment variables that a job's ranks need, as shell words or JSON."""
     values = {"PLINK_AUTOTUNE": address, "PLINK_AUTOTUNE_SECRET_FILE": secret_file}
     if job != DEFAULT_JOB:
         values["PLINK_AUTOTUNE_JOB"] = job
@@ -186,7 +186,7 @@ async def _watch(jobs: Sequence[JobStatus]) -> None:
 
 
 def _address_to_tell(plan: Plan, job: str, bound: str) -> str:
-    """Return the address that ranks should use if the daemon listens on all addresses."""
+    """Return the address at which a job's ranks find a daemon that listens on all addresses."""
     address = address_for(plan, bound)
     if address is None:
         name = socket.gethostname()
@@ -230,7 +230,7 @@ def _log_path(log: str, job: str, jobs: int) -> str:
 
 
 def _resume_state(path: str, plan: Plan) -> ResumeState | None:
-    """Return the end of an earlier daemon's log, and print whether it is continued."""
+    """Return the state at the end of an earlier log to continue, if any, and say so in a note."""
     if path == document.STANDARD_STREAM or path.endswith(".gz"):
         raise WrongUseError(
             f"--log is {path}, expected an uncompressed file, not standard output",
@@ -240,7 +240,7 @@ def _resume_state(path: str, plan: Plan) -> ResumeState | None:
     try:
         state = read_resume_state(path, plan)
     except UnusableLogError as error:
-        note(f"tuning starts from the beginning: {error}; the log is kept as {path}.1")
+        note(f"tuning starts anew, as the log cannot be continued: {error}; it is kept as {path}.1")
         return None
     if state is not None:
         note(describe(state, path))
@@ -264,7 +264,7 @@ def _secret(path: str) -> bytes:
 
 
 def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
-    """Return the function that serves Prometheus metrics at an address."""
+    """Return a function that starts serving Prometheus metrics of jobs at an address."""
     try:
         registry = prometheus_client.CollectorRegistry()
         registry.register(metrics.JobCollector(jobs, server))
@@ -279,7 +279,7 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
 def build_prober(
     request: ServeRequest, reach: ReachOptions, plans: Iterable[Plan]
 ) -> Prober | None:
-    """Return what measures the hosts again; None if no option says how to reach them.
+    """Return what measures jobs' hosts again; None without a cluster file or host list.
 
     Raises:
         WrongUseError: a file is not valid.

@@ -1,4 +1,4 @@
-"""`plink bench`: run real clients in several orders and compare."""
+"""`plink bench`: run real clients (engine, Gloo, MPI, ...) in several orders and compare."""
 
 from __future__ import annotations
 

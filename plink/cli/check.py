@@ -55,7 +55,7 @@ def command(*, cluster: str, request: CheckRequest, reach: CallOptions, as_json:
         print_json(_describe(known, result, request.partner_count))
     else:
         _print(source, known, result)
-        note(f"--seed {result.seed} measures the same pairs again")
+        note(f"to measure the same sample of pairs again, give --seed {result.seed}")
     if result.is_changed:
         return EXIT_CHANGED
     return 0 if result.is_whole else EXIT_PARTIAL
@@ -70,7 +70,7 @@ def _warn(result: check_verb.Verdict) -> None:
     for name, reason in result.unreachable.items():
         warn(f"{name}: {reason}")
     for name, (before, now) in result.moved.items():
-        warn(f"{name}: its address is {now}, and {before} in the cluster file")
+        warn(f"{name}: its address is now {now}, but {before} in the cluster file")
     name_some(result.failures, "hosts and directed pairs")
 
 

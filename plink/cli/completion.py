@@ -31,7 +31,7 @@ _NAMES: Mapping[tuple[str, str], Callable[[], Iterable[str]]] = {
 
 
 def add_completion(command: click.Command) -> click.Command:
-    """Return a command whose subcommands and option values can be completed."""
+    """Make the values of a command's options and arguments completable; return the command."""
     for verb in command.commands.values() if isinstance(command, click.Group) else ():
         add_completion(verb)
     for parameter in command.params:
@@ -41,7 +41,7 @@ def add_completion(command: click.Command) -> click.Command:
 
 
 def items(named: list[tuple[str, str]], beginning: str) -> list[click_completes.CompletionItem]:
-    """Return the names that begin with what was typed, as click's completion items with help."""
+    """Return click's completion items of the names that begin with what was typed."""
     return [
         click_completes.CompletionItem(name, help=text)
         for name, text in named
@@ -50,7 +50,7 @@ def items(named: list[tuple[str, str]], beginning: str) -> list[click_completes.
 
 
 class _Text(click.types.StringParamType):
-    """Parameter type of a file name or a name, which completes to files and known names."""
+    """Type of a text parameter, which completes to files or to the names that it may have."""
 
     def __init__(self, parameter: click.Parameter) -> None:
         self._kind = _kind(parameter)
@@ -62,7 +62,7 @@ class _Text(click.types.StringParamType):
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> list[click_completes.CompletionItem]:
-        """Return completion items: files, folders or the names."""
+        """Return completion items for a value: files, folders or known names."""
         if self._kind is not None:
             return [click_completes.CompletionItem(incomplete, type=self._kind)]
         # A list is completed at its end.
@@ -108,7 +108,7 @@ def command(shell: str, *, as_json: bool) -> int:
 
 
 def script_for(shell: str) -> str:
-    """Return a shell's script that asks plink for completions."""
+    """Return the script with which a shell asks plink for completions."""
     asking = click_completes.get_completion_class(shell)
     assert asking is not None  # noqa: S101  for the type checker
     # Not bash's own, which starts a bash to see that it is version 4.4 or later.

@@ -41,7 +41,7 @@ _live = make_section_option("Asking hosts")
 
 
 def _refuse_without_live(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse options that only `--live` uses before these are checked with each other."""
+    """Raise UsageError for an option that needs `--live` when that is not given."""
 
     @functools.wraps(command)
     def checked(*, request: DiagnosisRequest, **values: Any) -> Any:
@@ -100,7 +100,7 @@ def command(
     if request.live:
         if cluster is None or cluster.source == document.NOT_A_FILE:
             raise WrongUseError(
-                "--live needs a cluster file, which names the hosts",
+                "--live needs a cluster file, which names the hosts to measure",
                 "plink probe HOSTS -o cluster.json makes one",
             )
         with StageProgress() as progress, print_unreached():
@@ -147,7 +147,7 @@ def _read_files(paths: Sequence[str]) -> dict[str, Any]:
         kind, value = _read_file(document.read_content(path), source)
         if kind in found:
             raise WrongUseError(
-                f"{source}: is the second file of the kind {kind}",
+                f"{source}: is a second file of the kind {kind}, expected one of each",
                 "give one file of a kind, and an earlier one with --before",
             )
         found[kind] = value
@@ -171,7 +171,7 @@ def _read_file(content: binary_form.Content, source: str) -> tuple[str, object]:
     if data.get("format") == cluster_file.FORMAT:
         return "cluster", cluster_file.decode_cluster(data, source)
     raise WrongUseError(
-        f"{source}: is not a file that plink doctor reads",
+        f"{source}: is of no kind that plink doctor reads",
         "give a cluster file, a log of plink autotune or of a benchmark, or a comparison",
     )
 
@@ -184,7 +184,7 @@ def _refuse_unlike(now: Mapping[str, object], then: Mapping[str, object], path: 
         )
     if "tuned" in then:
         raise WrongUseError(
-            f"{document.label(path)}: a log of plink autotune is compared with its own beginning",
+            f"{document.label(path)}: a log of plink autotune has no earlier file to compare with",
             "leave out --before",
         )
 

@@ -1,4 +1,4 @@
-"""`plink fit`: measure a client's software costs and add them to the cluster file."""
+"""`plink fit`: measure a communication library's software costs, for the cluster file."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def command_speller(command: click.Command | None) -> Speller:
 
 
 def complete_resume_hint(error: NotMeasuredError) -> str | None:
-    """Return the error's hint, completed to the command that measures what the file lacks."""
+    """Complete an error's hint to a full command that measures what the cluster file lacks."""
     tool = [] if error.tool is None else ["--tool", error.tool]
     plain = "plink probe" if error.tool is None else f"plink probe --tool {error.tool}"
     way = reaching_words(is_measuring=True) or error.way
@@ -34,7 +34,7 @@ def complete_resume_hint(error: NotMeasuredError) -> str | None:
 
 
 def build_measure_hint(error: NotJsonError) -> str | None:
-    """Return the hint for a file that is not plink's: a command that measures a host list."""
+    """Return a hint for a file that is no JSON: if it is a host list, a command to measure it."""
     try:
         kinds.parse_hosts(error.content, error.source)
     except HostListError:

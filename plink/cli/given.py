@@ -1,4 +1,4 @@
-"""Options of the running command that a suggested next command must repeat."""
+"""Words of the running command's options that a suggested next command must repeat."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ with lazy_imports():
 
 
 def reaching_words(is_measuring: bool = False) -> list[str]:
-    """Return the options about reaching hosts of the running command; empty outside one.
+    """Return the running command's options on reaching hosts, as words; empty if none runs.
 
     Args:
         is_measuring: whether to include those of the hosts' addresses.
@@ -26,19 +26,19 @@ def reaching_words(is_measuring: bool = False) -> list[str]:
 
 
 def resuming_words() -> list[str]:
-    """Return the options of a running `plink probe` that a resuming one must repeat."""
+    """Return the options of a running `plink probe`, as words, that `--resume` must repeat."""
     # How it measures, which no file records.
     measuring = ("timeout_s", "concurrency", "strict", "port", "remote_cache", "remote_python")
     return _words({*base_request.list_options(way_options.CallOptions), *measuring, "nics"})
 
 
 def all_words() -> list[str]:
-    """Return the options of the running command's requests, as words of a command."""
+    """Return all options of the running command that differ from defaults, as words."""
     return _words(None)
 
 
 def record_as_given(**values: str | None) -> None:
-    """Record values that the command chose itself, so that suggested commands repeat them."""
+    """Record option values that the command chose itself, for suggested commands to repeat."""
     chosen = {name: value for name, value in values.items() if value is not None}
     requests = _requests()
     for index, request in enumerate(requests):

@@ -119,14 +119,14 @@ def command(
 
 
 def _refuse_finding(options: Mapping[str, str]) -> None:
-    """Raise for options on finding groups if groups are given."""
+    """Raise UsageError for options on finding groups beside given groups."""
     for name, written in options.items():
         if name not in {"file", "output", "given", "as_json"}:
             raise click.UsageError(f"{written} applies to finding groups, and excludes --given.")
 
 
 def _take_over(cluster: cluster_file.Cluster, given: str, target: str, *, as_json: bool) -> int:
-    """Write the given groups into the cluster file."""
+    """Write groups from a file into the cluster file, and print them; return the exit code."""
     groups, domains = group_list.read_given_groups(given, cluster.names, cluster.source)
     grouped = finding.with_given_groups(cluster, groups, domains)
     cluster_file.write_cluster(target, grouped)

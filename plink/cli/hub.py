@@ -48,13 +48,13 @@ def command() -> None:
 
 
 class Servers(tuple[str, ...]):
-    """Servers' addresses in order, and the service of the plan that names them, if any."""
+    """Addresses of a service's servers in order, and the plan's service if a plan named them."""
 
     service: planned.PlannedService | None = None
 
 
 def _parse_servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
-    """Return the servers that arguments name: addresses, comma-separated ones, or a plan's."""
+    """Parse arguments that name servers: addresses, also with commas, or a plan file."""
     is_address = words[0].rpartition(":")[2].strip().isdigit()
     if len(words) == 1 and not is_address:
         named = _read_service(words[0])
@@ -65,10 +65,10 @@ def _parse_servers(_: object, __: object, words: tuple[str, ...]) -> Servers:
 
 
 def _read_service(path: str) -> planned.PlannedService:
-    """Return the parameter service that a plan file defines."""
+    """Read the parameter service (servers and workers) that a plan file defines."""
     if path != document.STANDARD_STREAM and not os.path.lexists(path):
         raise WrongUseError(
-            f"{path}: is neither HOST:PORT nor a plan file",
+            f"{path}: is neither an address HOST:PORT nor an existing plan file",
             "write a server as 10.0.0.9:7100; plink plan --servers HOST makes a plan",
         )
     return planned.planned_service(plan_file.read_plan(path, with_servers=True), path)
@@ -142,7 +142,7 @@ class ServeRequest:
     metrics: str | None = METRICS
 
     def list_addresses(self, plan: str | None) -> tuple[list[str], list[float]]:
-        """Return the server's addresses with their weights; no weights if they are equal."""
+        """Return a server's addresses, and their traffic weights: none if they are equal."""
         if (plan is None) == (self.listen is None) or (plan is not None and self.weights):
             raise WrongUseError(
                 "a server needs addresses, from --listen or from a plan",
@@ -298,7 +298,7 @@ class ServiceRequest:
     )
 
     def build(self, namespace: str, workers: int) -> service.ServiceOptions:
-        """Return the options of the service."""
+        """Convert the options to those of a service with a namespace and a number of workers."""
         own = ("workers", "worker_secret_file", "most_bytes", "most_workers", "most_connections")
         options = {name: value for name, value in vars(self).items() if name not in own}
         quotas = service.Quotas(int(self.most_bytes), self.most_workers, self.most_connections)
@@ -336,11 +336,11 @@ def create(
         )
     workers = request.workers or (plan.workers if plan else None)
     if workers is None:
-        raise WrongUseError("--workers is missing", "give --workers N, or a plan, which defines it")
+        raise WrongUseError("the number of workers is missing", "give --workers N, or a plan file")
     target = request.worker_secret_file
     if os.path.lexists(target):
         raise WrongUseError(
-            f"{target}: exists already",
+            f"{target}: the file for the secret exists already",
             "every service has a new secret: name another file, or remove that one",
         )
     wanted = request.build(namespace, workers)
@@ -358,7 +358,7 @@ def create(
     for hosts, server in zip(racks, servers, strict=False):
         note(f"workers on {format_names(list(dict.fromkeys(hosts)))} call {server}")
     if not racks:
-        note(f"workers call {','.join(servers)}")
+        note(f"workers connect to {','.join(servers)}")
 
 
 @command.command(

@@ -1,4 +1,4 @@
-"""`plink hub bounds` and `cost`: bandwidth that parameter servers need, and their price."""
+"""`plink hub bounds` and `cost`: bandwidth that hides communication, and costs of servers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class BoundsRequest:
     )
 
     def build_racks(self, server_bits_s: float) -> hub_racks.Racks | None:
-        """Return the racks of the workers, or None without any."""
+        """Return the racks of `--racks` and `--uplink`, each with a server, or None without."""
         if (self.racks is None) != (self.uplink_bits_s is None):
             raise WrongUseError("--racks and --uplink go together", "give both, or neither")
         if self.racks is None or self.uplink_bits_s is None:
@@ -131,7 +131,7 @@ def bounds(*, request: BoundsRequest, as_json: bool) -> None:
         iteration_s = network.iteration_s
     else:
         raise WrongUseError(
-            f"--model {request.model} does not define the time of an iteration",
+            f"--model {request.model} has no known time of an iteration",
             "give it with --iteration SECONDS",
         )
     server_bits_s = request.ports * (request.port_bits_s or request.link_bits_s)
@@ -152,7 +152,7 @@ def bounds(*, request: BoundsRequest, as_json: bool) -> None:
 
 
 def _model(text: str) -> tuple[networks.TrainedNetwork | None, int]:
-    """Return the neural network that a text names, if any, and the bytes of its parameters."""
+    """Parse `--model`: return a known neural network or None, and its parameters' bytes."""
     network = networks.NETWORKS.get(text.strip().lower())
     if network is not None:
         return network, network.model_bytes
@@ -160,7 +160,7 @@ def _model(text: str) -> tuple[networks.TrainedNetwork | None, int]:
         return None, parse_size(text)
     except WrongUseError:
         raise WrongUseError(
-            f"--model {text!r} is neither a size nor a network that plink knows",
+            f"--model {text!r} is neither a size nor a known neural network",
             f"write a size as 390MB, or one of {', '.join(networks.NETWORKS)}",
         ) from None
 
@@ -250,7 +250,7 @@ def _prices(given: Sequence[str]) -> cost_model.Prices:
         name, _, value = text.partition("=")
         if name not in known:
             raise WrongUseError(
-                f"--price {text!r} names no part that the model knows",
+                f"--price {text!r} names no part of the cost model",
                 f"write NAME=DOLLARS with one of {', '.join(known)}",
             )
         try:

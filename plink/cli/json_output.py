@@ -25,7 +25,7 @@ def json_option(text: str) -> Callable[[Function], Function]:
 def check_output(
     output: str | None, what: str, *inputs: str, as_json: bool = False, has_matrices: bool = False
 ) -> None:
-    """Raise early if a result cannot be written, or would overwrite an input.
+    """Raise WrongUseError, before the work, if a result could not be written or would overwrite.
 
     Args:
         output: file to write, `-` for standard output; None for no file.

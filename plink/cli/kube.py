@@ -138,10 +138,10 @@ def labels(cluster: str | None, *, request: LabelRequest, as_json: bool) -> int:
     with exit code 3; nodes of hosts that could not be measured keep what they have.
     """
     if request.remove == (cluster is not None):
-        raise click.UsageError("Give a cluster file, or --remove.")
+        raise click.UsageError("Give a cluster file to label nodes from, or --remove.")
     keys = [tiers.check_key(key) for key in request.keys or _KEYS]
     if len(set(keys)) < len(keys):
-        raise click.UsageError("--key names a label twice.")
+        raise click.UsageError("--key names the same label twice.")
     known = None if cluster is None else cluster_file.read_cluster(cluster)
     if known is not None and not known.groups:
         _note_no_groups(known)
@@ -196,11 +196,11 @@ def metrics(cluster: str, *, output: str | None, as_json: bool) -> int:
 
 
 def _note_no_groups(cluster: cluster_file.Cluster) -> None:
-    """Note that nodes keep their labels, as no groups were found; raise if none were looked for."""
+    """Print that no groups mean no changed labels; raise if groups were never looked for."""
     if cluster.grouping is None:
         file = document.argument(cluster.source)
         raise WrongUseError(
-            f"{cluster.source}: holds no groups", f"{next_command('group', file)} finds them"
+            f"{cluster.source}: has no groups of hosts", f"{next_command('group', file)} finds them"
         )
     note(
         f"{cluster.source}: no groups were found, so nodes keep their labels; "
@@ -243,7 +243,7 @@ def _warn_of_conflicts(outcome: writing.NodeLabels) -> int:
     if outcome.not_nodes:
         count = format_count(len(outcome.not_nodes), "host")
         warn(
-            f"{count} of the file are not nodes of this cluster: {format_names(outcome.not_nodes)}",
+            f"{count} of the file are no Kubernetes nodes: {format_names(outcome.not_nodes)}",
             "give agents the names of their nodes (plink agent --name)",
         )
     if outcome.gone:

@@ -45,7 +45,7 @@ _TERM = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
 
 
 def pages(date: str) -> dict[str, str]:
-    """Return the roff text of every page, by name, such as `plink-autotune-serve`.
+    """Return the roff text of every command's manual page, by name, as `plink-autotune-serve`.
 
     Args:
         date: date of the pages, as in 2026-01-31.
@@ -126,7 +126,7 @@ def _item(heading: str, text: str) -> str:
 
 
 def _is_near(other: str, name: str) -> bool:
-    """Return whether two commands are equal, siblings, or parent and child."""
+    """Return whether two commands are equal, siblings, or parent and child (for SEE ALSO)."""
     above = name.rpartition("-")[0] or name
     return other in ("plink", above) or other.startswith((f"{above}-", f"{name}-"))
 
@@ -144,13 +144,13 @@ def _bold(text: str) -> str:
 
 
 def _embolden(pattern: re.Pattern[str], text: str) -> str:
-    """Return roff for a text in which what a pattern captures is bold."""
+    """Convert text to roff in which what a pattern captures is bold."""
     parts = enumerate(pattern.split(text))
     return "".join(_bold(part) if place % 2 else _escape(part) for place, part in parts)
 
 
 def prose(text: str) -> str:
-    """Return roff for a paragraph in short lines, with text in backquotes in bold."""
+    """Convert a paragraph to roff in short lines, with text in backquotes in bold."""
     return _wrap(_embolden(_CODE, text))
 
 

@@ -49,7 +49,7 @@ def make_section_option(section: str) -> Callable[..., Callable[[Function], Func
 
 
 def given_options(context: click.Context) -> dict[str, str]:
-    """Return the parameters that were typed on the command line, as the user writes them."""
+    """Return the parameters typed on the command line: name to spelling, such as `--size`."""
     return {
         parameter.name: _parameter_label(parameter)
         for parameter in context.command.params

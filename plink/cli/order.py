@@ -39,7 +39,7 @@ _CHOSEN = "plink.format"
 
 
 class _CommandWithFormats(click.Command):
-    """Command whose help, after `--format NAME`, describes that format."""
+    """Command whose `--format NAME --help` describes that launcher's format."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the help of the command, or of the format before `--help`."""
@@ -162,7 +162,7 @@ def command(
 
 
 def _apply_trace(request: OrderRequest, name: str | None) -> OrderRequest:
-    """Return the request with the traffic of a trace, or unchanged without a trace."""
+    """Return the request with the traffic of a `--trace` file, or unchanged without one."""
     if name is None:
         return request
     given = given_options(click.get_current_context())
@@ -185,7 +185,7 @@ def _apply_trace(request: OrderRequest, name: str | None) -> OrderRequest:
 
 
 def _find(file: str, request: OrderRequest, format_name: str | None) -> order_verb.RankOrder:
-    """Return the order to print: found for a cluster file, or read from an order file."""
+    """Find an order for a cluster file, or read it from an order file."""
     start_s = time.monotonic()
     find_rank_order = order_verb.find_rank_order  # Loading it counts towards the time limit.
     spent_s = time.monotonic() - start_s
@@ -208,7 +208,7 @@ def _find(file: str, request: OrderRequest, format_name: str | None) -> order_ve
 
 
 def _note_unused(request: OrderRequest) -> None:
-    """Print a note on given options that only a search for an order uses."""
+    """Print a note on options that have no effect, as the order is read from a file."""
     given = given_options(click.get_current_context())
     of_the_search = {*vars(request), "trace_name"} - {"slots"}
     unused = [option for name, option in given.items() if name in of_the_search]
@@ -230,7 +230,7 @@ def _print(order: order_verb.RankOrder, file: str, *, as_json: bool, to_stderr: 
 
 
 def _explain(format_name: str, output: str, order: order_verb.RankOrder) -> None:
-    """Print the command that makes the launcher keep the order, as several ways do not."""
+    """Print the command with which the launcher keeps the order, and what to beware of."""
     name = "FILE" if output == document.STANDARD_STREAM else shlex.quote(output)
     usage = launchers.ALL[format_name].build_usage(name, order.ranks)
     click.echo(printable(f"{name}: {usage}"), err=True)

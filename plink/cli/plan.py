@@ -81,7 +81,7 @@ class CertificateOptions:
 
 
 def _list_holders(plan: plan_file.Plan, *, for_ranks: bool) -> dict[str, certificates.Holder]:
-    """Return who uses each folder of certificates: hosts, ranks, the daemon, the hub.
+    """Return the holder (host, rank, daemon or hub) of each folder of certificates, by name.
 
     Raises:
         WrongUseError: a host has one of the last two folders' names.

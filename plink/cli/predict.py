@@ -84,7 +84,7 @@ def _needs_size(
     subject: cluster_verb.MeasuredCluster | order_verb.RankOrder | plan_verb.AggregationPlan,
     request: PredictionRequest,
 ) -> bool:
-    """Return whether `--size` must be given, as neither a plan nor a mesh defines the size."""
+    """Return whether `--size` must be given, as neither a plan nor an order's mesh defines it."""
     has_mesh = isinstance(subject, order_verb.RankOrder) and subject.mesh is not None
     return not isinstance(subject, plan_verb.AggregationPlan) and (
         not has_mesh or bool(request.algorithms)
@@ -97,7 +97,7 @@ def _read(
     cluster_verb.MeasuredCluster | order_verb.RankOrder | plan_verb.AggregationPlan,
     cluster_verb.MeasuredCluster | None,
 ]:
-    """Return what to predict for (order, plan or cluster), and the cluster it runs on."""
+    """Read the order, plan or cluster to predict for, and the cluster file that it runs on."""
     if network_name is not None and cluster_name is not None:
         raise WrongUseError("--network and --cluster exclude each other")
     cluster = None

@@ -39,7 +39,7 @@ _CALLERS = "the hosts that call"
 
 @dataclass(frozen=True)
 class ProbeAction:
-    """Run of `plink probe`: what to measure, and where to read and write.
+    """Action of `plink probe`: measures what the options say, writes and prints it.
 
     Args:
         request: what is asked for.
@@ -91,7 +91,7 @@ class ProbeAction:
         return self._run(report, lambda: probe_all(request, uplinks, self.progress, report.keep))
 
     def _run(self, report: _Report, run: Callable[[], object]) -> int:
-        """Run the stages; what was written stays if a later one cannot be carried out."""
+        """Run the stages and return the exit code; what was written stays if a later one fails."""
         try:
             with print_unreached():
                 run()
@@ -102,7 +102,7 @@ class ProbeAction:
         return report.end(as_json=self.as_json)
 
     def _check_output(self) -> str:
-        """Return the output file, after all checks that can fail early."""
+        """Return the output file after checking that it can be written."""
         output = self.output or self.resume
         if output is None:
             raise click.UsageError("Missing option '-o' / '--output'.")
@@ -177,10 +177,10 @@ class ProbeAction:
 def _callers(
     options: ListenOptions, expected: int | None, progress: StageProgress, *, strict: bool
 ) -> Callers:
-    """Wait for agents to call, if there is no host list, and return them."""
+    """Wait until the expected number of agents has connected; return their connections."""
     if expected is None:
         raise click.UsageError(
-            "Missing argument 'HOSTS', or --expect N, the number of hosts that will call."
+            "Missing argument 'HOSTS', or --expect N, the number of hosts that will connect."
         )
     progress.stage("waiting for agents", expected)
     known = 0
@@ -198,18 +198,18 @@ def _callers(
         if strict:
             callers.listener.close()
             raise PlinkError(
-                missing, "without --strict the run continues with the hosts that have called"
+                missing, "without --strict the run continues with the hosts that have connected"
             )
-        warn(f"{missing}: continuing with the others")
+        warn(f"{missing}: the run continues with the others")
     return callers
 
 
 def _refuse_single_stage(given: Mapping[str, str]) -> None:
-    """Raise for options that no stage uses, or that select a single stage."""
+    """Raise UsageError for options that `--all` excludes, as they are for single tools."""
     for name, written in given.items():
         takers = TAKEN_BY.get(name, list(TOOLS))
         if name in {"tool", "groups"} or not {DEFAULT_TOOL, UplinkOptions.tool} & set(takers):
-            raise click.UsageError(f"{written} cannot be combined with --all.")
+            raise click.UsageError(f"{written} is for a single tool and excludes --all.")
 
 
 def resume_command(tool: str, output: str) -> str:
@@ -224,7 +224,7 @@ def _resume(output: str, *words: str) -> str:
 
 
 class _Report:
-    """Observer of a probe that writes and prints the result of each stage.
+    """Observer of a probe that writes each stage's result to the file and prints it.
 
     Attributes:
         cluster: latest result that was written, or will be to standard output; None before any.
@@ -260,7 +260,7 @@ class _Report:
             self._is_partial = True
 
     def stop(self, error: KeyboardInterrupt | PlinkError) -> None:
-        """Report why later stages are missing: an interrupt or an error."""
+        """Print why later stages are missing: an interrupt or an error."""
         if isinstance(error, PlinkError):
             self._is_over = False
             warn(str(error), error.hint)
@@ -268,7 +268,7 @@ class _Report:
             warn(f"interrupted; continue with: {self._again}")
 
     def end(self, *, as_json: bool) -> int:
-        """Write what standard output waits for, print the stages as JSON; return the exit code."""
+        """Write the cluster if it goes to standard output, or print JSON; return the exit code."""
         assert self.cluster is not None  # noqa: S101  for the type checker
         code = EXIT_PARTIAL if self._is_partial or not self._is_over else 0
         if self._output == document.STANDARD_STREAM:
@@ -313,7 +313,7 @@ class _Report:
 
 
 def report_stage(result: ProbeResult | UplinkResult, output: str, again: str) -> bool:
-    """Print what was measured and written, and the next step; return whether nothing is missing."""
+    """Print what was measured and written, and the next step; return whether all is measured."""
     cluster, measurement = result.cluster, result.measurement
     if result.interrupted:
         warn(f"interrupted; continue with: {again}")

@@ -107,7 +107,7 @@ def command(
 
 
 def _hosts_by_rank(order: order_file.Order, slots: int | None) -> list[file_hosts.Host]:
-    """Return the hosts in rank order, with slots for the ranks that are adjacent."""
+    """Return the hosts in rank order, each entry with its number of adjacent ranks as slots."""
     if slots is None:
         return order.runs
     if order.host_of_rank is not None:

@@ -75,26 +75,26 @@ FILES: Mapping[str, Make] = {
 
 
 def _file(kind: Any, what: str) -> Schema:
-    """Return the schema of a file format that a struct defines."""
+    """Return the JSON Schema of the file format that a struct defines, with a description."""
     schema = describe_struct(kind)
     (name,) = schema["properties"]["format"]["enum"]
     return _document(name, what, schema)
 
 
 def _document(title: str, what: str, schema: Schema) -> Schema:
-    """Return a schema as a top-level document with title and description."""
+    """Return a JSON Schema as a top-level document, with dialect, title and description."""
     dialect = "https://json-schema.org/draft/2020-12/schema"
     members = {name: member for name, member in schema.items() if name != "description"}
     return {"$schema": dialect, "title": title, "description": what, **members}
 
 
 def _says(member: str, value: str) -> Schema:
-    """Return a JSON Schema that holds for objects of which a member is this text."""
+    """Return a JSON Schema of objects in which one member has a fixed text."""
     return {"required": [member], "properties": {member: {"const": value}}}
 
 
 def _by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema:
-    """Return a JSON Schema that applies the first matching case of several."""
+    """Return a JSON Schema that applies the schema of the first condition that matches."""
     for case, schema in reversed(cases):
         otherwise = {"if": case, "then": schema, "else": otherwise}
     return otherwise
@@ -200,13 +200,13 @@ def output_name(verb: str) -> str:
 
 
 def makers() -> dict[str, Make]:
-    """Return the function that builds each schema, by schema name: files, then verbs' outputs."""
+    """Return the functions that build the schemas of files and of verbs' outputs, by name."""
     made = {output_name(verb): functools.partial(_describe_output, verb) for verb in OUTPUTS}
     return {**FILES, **made}
 
 
 def _describe_output(verb: str) -> Schema:
-    """Return the schema of what a verb prints, described as its first struct is."""
+    """Return the JSON Schema of what a verb prints with `--json`."""
     kinds = OUTPUTS[verb]
     if not isinstance(kinds, type | tuple) and callable(kinds) and get_origin(kinds) is None:
         made: Schema = kinds()
@@ -219,7 +219,7 @@ def _describe_output(verb: str) -> Schema:
 
 
 def schema(name: str) -> Schema:
-    """Return the schema called `name`.
+    """Return the JSON Schema called `name`, as `plink schema` prints it.
 
     Raises:
         WrongUseError: there is none.

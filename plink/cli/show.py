@@ -54,14 +54,14 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
 
 
 class _View(NamedTuple):
-    """File to show: what describes it in JSON, and what prints it."""
+    """Functions that show a file: one returns its JSON, the other prints it."""
 
     describe: Callable[[], Any]
     print_on: Callable[[paper.Paper], None]
 
 
 def _read(content: binary_form.Content, source: str, percentile: float | None) -> _View:
-    """Return how the content of a file is shown."""
+    """Recognise a file's content and return the functions that show it."""
     is_timeline = isinstance(content, bytes) and reading.is_timeline(content)
     is_log = isinstance(content, bytes) and records.is_log(content)
     data = {} if is_timeline or is_log else document.load_document(content, source).data

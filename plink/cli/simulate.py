@@ -66,7 +66,7 @@ def command(
         )
     if file is None and shape is None:
         raise WrongUseError(
-            "there is nothing to simulate",
+            "there is no network to simulate",
             "name a cluster file, or describe a data centre: --racks 16 --hosts 16",
         )
     if (trace_format is None) != (output is None):

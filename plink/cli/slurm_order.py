@@ -1,4 +1,4 @@
-"""`plink slurm-order`: order the nodes of a Slurm job from its script, and never harm the job."""
+"""`plink slurm-order`: order a Slurm job's nodes from its script; if that fails, they stay."""
 
 from __future__ import annotations
 

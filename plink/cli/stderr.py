@@ -55,7 +55,7 @@ def note_if_others_read(path: str) -> None:
     # Whether it is there and can be read is for whoever reads it to say.
     with suppress(OSError, ValueError):
         if Path(path).stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-            note(f"{path}: other users can read it; chmod go-r prevents that")
+            note(f"{path}: other users can read this secret; chmod go-r prevents that")
 
 
 def read_kept_secret(path: str) -> bytes:
@@ -96,7 +96,7 @@ def console() -> rich_console.Console:
 
 @contextmanager
 def print_unreached() -> Iterator[None]:
-    """Print the hosts that were not reached if an error says that too few were."""
+    """Print a warning for each host not reached if the block raises that too few were."""
     try:
         yield
     except probing_request.TooFewReachedError as error:
@@ -106,7 +106,7 @@ def print_unreached() -> Iterator[None]:
 
 
 def name_some(failures: Sequence[measurements.Failure], others: str) -> None:
-    """Warn of the first failures one by one, and of the number of others."""
+    """Print warnings of the first failures one by one, and of the number of others."""
     for failure in failures[:_MAX_NAMED]:
         warn(str(failure))
     if len(failures) > _MAX_NAMED:

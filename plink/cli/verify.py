@@ -65,7 +65,7 @@ class VerifyRequest:
     )
 
     def build_trial(self, words: Sequence[str]) -> verify.Trial:
-        """Return the trial run of the launcher; `words` are a command of the user's own."""
+        """Build the request for a trial run of the launcher; `words` are the user's own command."""
         if words and self.program is not None:
             raise WrongUseError("--program and a command of your own exclude each other")
         if not (words and self.launcher == verify.RENUMBERED):
@@ -136,7 +136,7 @@ def _print_ranks(
     moved: Sequence[verify.PlacedRank],
     cause: str | None,
 ) -> None:
-    """Print one line if the launcher kept the order, else a table of misplaced ranks."""
+    """Print that the launcher kept the order, or else a table of misplaced ranks."""
     console = paper.paper(None).console
     if not moved:
         hosts = len({rank.expected for rank in ranks})

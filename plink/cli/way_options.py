@@ -1,4 +1,4 @@
-"""Options on how to reach hosts: over SSH, by another command, or by agents that call."""
+"""Options on how hosts are reached: over SSH, by another command, or by connecting agents."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ReachOptions:
     )
 
     def validate(self) -> None:
-        """Raise if options of SSH are given beside another command."""
+        """Raise WrongUseError if options of SSH are given beside `--via COMMAND`."""
         if self.via not in (None, SSH):
             for name in self._ssh_names():
                 raise WrongUseError(
@@ -71,7 +71,7 @@ class ReachOptions:
                 )
 
     def resolve(self) -> reach.Outgoing:
-        """Return how hosts are reached, as the options say."""
+        """Return the settings for reaching hosts over SSH or by `--via`, from the options."""
         if self.via not in (None, SSH):
             return ViaOptions(str(self.via), concurrency=self.ssh_concurrency)
         return SshOptions(
@@ -89,7 +89,7 @@ class ReachOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CallOptions(ReachOptions):
-    """Options of a command on how hosts are reached, or on waiting for agents to call."""
+    """Options of a command on how hosts are reached, or on waiting for agents to connect."""
 
     listen: str | None = option(
         None,
@@ -118,7 +118,7 @@ class CallOptions(ReachOptions):
     )
 
     def validate(self) -> None:
-        """Raise if options of SSH are given where agents call."""
+        """Raise WrongUseError if options of SSH are given beside `--listen`."""
         super().validate()
         if self.listen is not None and self._ssh_names():
             raise WrongUseError(
@@ -126,7 +126,7 @@ class CallOptions(ReachOptions):
             )
 
     def resolve_any(self) -> reach.Outgoing | probe_options.ListenOptions:
-        """Return how hosts are reached, or the address at which agents call.
+        """Return the settings for reaching hosts, or for listening to connecting agents.
 
         Raises:
             WrongUseError: no address, or no secret.

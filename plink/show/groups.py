@@ -102,7 +102,7 @@ class LinkCapacities(Output, frozen=True):
 
 
 class GroupsOutput(Output, frozen=True):
-    """Output of `plink group --json`: groups, how they were found, and rates of their links.
+    """Groups of near hosts, with how they were found, and rates of hosts' links and uplinks.
 
     Attributes:
         groups: groups that were found

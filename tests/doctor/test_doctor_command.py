@@ -160,9 +160,9 @@ def test_refusals(tmp_path: Path) -> None:
     log = tmp_path / "tuned.log"
     write_log(log)
     for words, said in (
-        ((file, file), "is the second file of the kind cluster"),
+        ((file, file), "is a second file of the kind cluster"),
         ((file, "--before", log), "is of another kind"),
-        ((log, "--before", log), "is compared with its own beginning"),
+        ((log, "--before", log), "has no earlier file to compare with"),
         ((log, "--live"), "--live needs a cluster file"),
         ((file, "-o", "x.json"), "needs --live"),
         ((file, "--listen", "127.0.0.1:0"), "needs --live"),

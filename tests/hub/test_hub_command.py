@@ -48,8 +48,8 @@ def test_costs_take_ones_own_prices() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("hub bounds --model lenet --workers 8", "neither a size nor a network"),
-        ("hub bounds --model 1MB --workers 8", "does not define the time of an iteration"),
+        ("hub bounds --model lenet --workers 8", "neither a size nor a known"),
+        ("hub bounds --model 1MB --workers 8", "has no known time of an iteration"),
         ("hub bounds --model resnet50 --workers 8 --racks 2", "--racks and --uplink go together"),
         (
             "hub bounds --model resnet50 --workers 8 --racks 3 --uplink 1gbit",
@@ -57,7 +57,7 @@ def test_costs_take_ones_own_prices() -> None:
         ),
         ("hub bounds --model resnet50 --workers 8 --link fast", "--link 'fast' is not a rate"),
         ("hub bounds --model resnet50 --workers 8 --link 0gbit", "--link '0gbit' is not a rate"),
-        ("hub cost --price cpu=3", "names no part that the model knows"),
+        ("hub cost --price cpu=3", "names no part of the cost model"),
         ("hub cost --price gpu=dear", "is not a number of dollars"),
         ("hub cost --price gpu=-3", "is not a number of dollars"),
         ("hub cost --switch-ports 40", "has none for workers beside a hub"),

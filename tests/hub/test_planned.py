@@ -127,7 +127,7 @@ def test_a_plan_is_served_created_used_saved_and_deleted(tmp_path: Path) -> None
                 *("--secret-file", secret, "--worker-secret-file", workers),
             )
             assert made.code == 0, made.stderr
-            assert f"workers call {own}.1:7100" in made.stderr
+            assert f"workers connect to {own}.1:7100" in made.stderr
             with Worker([f"{own}.1:7100"], "job", read_secret(workers), MANIFEST) as worker:
                 # The plan's.
                 assert worker.workers == 5
@@ -186,10 +186,10 @@ def test_what_is_neither_an_address_nor_a_plan_is_refused(tmp_path: Path) -> Non
     secret = str(tmp_path / "secret")
     make_secret(secret)
     for line, said in (
-        (("delete", "10.0.0.9"), "10.0.0.9: is neither HOST:PORT nor a plan file"),
+        (("delete", "10.0.0.9"), "10.0.0.9: is neither an address"),
         (("serve",), "a server needs addresses, from --listen or from a plan"),
         (("serve", "x.json", "--listen", "127.0.0.1:0"), "from --listen or from a plan"),
-        (("create", "127.0.0.1:1", "--worker-secret-file", "x"), "--workers is missing"),
+        (("create", "127.0.0.1:1", "--worker-secret-file", "x"), "number of workers is missing"),
     ):
         done = plink_here("hub", *line, "--secret-file", secret)
         assert done.code == 2

@@ -85,7 +85,7 @@ def test_each_verb_says_where_others_may_read_a_secret(
     for mode, count in ((0o600, 0), (0o640, 1)):
         secret.chmod(mode)
         plink(words)
-        assert capsys.readouterr().err.count("secret: other users can read it") == count
+        assert capsys.readouterr().err.count("secret: other users can read this secret") == count
         shutil.rmtree("out", ignore_errors=True)
 
 

@@ -229,7 +229,7 @@ def test_hosts_are_found_by_address_and_the_rest_is_named(labelled: Labelled) ->
         server.add(f"ip-{number}.internal", f"10.0.0.{number}")
     done = labelled(grouped(LEAVES))
     assert done.code == 3
-    assert "2 hosts of the file are not nodes of this cluster: n5, n6" in done.stderr
+    assert "2 hosts of the file are no Kubernetes nodes: n5, n6" in done.stderr
     assert labelled.leaves["ip-4.internal"] == "leaf-2"
 
 
@@ -294,10 +294,10 @@ def test_refusals_are_told(labelled: Labelled) -> None:
             ["--key", "node.kubernetes.io/rack"],
             "Kubernetes reserves label keys with the prefix node.kubernetes.io",
         ),
-        (["--key", "rack", "--key", "rack"], "--key names a label twice"),
+        (["--key", "rack", "--key", "rack"], "--key names the same label twice"),
         (["--api", "ftp://h"], "'ftp://h' is not the address of an API server"),
         (["--api", "http://10.0.0.1"], "a token would be sent unencrypted"),
-        (["--remove"], "give a cluster file, or --remove"),
+        (["--remove"], "to label nodes from, or --remove"),
         (["--ca-file", "/nowhere", "--api", "https://h"], "/nowhere: No such file"),
     ],
 )
@@ -317,7 +317,7 @@ def test_without_groups_nothing_changes(labelled: Labelled) -> None:
     assert "nodes keep their labels; plink kube labels --remove" in done.stderr
     done = labelled(replace(flat, grouping=None))
     assert done.code == 2
-    assert "holds no groups\nhint: plink group" in done.stderr
+    assert "has no groups of hosts\nhint: plink group" in done.stderr
     crossed = [["n1", "n3"], ["n2", "n4", "n5", "n6"]]
     done = labelled(grouped(LEAVES, crossed))
     assert done.code == 2

@@ -140,7 +140,7 @@ def test_what_takes_too_long_is_left_out(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "there is nothing to simulate"),
+        ([], "there is no network to simulate"),
         (["--racks", "2", "--dragonfly", "1,1,1,2"], "--racks and --dragonfly exclude each other"),
         (["--racks", "2", "--cluster", "c.json"], "--racks and --cluster exclude each other"),
         (["--racks", "2", "--trace", "goal"], "--trace FORMAT and -o FILE are only given together"),
