@@ -103,7 +103,7 @@ class _Fping:
 
 
 def parse_report(output: str, address: str, count: int) -> list[float | None] | None:
-    """Return round-trip times in µs in the output of `fping -C COUNT -q ADDRESS`.
+    """Return round-trip times in µs, None for lost probes, in the output of `fping -C COUNT -q`.
 
     Args:
         output: standard error of fping, on which `-q` puts `ADDRESS : 0.05 - 0.04 ...`.

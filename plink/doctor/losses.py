@@ -68,7 +68,7 @@ def find(evidence: Evidence) -> list[Finding]:
 
 
 def _remove_bursts(losses: Matrix) -> Matrix:
-    """Return each pair's losses of both directions, without one-sided bursts, (N, N).
+    """Return each pair's losses of both directions, less what one alone had in excess, (N, N).
 
     An echo goes both ways, so that a way that loses packets loses those of either end. What only
     one end missed is a burst: it, or its partner, did not get a processor for a moment.

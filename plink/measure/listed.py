@@ -49,7 +49,7 @@ class HostList:
         return () if self.found is None else self.found.notes
 
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
-        """Return the options to reach the hosts: the user's, else those that the list implies.
+        """Return the options to reach the hosts: the user's, or else a command or key of the list.
 
         Args:
             given: what the user says; options of SSH that are all the default say nothing.

@@ -205,7 +205,7 @@ class Grants:
         self._free_slots = sorted([*self._free_slots, grant.slot])
 
     def host_lost(self, host: int) -> None:
-        """Drop the waiting pairs of a lost host and end its running measurement at its side."""
+        """Drop a lost host's waiting pairs, and count its running measurement as ended by it."""
         for meeting in [waiting for waiting in self._waiting if host in waiting[1:]]:
             del self._waiting[meeting]
         for end, number in list(self._running):

@@ -124,7 +124,7 @@ class ReportDeadlines:
         self._due = dict.fromkeys(self._due, now)
 
     def late(self, now: float, *, in_turn: bool) -> list[LateHost]:
-        """Return hosts with an overdue report: the first time to be told, then to be given up.
+        """Return hosts with an overdue report, to be told that the partner is gone, then given up.
 
         Args:
             in_turn: hosts come to their meetings in order of rounds, and so may not have come to

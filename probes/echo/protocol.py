@@ -122,7 +122,7 @@ def opening(
     secret: str,
     granted: bool,
 ) -> str:
-    """Return the coordinator's first lines to an agent: its index, samples, percentiles, address.
+    """Return the coordinator's first lines to an agent: index, probes, secret, address and more.
 
     Args:
         silence_s: seconds of silence after which it gives up a partner.

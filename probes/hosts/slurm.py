@@ -69,7 +69,7 @@ def is_topology_conf(text: str) -> bool:
 
 @dataclass(frozen=True)
 class TopologyConf:
-    """Switches and blocks in a Slurm topology.conf, with their nodes.
+    """Leaf switches or blocks with their nodes, and parents of switches, in a Slurm topology.conf.
 
     Args:
         leaves: every leaf switch or block by name, with its place in the file and its nodes.

@@ -362,7 +362,7 @@ class StallGuard:
 
 
 class HostPrograms(ABC, Generic[Message]):
-    """Programs on hosts, one each, with which plink exchanges lines; leaving it ends them.
+    """Programs on hosts, one each, with which plink exchanges lines; the `with` block ends them.
 
     A context manager: leaving it ends every program.
     """

@@ -342,7 +342,7 @@ def _local_user() -> str:
 
 
 def _read(file: str) -> bytes:
-    """Return the content of an SSH configuration file."""
+    """Return the bytes of an SSH configuration file; raise OptionError if it cannot be read."""
     try:
         return read_file(file)
     except (OSError, ValueError) as error:

@@ -156,7 +156,7 @@ _WITH_PORT = re.compile(r"\[(.+)\]:[0-9]+")
 
 @dataclass(frozen=True)
 class KnownKeys:
-    """Host keys and authorities that `known_hosts` files have for one host.
+    """Trusted keys, authorities and revoked keys that `known_hosts` files have for one host.
 
     Args:
         trusted: its keys, as (type, blob).

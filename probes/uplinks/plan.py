@@ -224,7 +224,7 @@ def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> li
 def _pack_turns(
     groups: Sequence[int], sizes: Sequence[int], apart: Iterable[tuple[int, ...]]
 ) -> list[tuple[int, ...]]:
-    """Pack groups into few turns of at most half of all hosts, apart from those in `apart`.
+    """Assign each group to a turn of at most half of all hosts, away from its groups in `apart`.
 
     With 4 groups of 9 in a turn, the uplinks of the others are 4/5 full.
     """

@@ -138,7 +138,7 @@ class SimultaneousTransfers:
         return [done[pair] for pair in pairs]
 
     def is_busy(self, pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome]) -> bool:
-        """Return whether the processors of a machine that hosts share may have been the limit."""
+        """Return whether a machine's processors, shared by hosts, may have slowed transfers."""
         residents = Counter(host.facts.machine for host in self.hosts if host.facts.machine)
         used_percent: defaultdict[str, float] = defaultdict(float)
         for pair, outcome in zip(pairs, outcomes, strict=True):

@@ -138,7 +138,7 @@ class ApiServer:
         return self._node(self._answer("GET", f"/api/v1/nodes/{quote(name, safe='')}"))
 
     def patch(self, name: str, patch: Mapping[str, Any]) -> None:
-        """Apply a merge patch (RFC 7386) to a node of the Kubernetes cluster.
+        """Apply a merge patch to a Kubernetes node; raise ConflictError if others changed it.
 
         Raises:
             ConflictError: the patch names a version, and the node has another one.

@@ -77,7 +77,7 @@ class Kept:
         return Cluster(hosts, rtt=rtt)
 
     def keep(self, cluster: Cluster, before: Cluster | None, job: str) -> None:
-        """Store a job's new readings in a file, and delete files that are too old.
+        """Store a job's new readings in a file, and delete files that are too old or too many.
 
         Raises:
             PlinkError: the folder cannot be written.

@@ -208,7 +208,7 @@ def _measure_missing_pairs(
 def _reach(
     allocation: Allocation, agents_wait_s: float | None, progress: ProgressListener
 ) -> Iterator[Way]:
-    """Yield the way to reach the nodes: agents, or a step each if agents cannot connect."""
+    """Yield options to reach the nodes: agents, or a step each if agents cannot connect."""
     with ExitStack() as stack:
         way: Way = ViaOptions(step_template())
         if agents_wait_s is not None:

@@ -296,7 +296,7 @@ def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
 
 
 def fit_common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
-    """Return the log ratio that most pairs share; near 0 if that fits at least half as many."""
+    """Return the log of the factor (new over old) of most pairs; near 0 if half as many fit."""
     values, limits = shifts[compared], ceilings[compared]
     candidates = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
     unchanged = [int((np.abs(values - shift) <= limits).sum()) for shift in candidates]

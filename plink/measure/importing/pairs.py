@@ -271,7 +271,7 @@ def _describe_sizes(sizes: Matrix) -> dict[str, int]:
 
 
 def check_host_name(name: str, place: str) -> str:
-    """Return a host's name if it is valid; raise otherwise.
+    """Return a host's name unchanged; raise, naming `place`, if it is not valid.
 
     Raises:
         WrongUseError: no host list could have it; `place` says where it stands.
@@ -284,7 +284,7 @@ def check_host_name(name: str, place: str) -> str:
 
 
 def parse_number(text: str, place: str) -> float:
-    """Parse a finite number of at least 0.
+    """Parse a decimal number of at least 0; raise, naming `place`, if it is not one.
 
     Raises:
         WrongUseError: it is not valid; `place` says where it stands.
@@ -298,7 +298,7 @@ def parse_number(text: str, place: str) -> float:
 
 
 def decode_text(content: bytes, source: str) -> str:
-    """Return the content of a UTF-8 file as text.
+    """Return the content of a file as text; raise, naming `source`, if it is not UTF-8.
 
     Raises:
         WrongUseError: it is not text in UTF-8.

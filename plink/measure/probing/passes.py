@@ -47,7 +47,7 @@ _OWED, _HINGE = 2e9, 1e9
 
 @dataclass(frozen=True)
 class PassOptions:
-    """Limits of repeated passes: the number of passes, and the precision that ends them.
+    """Limits of repeated passes: how many, and the precision at which a pair is left alone.
 
     Args:
         most: passes, at least 1.

@@ -86,7 +86,7 @@ class ProbeRequest:
 
 @dataclass(frozen=True)
 class ResumedSettings:
-    """Settings that a resumed run takes over from the earlier run's file."""
+    """Settings of a resumed run: tool options, network, interface, rounds and seed."""
 
     options: ToolOptions
     network: IPNetwork | None

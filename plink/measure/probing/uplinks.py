@@ -403,7 +403,7 @@ def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[
 def _plan_unknown_links(
     groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
 ) -> Rounds:
-    """Return rounds of transfers with at least one host each whose link rate is unknown.
+    """Return rounds of transfers between hosts, one of which at least has no known link rate.
 
     Args:
         most: transfers in a round at most.
