@@ -164,7 +164,7 @@ def expand(pattern: str) -> list[str]:
         options = [match[0]] if match[1] is None else _bracket(match[1])
         count *= len(options)
         if count > MAX_NAMES:
-            raise RangeError(f"it expands to more than {MAX_NAMES:,} names")
+            raise RangeError(f"the brackets expand to more than {MAX_NAMES:,} names")
         length += max(map(len, options))
         if length > MAX_LENGTH:
             raise RangeError(f"a name is longer than {MAX_LENGTH} characters")
@@ -177,7 +177,7 @@ def _bracket(inside: str) -> list[str]:
     for part in inside.split(","):
         numbers += _part(part)
         if len(numbers) > MAX_NAMES:
-            raise RangeError(f"it expands to more than {MAX_NAMES:,} names")
+            raise RangeError(f"the brackets expand to more than {MAX_NAMES:,} names")
     return numbers
 
 

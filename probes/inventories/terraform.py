@@ -79,8 +79,12 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
         choice = f"choose one of {name_some(f'{place}:{each}' for each in lists)}"
         raise HostListError(f"{place}: {len(lists)} outputs list hosts, expected one", choice)
     if not lists:
-        which = f"the output {clean(name)!r} lists" if name else "no output lists"
-        raise HostListError(f"{place}: {which} {'no ' if name else ''}hosts", _HINT)
+        raise HostListError(
+            f"{place}: the output {clean(name)!r} lists no hosts"
+            if name
+            else f"{place}: no output lists hosts",
+            _HINT,
+        )
     (hosts,) = lists.values()
     return check_hosts(
         [ListedHost(each, ssh_address=known, place=place) for each, known in hosts], place

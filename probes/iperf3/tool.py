@@ -235,8 +235,8 @@ def _wait_for_server(server: remote.RemoteProcess, limit_s: float, port: int) ->
     complaint = parse.Complaint("\n".join(lines))
     if TAKEN in lines or _says(complaint, _OCCUPIED):
         raise PortTakenError(f"the port {port} of {server.host} is used by another program")
-    why = "does not start" if output.is_late or not lines else f"ends: {lines[-1]}"
-    raise TransferError(f"the iperf3 server on {server.host} {why}")
+    reason = "no output" if output.is_late or not lines else lines[-1]
+    raise TransferError(f"the iperf3 server on {server.host} cannot be started ({reason})")
 
 
 def _says(complaint: parse.Complaint, phrases: Sequence[str]) -> bool:

@@ -71,7 +71,11 @@ def test_tagged_output() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("Recv\tgpu1:0\tgpu2:1", "Recv\tgpu1:0\tgpu1:1", "several tasks ran on one host"),
+        (
+            "Recv\tgpu1:0\tgpu2:1",
+            "Recv\tgpu1:0\tgpu1:1",
+            "several tasks of mpiGraph ran on one host",
+        ),
         ("Recv\tgpu1:0\tgpu2:1", "Recv\tgpu1:0\tgpu2", "'gpu2' is not a host with the number 1"),
         ("gpu3:2 from\t510.000", "gpu3:2 from\tnan", "'nan' is not a number"),
         ("gpu3:2 from\t510.000", "gpu3:2 from\t1e9", "Gbit/s is above the limit of 1e+06 Gbit/s"),

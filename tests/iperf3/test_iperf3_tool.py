@@ -142,12 +142,12 @@ def test_a_client_that_misbehaves(
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        ("exec sleep 30", "the iperf3 server on h0 does not start"),
+        ("exec sleep 30", "the iperf3 server on h0 cannot be started (no output)"),
         (
             "echo 'iperf3: error - no' >&2; exit 1",
-            "the iperf3 server on h0 ends: iperf3: error - no",
+            "the iperf3 server on h0 cannot be started (iperf3: error - no)",
         ),
-        ("exit 0", "the iperf3 server on h0 does not start"),
+        ("exit 0", "the iperf3 server on h0 cannot be started (no output)"),
     ],
 )
 def test_a_server_that_misbehaves(

@@ -489,7 +489,8 @@ def _parse_mpigraph_names(columns: Sequence[str], place: str) -> list[str]:
         names.append(check_host_name(name, place))
     if len(set(names)) < len(names):
         raise WrongUseError(
-            f"{place}: several tasks ran on one host, expected one on each", _HINT_MPIGRAPH
+            f"{place}: several tasks of mpiGraph ran on one host, expected one on each",
+            _HINT_MPIGRAPH,
         )
     return names
 
