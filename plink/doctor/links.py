@@ -139,7 +139,7 @@ def _build_one_way(
 
 
 def find_slow_pairs(evidence: Evidence) -> list[Finding]:
-    """Return findings on the few directed pairs below 0.6 of their hosts' usual rates, if few."""
+    """Return findings on directed pairs below 0.6 of their hosts' usual rates, if they are few."""
     measured = evidence.cluster.bandwidth
     if measured is None:
         return []

@@ -79,7 +79,7 @@ Outcome = TimedTransfer | Exception
 
 
 class SimultaneousTransfers:
-    """Runner of many simultaneous iperf3 transfers between the hosts of a run.
+    """Runner of iperf3 transfers between hosts, many of which start at the same moment.
 
     A context manager: no iperf3 is left on a host when it is left, or when this process ends.
 

@@ -132,7 +132,7 @@ class Kept:
 
 
 def default_folder() -> Path:
-    """Return the folder for readings of Slurm jobs in the user's cache (home) directory.
+    """Return the folder in the user's cache directory where Slurm jobs keep readings by default.
 
     Raises:
         PlinkError: the user has none.

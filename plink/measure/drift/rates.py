@@ -251,7 +251,7 @@ def find_changed_uplinks(
     now_gbit_s: Mapping[GroupDirection, float],
     explained_gbit_s: Mapping[GroupDirection, float],
 ) -> list[RateChange]:
-    """Return uplinks whose rate changed, unless changed links of hosts explain it; largest first.
+    """Return uplinks whose rate changed beyond what hosts' links explain, largest change first.
 
     Args:
         explained_gbit_s: what links of hosts that were named leave to groups, where they do.

@@ -389,7 +389,7 @@ def find_moved_hosts(hosts: Sequence[Host], earlier: Cluster | None) -> dict[str
 
 
 def carry_over(hosts: Sequence[Host], earlier: Cluster | None, moved: Container[str]) -> Cluster:
-    """Return a cluster of these hosts with an earlier cluster's readings, but for moved hosts.
+    """Return a cluster of these hosts with an earlier cluster's readings, except of moved hosts.
 
     Args:
         moved: names of hosts of which nothing is kept: they are at other addresses now. Their
