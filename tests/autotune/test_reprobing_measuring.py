@@ -17,7 +17,7 @@ from plink.autotune.reprobing.measuring import Measured, SecondsLeft, measure_ag
 from plink.base.errors import PlinkError
 from plink.base.replacing import replace
 from plink.formats.cluster import Cluster
-from plink.formats.measurements import Failure
+from plink.formats.measurements import Failure, RttMeasurement
 from plink.measure.probing.request import ProbeRequest
 from plink.probes.errors import ProbesError
 from plink.probes.iperf3.tool import OUT_OF_TIME
@@ -41,6 +41,8 @@ class Network:
     failing: dict[str, Exception] = field(default_factory=dict)
     late: Sequence[str] = ()
     used: dict[str, float] = field(default_factory=dict)
+    # What the next measurements read; afterwards what there was before.
+    readings: list[RttMeasurement] = field(default_factory=list)
 
     def pairs(
         self, request: ProbeRequest, _: object, __: object, keep: Callable[[Any], None]
@@ -49,8 +51,8 @@ class Network:
         earlier = request.earlier
         assert earlier is not None
         if request.tool != "iperf3":
-            after = replace(earlier, rtt=self.before.rtt)
-            keep(SimpleNamespace(cluster=after, measurement=self.before.rtt))
+            rtt = self.readings.pop(0) if self.readings else self.before.rtt
+            keep(SimpleNamespace(cluster=replace(earlier, rtt=rtt), measurement=rtt))
             return
         assert earlier.bandwidth is not None
         missing = np.argwhere(np.isnan(earlier.bandwidth.gbit_s)).tolist()
@@ -162,3 +164,21 @@ def test_links_that_cannot_be_measured_cost_nothing_else(
     assert list(network.used) == ["echo", "iperf3", "uplinks"]
     assert done.found.cluster.groups == network.before.groups
     assert host_gbit_s(done) == (10.0 if tool == "iperf3" else NEW_GBIT_S)
+
+
+def slowed(rtt: RttMeasurement, hosts: list[int], factor: float) -> RttMeasurement:
+    """Readings of a time in which these hosts answered later."""
+    is_slow = np.zeros(len(rtt.readings_us), dtype=np.bool_)
+    is_slow[hosts] = True
+    times = np.where(is_slow[:, None] | is_slow[None, :], factor, 1.0)
+    return replace(rtt, rtt_us={key: times * us for key, us in rtt.rtt_us.items()})
+
+
+@pytest.mark.parametrize("is_slow_again", [False, True])
+def test_hosts_have_moved_if_two_measurements_say_so(network: Network, is_slow_again: bool) -> None:
+    assert network.before.rtt is not None
+    slow = slowed(network.before.rtt, [0, 1], 3.0)
+    network.readings = [slow, slow] if is_slow_again else [slow]
+    done = again(network, 0.0)
+    assert network.readings == []
+    assert bool(done.found.moved) == is_slow_again

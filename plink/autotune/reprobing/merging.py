@@ -127,6 +127,32 @@ def merged_rtt(
     return found, factor
 
 
+def compare_rtt(
+    before: RttMeasurement, after: RttMeasurement, pairs: Mask, known: Sequence[Pair]
+) -> tuple[RttMeasurement, Matrix]:
+    """Return what `merged_rtt` does, and (N, N) the new readings in µs, NaN elsewhere."""
+    rtt, _ = merged_rtt(before, after, pairs, known)
+    return rtt, np.where(pairs & ~np.isnan(after.readings_us), rtt.readings_us, np.nan)
+
+
+def least_rtt(first: RttMeasurement, second: RttMeasurement) -> RttMeasurement:
+    """Return the lesser readings of two measurements of the same pairs: other work only adds."""
+    passes, halves_us = None, None
+    if first.passes is not None and second.passes is not None:
+        passes = first.passes + second.passes
+    if first.halves_us is not None and second.halves_us is not None:
+        both = zip(first.halves_us, second.halves_us, strict=True)
+        halves_us = Halves(*(np.fmin(one, other) for one, other in both))
+    return replace(
+        second,
+        rtt_us={key: np.fmin(first.rtt_us[key], us) for key, us in second.rtt_us.items()},
+        samples=first.samples + second.samples,
+        losses=first.losses + second.losses,
+        passes=passes,
+        halves_us=halves_us,
+    )
+
+
 def _merged_passes(
     before: RttMeasurement, after: RttMeasurement, is_new: Mask, factor: float
 ) -> tuple[Counts | None, tuple[Matrix, Matrix] | None]:
