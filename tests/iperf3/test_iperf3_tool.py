@@ -126,11 +126,7 @@ def test_a_host_without_a_usable_iperf3_costs_its_own_pairs(
         ("yes | head -c 3000000", "h1: sent more output than the size limit allows"),
     ],
 )
-def test_a_client_that_misbehaves(
-    tmp_path: Path, script: str, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if "sleep" in script:
-        monkeypatch.setattr(transfers, "_SPARE_S", 0.2)
+def test_a_client_that_misbehaves(tmp_path: Path, script: str, reason: str) -> None:
     hosts = shell_hosts(2)
     replace_iperf3(hosts[1], tmp_path, SERVER + script)
     replace_iperf3(hosts[0], tmp_path, SERVER + f"echo '{REPORT}'")
@@ -150,11 +146,7 @@ def test_a_client_that_misbehaves(
         ("exit 0", "the iperf3 server on h0 cannot be started (no output)"),
     ],
 )
-def test_a_server_that_misbehaves(
-    tmp_path: Path, script: str, reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if "sleep" in script:
-        monkeypatch.setattr(transfers, "_SPARE_S", 0.2)
+def test_a_server_that_misbehaves(tmp_path: Path, script: str, reason: str) -> None:
     hosts = shell_hosts(2)
     server = f'case "$*" in "-s "*) {script};; esac\n'
     replace_iperf3(hosts[0], tmp_path, server + f"echo '{REPORT}'")

@@ -195,9 +195,9 @@ def test_a_late_schedule_is_waited_for() -> None:
 
 def test_a_coordinator_that_was_stopped_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinator, "_ASK_EVERY_S", 0.2)
-    monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr(coordinator, "_ANSWER_WITHIN_S", 1.5)
     hosts = local_hosts(6)
-    sink = ListSink(on_reading=lambda count: time.sleep(1.5) if count == 3 else None)
+    sink = ListSink(on_reading=lambda count: time.sleep(3.5) if count == 3 else None)
     coordinator.measure(echo_job(hosts, ONE_AT_A_TIME), sink)
     assert sink.measured() == all_pairs(6)
     assert not sink.host_losses

@@ -160,7 +160,7 @@ def test_a_host_that_takes_no_input_is_given_up(
         began = time.monotonic()
         # More than the windows of SSH and TCP hold.
         held.send(0, "x" * (64 << 20))
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
         said = held.receive(5)
     assert said == (0, OutputEnded("the connection was lost"))
 
