@@ -180,7 +180,7 @@ def test_a_matrix_whose_hosts_are_called_like_columns_is_a_matrix(names: tuple[s
             None,
             "no two columns name the hosts of each pair",
         ),
-        ("Gbit/s,a,b\na,0,1\nb,1,0\n", None, "holds bandwidths in Gbit/s"),
+        ("Gbit/s,a,b\na,0,1\nb,1,0\n", None, "has bandwidths in Gbit/s"),
         ("us,a,b\na,0,1\nb,1,0\n", "Gbit/s", "not a unit of time"),
     ],
 )
