@@ -145,7 +145,7 @@ class NotMeasuredError(WrongUseError):
 
 
 class NotJsonError(WrongUseError):
-    """Error that a file of plink's is not JSON.
+    """Error that a file which should be one of plink's is not JSON.
 
     Args:
         source: what messages call it.

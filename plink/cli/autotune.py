@@ -144,7 +144,7 @@ class AttachRequest:
     )
 
     def read_secret(self) -> bytes:
-        """Return the secret of the job."""
+        """Read the secret of a tuned job from its file or the environment."""
         if self.secret_file is not None:
             return read_kept_secret(self.secret_file)
         secret = handshake.secret_of(os.environ)

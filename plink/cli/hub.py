@@ -356,7 +356,7 @@ def create(
         raise
     _print_done(target, outputs.CreatedService(namespace, target), as_json=as_json)
     for hosts, server in zip(racks, servers, strict=False):
-        note(f"workers on {format_names(list(dict.fromkeys(hosts)))} call {server}")
+        note(f"workers on {format_names(list(dict.fromkeys(hosts)))} connect to {server}")
     if not racks:
         note(f"workers connect to {','.join(servers)}")
 

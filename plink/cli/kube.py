@@ -237,8 +237,8 @@ def _warn_of_conflicts(outcome: writing.NodeLabels) -> int:
     """Print warnings about nodes that were not labelled; return the exit code."""
     if len(outcome.keys) < outcome.tiers:
         note(
-            f"{outcome.tiers} tiers were found, and the widest "
-            f"{outcome.tiers - len(outcome.keys)} have no key; add keys with --key"
+            f"{outcome.tiers} network tiers were found, and the widest "
+            f"{outcome.tiers - len(outcome.keys)} have no label; name labels with --key"
         )
     if outcome.not_nodes:
         count = format_count(len(outcome.not_nodes), "host")

@@ -362,7 +362,7 @@ def _warnings(result: ProbeResult | UplinkResult) -> Sequence[str]:
 
 
 def _warn_of_gaps(result: ProbeResult | UplinkResult) -> None:
-    """Warn of missing hosts and of the first missing pairs."""
+    """Print warnings of hosts that are missing in a result, and of the first missing pairs."""
     failures = result.measurement.failures
     hosts = [failure for failure in failures if failure.destination is None]
     for failure in [*result.cluster.unreachable, *hosts]:

@@ -64,4 +64,4 @@ def command(
     try:
         os.execvpe(words[0], list(words), {**os.environ, **changes})
     except OSError as error:
-        raise WrongUseError(f"{words[0]}: {error.strerror}") from None
+        raise WrongUseError(f"the command {words[0]} cannot be started: {error.strerror}") from None

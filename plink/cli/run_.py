@@ -140,7 +140,7 @@ def show_line(rank: int, line: str, *, as_json: bool) -> None:
 def describe_end(
     failed: deploy_run.EndedRank | None, status: int
 ) -> outputs.SucceededJob | outputs.FailedJob:
-    """Return the result of a job as it is printed."""
+    """Return the end of a job as the struct that `plink run --json` prints."""
     if failed is None:
         return outputs.SucceededJob()
     return outputs.FailedJob(status, failed.rank, failed.host, failed.reason)

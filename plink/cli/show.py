@@ -95,7 +95,7 @@ def _read(content: binary_form.Content, source: str, percentile: float | None) -
         )
     named = f"a {brief(found)} file" if isinstance(found, str) else "not a plink file"
     raise WrongUseError(
-        f"{source}: is {named}",
+        f"{source}: is {named}, and cannot be shown",
         "plink show reads cluster, order, plan and comparison files, logs and timelines",
     )
 

@@ -46,7 +46,7 @@ def warn(text: str, hint: str | None = None) -> None:
 
 
 def note(text: str) -> None:
-    """Print a note for the user."""
+    """Print a note for the user on standard error."""
     click.echo(f"note: {printable(text)}", err=True)
 
 

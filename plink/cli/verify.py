@@ -159,7 +159,7 @@ _MOST_HOSTS = 20
 
 
 def _verify_logs(order: str, words: Sequence[str], request: VerifyRequest, *, as_json: bool) -> int:
-    """Compare NCCL logs with an order; return the exit code."""
+    """Compare where NCCL's debug logs say ranks ran with an order; return the exit code."""
     if request.launcher != _LAUNCHER:
         raise WrongUseError(f"--log applies to --launcher {_LAUNCHER}, not to {request.launcher}")
     if words or request.program or request.python:

@@ -202,7 +202,7 @@ def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, 
     is_encrypted = entry.flag_bits & 1
     if entry.compress_type != zipfile.ZIP_STORED or is_encrypted:
         what = "encrypted" if is_encrypted else "compressed"
-        raise WrongUseError(f"{source}: the files in the archive are {what}", _HINT)
+        raise WrongUseError(f"{source}: files in the archive must not be {what}", _HINT)
     before = bytes(content[entry.header_offset : entry.header_offset + _LOCAL.size])
     if entry.header_offset >= 0 and len(before) == _LOCAL.size:
         magic, name_length, extra_length = _LOCAL.unpack(before)

@@ -124,7 +124,7 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         check_groups(self.groups, names)
         twice = find_repeated(fit.client for fit in self.clients)
         if twice is not None:
-            raise ValueError(f"clients: the fitted costs of {twice} are listed twice")
+            raise ValueError(f"clients: the communication library {twice} is listed twice")
         for part, hosts in self._hosts_of_parts():
             strange = find_repeated(hosts) or next((h for h in hosts if h not in names), None)
             if strange is not None:

@@ -140,7 +140,7 @@ def _write_json(stream: IO[bytes], data: Mapping[str, Any], path: str) -> None:
         written += stream.write(piece.encode())
         if written > MOST_BYTES:
             raise PlinkError(
-                f"{path}: would hold more than {MOST_BYTES >> 20} MiB",
+                f"{path}: the file would hold more than {MOST_BYTES >> 20} MiB",
                 f"a name that ends in {EXTENSION} takes large clusters",
             )
 

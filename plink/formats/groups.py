@@ -55,7 +55,7 @@ class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether both directions of the uplink were measured."""
+        """Whether the uplink's rate was measured in both directions."""
         return self.send_gbit_s is not None and self.receive_gbit_s is not None
 
 

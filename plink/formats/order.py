@@ -323,7 +323,7 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def ranks(self) -> int:
-        """Number of ranks."""
+        """Number of ranks of the order."""
         return sum(host.slots for host in self.hosts)
 
     @property

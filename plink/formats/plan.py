@@ -59,7 +59,7 @@ class Port(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class PlanRank(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Host and role (worker or server) of a rank.
+    """Rank of a plan: its host, address, role (worker or server) and ports.
 
     Attributes:
         host: name of its host

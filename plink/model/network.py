@@ -210,7 +210,7 @@ def _shares_of_groups(
 
 
 def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vector]:
-    """Return hosts' measured send and receive rates in Gbit/s, levelled in groups, (N,) each."""
+    """Return hosts' measured send and receive rates in Gbit/s, near ones equal in a group, (N,)."""
     place_of = {name: place for place, name in enumerate(cluster.names)}
     send = np.full(len(place_of), np.nan)
     receive = send.copy()

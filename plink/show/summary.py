@@ -111,7 +111,7 @@ class SampleSummary(Output, frozen=True):
 
 
 class Summary(Output, frozen=True, kw_only=True):
-    """Statistics of the round-trip times at one percentile.
+    """Statistics of a cluster's round-trip times at one percentile: modes, extremes, gaps.
 
     Pairs are ordered: N hosts have N (N - 1). `nearest` and `farthest` hold unordered ones, with
     the larger of both directions. Lists hold the worst or most extreme few. Where a sample of the
@@ -209,7 +209,7 @@ def summarise(names: Sequence[str], rtt: RttMeasurement, percentile: float) -> S
 
 
 class BandwidthSummary(Output, frozen=True):
-    """Statistics of the bandwidths in a cluster file.
+    """Statistics of the bandwidths in a cluster file, in Gbit/s.
 
     Attributes:
         tool: tool that measured them
@@ -237,7 +237,7 @@ class ShownUplink(Uplink, frozen=True, forbid_unknown_fields=True):
 
 
 class RouteSummary(Output, frozen=True):
-    """Statistics of the routes between hosts.
+    """Statistics of the routes between hosts: hops, and numbers of distinct and silent ones.
 
     Attributes:
         tool: tool that traced them

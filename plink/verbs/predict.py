@@ -228,7 +228,7 @@ def _choose_cluster(
         place = "" if source is None else f"{source}: "
         what = "a plan" if isinstance(subject, Plan) else "an order read from a file"
         raise WrongUseError(
-            f"{place}{what} does not contain the measurements",
+            f"{place}{what} does not contain the measurements to predict from",
             "give the cluster that it was made from as {cluster}",
             arguments={"cluster": None},
         )

@@ -107,7 +107,7 @@ def build_probe_request(
 def measure_hosts(
     hosts: Sequence[str] | PathName | MeasuredCluster, request: MeasurementRequest
 ) -> MeasuredCluster:
-    """Measure the pairs of some hosts in both directions.
+    """Measure every pair of some hosts in both directions, and return the cluster.
 
     Hosts and pairs that could not be measured are warned of (`plink.PlinkWarning`); the result
     names them.

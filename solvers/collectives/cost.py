@@ -86,7 +86,7 @@ class Prices:
             self._native = _native.TreesPrice(trees)
 
     def of(self, order: Sequence[int]) -> float:
-        """Return the latency cost of a permutation of the hosts."""
+        """Return the latency cost of an order: a permutation of the hosts."""
         return float(self.price_all(np.asarray(order, dtype=np.int64)[None, :])[0])
 
     def price_all(self, orders: npt.NDArray[np.int64]) -> Matrix:

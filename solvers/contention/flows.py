@@ -303,7 +303,7 @@ class FlowClock:
 
     @property
     def ranks(self) -> int:
-        """Number of ranks."""
+        """Number of ranks of the collective."""
         return self._messages.ranks
 
     @property

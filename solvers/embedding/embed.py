@@ -58,7 +58,7 @@ class Embedding:
 
     @property
     def dimensions(self) -> int:
-        """Number of coordinates of a point."""
+        """Number of coordinates of each host's point."""
         return int(self.points.shape[1])
 
     @property

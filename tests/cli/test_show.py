@@ -144,7 +144,7 @@ def test_statistics_are_no_plink_file(folder: Path) -> None:
     (folder / "s.json").write_text(statistics)
     done = plink_here("show", "s.json")
     assert (done.code, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: s.json: is not a plink file\nhint: ")
+    assert done.stderr.startswith("error: s.json: is not a plink file, and cannot be shown\nhint: ")
     for mode in json.loads(statistics)["modes"]:
         assert mode["rtt_us"] == round(mode["rtt_us"], 3)
 

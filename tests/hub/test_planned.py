@@ -163,8 +163,8 @@ def test_a_plan_with_a_server_in_each_rack_is_served_created_and_used(tmp_path: 
         assert "--workers cannot override" in refused.stderr
         made = plink_here(*line, *more)
         assert made.code == 0, made.stderr
-        assert f"workers on h0, h1 call {own}.1:7100" in made.stderr
-        assert f"workers on h3, h4 call {own}.3:7100" in made.stderr
+        assert f"workers on h0, h1 connect to {own}.1:7100" in made.stderr
+        assert f"workers on h3, h4 connect to {own}.3:7100" in made.stderr
         threads = Threads()
 
         def work(server: int) -> float:

@@ -198,7 +198,7 @@ def test_other_keys_replace_the_first_ones(labelled: Labelled) -> None:
         "tier-1": "tier-1-2",
     }
     done = labelled(grouped(LEAVES, SPINES), "--key", "rack")
-    assert "2 tiers were found, and the widest 1 have no key" in done.stderr
+    assert "2 network tiers were found, and the widest 1 have no label" in done.stderr
     assert server.nodes["n6"]["metadata"]["labels"]["rack"] == "rack-3"
 
 

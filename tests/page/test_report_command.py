@@ -283,7 +283,7 @@ def test_wrong_files_and_places(capsys: pytest.CaptureFixture[str]) -> None:
     Path("t.json").write_bytes(document.dump({"format": "plink.tea"}))
     write(racks([4, 4]))
     for arguments, said in (
-        (["t.json", "-o", "r.html"], "error: t.json: is a 'plink.tea' file\nhint: plink report"),
+        (["t.json", "-o", "r.html"], "error: t.json: is a 'plink.tea' file, and cannot be drawn"),
         (["c.json", "-o", "c.json"], "error: c.json: is the output, but also an input"),
         (["c.json", "-o", "no/r.html"], "error: no/r.html: there is no folder"),
         (["c.json"], "error: missing option '-o'"),

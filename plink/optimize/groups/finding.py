@@ -62,7 +62,7 @@ def find_groups(
     needs_points: bool = False,
     on_progress: Callable[[str], None] | None = None,
 ) -> FoundGroups:
-    """Return the groups of a cluster's hosts.
+    """Find groups of near hosts in a cluster's measurements by the requested method.
 
     Args:
         cluster: with round-trip times, or with bandwidths alone.

@@ -156,7 +156,7 @@ class _OrderProblem:
 
     @property
     def given(self) -> list[int]:
-        """Order in which the cluster file lists the hosts."""
+        """Order in which the cluster file lists the hosts, each NVLink domain's made adjacent."""
         return join_domains(self.domains, len(self.hosts))
 
 

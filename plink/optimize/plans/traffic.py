@@ -108,7 +108,7 @@ def compute_least_exchange(demand: Demand, host_of: Sequence[int] | Indices) -> 
 
 
 def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> ExchangedBytes:
-    """Return the least bytes if each rank's part is reduced to it, or sent from it to all."""
+    """Return the least bytes that parties exchange if parts are summed at, or sent by, owners."""
     parties = int(party_of.max()) + 1
     ranks = len(party_of)
     if demand.collective in (BROADCAST, REDUCE):

@@ -81,7 +81,7 @@ def line_style(number: int, width: float = 2) -> Json:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Shorten names by the words that all begin or end with, keeping them distinct.
+    """Shorten long names by the words that all begin or end with, keeping them distinct.
 
     Args:
         names: distinct host names.

@@ -79,7 +79,7 @@ class Subject:
         return self.orders[0].order.groups
 
     def group_name(self, group: int) -> str:
-        """Return the name of a group by its number."""
+        """Return the name of a group, given its number."""
         return "no group" if group == NO_GROUP else self.groups[group].name
 
     @cached_property
@@ -217,7 +217,7 @@ def _read_cluster(contents: Sequence[tuple[str, Content]], shown: Sequence[str])
             is_named = isinstance(file.format, str)
             kind = f"a {brief(file.format)} file" if is_named else "not a plink file"
             raise WrongUseError(
-                f"{source}: is {kind}",
+                f"{source}: is {kind}, and cannot be drawn in a report",
                 "plink report reads cluster and order files, logs of plink autotune, or timelines",
             )
     if len(clusters) > 1:

@@ -183,7 +183,7 @@ def _decision_traces(run: History, places: charts.Floats) -> list[charts.Json]:
 
 
 def _marked_changes(run: History) -> Sequence[Change]:
-    """Return the decisions to mark in a figure: all, or if too many only changes of plan."""
+    """Return the decisions to mark in a figure: all, or if too many the first new plans."""
     return run.changes if len(run.changes) <= MAX_MARKED else run.new_plans[:MAX_MARKED]
 
 
