@@ -193,7 +193,7 @@ def count_positions(table: PeerTable, position_of: Ranks | None, hosts: int) -> 
     positions = table.ranks if position_of is None else int(position_of.max()) + 1
     if positions > hosts:
         kind = "ranks" if position_of is None else "blocks of ranks"
-        raise ValueError(f"{positions} {kind} need as many hosts, but there are {hosts}")
+        raise ValueError(f"{positions} {kind} need as many hosts, but there are {hosts} hosts")
     return positions
 
 
