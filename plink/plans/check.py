@@ -51,11 +51,23 @@ def check(forest: Forest, is_server: Flags | None = None) -> None:
         )
     if servers.all():
         raise BrokenForestError("no rank is a worker, so that there is nothing to aggregate")
-    if _is_valid(forest, servers):
-        return
-    trees = zip(forest.reduce_parents.tolist(), forest.broadcast_parents.tolist(), strict=True)
-    for route, (up, down) in enumerate(trees):
-        _explain_route(route, up, down, servers.tolist())
+    up, down = forest.reduce_parents, forest.broadcast_parents
+    roots = _find_roots("reduction", up, servers)
+    others = _find_roots("broadcast", down, servers)
+    for route in np.flatnonzero(roots != others)[:1]:
+        raise BrokenForestError(
+            f"route {route}: the root is rank {roots[route]} in the reduction tree, but rank "
+            f"{others[route]} in the broadcast tree"
+        )
+    _check_paths(up, roots, "the contribution of rank {rank} never arrives at rank {root}")
+    _check_paths(down, roots, "the result never arrives at rank {rank}")
+    is_idle = servers & (up != ABSENT)
+    route, child = np.nonzero(up >= 0)
+    is_idle[route, up[route, child]] = False
+    for route, rank in np.argwhere(is_idle)[:1]:
+        raise BrokenForestError(
+            f"route {route}: rank {rank} is a server, but receives nothing that it could send"
+        )
 
 
 def check_shapes(forest: Forest) -> None:
@@ -105,102 +117,57 @@ def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> 
         )
 
 
-def _is_valid(forest: Forest, is_server: Flags) -> bool:
-    """Return quickly whether a forest is valid, without saying what is wrong with it."""
-    up = forest.reduce_parents
-    roots = _find_roots(up, is_server)
-    others = _find_roots(forest.broadcast_parents, is_server)
-    if roots is None or others is None or (roots != others).any():
-        return False
+def _find_roots(tree: str, parents: Parents, is_server: Flags) -> npt.NDArray[np.intp]:
+    """Return the root of each tree, shape (R,); raise if one has not one, or a wrong parent."""
+    ranks = parents.shape[1]
+    is_outside = (parents < ABSENT) | (parents >= ranks)
+    is_absent = parents == ABSENT
+    above = np.where(is_outside | (parents < 0), 0, parents)
+    omitted = "omits rank {rank}, which is a worker"
     if not is_server.any():
-        return True
-    has_children = np.zeros(up.shape, dtype=bool)
-    route, child = np.nonzero(up >= 0)
-    has_children[route, up[route, child]] = True
-    return bool((has_children | (up == ABSENT) | ~is_server[None, :]).all())
+        omitted = (
+            "omits rank {rank}, which only plans with servers may do: plink hub runs them, the "
+            "engine does not"
+        )
+    for is_wrong, text in (
+        (is_absent & ~is_server, omitted),
+        (is_outside, "has {parent} as the parent of rank {rank}, expected -1 to {last}"),
+        (parents == np.arange(ranks), "makes rank {rank} its own parent"),
+        (
+            (parents >= 0) & np.take_along_axis(is_absent, above, axis=1),
+            "has rank {parent} as the parent of rank {rank}, but omits rank {parent}",
+        ),
+    ):
+        for route, rank in np.argwhere(is_wrong)[:1]:
+            what = text.format(rank=rank, parent=parents[route, rank], last=ranks - 1)
+            raise BrokenForestError(f"route {route}: the {tree} tree {what}")
+    is_root = parents == NO_PARENT
+    for route in np.flatnonzero(is_root.sum(axis=1) != 1)[:1]:
+        roots = np.flatnonzero(is_root[route]).tolist()
+        what = f"{len(roots)} roots: ranks {_list_ranks(roots)}" if roots else "no root"
+        raise BrokenForestError(f"route {route}: the {tree} tree has {what}")
+    found: npt.NDArray[np.intp] = np.argmax(is_root, axis=1)
+    return found
 
 
-def _find_roots(parents: Parents, is_server: Flags) -> npt.NDArray[np.intp] | None:
-    """Return the root of each tree, (R,); None if one is no tree that includes all workers."""
-    ranks = int(parents.shape[1])
-    is_absent, is_root = parents == ABSENT, parents == NO_PARENT
-    is_outside = parents.min() < ABSENT or parents.max() >= ranks
-    if is_outside or (is_root.sum(axis=1) != 1).any() or (is_absent & ~is_server).any():
-        return None
-    roots: npt.NDArray[np.intp] = np.argmax(is_root, axis=1)
+def _check_paths(parents: Parents, roots: npt.NDArray[np.intp], text: str) -> None:
+    """Raise if a rank has no path to the root of its tree; `text` says what that means."""
     above = np.where(parents < 0, roots[:, None], parents)
-    if np.take_along_axis(is_absent, above, axis=1).any():
-        return None
-    for _ in range(ranks.bit_length() + 1):
-        if (above == roots[:, None]).all():
-            return roots
+    for _ in range(int(parents.shape[1]).bit_length() + 1):
+        is_lost = above != roots[:, None]
+        if not is_lost.any():
+            return
         # Twice as far up.
         above = np.take_along_axis(above, above, axis=1)
-    return None
-
-
-def _explain_route(
-    route: int, up: Sequence[int], down: Sequence[int], is_server: Sequence[bool]
-) -> None:
-    """Raise BrokenForestError with what is wrong with a route; return if it is valid."""
-    root = _find_root(f"route {route}: the reduction tree", up, is_server)
-    other = _find_root(f"route {route}: the broadcast tree", down, is_server)
-    if root != other:
-        raise BrokenForestError(
-            f"route {route}: the root is rank {root} in the reduction tree, but rank {other} in "
-            "the broadcast tree"
-        )
-    for parents, text in (
-        (up, "the contribution of rank {} never arrives at rank {}"),
-        (down, "the result never arrives at rank {}"),
-    ):
-        reaches = {root, *(rank for rank, parent in enumerate(parents) if parent == ABSENT)}
-        for rank in range(len(parents)):
-            way, above = [], rank
-            while above not in reaches and above not in way:
-                way.append(above)
-                above = parents[above]
-            if above not in reaches:
-                cycle = _list_ranks(sorted(way[way.index(above) :]))
-                raise BrokenForestError(
-                    f"route {route}: {text.format(rank, root)}: ranks {cycle} wait for each other"
-                )
-            reaches.update(way)
-    senders = set(up)
-    for rank, parent in enumerate(up):
-        if parent != ABSENT and is_server[rank] and rank not in senders:
-            raise BrokenForestError(
-                f"route {route}: rank {rank} is a server, but receives nothing that it could send"
-            )
-
-
-def _find_root(tree: str, parents: Sequence[int], is_server: Sequence[bool]) -> int:
-    """Return a tree's root; raise if there is not exactly one, or a rank's parent is not valid."""
-    ranks = len(parents)
-    for rank, parent in enumerate(parents):
-        if parent == ABSENT and not is_server[rank]:
-            raise BrokenForestError(
-                f"{tree} omits rank {rank}, which is a worker"
-                if any(is_server)
-                else f"{tree} omits rank {rank}, which only plans with servers may do: plink hub "
-                "runs them, the engine does not"
-            )
-        if not ABSENT <= parent < ranks:
-            raise BrokenForestError(
-                f"{tree} has {parent} as the parent of rank {rank}, expected -1 to {ranks - 1}"
-            )
-        if parent == rank:
-            raise BrokenForestError(f"{tree} makes rank {rank} its own parent")
-        if parent >= 0 and parents[parent] == ABSENT and is_server[parent]:
-            raise BrokenForestError(
-                f"{tree} has rank {parent} as the parent of rank {rank}, but omits rank {parent}"
-            )
-    roots = [rank for rank, parent in enumerate(parents) if parent == NO_PARENT]
-    if not roots:
-        raise BrokenForestError(f"{tree} has no root")
-    if len(roots) > 1:
-        raise BrokenForestError(f"{tree} has {len(roots)} roots: ranks {_list_ranks(roots)}")
-    return roots[0]
+    route, rank = np.argwhere(is_lost)[0].tolist()
+    # After so many steps up a rank without a path is on a cycle.
+    cycle = [int(above[route, rank])]
+    while (parent := int(parents[route, cycle[-1]])) != cycle[0]:
+        cycle.append(parent)
+    what = text.format(rank=rank, root=roots[route])
+    raise BrokenForestError(
+        f"route {route}: {what}: ranks {_list_ranks(sorted(cycle))} wait for each other"
+    )
 
 
 def _list_ranks(ranks: Sequence[int]) -> str:
