@@ -61,6 +61,8 @@ def check(forest: Forest, is_server: Flags | None = None) -> None:
         )
     _check_paths(up, roots, "the contribution of rank {rank} never arrives at rank {root}")
     _check_paths(down, roots, "the result never arrives at rank {rank}")
+    if not servers.any():
+        return
     is_idle = servers & (up != ABSENT)
     route, child = np.nonzero(up >= 0)
     is_idle[route, up[route, child]] = False
@@ -122,22 +124,23 @@ def _find_roots(tree: str, parents: Parents, is_server: Flags) -> npt.NDArray[np
     ranks = parents.shape[1]
     is_outside = (parents < ABSENT) | (parents >= ranks)
     is_absent = parents == ABSENT
-    above = np.where(is_outside | (parents < 0), 0, parents)
     omitted = "omits rank {rank}, which is a worker"
     if not is_server.any():
         omitted = (
             "omits rank {rank}, which only plans with servers may do: plink hub runs them, the "
             "engine does not"
         )
-    for is_wrong, text in (
-        (is_absent & ~is_server, omitted),
+    checks: list[tuple[npt.NDArray[np.bool_], str]] = [
         (is_outside, "has {parent} as the parent of rank {rank}, expected -1 to {last}"),
-        (parents == np.arange(ranks), "makes rank {rank} its own parent"),
-        (
-            (parents >= 0) & np.take_along_axis(is_absent, above, axis=1),
-            "has rank {parent} as the parent of rank {rank}, but omits rank {parent}",
-        ),
-    ):
+        (parents == np.arange(ranks, dtype=np.int32), "makes rank {rank} its own parent"),
+    ]
+    if is_absent.any():
+        is_below_absent = np.take_along_axis(
+            is_absent, np.where(is_outside | (parents < 0), 0, parents), axis=1
+        ) & (parents >= 0)
+        under = "has rank {parent} as the parent of rank {rank}, but omits rank {parent}"
+        checks = [(is_absent & ~is_server, omitted), *checks, (is_below_absent, under)]
+    for is_wrong, text in checks:
         for route, rank in np.argwhere(is_wrong)[:1]:
             what = text.format(rank=rank, parent=parents[route, rank], last=ranks - 1)
             raise BrokenForestError(f"route {route}: the {tree} tree {what}")
