@@ -1,4 +1,4 @@
-"""Checks of the arguments of the library's public functions."""
+"""Checks of the arguments of the library's public functions; errors name argument and limits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any
 
 from plink.base.errors import WrongUseError
-from plink.base.finite import to_finite_number
 from plink.base.size import parse_size
 from plink.base.text import brief, join_texts
 
@@ -17,11 +16,7 @@ MAX_SEED = (1 << 63) - 1
 
 
 def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
-    """Raise WrongUseError if a value is not one of the allowed texts.
-
-    Raises:
-        WrongUseError: naming the argument and what it may be.
-    """
+    """Raise WrongUseError if a value is not one of the allowed texts."""
     if value not in allowed:
         raise WrongUseError(
             f"{name} is {brief(value)}, expected {join_texts(sorted(allowed), 'or')}",
@@ -30,11 +25,7 @@ def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
 
 
 def check_whole(name: str, value: object, low: int, high: int) -> None:
-    """Raise WrongUseError unless an argument is a whole number (also 3.0) from `low` to `high`.
-
-    Raises:
-        WrongUseError: naming the argument and its bounds.
-    """
+    """Raise WrongUseError unless a value is a whole number, of any type, in these limits."""
     number = to_finite_number(_as_builtin(value))
     if number is None or not number.is_integer() or not low <= number <= high:
         raise WrongUseError(
@@ -43,11 +34,7 @@ def check_whole(name: str, value: object, low: int, high: int) -> None:
 
 
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> None:
-    """Raise WrongUseError unless an argument is an integer from `low` to `high`.
-
-    Raises:
-        WrongUseError: naming the argument and its bounds.
-    """
+    """Raise WrongUseError unless a value is an integer between `low` and `high`."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or not low <= value or (high is not None and value > high):  # type: ignore[operator]
         limits = f"of at least {low}" if high is None else f"from {low} to {high}"
@@ -55,11 +42,7 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
 
 
 def check_real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> None:
-    """Raise WrongUseError unless a value is a finite number between `low` and `high`.
-
-    Raises:
-        WrongUseError: naming the argument and its bounds.
-    """
+    """Raise WrongUseError unless a value is a finite number between `low` and `high`."""
     number = to_finite_number(_as_builtin(value))
     if number is None or not low <= number <= high:
         limits = "" if low == -math.inf else f" of at least {low:g}"
@@ -70,31 +53,19 @@ def check_real(name: str, value: object, low: float = -math.inf, high: float = m
 
 
 def check_flag(name: str, value: object) -> None:
-    """Raise WrongUseError if a value is neither True nor False.
-
-    Raises:
-        WrongUseError: naming the argument.
-    """
+    """Raise WrongUseError if a value is neither True nor False."""
     if not isinstance(value, bool):
         raise WrongUseError(f"{name} is {brief(value)}, expected True or False")
 
 
 def check_text(name: str, value: object, hint: str | None = None) -> None:
-    """Raise WrongUseError if a value is not a text, or is empty.
-
-    Raises:
-        WrongUseError: naming the argument.
-    """
+    """Raise WrongUseError if a value is not a text, or an empty one."""
     if not isinstance(value, str) or not value:
         raise WrongUseError(f"{name} is {brief(value)}, expected a text", hint)
 
 
 def check_texts(name: str, value: object) -> list[str]:
-    """Return an argument as a list of texts, whether it is one text or several.
-
-    Raises:
-        WrongUseError: it is something else; the message names the argument.
-    """
+    """Return an argument, one text or several, as a list, or raise WrongUseError."""
     found = [value] if isinstance(value, str) else value
     if not isinstance(found, Sequence) or not all(isinstance(each, str) for each in found):
         raise WrongUseError(f"{name} is {brief(value)}, expected a list of texts")
@@ -112,26 +83,30 @@ def check_instance(
         kinds: the types allowed.
         expected: what they are, as in "a torch.nn.Module".
         hint: what to do instead, or None.
-
-    Raises:
-        WrongUseError: naming the argument, the type of its value and what was expected.
     """
     if not isinstance(value, kinds):
         raise WrongUseError(f"{name} is of type {type(value).__name__}, expected {expected}", hint)
 
 
 def parse_size_argument(size: Any) -> int:
-    """Return a size in bytes, given as a number or as a text such as `25MB`.
-
-    Raises:
-        WrongUseError: it is neither.
-    """
+    """Return a number, or a size such as `25MB`, in bytes, or raise WrongUseError."""
     if isinstance(size, str):
         return parse_size(size)
     if size is None:
         raise WrongUseError("size is None, expected a size such as 25MB, or bytes")
     check_whole("size", size, 1, MAX_SEED)
     return int(size)
+
+
+def to_finite_number(value: Any) -> float | None:
+    """Return `value` as a float if it is a finite number and no boolean, else None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def suggest_nearest(value: object, allowed: Collection[str]) -> str | None:

@@ -6,12 +6,7 @@ import zlib
 
 
 def expand(content: bytes, most_bytes: int) -> bytes:
-    """Decompress zlib data up to a size limit.
-
-    Raises:
-        ValueError: it is not packed content, is cut off or goes on behind its end, or unpacks to
-            more than `most_bytes`.
-    """
+    """Decompress zlib data to at most `most_bytes` bytes, or raise ValueError."""
     expander = zlib.decompressobj()
     try:
         plain = expander.decompress(content, most_bytes + 1)

@@ -41,11 +41,7 @@ def write_output(content: bytes | memoryview) -> None:
 
 
 def check_output() -> None:
-    """Raise PlinkError if the caller has closed standard output.
-
-    Raises:
-        PlinkError: it is closed.
-    """
+    """Raise PlinkError if the caller has closed standard output."""
     if sys.stdout is None:
         raise PlinkError("standard output: is closed")
 

@@ -107,11 +107,7 @@ class Option:
     needs: tuple[str | tuple[str, ...], str] | None = None
 
     def check(self, value: object) -> None:
-        """Raise WrongUseError if a value is not allowed; None is allowed only if it is the default.
-
-        Raises:
-            WrongUseError: naming the option and what it may be.
-        """
+        """Raise WrongUseError if a value is not allowed; None is only as the default."""
         if value is None and self.default is None:
             return
         if self.kind == "flag":
@@ -203,7 +199,7 @@ def command_words(request: Any, names: Container[str] | None = None) -> list[str
 
 
 def check_request(request: Any, given: Collection[str] | None = None) -> None:
-    """Raise WrongUseError if a request's values are not allowed, or not with each other.
+    """Raise WrongUseError if a request's values are not allowed, or not together.
 
     A request that has more to check than its options can say has a method `validate`.
 
@@ -211,9 +207,6 @@ def check_request(request: Any, given: Collection[str] | None = None) -> None:
         request: instance of a request class.
         given: names of the options that the user gave; None for those that differ from their
             defaults.
-
-    Raises:
-        WrongUseError: naming the option in its `arguments`.
     """
     kind: type = type(request)
     options = list_options(kind)

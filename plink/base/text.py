@@ -11,18 +11,18 @@ _MAX_SHOWN = 40
 
 
 def rtt_text(rtt_us: float) -> str:
-    """Format a time in µs with three digits and a suitable unit: `22.1 µs`, `380 ms`.
+    """Return a time with three digits and a suitable unit: `22.1 µs`, `380 ms`."""
+    return _three_digits(rtt_us * 1000.0, "ns", "µs", "ms", "s")
 
-    Args:
-        rtt_us: in µs, not negative.
-    """
-    scaled, unit = rtt_us * 1000.0, "ns"
-    for larger in ("µs", "ms", "s"):
-        if scaled < 999.5:
+
+def _three_digits(value: float, unit: str, *larger_units: str) -> str:
+    """Return a number with three digits, in the smallest unit in which it is below 1,000."""
+    for larger in larger_units:
+        if value < 999.5:
             break
-        scaled, unit = scaled / 1000.0, larger
-    decimals = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
-    return f"{scaled:.{decimals}f} {unit}"
+        value, unit = value / 1000.0, larger
+    decimals = 0 if value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:.{decimals}f} {unit}"
 
 
 def range_text(low_us: float, high_us: float | None) -> str:
@@ -44,29 +44,17 @@ def range_text(low_us: float, high_us: float | None) -> str:
 
 
 def bandwidth_text(gbit_s: float) -> str:
-    """Format a rate in Gbit/s with three digits and a suitable unit: `382 Mbit/s`, `9.41 Gbit/s`.
-
-    Args:
-        gbit_s: in Gbit/s, not negative.
-    """
-    scaled, unit = (gbit_s, "Gbit/s") if gbit_s >= 0.9995 else (gbit_s * 1000.0, "Mbit/s")
-    decimals = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
-    return f"{scaled:.{decimals}f} {unit}"
+    """Return a bandwidth with three digits and a suitable unit: `382 Mbit/s`, `9.41 Gbit/s`."""
+    if gbit_s >= 0.9995:
+        return _three_digits(gbit_s, "Gbit/s")
+    return _three_digits(gbit_s * 1000.0, "Mbit/s")
 
 
 def bytes_text(size_bytes: float) -> str:
-    """Return a number of bytes with three digits and a suitable unit: `37.5 MB`.
-
-    Args:
-        size_bytes: not negative.
-    """
-    scaled, unit = size_bytes, "B"
-    for larger in ("KB", "MB", "GB", "TB"):
-        if scaled < 999.5:
-            break
-        scaled, unit = scaled / 1000.0, larger
-    decimals = 0 if unit == "B" or scaled >= 99.95 else 1 if scaled >= 9.995 else 2
-    return f"{scaled:.{decimals}f} {unit}"
+    """Return a number of bytes with three digits and a suitable unit: `37.5 MB`."""
+    if size_bytes < 999.5:
+        return f"{size_bytes:.0f} B"
+    return _three_digits(size_bytes / 1000.0, "KB", "MB", "GB", "TB")
 
 
 def probability_text(probability: float) -> str:

@@ -102,7 +102,7 @@ def fit(
         refuse_failures(reached, progress)
         hosts = describe(part.hosts, reached)
         cores = _shared_cores(hosts)
-        measurement = _Measurement(request, cluster, hosts, chosen, stack, progress)
+        measurement = _Measurement(request, cluster, part, hosts, chosen, stack, progress)
         measurement.run(way, cores)
     if measurement.record is None:
         raise PlinkError("nothing was measured that a client could be fitted to")
@@ -164,6 +164,7 @@ class _Measurement:
     Args:
         request: client and launches.
         cluster: all hosts of the cluster.
+        part: the cluster of the chosen hosts alone.
         hosts: the chosen hosts.
         chosen: their places in the cluster.
         stack: stack that closes the clients.
@@ -176,6 +177,7 @@ class _Measurement:
 
     request: CostRequest
     cluster: Cluster
+    part: Cluster
     hosts: Sequence[RemoteHost]
     chosen: Sequence[int]
     stack: ExitStack
@@ -244,9 +246,8 @@ class _Measurement:
             self.progress.step()
 
     def _run_engine(self) -> None:
-        part = restrict_to_hosts(self.cluster, [self.cluster.hosts[place] for place in self.chosen])
         # Plans by round-trip times: rates of links between these hosts would leave no choice.
-        part = replace(part, bandwidth=None)
+        part = replace(self.part, bandwidth=None)
         kinds = _PLAN_KINDS if part.groups else _PLAN_KINDS[:2]
         self.progress.stage("measuring", len(kinds) * len(self.workloads))
         client = EngineClient(self.hosts, self.request.python, _IDLE_LIMIT_S)

@@ -29,7 +29,7 @@ from plink.base.output import (
     tolerate,
 )
 from plink.base.text import format_names
-from plink.cli.flags import build_measure_hint, command_speller, complete_resume_hint
+from plink.cli.hints import build_measure_hint, command_speller, complete_resume_hint
 from plink.cli.stderr import print_error
 from plink.measure.errors import to_plink_error
 from plink.probes.errors import ProbesError

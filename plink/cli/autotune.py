@@ -14,11 +14,11 @@ from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.text import format_count, json_text, printable
+from plink.cli.autotune_request import ServeRequest
 from plink.cli.json_output import json_option, print_json_line
-from plink.cli.options import SectionedCommand
-from plink.cli.request_options import METRICS, SERVER_TLS, with_request
+from plink.cli.options import SectionedCommand, VerbGroup
+from plink.cli.request_options import with_request
 from plink.cli.stderr import host_tls, note, read_kept_secret, warn
-from plink.cli.verb_group import VerbGroup
 from plink.cli.way_options import ReachOptions, with_reach_options
 
 with lazy_imports():
@@ -34,62 +34,6 @@ with lazy_imports():
     from plink.cli import autotune_serve
     from plink.formats import document
     from plink.transport import addresses, proofs
-
-_PROBING = "To probe hosts again"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServeRequest:
-    """Options of `plink autotune serve`: addresses, files, and how hosts are probed again."""
-
-    listen: str = option(
-        "",
-        is_required=True,
-        metavar="HOST:PORT",
-        help="Address at which ranks report; 0.0.0.0 or [::] for all addresses, port 0 for any "
-        "port.",
-    )
-    secret_file: str | None = option(
-        None,
-        metavar="FILE",
-        help="File with the job's secret; created if it does not exist (default: PLAN.secret).",
-    )
-    tls: str | None = SERVER_TLS
-    log: str | None = option(
-        None, metavar="FILE", help="File to log measurements and decisions to, and to resume from."
-    )
-    metrics: str | None = METRICS
-    is_watching: bool = option(
-        False,
-        "--watch",
-        excludes={"as_json": "both write to standard output"},
-        help="Show the jobs on the terminal, continuously.",
-    )
-    as_json: bool = option(
-        False, "--json", help="Print every job's environment as one line of JSON."
-    )
-    cluster: str | None = option(
-        None,
-        metavar="FILE",
-        section=_PROBING,
-        excludes={"hosts": None},
-        help="Cluster file: where a new plan cannot help, its hosts are probed again and it is "
-        "updated.",
-    )
-    hosts: str | None = option(
-        None,
-        metavar="FILE",
-        section=_PROBING,
-        help="Host list to probe where there is no cluster file yet; otherwise like --cluster.",
-    )
-    output: str | None = option(
-        None,
-        short="-o",
-        metavar="FILE",
-        section=_PROBING,
-        needs=(("cluster", "hosts"), "FILE"),
-        help="Path of the updated cluster file (default: that of --cluster).",
-    )
 
 
 @click.group(

@@ -37,7 +37,7 @@ from plink.base.coroutines import run_until_interrupted
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.autotune import ServeRequest
+from plink.cli.autotune_request import ServeRequest
 from plink.cli.json_output import print_json_line
 from plink.cli.stderr import host_tls, note, note_if_others_read, warn
 from plink.cli.way_options import ReachOptions
@@ -279,12 +279,7 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
 def build_prober(
     request: ServeRequest, reach: ReachOptions, plans: Iterable[Plan]
 ) -> Prober | None:
-    """Return what measures jobs' hosts again; None without a cluster file or host list.
-
-    Raises:
-        WrongUseError: a file is not valid.
-        PlinkError: a host of a plan is missing there.
-    """
+    """Return what measures the hosts again; None if no option says how to reach them."""
     cluster, hosts, way = request.cluster, request.hosts, reach.resolve()
     if cluster is None and hosts is None:
         return None

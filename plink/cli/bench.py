@@ -10,7 +10,7 @@ from plink.base.text import json_text
 from plink.bench.comparison_request import ComparisonRequest
 from plink.cli.json_output import check_output, json_option
 from plink.cli.options import SectionedCommand
-from plink.cli.progress import StageProgress
+from plink.cli.progress import stage_progress
 from plink.cli.request_options import with_request
 from plink.cli.way_options import ReachOptions, with_reach_options
 
@@ -60,7 +60,7 @@ def command(
         check_output(path, "the results", file, *request.plan_files, *request.order_files)
     preparation.check_clients(request)
     cluster = cluster_file.read_cluster(file)
-    with StageProgress() as progress:
+    with stage_progress() as progress:
         prepared = preparation.prepare_bench(
             request, cluster, document.label(file), reach.resolve(), progress
         )

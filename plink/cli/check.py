@@ -9,7 +9,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.text import bandwidth_text, format_count, printable
 from plink.cli.json_output import json_option, print_json
 from plink.cli.options import SectionedCommand
-from plink.cli.progress import StageProgress
+from plink.cli.progress import stage_progress
 from plink.cli.request_options import with_request
 from plink.cli.stderr import name_some, note, print_unreached, warn
 from plink.cli.way_options import CallOptions, with_call_options
@@ -46,7 +46,7 @@ def command(*, cluster: str, request: CheckRequest, reach: CallOptions, as_json:
     """
     source = document.label(cluster)
     known = cluster_verb.MeasuredCluster.read(cluster)
-    with StageProgress() as progress, print_unreached():
+    with stage_progress() as progress, print_unreached():
         result = check_verb.measure_again(
             known, request, way=reach.resolve_any(), source=source, progress=progress
         )
@@ -155,14 +155,7 @@ def _describe(
         common_factor=round(found.common_factor, 4),
         noise_factor=round(found.noise_factor, 4),
         changes=[
-            outputs.ChangedHosts(
-                [names[host] for host in change.hosts],
-                change.pairs,
-                change.longer,
-                change.shorter,
-                change.longer_factor,
-                change.shorter_factor,
-            )
+            outputs.ChangedHosts(**vars(change) | {"hosts": [names[host] for host in change.hosts]})
             for change in found.changes
         ],
         addresses=[outputs.MovedHost(name, *addresses) for name, addresses in result.moved.items()],

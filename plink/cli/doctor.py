@@ -15,7 +15,7 @@ from plink.base.replacing import replace
 from plink.base.text import format_count, printable
 from plink.cli.json_output import check_output, json_option, print_json
 from plink.cli.options import SectionedCommand, make_section_option
-from plink.cli.progress import StageProgress
+from plink.cli.progress import stage_progress
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note, print_unreached, warn
 from plink.cli.way_options import CallOptions, with_call_options
@@ -26,14 +26,13 @@ with lazy_imports():
     from rich import text as rich_text
 
     from plink.autotune.log import history, records
-    from plink.doctor import coverage, diagnosis
     from plink.doctor import evidence as doctor_evidence
-    from plink.doctor import finding as doctor_finding
-    from plink.formats import binary_form, document
     from plink.formats import cluster as cluster_file
     from plink.formats import comparison as comparison_file
+    from plink.formats import document, unpacking
     from plink.measure.importing import source as importing_source
     from plink.show.terminal import paper as paper_page
+    from plink.verbs import doctor as doctor_verb
     from plink.verbs import live_diagnosis
 
 
@@ -54,8 +53,7 @@ def _refuse_without_live(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(
-    cls=SectionedCommand,
-    epilog="Example: plink doctor cluster.json --live --before healthy.json",
+    cls=SectionedCommand, epilog="Example: plink doctor cluster.json --live --before healthy.json"
 )
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
@@ -103,7 +101,7 @@ def command(
                 "--live needs a cluster file, which names the hosts to measure",
                 "plink probe HOSTS -o cluster.json makes one",
             )
-        with StageProgress() as progress, print_unreached():
+        with stage_progress() as progress, print_unreached():
             cluster, missed, asked_at = live_diagnosis.examine(
                 cluster, request, reach.resolve_any(), source=cluster.source, progress=progress
             )
@@ -117,19 +115,20 @@ def command(
         comparison_before=then.get("comparison"),
         asked_at=asked_at,
     )
-    findings = diagnosis.diagnose(evidence)
+    diagnosis = doctor_verb.judge_evidence(evidence, missed)
     for text in missed:
         warn(text)
     if as_json:
-        seen = coverage.list_coverage(evidence)
         rounded = [
             replace(each, probability=round(each.probability, 4), cost=round(each.cost, 3))
-            for each in findings
+            for each in diagnosis.findings
         ]
-        print_json(doctor_finding.DoctorOutput(rounded, seen.present, seen.missing, missed))
+        print_json(replace(diagnosis, findings=rounded))
     elif output != document.STANDARD_STREAM:
-        _print(evidence, findings, has_asked=request.live)
-    if findings:
+        _print(diagnosis)
+        if diagnosis.not_looked_at and not request.live and evidence.cluster.hosts:
+            note("run plink doctor again with --live to ask the hosts and measure what is missing")
+    if diagnosis.findings:
         return EXIT_CHANGED
     return EXIT_PARTIAL if missed else 0
 
@@ -154,7 +153,7 @@ def _read_files(paths: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _read_file(content: binary_form.Content, source: str) -> tuple[str, object]:
+def _read_file(content: unpacking.Content, source: str) -> tuple[str, object]:
     if isinstance(content, bytes) and records.is_log(content):
         try:
             runs = [records.parse(content, source)]
@@ -189,39 +188,22 @@ def _refuse_unlike(now: Mapping[str, object], then: Mapping[str, object], path: 
         )
 
 
-def _print(
-    evidence: doctor_evidence.Evidence,
-    findings: Sequence[doctor_finding.Finding],
-    *,
-    has_asked: bool,
-) -> None:
+def _print(diagnosis: doctor_verb.Diagnosis) -> None:
     console = paper_page.paper(None).console
-    seen = coverage.list_coverage(evidence)
-    headline = f"{format_count(len(findings), 'finding')}" if findings else "nothing found"
+    findings = diagnosis.findings
+    headline = format_count(len(findings), "finding") if findings else "nothing found"
     console.print(rich_text.Text(headline, style="bold"))
     for number, finding in enumerate(findings, start=1):
-        _print_finding(console, number, finding)
-    _print_list(console, "looked at", seen.present)
-    _print_list(console, "not looked at", seen.missing)
-    if seen.missing and not has_asked and evidence.cluster.hosts:
-        note("run plink doctor again with --live to ask the hosts and measure what is missing")
-
-
-def _print_finding(
-    console: rich_console.Console, number: int, finding: doctor_finding.Finding
-) -> None:
-    console.print()
-    said = f"{finding.says} ({finding.certainty})"
-    _print_wrapped(console, said, f"{number}. ")
-    for name, texts in (("also", finding.evidence), ("try", finding.advice)):
-        for text in texts:
-            _print_wrapped(console, text, f"{_INDENT}{name}: ")
-
-
-def _print_list(console: rich_console.Console, name: str, texts: Sequence[str]) -> None:
-    if texts:
         console.print()
-        _print_wrapped(console, "; ".join(texts), f"{name}: ")
+        _print_wrapped(console, f"{finding.says} ({finding.certainty})", f"{number}. ")
+        for name, texts in (("also", finding.evidence), ("try", finding.advice)):
+            for text in texts:
+                _print_wrapped(console, text, f"{_INDENT}{name}: ")
+    inputs = (("looked at", diagnosis.looked_at), ("not looked at", diagnosis.not_looked_at))
+    for name, texts in inputs:
+        if texts:
+            console.print()
+            _print_wrapped(console, "; ".join(texts), f"{name}: ")
 
 
 def _print_wrapped(console: rich_console.Console, text: str, begin: str) -> None:

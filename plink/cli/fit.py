@@ -8,7 +8,7 @@ from plink.base.lazy import lazy_imports
 from plink.bench.comparison_request import CostRequest
 from plink.cli.json_output import check_output, json_option, print_json_line
 from plink.cli.options import SectionedCommand
-from plink.cli.progress import StageProgress
+from plink.cli.progress import stage_progress
 from plink.cli.request_options import with_request
 from plink.cli.way_options import ReachOptions, with_reach_options
 
@@ -45,7 +45,7 @@ def command(
     written = cluster_name if output is None else output
     check_output(written, "the cluster", as_json=as_json, has_matrices=True)
     known, source = cluster.read_cluster(cluster_name), document.label(cluster_name)
-    with StageProgress() as progress:
+    with stage_progress() as progress:
         found = fit.fit(request, known, source, reach.resolve(), progress)
     cluster.write_cluster(written, found)
     fitted = next(each for each in found.clients if each.client == request.client)

@@ -17,10 +17,9 @@ from plink.base.request import option
 from plink.base.text import format_names, printable
 from plink.cli import hub_sizing
 from plink.cli.json_output import json_option, print_json_line
-from plink.cli.options import SectionedCommand
+from plink.cli.options import SectionedCommand, VerbGroup
 from plink.cli.request_options import METRICS, SERVER_TLS, with_request
 from plink.cli.stderr import host_tls, note, note_if_others_read, read_kept_secret
-from plink.cli.verb_group import VerbGroup
 from plink.formats import document
 
 with lazy_imports():
@@ -125,9 +124,7 @@ class ServeRequest:
         None, low=1, high=1024, help="Number of event loops.  [default: all cores]"
     )
     weights: str | None = option(
-        None,
-        metavar="NUMBER[,NUMBER...]",
-        help="Weights of the interfaces, such as their rates.",
+        None, metavar="NUMBER[,NUMBER...]", help="Weights of the interfaces, such as their rates."
     )
     secret_file: str = option(
         "",
@@ -238,8 +235,7 @@ class ServiceRequest:
         "request it.",
     )
     mode: Literal["sync", "async", "ssp"] = option(
-        "sync",
-        help="Synchronisation; ssp: no worker is more than --staleness iterations ahead.",
+        "sync", help="Synchronisation; ssp: no worker is more than --staleness iterations ahead."
     )
     staleness: int = option(
         0,

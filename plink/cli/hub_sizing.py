@@ -73,11 +73,7 @@ class BoundsRequest:
         help="Rate of each interface.  [default: a worker's link]",
     )
     racks: int | None = option(
-        None,
-        low=2,
-        high=4096,
-        section=_RACKS,
-        help="Number of equal racks, with a server in each.",
+        None, low=2, high=4096, section=_RACKS, help="Number of equal racks, with a server in each."
     )
     uplink_bits_s: float | None = option(
         None,
@@ -214,11 +210,7 @@ class CostRequest:
 )
 @json_option("Print everything as JSON.")
 def cost(
-    *,
-    request: CostRequest,
-    prices: Sequence[str],
-    factors: Sequence[float],
-    as_json: bool,
+    *, request: CostRequest, prices: Sequence[str], factors: Sequence[float], as_json: bool
 ) -> None:
     """Compare a worker's cost with fast links and with a hub and slow links.
 

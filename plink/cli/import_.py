@@ -35,11 +35,7 @@ _MOST_LINES = 3
 )
 @json_option("Print a summary of the import as JSON.")
 def command(
-    *,
-    measured: tuple[str, ...],
-    request: ImportRequest,
-    output: str,
-    as_json: bool,
+    *, measured: tuple[str, ...], request: ImportRequest, output: str, as_json: bool
 ) -> int:
     """Make a cluster file from measurements of other programs (`-`: standard input).
 

@@ -25,7 +25,7 @@ def json_option(text: str) -> Callable[[Function], Function]:
 def check_output(
     output: str | None, what: str, *inputs: str, as_json: bool = False, has_matrices: bool = False
 ) -> None:
-    """Raise WrongUseError, before the work, if a result could not be written or would overwrite.
+    """Raise WrongUseError if a result cannot be written, or would overwrite an input.
 
     Args:
         output: file to write, `-` for standard output; None for no file.
@@ -33,9 +33,6 @@ def check_output(
         inputs: files that are read.
         as_json: whether JSON goes to standard output.
         has_matrices: whether the result has a binary form.
-
-    Raises:
-        WrongUseError: saying why not.
     """
     if output is None:
         return

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,10 +15,9 @@ from plink.base.next_command import next_command
 from plink.base.request import option
 from plink.base.text import MOST_NAMED, format_count, format_names
 from plink.cli.json_output import check_output, json_option, print_json_line
-from plink.cli.options import SectionedCommand
+from plink.cli.options import SectionedCommand, VerbGroup
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note, read_kept_secret, warn
-from plink.cli.verb_group import VerbGroup
 
 with lazy_imports():
     from plink.deploy.kubernetes import access as kubernetes_access
@@ -27,6 +25,7 @@ with lazy_imports():
     from plink.deploy.kubernetes import metrics as kubernetes_metrics
     from plink.formats import cluster as cluster_file
     from plink.formats import document, outputs
+    from plink.show import tables
     from plink.transport import proofs
 
 
@@ -182,16 +181,12 @@ def metrics(cluster: str, *, output: str | None, as_json: bool) -> int:
     if output is not None:
         document.write_bytes(output, kubernetes_metrics.render(known).encode())
     if as_json:
-        structs: Mapping[tuple[str, ...], Callable[..., Any]] = {
-            (): outputs.Metric,
-            ("tier",): outputs.TierMetric,
-            ("host",): outputs.HostMetric,
-        }
-        found = {
-            name: [structs[tuple(labels)](**labels, value=value) for labels, value in values]
-            for name, _, values in kubernetes_metrics.families(known)
-        }
-        print_json_line(outputs.Metrics(**found))
+        print_json_line(
+            {
+                name: [{**labels, "value": value} for labels, value in values]
+                for name, _, values in kubernetes_metrics.families(known)
+            }
+        )
     return 0
 
 
@@ -211,14 +206,20 @@ def _note_no_groups(cluster: cluster_file.Cluster) -> None:
 def _print_labels(outcome: writing.NodeLabels) -> None:
     """Print a table of the labelled nodes, and how many changed."""
     header = ["node", *(key.rpartition("/")[2] for key in outcome.keys), ""]
-    rows = []
-    for node, labels in outcome.labels.items():
-        mark = "changed" if node in outcome.changed else ""
-        rows.append([node, *(labels.get(key, "-") for key in outcome.keys), mark])
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for row in (header, *rows) if rows else ():
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo("  ".join(cells).rstrip())
+    rows = [
+        (
+            node,
+            *(labels.get(key, "-") for key in outcome.keys),
+            "changed" if node in outcome.changed else "",
+        )
+        for node, labels in outcome.labels.items()
+    ]
+    columns = [
+        tables.Column(heading, itemgetter(place), is_text=True)
+        for place, heading in enumerate(header)
+    ]
+    for line in tables.table_lines(columns, rows) if rows else ():
+        click.echo(line)
     would = "would be " if outcome.dry_run else ""
     parts = [
         f"{format_count(len(outcome.labels), 'node')} with labels",

@@ -24,7 +24,9 @@ from plink.base.errors import (
     EXIT_PARTIAL,
     EXIT_WRONG_USE,
 )
+from plink.base.request import GENERAL
 from plink.cli import COMMANDS, cli
+from plink.cli.options import list_sections
 
 _STATUS = {
     0: "Done.",
@@ -45,11 +47,7 @@ _TERM = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")
 
 
 def pages(date: str) -> dict[str, str]:
-    """Return the roff text of every command's manual page, by name, as `plink-autotune-serve`.
-
-    Args:
-        date: date of the pages, as in 2026-01-31.
-    """
+    """Return the roff text of every page by name, such as `plink-order`; a date is 2026-01-31."""
     contexts = list(_contexts(click.Context(cli, info_name="plink", **cli.context_settings)))
     names = [_name(context) for context in contexts]
     return {_name(context): _page(context, names, date) for context in contexts}
@@ -95,15 +93,12 @@ def _page(context: click.Context, names: Sequence[str], date: str) -> str:
 
 
 def _options(context: click.Context) -> Iterator[str]:
-    sections: dict[str, list[str]] = {}
-    for parameter in context.command.get_params(context):
-        record = parameter.get_help_record(context)
-        if isinstance(parameter, click.Option) and record is not None:
-            heading = getattr(parameter, "section", "")
-            sections.setdefault(heading, []).append(_item(_embolden(_TERM, record[0]), record[1]))
-    for place, (heading, items) in enumerate(sections.items()):
-        start = [".SH OPTIONS"] if place == 0 else []
-        yield "\n".join([*start, *([f".SS {_escape(heading)}"] if heading else []), *items])
+    for place, (heading, records) in enumerate(list_sections(context).items()):
+        if place == 0:
+            yield ".SH OPTIONS"
+        if heading != GENERAL:
+            yield f".SS {_escape(heading)}"
+        yield from (_item(_embolden(_TERM, names), text) for names, text in records)
 
 
 def _commands(context: click.Context, group: click.Group) -> Iterator[str]:

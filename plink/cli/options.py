@@ -1,4 +1,4 @@
-"""Option types and helpers that commands share: help sections, value types, common options."""
+"""Commands, groups and option types that commands share: help sections, verbs, values."""
 
 from __future__ import annotations
 
@@ -27,20 +27,43 @@ class SectionedOption(click.Option):
         self.section = section
 
 
+def list_sections(context: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return the names and help of a command's options, by the heading that they stand under."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in context.command.get_params(context):
+        record = parameter.get_help_record(context)
+        if isinstance(parameter, click.Option) and record is not None:
+            sections.setdefault(getattr(parameter, "section", GENERAL), []).append(record)
+    return sections
+
+
 class SectionedCommand(click.Command):
     """Command whose help groups options by heading, in order of first appearance."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options grouped by heading."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if isinstance(parameter, click.Option) and record is not None:
-                heading = getattr(parameter, "section", GENERAL)
-                sections.setdefault(heading, []).append(record)
-        for heading, records in sections.items():
+        for heading, records in list_sections(ctx).items():
             with formatter.section(heading):
                 formatter.write_dl(records, col_max=_WIDEST_NAME)
+
+
+class VerbGroup(click.Group):
+    """Command group, such as `plink hub`, that lists its verbs in the order of use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the verbs in the order of use."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a verb by its name, or raise with a list of the existing ones."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            raise WrongUseError(
+                f"{ctx.command_path} has no verb {args[0]!r}, expected {', '.join(self.commands)}",
+                f"{ctx.command_path} --help",
+            )
+        return super().resolve_command(ctx, args)
 
 
 def make_section_option(section: str) -> Callable[..., Callable[[Function], Function]]:

@@ -63,11 +63,7 @@ class _CommandWithFormats(click.Command):
 
 
 def _describe_format(name: str) -> str:
-    """Return a one-line description of a launcher's file format.
-
-    Raises:
-        WrongUseError: there is no such format.
-    """
+    """Return what a launcher's file is, in a line, or raise WrongUseError for no launcher."""
     if name not in launchers.ALL:
         raise WrongUseError(
             f"there is no format {name!r}", "plink order --format LIST lists the formats"

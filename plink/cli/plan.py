@@ -115,12 +115,7 @@ def _list_holders(plan: plan_file.Plan, *, for_ranks: bool) -> dict[str, certifi
 @json_option("Print the predictions of all kinds as JSON.")
 @with_request(CertificateOptions, passed_as="tls")
 def command(
-    *,
-    request: PlanRequest,
-    file: str,
-    output: str | None,
-    as_json: bool,
-    tls: CertificateOptions,
+    *, request: PlanRequest, file: str, output: str | None, as_json: bool, tls: CertificateOptions
 ) -> int:
     """Plan an aggregation that follows the network, and write the plan for plink's engine.
 

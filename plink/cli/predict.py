@@ -29,7 +29,7 @@ with lazy_imports():
 @click.command(
     epilog="Example: plink predict --network net.toml --size 20MB. "
     "Example: plink predict order.json --cluster cluster.json --size 20MB --algo "
-    "gloo-ring. Example: plink predict plan.json --cluster cluster.json --collective all-gather",
+    "gloo-ring. Example: plink predict plan.json --cluster cluster.json --collective all-gather"
 )
 @click.argument("file", metavar="[ORDER|PLAN]", required=False)
 @click.option(

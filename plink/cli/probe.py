@@ -7,7 +7,7 @@ import click
 from plink.base.lazy import lazy_imports
 from plink.cli.json_output import json_option
 from plink.cli.options import SectionedCommand, given_options, make_section_option
-from plink.cli.progress import StageProgress
+from plink.cli.progress import stage_progress
 from plink.cli.request_options import with_request
 from plink.cli.way_options import CallOptions, with_call_options
 from plink.measure.requests import MeasurementRequest
@@ -74,7 +74,7 @@ def command(
 
     plink check says whether a file still describes the network.
     """
-    with StageProgress() as progress:
+    with stage_progress() as progress:
         action = probe_action.ProbeAction(
             request, hosts, output, resume, expect, reach, progress, as_json=as_json
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +10,10 @@ import click
 
 from plink.base.errors import EXIT_PARTIAL, PlinkError
 from plink.base.next_command import next_command
+from plink.base.progress import ProgressListener
 from plink.base.text import format_count, format_names
-from plink.cli.given import all_words, record_as_given, resuming_words
+from plink.cli.hints import all_words, record_as_given, resuming_words
 from plink.cli.json_output import check_output, print_json
-from plink.cli.progress import StageProgress
 from plink.cli.stderr import name_some, note, print_unreached, warn
 from plink.cli.way_options import CallOptions
 from plink.formats import cluster as cluster_file
@@ -58,7 +58,7 @@ class ProbeAction:
     resume: str | None
     expect: int | None
     reach: CallOptions
-    progress: StageProgress
+    progress: ProgressListener
     as_json: bool
 
     def measure(self) -> int:
@@ -175,7 +175,7 @@ class ProbeAction:
 
 
 def _callers(
-    options: ListenOptions, expected: int | None, progress: StageProgress, *, strict: bool
+    options: ListenOptions, expected: int | None, progress: ProgressListener, *, strict: bool
 ) -> Callers:
     """Wait until the expected number of agents has connected; return their connections."""
     if expected is None:
@@ -273,7 +273,7 @@ class _Report:
         code = EXIT_PARTIAL if self._is_partial or not self._is_over else 0
         if self._output == document.STANDARD_STREAM:
             cluster_file.write_cluster(self._output, self.cluster)
-        has_warnings = any(_warnings(result) for result in self._results)
+        has_warnings = any(result.warnings for result in self._results)
         if as_json:
             print_json(
                 ProbeOutput(
@@ -317,48 +317,33 @@ def report_stage(result: ProbeResult | UplinkResult, output: str, again: str) ->
     cluster, measurement = result.cluster, result.measurement
     if result.interrupted:
         warn(f"interrupted; continue with: {again}")
-    for warning in _warnings(result):
+    for warning in result.warnings:
         warn(f"{warning}; measure them again when the hosts are idle: {again}")
     if isinstance(result, UplinkResult):
         for line in uplink_lines(cluster):
             click.echo(line, err=True)
-        asked, measured = len(cluster.groups), _count_whole(result)
-        what = f"{measured} of {asked} groups"
-        is_whole = measured == asked and not measurement.failures
+        what = f"{result.whole} of {result.asked} groups"
     else:
         part = "" if result.sample is None else f" (sampled: {result.sample})"
         what = f"{result.measured} of {result.asked} directed pairs{part}, {result.how}"
-        is_whole = result.measured == result.asked
     target = "" if output == document.STANDARD_STREAM else f" -> {output}"
     seconds = f"{measurement.seconds:.1f} s of probing"
     click.echo(f"{len(cluster.hosts)} hosts, {what}, {seconds}{target}", err=True)
-    return is_whole and not cluster.unreachable
+    is_whole = result.whole == result.asked and not cluster.unreachable
+    return is_whole and not (isinstance(result, UplinkResult) and measurement.failures)
 
 
 def _describe_stage(result: ProbeResult | UplinkResult) -> ProbeStage:
     measurement = result.measurement
-    if isinstance(result, UplinkResult):
-        asked, measured = len(result.cluster.groups), _count_whole(result)
-    else:
-        asked, measured = result.asked, result.measured
     return ProbeStage(
         measurement.tool,
-        asked,
-        measured,
+        result.asked,
+        result.whole,
         round(measurement.seconds, 3),
         result.interrupted,
-        _warnings(result),
+        result.warnings,
         measurement.failures,
     )
-
-
-def _count_whole(result: UplinkResult) -> int:
-    """Return the number of groups whose uplinks were measured in both directions."""
-    return sum(uplink.is_whole for uplink in result.measurement.uplinks)
-
-
-def _warnings(result: ProbeResult | UplinkResult) -> Sequence[str]:
-    return () if isinstance(result, UplinkResult) else result.warnings
 
 
 def _warn_of_gaps(result: ProbeResult | UplinkResult) -> None:

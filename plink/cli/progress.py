@@ -20,10 +20,7 @@ with lazy_imports():
     from rich import progress as rich_progress
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-    from typing_extensions import Self
-
-    from plink.base.progress import OnProgress, Progress
+    from plink.base.progress import OnProgress, Progress, ProgressListener
 
 # How often there is a line where standard error is no terminal.
 _S_A_LINE = 8.0
@@ -44,57 +41,49 @@ def status_line(format_progress: Callable[[Progress], str] = str) -> Iterator[On
         yield lambda progress: status.update(format_progress(progress))
 
 
-class StageProgress:
-    """Progress bar for each stage of a long command, with the remaining time.
+@contextmanager
+def stage_progress() -> Iterator[ProgressListener]:
+    """Show the stages of a long command: a bar on a terminal, else a line every few seconds.
 
-    Where that is no terminal, such as a log, a command that takes long says how far it is.
+    Yields:
+        what is to be told of stages and steps.
     """
+    shown = _Bars() if sys.stderr.isatty() else _Lines()
+    shown.start()
+    try:
+        yield shown
+    finally:
+        shown.stop()
+
+
+class _Bars:
+    """Progress bar for each stage, with the remaining time."""
 
     def __init__(self) -> None:
-        self._bars: rich_progress.Progress | None = None
-        self._task: TaskID | None = None
-        self._lines: _ProgressLines | None = None
-
-    def __enter__(self) -> Self:
-        if sys.stderr.isatty():
-            self._bars = _bars()
-            self._bars.start()
-        else:
-            self._lines = _ProgressLines()
-            self._lines.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bars is not None:
-            self._bars.stop()
-        if self._lines is not None:
-            self._lines.stop()
+        self._bars = rich_progress.Progress(
+            rich_progress.TextColumn("{task.description:>10}"),
+            rich_progress.BarColumn(),
+            rich_progress.MofNCompleteColumn(),
+            rich_progress.TimeRemainingColumn(),
+            console=rich_console.Console(stderr=True),
+            transient=True,
+        )
+        self.start, self.stop = self._bars.start, self._bars.stop
 
     def stage(self, name: str, total: int) -> None:
-        """Begin a stage of `total` steps."""
-        if self._lines is not None:
-            self._lines.stage(name, total)
-        if self._bars is not None:
-            if self._task is not None:
-                self._bars.remove_task(self._task)
-            self._task = self._bars.add_task(name, total=total)
+        for task in self._bars.task_ids:
+            self._bars.remove_task(task)
+        self._bars.add_task(name, total=total)
 
     def step(self) -> None:
-        """Report that a step of the current stage is done."""
-        if self._lines is not None:
-            self._lines.step()
-        if self._bars is not None and self._task is not None:
-            self._bars.advance(self._task)
+        for task in self._bars.task_ids:
+            self._bars.advance(task)
 
     def say(self, text: str) -> None:
-        """Print a line above the progress bar."""
-        if self._bars is not None:
-            self._bars.console.print(f"note: {printable(text)}", markup=False, highlight=False)
-        else:
-            note(text)
+        self._bars.console.print(f"note: {printable(text)}", markup=False, highlight=False)
 
 
-class _ProgressLines(threading.Thread):
+class _Lines(threading.Thread):
     """Thread that prints every few seconds how many steps of the stage are done."""
 
     def __init__(self) -> None:
@@ -118,18 +107,10 @@ class _ProgressLines(threading.Thread):
     def step(self) -> None:
         self._done += 1
 
+    def say(self, text: str) -> None:
+        note(text)
+
     def stop(self) -> None:
         self._has_ended.set()
         # Whoever does not read what is said here holds up nothing.
         self.join(timeout=1.0)
-
-
-def _bars() -> rich_progress.Progress:
-    return rich_progress.Progress(
-        rich_progress.TextColumn("{task.description:>10}"),
-        rich_progress.BarColumn(),
-        rich_progress.MofNCompleteColumn(),
-        rich_progress.TimeRemainingColumn(),
-        console=rich_console.Console(stderr=True),
-        transient=True,
-    )

@@ -24,10 +24,7 @@ METRICS: Any = option(
 
 
 def with_request(
-    request: type,
-    *names: str,
-    helps: Mapping[str, str] | None = None,
-    passed_as: str = "request",
+    request: type, *names: str, helps: Mapping[str, str] | None = None, passed_as: str = "request"
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that adds a request's options and passes a command the request.
 

@@ -107,11 +107,7 @@ def _describe_order() -> Schema:
     schema = {
         **summary,
         "required": [*summary["required"], *(name for name in order["required"] if name in shown)],
-        "properties": {
-            **shown,
-            **summary["properties"],
-            **describe_struct(Limiting)["properties"],
-        },
+        "properties": {**shown, **summary["properties"], **describe_struct(Limiting)["properties"]},
     }
     what = "The order and its costs: what `plink order --json` prints"
     return _document("plink order --json", what, schema)
@@ -219,11 +215,7 @@ def _describe_output(verb: str) -> Schema:
 
 
 def schema(name: str) -> Schema:
-    """Return the JSON Schema called `name`, as `plink schema` prints it.
-
-    Raises:
-        WrongUseError: there is none.
-    """
+    """Return the schema called `name`, or raise WrongUseError if there is none."""
     known = makers()
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)

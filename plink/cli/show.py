@@ -16,7 +16,7 @@ from plink.cli.stderr import note
 
 with lazy_imports():
     from plink.autotune.log import history, records
-    from plink.formats import binary_form, cluster, comparison, document, measurements, structs
+    from plink.formats import cluster, comparison, document, measurements, structs, unpacking
     from plink.formats import order as order_file
     from plink.formats import plan as plan_file
     from plink.optimize.orders import quality
@@ -60,8 +60,8 @@ class _View(NamedTuple):
     print_on: Callable[[paper.Paper], None]
 
 
-def _read(content: binary_form.Content, source: str, percentile: float | None) -> _View:
-    """Recognise a file's content and return the functions that show it."""
+def _read(content: unpacking.Content, source: str, percentile: float | None) -> _View:
+    """Return how the content of a file is shown."""
     is_timeline = isinstance(content, bytes) and reading.is_timeline(content)
     is_log = isinstance(content, bytes) and records.is_log(content)
     data = {} if is_timeline or is_log else document.load_document(content, source).data

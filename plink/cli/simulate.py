@@ -15,7 +15,7 @@ from plink.simulate.request import DataCentreRequest, SimulationRequest
 with lazy_imports():
     from plink.formats import document
     from plink.show.terminal import paper, simulation
-    from plink.simulate import asked as simulate_asked
+    from plink.simulate import inputs
     from plink.simulate import schedule as schedules
     from plink.simulate.traces import files
 
@@ -23,7 +23,7 @@ with lazy_imports():
 @click.command(
     epilog="Example: plink simulate --racks 16 --hosts 16 --oversubscription 4 --algo "
     "openmpi-rabenseifner --algo smpi:lr --size 20MB. "
-    "Example: plink simulate order.json --cluster cluster.json --trace goal -o job.goal",
+    "Example: plink simulate order.json --cluster cluster.json --trace goal -o job.goal"
 )
 @click.argument("file", metavar="[CLUSTER|ORDER|PLAN|TRACE]", required=False)
 @click.option(
@@ -74,17 +74,17 @@ def command(
             "--trace FORMAT and -o FILE are only given together", "--trace goal -o job.goal"
         )
     check_output(output, "the trace", *([] if file is None else [file]), as_json=as_json)
-    asked = simulate_asked.asked_for(file, cluster_name, data_centre)
-    request = simulate_asked.complete_request(asked, request)
+    subject = inputs.read_input(file, cluster_name, data_centre)
+    request = inputs.complete_request(subject, request)
     if trace_format is not None and output is not None:
         if request.tuner is not None:
             raise WrongUseError("--tuner and --trace exclude each other")
-        _write_trace(trace_format, output, simulate_asked.schedule_on_hosts(asked, request))
+        _write_trace(trace_format, output, inputs.schedule_on_hosts(subject, request))
         return
     stderr = console()
     with stderr.status("") as status:
         tell = status.update if stderr.is_terminal else lambda _text: None
-        found = simulate_asked.simulate_asked(asked, request, tell)
+        found = inputs.simulate_input(subject, request, tell)
     for text in found.notes:
         note(text)
     if as_json:

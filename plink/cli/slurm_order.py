@@ -20,7 +20,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.text import format_count, format_names, rtt_text
 from plink.cli.json_output import json_option, print_json_line
-from plink.cli.progress import StageProgress
+from plink.cli.progress import stage_progress
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note, print_unreached, warn
 from plink.formats import document
@@ -106,7 +106,7 @@ class JobRequest:
 
 @click.command(
     epilog="Example: plink slurm-order --algo ring prints lines for a job script, which has "
-    'before its srun: eval "$(plink slurm-order --algo ring)"',
+    'before its srun: eval "$(plink slurm-order --algo ring)"'
 )
 @with_request(
     OrderRequest,
@@ -172,7 +172,7 @@ def _order_job(
     default = "agents" if len(allocation.hosts) > _MOST_STEPS else "steps"
     has_agents = (job.reach or default) == "agents"
     wait_s = min(_AGENTS_WAIT_S, job.within_s / 2) if has_agents else None
-    with interrupt_after(job.within_s), StageProgress() as progress, print_unreached():
+    with interrupt_after(job.within_s), stage_progress() as progress, print_unreached():
         return ordering.order_allocation(
             allocation, kept, request, progress, agents_wait_s=wait_s, group_of=group_of
         )

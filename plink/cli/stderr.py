@@ -59,11 +59,7 @@ def note_if_others_read(path: str) -> None:
 
 
 def read_kept_secret(path: str) -> bytes:
-    """Return the secret in a file, with a note if other users can read it.
-
-    Raises:
-        WrongUseError: the file cannot be read, or holds no secret.
-    """
+    """Return the secret in a file, with a note if other users can read it."""
     note_if_others_read(path)
     return proofs.read_secret(path)
 

@@ -198,10 +198,10 @@ def _print_rings(found: deploy_nccl_order.NcclVerdict) -> None:
         rings = f"{len(other)} of {format_count(len(found.rings), 'ring')}"
         path = f"another way than the order: {rings}; {path}"
     lines.append(path)
-    if other and found.ways > 1:
+    if other and found.distinct_rings > 1:
         lines.append(
-            f"rings go through the hosts in {found.ways} ways: no order decides those that the "
-            "library makes itself, as RCCL does on gfx1151"
+            f"rings go through the hosts in {found.distinct_rings} ways: no order decides those "
+            "that the library makes itself, as RCCL does on gfx1151"
         )
     if found.trees:
         which = f"all {found.trees} join"

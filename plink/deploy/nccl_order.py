@@ -69,7 +69,7 @@ class NcclVerdict(Output, frozen=True):
     library: str
 
     @property
-    def ways(self) -> int:
+    def distinct_rings(self) -> int:
         """Number of different rings in the log, regardless of start and direction."""
         return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
 

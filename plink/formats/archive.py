@@ -21,8 +21,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from plink.base.errors import WrongUseError
-from plink.formats.binary_form import EXTENSION, MAGIC, Content
 from plink.formats.matrices import BLOCK_BYTES, Array, release_pages
+from plink.formats.unpacking import EXTENSION, MAGIC, Content
 
 if TYPE_CHECKING:
     from hashlib import _Hash as Hash

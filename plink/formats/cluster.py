@@ -12,7 +12,6 @@ from plink.base.errors import NotMeasuredError
 from plink.base.given_way import GivenWay
 from plink.base.text import brief
 from plink.formats import document
-from plink.formats.binary_form import Content, is_binary
 from plink.formats.clients import ClientFit
 from plink.formats.conditions import ConditionMeasurement
 from plink.formats.document import Document
@@ -31,6 +30,7 @@ from plink.formats.measurements import (
     check_rtt,
 )
 from plink.formats.structs import FormatError, convert, encode
+from plink.formats.unpacking import Content, is_binary
 
 FORMAT: Final = "plink.cluster"
 VERSION: Final = 1
@@ -154,37 +154,23 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def require_rtt(cluster: Cluster, source: str | None = None) -> RttMeasurement:
-    """Return the cluster's round-trip times, or raise NotMeasuredError if it has none.
-
-    Raises:
-        NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
-    """
+    """Return the cluster's round-trip times, or raise NotMeasuredError if it has none."""
     if cluster.rtt is None:
         raise build_not_measured_error(cluster, "rtt", source)
     return cluster.rtt
 
 
-def require_bandwidth(cluster: Cluster, source: str | None = None) -> BandwidthMeasurement:
-    """Return the cluster's bandwidths, or raise NotMeasuredError if it has none.
-
-    Raises:
-        NotMeasuredError: it holds none; `source` names the file, if another than the cluster's.
-    """
+def require_bandwidth(cluster: Cluster) -> BandwidthMeasurement:
+    """Return the cluster's bandwidths, or raise NotMeasuredError if it has none."""
     if cluster.bandwidth is None:
-        raise build_not_measured_error(cluster, "bandwidth", source)
+        raise build_not_measured_error(cluster, "bandwidth")
     return cluster.bandwidth
 
 
 def build_not_measured_error(
     cluster: Cluster, what: Literal["rtt", "bandwidth", "rates"], source: str | None = None
 ) -> NotMeasuredError:
-    """Return the error for a cluster without round-trip times, bandwidths or rates of links.
-
-    Args:
-        cluster: cluster that lacks them.
-        what: what it lacks.
-        source: name of its file, if another than the cluster's.
-    """
+    """Return the error for a cluster without round-trip times, bandwidths or rates of links."""
     lacking, hint, tool = _NOT_MEASURED[what]
     source = source or cluster.source
     return NotMeasuredError(
@@ -209,11 +195,7 @@ def encode_cluster(cluster: Cluster) -> dict[str, Any]:
 
 
 def read_cluster(path: str) -> Cluster:
-    """Read a cluster file; `-` is standard input.
-
-    Raises:
-        WrongUseError: the file is not there, or is no cluster file with values that can be.
-    """
+    """Read a cluster file (`-`: standard input), or raise WrongUseError if it is none."""
     return open_cluster(document.read(path))
 
 
@@ -228,20 +210,12 @@ def parse_cluster(content: Content, source: str) -> Cluster:
 
 
 def open_cluster(found: Document) -> Cluster:
-    """Convert a parsed document to a cluster, with the hash of the document's file.
-
-    Raises:
-        WrongUseError: not a cluster file, or one with values that cannot be.
-    """
+    """Return the cluster in a parsed document with the file's hash, or raise WrongUseError."""
     return replace(decode_cluster(found.data, found.source), file_hash=found.file_hash)
 
 
 def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
-    """Convert a cluster file's JSON object to a cluster; `source` names the file in errors.
-
-    Raises:
-        WrongUseError: a value that cannot be, or another format.
-    """
+    """Return the cluster in the JSON object of file `source`, or raise WrongUseError."""
     document.check_format(data, source, FORMAT, VERSION)
     cluster = convert(data, Cluster, source)
     check_host_names(cluster.hosts, source)

@@ -162,10 +162,6 @@ class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def decode_comparison(data: Mapping[str, Any], source: str) -> Comparison:
-    """Convert a comparison file's JSON object to a comparison; `source` names the file in errors.
-
-    Raises:
-        WrongUseError: a value that cannot be, or another format.
-    """
+    """Return the comparison in the JSON object of file `source`, or raise WrongUseError."""
     document.check_format(data, source, FORMAT, VERSION)
     return convert(data, Comparison, source)

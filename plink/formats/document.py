@@ -17,8 +17,14 @@ from plink.base.next_command import UNNAMED_FILE
 from plink.base.output import check_output, write_output
 from plink.base.text import brief
 from plink.formats.atomic_write import WriteTo, write_atomically
-from plink.formats.binary_form import EXTENSION, Content, is_binary
-from plink.formats.unpacking import MOST_BYTES, read_file, read_standard_input
+from plink.formats.unpacking import (
+    EXTENSION,
+    MOST_BYTES,
+    Content,
+    is_binary,
+    read_file,
+    read_standard_input,
+)
 from plink.probes.json_parsing import parse_json
 
 with lazy_imports():
@@ -52,20 +58,12 @@ class Document:
 
 
 def read(path: str) -> Document:
-    """Return the JSON object in a file, or on standard input for `-`.
-
-    Raises:
-        WrongUseError: the file cannot be read, or holds no object.
-    """
+    """Return the JSON object in a file (`-`: standard input), or raise WrongUseError."""
     return load_document(read_content(path), label(path))
 
 
 def load_document(content: Content, source: str) -> Document:
-    """Return the document in `content`, JSON or binary; `source` names it in errors.
-
-    Raises:
-        WrongUseError: no object.
-    """
+    """Return the document in `content`, JSON or binary, or raise WrongUseError."""
     if isinstance(content, mmap.mmap) or is_binary(content):
         data, file_hash = archive.read(content, source, parse)
         return Document(source, file_hash, data)
@@ -97,11 +95,7 @@ def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_content(path: str) -> Content:
-    """Return a file's content as bytes, or memory-mapped where it has the binary form.
-
-    Raises:
-        WrongUseError: as above.
-    """
+    """Return a file's content, memory-mapped in the binary form, or raise as `read_bytes` does."""
     try:
         # What is read of a pipe is gone.
         if path != STANDARD_STREAM and Path(path).is_file():
@@ -159,14 +153,11 @@ def _write(path: str, write_to: WriteTo) -> None:
 
 
 def check_writable(path: str, *, has_matrices: bool = False) -> None:
-    """Raise WrongUseError, before a long run, if its result could not be written to `path`.
+    """Raise WrongUseError before a long run if its result could not be written.
 
     Args:
         path: path of the result.
         has_matrices: the result has a binary form, as clusters do.
-
-    Raises:
-        WrongUseError: the folder is not there, or cannot be written to.
     """
     if path.endswith(f"{EXTENSION}.gz"):
         hint = f"leave .gz out: {EXTENSION} files are read without unpacking"
@@ -200,11 +191,7 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
 
 
 def refuse_same_file(source: str, path: str) -> None:
-    """Raise WrongUseError if a result would overwrite one of its input files.
-
-    Raises:
-        WrongUseError: `path` is the file that is read from `source`, under whatever name.
-    """
+    """Raise WrongUseError if the result's path is that of an input, under whatever name."""
     if STANDARD_STREAM in (source, path):
         return
     try:
@@ -252,11 +239,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
 
 
 def check_format(data: Mapping[str, Any], source: str, format_name: str, version: int) -> None:
-    """Raise WrongUseError if a document has another format, or a version not supported.
-
-    Raises:
-        WrongUseError: naming what was found and what was expected.
-    """
+    """Raise WrongUseError if a document has another format, or an unsupported version."""
     found = data.get("format")
     if found != format_name:
         named = f"a {brief(found)} file" if isinstance(found, str) else "a file that is not plink's"

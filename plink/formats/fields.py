@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from plink.base.arguments import to_finite_number
 from plink.base.errors import WrongUseError
-from plink.base.finite import to_finite_number
 from plink.base.text import brief
 from plink.formats.limits import WORD_EXPECTED, is_word
 from plink.formats.matrices import format_bound

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Meta, Struct
 
 from plink.base.text import brief
@@ -26,6 +28,7 @@ from plink.formats.structs import FormatError
 MAX_BURST_BYTES = 1 << 40
 LEAST_GBIT_S = 1e-6
 
+Vector = npt.NDArray[np.float64]
 Distance = Annotated[float, Meta(ge=0, le=1e12)]
 LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
 
@@ -85,6 +88,15 @@ class UplinkMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
     uplinks: Sequence[Uplink]
     links: Sequence[HostLink] = []
+
+    def link_rates(self, hosts: Sequence[str]) -> tuple[Vector, Vector]:
+        """Return what the links of hosts send and receive in Gbit/s, (N,) each; NaN if unknown."""
+        links = {link.host: link for link in self.links}
+        send, receive = (
+            np.array([getattr(links.get(host), member, None) or np.nan for host in hosts])
+            for member in ("send_gbit_s", "receive_gbit_s")
+        )
+        return send, receive
 
 
 class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
@@ -220,11 +232,7 @@ class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -> None:
-    """Raise ValueError if rows of groups in a file repeat, overlap or name unknown groups.
-
-    Raises:
-        FormatError: a row is listed twice, or a group is unknown or in two rows.
-    """
+    """Raise FormatError if rows of groups repeat, overlap or name unknown groups."""
     rows = list(rows)
     twice = find_repeated(row.name for row in rows)
     if twice is not None:

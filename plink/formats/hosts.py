@@ -51,22 +51,14 @@ class Group(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def check_hosts(hosts: Iterable[Host], member: str) -> None:
-    """Raise ValueError if a host is listed twice.
-
-    Raises:
-        ValueError: `member` lists it.
-    """
+    """Raise ValueError if a member of a file lists a host twice."""
     twice = find_repeated(host.name for host in hosts)
     if twice is not None:
         raise ValueError(f"{member} lists host {brief(twice)} twice")
 
 
 def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
-    """Raise ValueError if groups overlap, repeat or name unknown hosts.
-
-    Raises:
-        ValueError: a group is listed twice, or a host is in two groups or unknown.
-    """
+    """Raise ValueError if groups overlap, repeat or name unknown hosts."""
     groups = list(groups)
     twice = find_repeated(group.name for group in groups)
     if twice is not None:
@@ -84,11 +76,7 @@ def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
 
 
 def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
-    """Return indices with those of an NVLink domain moved behind the domain's first one.
-
-    Args:
-        domains: domain at each place; None where there is none.
-    """
+    """Return indices in order, but with all of an NVLink domain after its first; None is none."""
     first: dict[Hashable, int] = {}
     begins = [
         place if domain is None else first.setdefault(domain, place)
@@ -98,21 +86,12 @@ def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
 
 
 def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Host]:
-    """Return copies of the hosts, their NVLink domains set from a mapping by host name.
-
-    Args:
-        hosts: in any order.
-        domain_of: domain by the name of a host.
-    """
+    """Return copies of the hosts with the NVLink domains that a mapping by host name assigns."""
     return [replace(host, domain=domain_of.get(host.name, host.domain)) for host in hosts]
 
 
 def check_way(way: GivenWay | None) -> None:
-    """Raise ValueError if a recorded SSH option or command is not safe to print or repeat.
-
-    Raises:
-        ValueError: a path, a name or a command that `is_recordable` refuses.
-    """
+    """Raise ValueError if a recorded option is not safe to print (`is_recordable`)."""
     for option, value in ({} if way is None else asdict(way)).items():
         if not is_recordable(value):
             raise ValueError(f"way.{option} (for reaching hosts) must be a short printable text")

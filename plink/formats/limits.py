@@ -67,8 +67,7 @@ Word = Annotated[
 ]
 # A host's name or address. The readers ask `plink.formats.host_names`, which gives the reason.
 HostName = Annotated[
-    str,
-    Meta(min_length=1, max_length=MAX_NAME_LENGTH, extra_json_schema={"pattern": _ADDRESS}),
+    str, Meta(min_length=1, max_length=MAX_NAME_LENGTH, extra_json_schema={"pattern": _ADDRESS})
 ]
 User = Annotated[str, constrain_to_pattern(_USER, "the name of a user")]
 # A service of the hub.
@@ -115,11 +114,7 @@ def is_namespace(name: str) -> bool:
 
 
 def check_settings(settings: Mapping[str, Any], name: str) -> None:
-    """Raise ValueError if recorded options hold a value that JSON cannot represent.
-
-    Raises:
-        ValueError: a number is not finite, or a value is no JSON; `name` is what holds it.
-    """
+    """Raise ValueError if recorded options hold a value that JSON cannot represent."""
     try:
         json.dumps(settings, allow_nan=False)
     except (TypeError, ValueError):  # TypeError: a matrix of the binary form

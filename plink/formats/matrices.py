@@ -85,11 +85,7 @@ def decode_array(kind: Any, value: Any) -> Any:
 
 
 def describe_array(kind: Any) -> dict[str, Any]:
-    """Return the JSON Schema of an array type (`schema_hook` of msgspec).
-
-    Raises:
-        NotImplementedError: `kind` is no array.
-    """
+    """Return the JSON Schema of an array, or raise NotImplementedError (`schema_hook`)."""
     if kind is not np.ndarray and get_origin(kind) is not np.ndarray:
         raise NotImplementedError(kind)
     return {"type": "array"}

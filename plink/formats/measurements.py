@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from plink.base.arguments import to_finite_number
 from plink.base.errors import WrongUseError
-from plink.base.finite import to_finite_number
 from plink.formats.limits import (
     MAX_GBIT_S,
     MAX_HOSTS,
@@ -230,11 +230,7 @@ class RouteMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
 
 def disagreement(halves_us: Iterable[Matrix]) -> Matrix:
-    """Return, (N, N), the share by which the larger of two readings exceeds the smaller, or NaN.
-
-    Args:
-        halves_us: two (N, N) matrices in µs.
-    """
+    """Return the share by which the larger of two readings exceeds the smaller; NaN if unknown."""
     odd, even = halves_us
     least, most = np.minimum(odd, even), np.maximum(odd, even)
     share = np.full(least.shape, np.nan)
@@ -270,16 +266,7 @@ def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> t
 
 
 def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
-    """Raise FormatError if a file's round-trip times have matrices of a wrong shape or value.
-
-    Args:
-        rtt: round-trip times.
-        size: number of hosts.
-        source: what messages call the file.
-
-    Raises:
-        FormatError: a matrix of another shape or with a number outside its limits.
-    """
+    """Raise FormatError if a file's round-trip times have matrices of a wrong shape or value."""
     check_matrices(rtt, size, source, "rtt")
     if (rtt.passes is None) != (rtt.halves_us is None):
         raise FormatError(source, "rtt", "must have both passes and halves_us, or neither")
@@ -300,16 +287,13 @@ def check_routes(routes: RouteMeasurement, size: int, source: str) -> None:
 
 
 def check_matrices(record: Struct, size: int, source: str, place: str) -> None:
-    """Raise FormatError if a record's matrix is not (N, N), or has a number outside its limits.
+    """Raise FormatError if a matrix is not (N, N), or has a number outside its limits.
 
     Args:
         record: record whose members are annotated by `constrain_rows`.
         size: number of hosts, N.
         source: what messages call the file.
         place: path of the record in the file.
-
-    Raises:
-        FormatError: naming the matrix, and the number.
     """
     for name, hint in _resolve_hints(type(record)).items():
         value, inside = getattr(record, name), f"{place}.{name}"

@@ -426,11 +426,7 @@ def summarize_order(order: Order) -> dict[str, Any]:
 
 
 def read_order(path: str) -> Order:
-    """Read an order file; `-` is standard input.
-
-    Raises:
-        WrongUseError: the file is not there, or is no order file with values that can be.
-    """
+    """Read an order file (`-`: standard input), or raise WrongUseError if it is none."""
     found = document.read(path)
     return decode_order(found.data, found.source)
 
@@ -441,11 +437,7 @@ def write_order(path: str, order: Order) -> None:
 
 
 def decode_order(data: Mapping[str, Any], source: str) -> Order:
-    """Convert an order file's JSON object to an order; `source` names the file in errors.
-
-    Raises:
-        FormatError: a value that cannot be.
-    """
+    """Return the order in the JSON object of file `source`, or raise WrongUseError."""
     document.check_format(data, source, FORMAT, VERSION)
     order = convert(data, Order, source)
     check_host_names(order.hosts, source)

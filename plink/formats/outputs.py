@@ -23,8 +23,7 @@ MAX_ITERATION = (1 << 53) - 1
 Sha256 = Annotated[str, Meta(min_length=1, pattern=r"^[0-9a-f]{64}$(?!\n)")]
 
 JsonSchema = Annotated[
-    Mapping[str, Any],
-    Meta(description="a schema", extra_json_schema={"required": ["$schema"]}),
+    Mapping[str, Any], Meta(description="a schema", extra_json_schema={"required": ["$schema"]})
 ]
 
 

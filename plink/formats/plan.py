@@ -22,14 +22,7 @@ from plink.formats.limits import (
     constrain_to_words,
 )
 from plink.formats.structs import convert, encode
-from plink.plans.check import (
-    BrokenForestError,
-    Flags,
-    Ports,
-    check,
-    check_ports,
-    check_shapes,
-)
+from plink.plans.check import BrokenForestError, Flags, Ports, check, check_ports, check_shapes
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE, MOST_CALLS
 
@@ -208,11 +201,7 @@ def write_plan(path: str, plan: Plan) -> None:
 
 
 def decode_plan(data: Mapping[str, Any], source: str, *, with_servers: bool = False) -> Plan:
-    """Convert a plan file's JSON object to a plan; `source` names the file in errors.
-
-    Raises:
-        WrongUseError: a value that cannot be, or servers without `with_servers`.
-    """
+    """Return the plan in the JSON object of file `source`, or raise WrongUseError."""
     document.check_format(data, source, FORMAT, VERSION)
     plan = convert(data, Plan, source)
     if not with_servers:
@@ -221,11 +210,7 @@ def decode_plan(data: Mapping[str, Any], source: str, *, with_servers: bool = Fa
 
 
 def refuse_servers(plan: Plan, source: str) -> None:
-    """Raise WrongUseError if a plan has servers, which only `plink hub` runs, not the engine.
-
-    Raises:
-        WrongUseError: some of its ranks are servers.
-    """
+    """Raise WrongUseError for a plan with servers, which only `plink hub` runs."""
     if plan.has_servers:
         servers = len(plan.ranks) - plan.contributors
         raise WrongUseError(

@@ -116,14 +116,11 @@ def _check_complete(value: Any, data: Any, source: str, place: str = "") -> None
 
 
 def check_members(struct: Struct, place: str = "") -> None:
-    """Raise WrongUseError if a member is outside its limits, which constructors do not check.
+    """Raise WrongUseError if a member is outside its limits; constructors check none.
 
     Args:
         struct: struct that was just made.
         place: beginning of the message, such as `key 'a': `.
-
-    Raises:
-        WrongUseError: naming the member and what it may be.
     """
     values = {name: getattr(struct, name) for name in struct.__struct_fields__}
     try:

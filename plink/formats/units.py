@@ -27,19 +27,14 @@ _RATE = re.compile(
 )
 # Which power of ten of a microsecond a unit is.
 TIMES = {"ns": -3, "us": 0, "ms": 3, "s": 6}
-_TIME_WORDS = {
-    **dict.fromkeys(("ns", "nsec", "nsecs", "nanosec", "nanosecs"), "ns"),
-    **dict.fromkeys(("nanosecond", "nanoseconds", "nanos"), "ns"),
-    **dict.fromkeys(
-        ("us", "usec", "usecs", "microsec", "microsecs", "\N{GREEK SMALL LETTER MU}s"), "us"
-    ),
-    **dict.fromkeys(
-        ("microsecond", "microseconds", "micros", "\N{GREEK SMALL LETTER MU}sec"), "us"
-    ),
-    **dict.fromkeys(("ms", "msec", "msecs", "millisec", "millisecs"), "ms"),
-    **dict.fromkeys(("millisecond", "milliseconds", "millis"), "ms"),
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
+_TIME_SPELLINGS = {
+    "ns": "ns nsec nsecs nanosec nanosecs nanosecond nanoseconds nanos",
+    "us": "us usec usecs microsec microsecs microsecond microseconds micros "
+    "\N{GREEK SMALL LETTER MU}s \N{GREEK SMALL LETTER MU}sec",
+    "ms": "ms msec msecs millisec millisecs millisecond milliseconds millis",
+    "s": "s sec secs second seconds",
 }
+_TIME_WORDS = {word: unit for unit, words in _TIME_SPELLINGS.items() for word in words.split()}
 _TIME = re.compile(
     rf"(?:^|(?<=[\s_(\[,:/]))(?P<unit>{'|'.join(sorted(_TIME_WORDS, key=len, reverse=True))})"
     r"(?=$|[\s_)\],:])"

@@ -1,4 +1,4 @@
-"""Reading of a file or of standard input, decompressed from gzip within size limits.
+"""Content of a file or of standard input, decompressed within limits, and its form.
 
 A packed file of a few hundred KB can hold gigabytes. Measurements pack to a third of their size,
 those of a few pairs of many hosts to a hundredth or two; what is packed far better than that is
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import mmap
 import os
 import sys
 import zlib
@@ -22,6 +23,16 @@ _MOST_TIMES = 256
 _BYTES_OF_ANY_ARCHIVE = 16 << 20
 _PIECE_BYTES = 1 << 20
 _MAGIC = b"\x1f\x8b"
+
+# The binary form (`plink.formats.archive`), which is recognised without NumPy.
+EXTENSION = ".npz"
+MAGIC = b"PK\x03\x04"
+Content = bytes | mmap.mmap
+
+
+def is_binary(content: Content) -> bool:
+    """Return whether a file's content is in the binary form, a `.npz` archive."""
+    return content[: len(MAGIC)] == MAGIC
 
 
 def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:

@@ -11,11 +11,7 @@ import numpy.typing as npt
 from plink.base.replacing import replace
 from plink.formats.cluster import Cluster
 from plink.formats.matrices import Matrix
-from plink.model.distance import (
-    bandwidth_distances,
-    has_only_bandwidth,
-    split_directions,
-)
+from plink.model.distance import bandwidth_distances, has_only_bandwidth, split_directions
 from plink.solvers.distances import fill_gaps
 from plink.solvers.embedding.embed import Embedding, embed
 

@@ -49,9 +49,7 @@ def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) ->
     return latency_cost(form, limits.measured_us, _hosts(form, placement))
 
 
-def drop_bounds(
-    on_progress: Callable[[SearchProgress], None],
-) -> Callable[[SearchProgress], None]:
+def drop_bounds(on_progress: Callable[[SearchProgress], None]) -> Callable[[SearchProgress], None]:
     """Return a progress callback that reports no bounds: filled-in distances prove none."""
     return lambda progress: on_progress(replace(progress, lower_bound=0.0))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +87,7 @@ def capacity(
         unknown_gbit_s: what every host's link is assumed to carry where none is known.
     """
     measured = _measured_uplinks(cluster, groups)
-    send, receive = _links(cluster, groups, measured)
+    send, receive = _links(cluster, _places(cluster, groups), measured)
     assumptions: list[str] = []
     assumed_send, assumed_receive = _assume_missing_rates(
         send, receive, cluster.names, unknown_gbit_s, assumptions
@@ -98,14 +98,7 @@ def capacity(
         known = measured.get(group.name)
         rates = (None, None) if known is None else (known.send_gbit_s, known.receive_gbit_s)
         uplinks.append(UplinkCapacity(group.name, *rates))
-    return Capacity(
-        send,
-        receive,
-        uplinks,
-        assumed_send,
-        assumed_receive,
-        assumptions,
-    )
+    return Capacity(send, receive, uplinks, assumed_send, assumed_receive, assumptions)
 
 
 @dataclass(frozen=True)
@@ -148,10 +141,9 @@ def build_network(
     assumptions: list[str] = []
     latency_s = _latency_s(cluster, found, assumptions)
     known = capacity(cluster, cluster.groups, unknown_gbit_s=unknown_gbit_s)
-    place_of = {name: place for place, name in enumerate(cluster.names)}
     group_of = np.full(len(cluster.hosts), -1)
-    for number, group in enumerate(cluster.groups):
-        group_of[[place_of[host] for host in group.hosts]] = number
+    for number, places in enumerate(_places(cluster, cluster.groups).values()):
+        group_of[places] = number
     uplink_send = np.array([uplink.send_gbit_s or np.inf for uplink in known.uplinks])
     uplink_receive = np.array([uplink.receive_gbit_s or np.inf for uplink in known.uplinks])
     network = make_network(
@@ -166,12 +158,23 @@ def build_network(
     return KnownNetwork(network, [*assumptions, *known.assumptions])
 
 
+def _places(cluster: Cluster, groups: Sequence[Group]) -> dict[str, list[int]]:
+    """Return the indices of the hosts of each group, by its name."""
+    place_of = {name: place for place, name in enumerate(cluster.names)}
+    return {group.name: [place_of[host] for host in group.hosts] for group in groups}
+
+
 def _links(
-    cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
+    cluster: Cluster, places_of: dict[str, list[int]], measured: dict[str, Uplink]
 ) -> tuple[Vector, Vector]:
     """Return the send and receive rate of each host's link in Gbit/s; NaN where unknown."""
-    shares = _shares_of_groups(cluster, groups, measured)
-    send, receive = (np.where(np.isnan(own), shares, own) for own in _own_links(cluster, groups))
+    # An even share of what its group's hosts reached together.
+    shares = np.full(len(cluster.hosts), np.nan)
+    for name, uplink in measured.items():
+        if uplink.hosts_gbit_s:
+            shares[places_of[name]] = uplink.hosts_gbit_s / len(places_of[name])
+    own_rates = _own_links(cluster, places_of.values())
+    send, receive = (np.where(np.isnan(own), shares, own) for own in own_rates)
     if cluster.bandwidth is not None:
         for rates, best in zip(
             (send, receive), _find_best_rates(cluster.bandwidth.gbit_s), strict=True
@@ -195,33 +198,12 @@ def _find_best_rates(gbit_s: Matrix) -> tuple[Vector, Vector]:
     return sent, received
 
 
-def _shares_of_groups(
-    cluster: Cluster, groups: Sequence[Group], measured: dict[str, Uplink]
-) -> Vector:
-    """Return each host's even share, in Gbit/s, of what its group's hosts reach together, (N,)."""
-    shares = np.full(len(cluster.hosts), np.nan)
-    place_of = {name: place for place, name in enumerate(cluster.names)}
-    for group in groups:
-        uplink = measured.get(group.name)
-        if uplink is not None and uplink.hosts_gbit_s:
-            places = [place_of[host] for host in group.hosts]
-            shares[places] = uplink.hosts_gbit_s / len(places)
-    return shares
-
-
-def _own_links(cluster: Cluster, groups: Sequence[Group]) -> tuple[Vector, Vector]:
+def _own_links(cluster: Cluster, groups: Iterable[Sequence[int]]) -> tuple[Vector, Vector]:
     """Return hosts' measured send and receive rates in Gbit/s, near ones equal in a group, (N,)."""
-    place_of = {name: place for place, name in enumerate(cluster.names)}
-    send = np.full(len(place_of), np.nan)
-    receive = send.copy()
-    for link in () if cluster.uplinks is None else cluster.uplinks.links:
-        if link.host not in place_of:
-            continue
-        place = place_of[link.host]
-        send[place] = link.send_gbit_s or np.nan
-        receive[place] = link.receive_gbit_s or np.nan
-    for group in groups:
-        places = [place_of[host] for host in group.hosts]
+    if cluster.uplinks is None:
+        return np.full(len(cluster.hosts), np.nan), np.full(len(cluster.hosts), np.nan)
+    send, receive = cluster.uplinks.link_rates(cluster.names)
+    for places in groups:
         for rates in (send, receive):
             known = rates[places][~np.isnan(rates[places])]
             if known.size:

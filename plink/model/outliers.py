@@ -136,8 +136,7 @@ def _describe_respects(respects: Sequence[Outlier]) -> str:
 
 
 def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
-    """Return hosts' best rates by direction, each with a function returning who is surely slow."""
-    size = len(cluster.hosts)
+    """Return hosts' best rates per direction, with a function that tells which are reliable."""
     if cluster.bandwidth is not None:
         gbit_s = np.where(cluster.bandwidth.gbit_s > 0.0, cluster.bandwidth.gbit_s, np.nan)
         np.fill_diagonal(gbit_s, np.nan)
@@ -147,14 +146,9 @@ def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
         ]
     if cluster.uplinks is None:
         return []
-    place_of = {name: place for place, name in enumerate(cluster.names)}
-    send, receive = np.full(size, np.nan), np.full(size, np.nan)
-    for link in cluster.uplinks.links:
-        if link.host in place_of:
-            send[place_of[link.host]] = link.send_gbit_s or np.nan
-            receive[place_of[link.host]] = link.receive_gbit_s or np.nan
+    send, receive = cluster.uplinks.link_rates(cluster.names)
     # Slow links were measured again there, with partners that had done well.
-    known = np.ones(size, dtype=np.bool_)
+    known = np.ones(len(send), dtype=np.bool_)
     return [("send", send, lambda: known), ("receive", receive, lambda: known)]
 
 

@@ -19,11 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def list_member_ranks(ports_of: Sequence[int]) -> Indices:
-    """Return the rank of each of M members, (M,): a rank once, or once for each of its ports.
-
-    Args:
-        ports_of: (P,) how many ports each rank has; 0 is as 1.
-    """
+    """Return the rank of each member, (M,), if ranks have so many ports, (P,); 0 counts as 1."""
     counts = np.maximum(np.asarray(ports_of, dtype=np.intp), 1)
     return np.repeat(np.arange(len(counts)), counts)
 

@@ -73,11 +73,7 @@ def check(forest: Forest, is_server: Flags | None = None) -> None:
 
 
 def check_shapes(forest: Forest) -> None:
-    """Raise BrokenForestError if a forest's arrays differ in shape or weights are not valid.
-
-    Raises:
-        BrokenForestError: naming the route, counted from 0.
-    """
+    """Raise BrokenForestError if arrays differ in shape, or weights are not valid."""
     shape = forest.reduce_parents.shape
     if len(shape) != 2 or forest.weights.shape != shape[:1] or not all(shape):
         raise BrokenForestError(
@@ -95,15 +91,12 @@ def check_shapes(forest: Forest) -> None:
 
 
 def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> None:
-    """Raise BrokenForestError if a route uses a port that its server does not have.
+    """Raise BrokenForestError if a route uses a port that a server does not have.
 
     Args:
         forest: forest over P ranks.
         route_ports: (R, P) the port of each rank, 0 where it has none or is absent.
         ports_of: (P,) number of ports of each rank.
-
-    Raises:
-        BrokenForestError: naming route and rank, both counted from 0.
     """
     if route_ports.shape != forest.reduce_parents.shape:
         raise BrokenForestError(

@@ -42,10 +42,7 @@ MOST_CALLS = 64
 
 
 def check_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Validate names of collectives, one for each call, and return them.
-
-    Args:
-        names: one by one, or as text with commas between them.
+    """Return the names of collectives, given one by one or as text with commas between them.
 
     Raises:
         WrongUseError: none, too many, or one that plink does not know; the hint says which it does.
@@ -58,10 +55,7 @@ def check_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
         if name not in COLLECTIVES:
             near = difflib.get_close_matches(str(name), COLLECTIVES, n=1)
             meant = f"; did you mean {near[0]}?" if near else ""
-            raise WrongUseError(
-                f"there is no collective {str(name)!r}{meant}",
-                _HINT,
-            )
+            raise WrongUseError(f"there is no collective {str(name)!r}{meant}", _HINT)
     if not 0 < len(names) <= MOST_CALLS:
         raise WrongUseError(f"{len(names)} collectives are given, expected 1 to {MOST_CALLS}")
     return tuple(names)

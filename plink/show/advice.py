@@ -46,13 +46,7 @@ class NextStep(Output, frozen=True):
 
 
 def advise_leaving_out(limiting: Limiting, order: Order, source: str) -> list[NextStep]:
-    """Return advice on the hosts that limit a job and the gain without them; empty for none.
-
-    Args:
-        limiting: outlying hosts of the order, and its costs with them and without.
-        order: the order of the job's ranks.
-        source: the cluster's file as a command names it.
-    """
+    """Return which hosts limit a job, and the gain without them; empty for none."""
     outlying = [NextStep(sentence) for sentence in sentences(limiting.outliers)]
     return outlying + describe_gain(limiting, order, source)
 

@@ -38,12 +38,7 @@ _LEAST_ROOM = 16
 
 
 def group_columns(cluster: Cluster, capacity: Capacity | None) -> list[Column[Group]]:
-    """Return the columns of a table of a cluster's groups; the last one names their hosts.
-
-    Args:
-        cluster: the cluster with its groups.
-        capacity: what its links carry; None if that is not known.
-    """
+    """Return the columns of a table of a cluster's groups; the last one names their hosts."""
     known = {each.group: each for each in cluster.grouping.quality} if cluster.grouping else {}
     uplinks = {uplink.group: uplink for uplink in capacity.uplinks} if capacity else {}
 

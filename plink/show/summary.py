@@ -283,12 +283,7 @@ class ShownCluster(Output, frozen=True, tag_field="of", tag="plink.cluster"):
 
 
 def cluster_to_json(cluster: Cluster, summary: Summary | None) -> dict[str, Any]:
-    """Return a cluster as `plink show --json` prints it.
-
-    Args:
-        cluster: hosts and what was measured.
-        summary: statistics of its round-trip times; None where it holds none.
-    """
+    """Return a cluster and the statistics of its round trips as `plink show --json` prints it."""
     bandwidth = uplinks = None
     if cluster.bandwidth is not None:
         values = cluster.bandwidth.gbit_s[np.isfinite(cluster.bandwidth.gbit_s)]

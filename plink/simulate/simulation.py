@@ -28,14 +28,14 @@ from plink.simulate.request import SimulationRequest
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform, RowLink, Zones, platform_of
 from plink.simulate.simgrid.run import Simulated, run_schedule, run_smpi
-from plink.simulate.things import (
-    Thing,
+from plink.simulate.tuned import Tuned
+from plink.simulate.workloads import (
+    Workload,
     algorithm_like,
     along_plan,
-    thing_of_trace,
-    things_of,
+    build_trace_workload,
+    list_workloads,
 )
-from plink.simulate.tuned import Tuned
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.contention.time import TableTimer
 
@@ -158,19 +158,20 @@ def simulate(
     if plan is not None:
         name = source or "the plan"
         collectives = request.collectives or (ALL_REDUCE,)
-        things = along_plan(cluster, plan, collectives, request, source=name, platform=platform)
+        workloads = along_plan(cluster, plan, collectives, request, source=name, platform=platform)
     elif trace is not None:
-        things = [thing_of_trace(trace)]
+        workloads = [build_trace_workload(trace)]
         notes += trace.notes
     else:
-        things, refused = things_of(cluster, request, layout, platform)
+        workloads, refused = list_workloads(cluster, request, layout, platform)
     notes += [
-        f"{thing.name}: simulated are the first {thing.pace.rounds} of {thing.pace.of_rounds} "
-        "rounds; the others are taken to go on at the pace of their second half"
-        for thing in things
-        if thing.pace is not None
+        f"{workload.name}: simulated are the first {workload.pace.rounds} of "
+        f"{workload.pace.of_rounds} rounds; the others are taken to go on at the pace of their "
+        "second half"
+        for workload in workloads
+        if workload.pace is not None
     ]
-    if any(thing.is_flows for thing in things):
+    if any(workload.is_flows for workload in workloads):
         notes.append(
             "along a plan all that a host sends to another is one flow: what links take, without "
             "chunks that wait for each other"
@@ -181,20 +182,22 @@ def simulate(
         layout.placement(rng.permutation(layout.hosts)) for _ in range(request.random_orders)
     ]
     rows = []
-    for thing in things:
-        own: Sequence[int] | Placement | None = placed if thing.hosts is None else thing.hosts
-        placements = {} if thing.hosts is not None else {"given": [given], "random": shuffled}
+    for workload in workloads:
+        own: Sequence[int] | Placement | None = placed if workload.hosts is None else workload.hosts
+        placements = {} if workload.hosts is not None else {"given": [given], "random": shuffled}
         if own is None and request.search_s > 0.0 and cluster.rtt is not None:
-            tell(f"{thing.name}: searching an order")
-            own = search_order(cluster, request, thing, trace)
+            tell(f"{workload.name}: searching an order")
+            own = search_order(cluster, request, workload, trace)
         if own is not None:
             placements["order"] = [np.asarray(own, dtype=np.intp)]
         clock = None
-        if known is not None and known.has_rates and thing.algorithm is not None:
-            peers = build_peer_layout(thing.algorithm, layout).ranks
-            clock = TableTimer(thing.algorithm.table(peers, request.size_bytes), known.network)
+        if known is not None and known.has_rates and workload.algorithm is not None:
+            peers = build_peer_layout(workload.algorithm, layout).ranks
+            clock = TableTimer(workload.algorithm.table(peers, request.size_bytes), known.network)
         rows.append(
-            _row(thing, placements, thing.platform or platform, request, clock=clock, tell=tell)
+            _row(
+                workload, placements, workload.platform or platform, request, clock=clock, tell=tell
+            )
         )
     return Simulation(
         source=source or cluster.source,
@@ -237,23 +240,23 @@ def _bytes_s(gbit_s: float | None) -> float:
 
 
 def search_order(
-    cluster: Cluster, request: SimulationRequest, thing: Thing, trace: Schedule | None
+    cluster: Cluster, request: SimulationRequest, workload: Workload, trace: Schedule | None
 ) -> Placement:
     """Return the hosts of the ranks in plink's order for a workload."""
-    asked = OrderRequest(
-        algorithm=algorithm_like(thing.name),
+    order_request = OrderRequest(
+        algorithm=algorithm_like(workload.name),
         size=request.size_bytes,
         time_limit_s=request.search_s,
         seed=request.seed,
         ranks=None if trace is None else trace.ranks,
-        custom_algorithm=None if trace is None else thing.algorithm,
+        custom_algorithm=None if trace is None else workload.algorithm,
     )
-    found = find_order(cluster, asked)
+    found = find_order(cluster, order_request)
     return np.asarray(index_placement(cluster, found, "the order"))
 
 
 def _row(
-    thing: Thing,
+    workload: Workload,
     placements: Mapping[str, Sequence[Placement]],
     platform: Platform,
     request: SimulationRequest,
@@ -267,13 +270,13 @@ def _row(
         if not orders:
             continue
         simulated: list[float] = []
-        predicted: list[float] = [] if thing.predicted_s is None else [thing.predicted_s]
+        predicted: list[float] = [] if workload.predicted_s is None else [workload.predicted_s]
         for number, placement in enumerate(orders):
-            tell(f"{thing.name}: {name} {number + 1} of {len(orders)}")
-            peers = list_peers(thing.algorithm, placement)
+            tell(f"{workload.name}: {name} {number + 1} of {len(orders)}")
+            peers = list_peers(workload.algorithm, placement)
             if clock is not None:
                 predicted.append(clock.time_s(peers))
-            found = _run(thing, platform, peers, request)
+            found = _run(workload, platform, peers, request)
             if found is None:
                 seconds += request.timeout_s
                 break
@@ -283,7 +286,7 @@ def _row(
             float(np.median(simulated)) if len(simulated) == len(orders) else None,
             float(np.median(predicted)) if predicted else None,
         )
-    return Row(thing.name, times.get("given"), times.get("random"), times.get("order"), seconds)
+    return Row(workload.name, times.get("given"), times.get("random"), times.get("order"), seconds)
 
 
 def list_peers(algorithm: Algorithm | None, placement: Placement) -> Placement:
@@ -294,31 +297,33 @@ def list_peers(algorithm: Algorithm | None, placement: Placement) -> Placement:
 
 
 def _run(
-    thing: Thing, platform: Platform, placement: Placement, request: SimulationRequest
+    workload: Workload, platform: Platform, placement: Placement, request: SimulationRequest
 ) -> Simulated | None:
     """Return the simulated time of a workload; None if the simulation takes too long."""
     try:
-        if thing.schedule is not None:
+        if workload.schedule is not None:
             schedules = (
-                [thing.schedule] if thing.pace is None else [thing.pace.half, thing.schedule]
+                [workload.schedule]
+                if workload.pace is None
+                else [workload.pace.half, workload.schedule]
             )
             found = [
                 run_schedule(
                     platform,
                     schedule,
                     placement,
-                    eager_bytes=thing.eager_bytes,
+                    eager_bytes=workload.eager_bytes,
                     timeout_s=request.timeout_s,
                 )
                 for schedule in schedules
             ]
-            if thing.pace is None:
+            if workload.pace is None:
                 return found[0]
             return Simulated(
-                thing.pace.time_s(found[0].time_s, found[1].time_s),
+                workload.pace.time_s(found[0].time_s, found[1].time_s),
                 sum(each.seconds for each in found),
             )
-        collective, own = thing.smpi or ("all-reduce", "default")
+        collective, own = workload.smpi or ("all-reduce", "default")
         return run_smpi(
             platform,
             collective,

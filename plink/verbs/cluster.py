@@ -22,7 +22,7 @@ from plink.formats.matrices import Matrix
 from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
 from plink.measure.importing.request import ImportRequest
 from plink.model.outliers import Outlier, outliers
-from plink.verbs.common import PathName, copy_as, page
+from plink.verbs.common import PathName, copy_as, print_to_text
 
 with lazy_imports():
     from plink.measure.importing import source as importing_source
@@ -69,11 +69,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
 
     @classmethod
     def read(cls, path: PathName) -> MeasuredCluster:
-        """Read the cluster in a cluster file.
-
-        Raises:
-            WrongUseError: not a cluster file, or one with values that cannot be.
-        """
+        """Read a cluster file, or raise WrongUseError if it is none."""
         return copy_as(cls, cluster_file.read_cluster(os.fspath(path)))
 
     @classmethod
@@ -198,7 +194,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
         """Return the text that `plink show` prints."""
         rtt = self.rtt
         summary = None if rtt is None else show_summary.summarise(self.names, rtt, rtt.reading)
-        return page(
+        return print_to_text(
             lambda console: cluster.print_cluster(
                 paper.Paper(console, scale.SHADES), self.source, self, summary, with_next=False
             )
@@ -206,11 +202,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
 
 
 def checked_cluster(value: object, function: str) -> MeasuredCluster:
-    """Convert an argument that is any kind of cluster to a `MeasuredCluster`; else raise.
-
-    Raises:
-        WrongUseError: it is something else.
-    """
+    """Return an argument as a `MeasuredCluster`, or raise WrongUseError if it is none."""
     if isinstance(value, MeasuredCluster):
         return value
     if isinstance(value, cluster_file.Cluster):

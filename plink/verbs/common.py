@@ -93,7 +93,7 @@ def copy_as(kind: type[_Object], found: Any, **more: Any) -> _Object:
     return kind(**{name: getattr(found, name) for name in names}, **more)
 
 
-def page(show: Callable[[rich_console.Console], None]) -> str:
+def print_to_text(show: Callable[[rich_console.Console], None]) -> str:
     """Return the text that a function prints on a rich console, without colours."""
     text = StringIO()
     show(

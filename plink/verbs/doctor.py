@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import ClassVar
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
@@ -12,7 +12,7 @@ from plink.base.text import format_count
 from plink.doctor import diagnosis
 from plink.doctor.coverage import list_coverage
 from plink.doctor.evidence import Evidence
-from plink.doctor.finding import Finding
+from plink.doctor.finding import DoctorOutput
 from plink.formats.comparison import Comparison
 from plink.measure.requests import DiagnosisRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
@@ -23,23 +23,18 @@ with lazy_imports():
     from plink.verbs import probe as probe_verb
 
 
-@dataclass(frozen=True, repr=False)
-class Diagnosis:
+class Diagnosis(DoctorOutput, frozen=True):
     """Findings about a cluster or a job, and the inputs that they are based on.
 
-    Args:
-        findings: the weightiest first, none where nothing is wrong; each has `says`, `hosts`,
-            `certainty`, `evidence` and `advice` (`plink.doctor.finding.Finding`).
-        looked_at: what there was to look at, a clause each: with its date, or "measured now".
-        not_looked_at: what there was not, whose health is not known.
-        not_asked: hosts that could not be asked, and measurements that failed, a sentence each.
-        cluster: with all that was learnt; None for a comparison.
+    The members of `plink.doctor.finding.DoctorOutput`: `findings`, the weightiest first, each with
+    `says`, `hosts`, `certainty`, `evidence` and `advice`; `looked_at`, `not_looked_at` and
+    `not_asked`.
+
+    Attributes:
+        cluster: with all that was learnt; None for a comparison
     """
 
-    findings: Sequence[Finding]
-    looked_at: Sequence[str]
-    not_looked_at: Sequence[str]
-    not_asked: Sequence[str] = ()
+    IN_MEMORY: ClassVar = frozenset({"cluster"})
     cluster: MeasuredCluster | None = None
 
     def __repr__(self) -> str:
@@ -65,32 +60,30 @@ def find_faults(subject: MeasuredCluster | Comparison, request: DiagnosisRequest
             raise WrongUseError("a comparison names no hosts to measure", "give a cluster")
         if before is not None and not isinstance(before, Comparison):
             raise WrongUseError("before must be a comparison, as the first argument is")
-        return _diagnosis(
-            Evidence(MeasuredCluster([]), comparison=subject, comparison_before=before)
-        )
+        evidence = Evidence(MeasuredCluster([]), comparison=subject, comparison_before=before)
+        return judge_evidence(evidence)
     cluster = checked_cluster(subject, "diagnose")
     earlier = None if before is None else checked_cluster(before, "diagnose")
-    missed: list[str] = []
-    asked_at = None
-    if request.live:
-        found, missed, asked_at = live_diagnosis_verb.examine(
-            cluster,
-            request,
-            probe_verb.build_way(request),
-            source="the cluster",
-            progress=CallbackProgress(request.progress),
-        )
-        cluster = copy_as(MeasuredCluster, found)
-    return _diagnosis(Evidence(cluster, before=earlier, asked_at=asked_at), missed, cluster)
+    if not request.live:
+        return judge_evidence(Evidence(cluster, before=earlier), cluster=cluster)
+    found, missed, asked_at = live_diagnosis_verb.examine(
+        cluster,
+        request,
+        probe_verb.build_way(request),
+        source="the cluster",
+        progress=CallbackProgress(request.progress),
+    )
+    cluster = copy_as(MeasuredCluster, found)
+    return judge_evidence(Evidence(cluster, before=earlier, asked_at=asked_at), missed, cluster)
 
 
-def _diagnosis(
+def judge_evidence(
     evidence: Evidence, missed: Sequence[str] = (), cluster: MeasuredCluster | None = None
 ) -> Diagnosis:
+    """Return the findings from evidence; `missed` says what could not be measured for it."""
     seen = list_coverage(evidence)
-    return Diagnosis(
-        diagnosis.diagnose(evidence), seen.present, seen.missing, tuple(missed), cluster
-    )
+    findings = diagnosis.diagnose(evidence)
+    return Diagnosis(findings, seen.present, seen.missing, tuple(missed), cluster)
 
 
 diagnose = keyword_function(

@@ -63,11 +63,7 @@ class Groups(Sequence[Group]):
         return next((group for group in self if host in group.hosts), None)
 
     def save(self, path: PathName) -> None:
-        """Write a cluster file with these groups atomically.
-
-        Raises:
-            PlinkError: it cannot be written.
-        """
+        """Write a cluster file with these groups atomically, or raise PlinkError."""
         self.cluster.save(path)
 
     def __repr__(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -65,9 +64,7 @@ def examine(
     """
     asked_at = datetime.now(timezone.utc).replace(microsecond=0)
     way = apply_recorded_way(way, cluster.way, source)
-    transfers_s = request.transfers_s
-    deadline = _TimeBudget()
-    probe_request = _request(cluster, way, source, request.timeout_s, deadline)
+    probe_request = _request(cluster, way, source, request.timeout_s)
     missed: list[str] = []
     with connect_hosts(probe_request, progress) as reached:
         missed += [f"{error.host}: {error}" for error in reached.failures]
@@ -79,16 +76,15 @@ def examine(
         found = replace(found, conditions=conditions)
         if found.rtt is not None and not found.groups and found.grouping is None:
             found = with_groups(found, find_groups(found, GroupRequest()))
-        deadline.begin(transfers_s)
-        if len(found.groups) > 1 and transfers_s > 0.0:
-            found = _with_transfers(probe_request, found, reached, progress, missed)
+        if len(found.groups) > 1 and request.transfers_s > 0.0:
+            until_s = time.monotonic() + request.transfers_s
+            timed = replace(probe_request, left_s=lambda: until_s - time.monotonic())
+            found = _with_transfers(timed, found, reached, progress, missed)
     return found, missed, asked_at
 
 
-def _request(
-    cluster: Cluster, way: Way, source: str, timeout_s: float, deadline: _TimeBudget
-) -> ProbeRequest:
-    """Build the request to measure round trips again, with the settings in the cluster file."""
+def _request(cluster: Cluster, way: Way, source: str, timeout_s: float) -> ProbeRequest:
+    """Return the request to measure round trips, with the settings of the cluster file."""
     known = cluster
     if cluster.rtt is not None and cluster.rtt.tool not in TOOLS:
         known = replace(cluster, rtt=None)  # imported
@@ -100,22 +96,8 @@ def _request(
         timeout_s=timeout_s,
         way=way,
         earlier=cluster,
-        left_s=deadline.left_s,
         **vars(how),
     )
-
-
-class _TimeBudget:
-    """Time limit of bandwidth measurements: unlimited until `begin`, then running down."""
-
-    def __init__(self) -> None:
-        self._until_s = math.inf
-
-    def begin(self, seconds: float) -> None:
-        self._until_s = time.monotonic() + seconds
-
-    def left_s(self) -> float:
-        return self._until_s - time.monotonic()
 
 
 def _update_addresses(cluster: Cluster, reached: Reached) -> Cluster:

@@ -23,7 +23,7 @@ from plink.optimize.orders.slots import order_with_slots
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 from plink.solvers.limits.deadline import Deadline
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import PathName, build_warner, copy_as, page, report_search
+from plink.verbs.common import PathName, build_warner, copy_as, print_to_text, report_search
 
 with lazy_imports():
     from plink.deploy import launchers as writers
@@ -53,11 +53,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
 
     @classmethod
     def read(cls, path: PathName) -> RankOrder:
-        """Read the order in an order file.
-
-        Raises:
-            WrongUseError: not an order file, or one with values that cannot be.
-        """
+        """Read an order file, or raise WrongUseError if it is none."""
         return copy_as(cls, order_file.read_order(os.fspath(path)))
 
     @property
@@ -108,11 +104,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
         return order_file.summarize_order(self) | limits
 
     def save(self, path: PathName) -> None:
-        """Write an order file atomically.
-
-        Raises:
-            PlinkError: it cannot be written.
-        """
+        """Write an order file atomically, or raise PlinkError."""
         order_file.write_order(os.fspath(path), self)
 
     def render(self, launcher: str) -> str:
@@ -153,7 +145,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
 
     def __str__(self) -> str:
         """Return the text that `plink order` prints."""
-        return page(lambda console: order_page.print_order(console, self))
+        return print_to_text(lambda console: order_page.print_order(console, self))
 
 
 def find_rank_order(

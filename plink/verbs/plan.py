@@ -14,7 +14,7 @@ from plink.formats import plan as plan_file
 from plink.optimize.plans.planning import Planned, find_plan
 from plink.optimize.plans.request import PlanRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import PathName, build_warner, copy_as, page, report_stages
+from plink.verbs.common import PathName, build_warner, copy_as, print_to_text, report_stages
 
 with lazy_imports():
     from plink.show.terminal import plan as plan_page
@@ -37,11 +37,7 @@ class AggregationPlan(plan_file.Plan, frozen=True):
 
     @classmethod
     def read(cls, path: PathName) -> AggregationPlan:
-        """Read the plan in a plan file.
-
-        Raises:
-            WrongUseError: not a plan file, or one whose forest does not aggregate.
-        """
+        """Read a plan file, or raise WrongUseError if it is none or does not aggregate."""
         found = plan_file.read_plan(os.fspath(path), with_servers=True)
         return copy_as(cls, found)
 
@@ -57,11 +53,7 @@ class AggregationPlan(plan_file.Plan, frozen=True):
         return times.get(self.kind)
 
     def save(self, path: PathName) -> None:
-        """Write a plan file atomically.
-
-        Raises:
-            PlinkError: it cannot be written.
-        """
+        """Write a plan file atomically, or raise PlinkError."""
         plan_file.write_plan(os.fspath(path), self)
 
     def __repr__(self) -> str:
@@ -73,7 +65,7 @@ class AggregationPlan(plan_file.Plan, frozen=True):
 
     def __str__(self) -> str:
         """Return the text that `plink show` prints."""
-        return page(lambda console: plan_page.print_plan_page(console, self))
+        return print_to_text(lambda console: plan_page.print_plan_page(console, self))
 
 
 def make_plan(cluster: MeasuredCluster, request: PlanRequest) -> AggregationPlan:

@@ -21,7 +21,7 @@ from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast, foreca
 from plink.optimize.prediction import Forecast, PredictionRow, forecast_costs
 from plink.optimize.prediction_request import PredictionRequest
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
-from plink.verbs.common import build_warner, page, report_stages
+from plink.verbs.common import build_warner, print_to_text, report_stages
 
 with lazy_imports():
     from plink.show.terminal import predictions
@@ -60,6 +60,11 @@ class _Rows(Mapping[str, T]):
     forecast: Forecast | PlanForecast
 
     @property
+    @abstractmethod
+    def rows(self) -> dict[str, T]:
+        """Rows of the table, by name."""
+
+    @property
     def assumptions(self) -> list[str]:
         """Assumptions made about the network, one sentence each."""
         return list(self.forecast.assumptions)
@@ -70,22 +75,16 @@ class _Rows(Mapping[str, T]):
 
     def __str__(self) -> str:
         """Return the text that `plink predict` prints."""
-        return page(self.print_on)
-
-    @abstractmethod
-    def _named_rows(self) -> Iterator[tuple[str, T]]: ...
+        return print_to_text(self.print_on)
 
     def __getitem__(self, name: str) -> T:
-        for own_name, row in self._named_rows():
-            if own_name == name:
-                return row
-        raise KeyError(name)
+        return self.rows[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in self._named_rows())
+        return iter(self.rows)
 
     def __len__(self) -> int:
-        return sum(1 for _ in self._named_rows())
+        return len(self.rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,8 +104,10 @@ class Prediction(_Rows[PredictionRow]):
     notes: Sequence[str] = ()
     objective: str | None = None
 
-    def _named_rows(self) -> Iterator[tuple[str, PredictionRow]]:
-        return ((row.algorithm, row) for row in self.forecast.rows)
+    @property
+    def rows(self) -> dict[str, PredictionRow]:
+        """Rows of the table, by algorithm."""
+        return {row.algorithm: row for row in self.forecast.rows}
 
     @property
     def refused(self) -> dict[str, str]:
@@ -137,8 +138,10 @@ class PlanPrediction(_Rows[CollectiveRow]):
     forecast: PlanForecast
     notes: ClassVar[Sequence[str]] = ()
 
-    def _named_rows(self) -> Iterator[tuple[str, CollectiveRow]]:
-        return ((row.collective, row) for row in self.forecast.rows)
+    @property
+    def rows(self) -> dict[str, CollectiveRow]:
+        """Rows of the table, by collective."""
+        return {row.collective: row for row in self.forecast.rows}
 
     def __repr__(self) -> str:
         known = self.forecast
@@ -235,14 +238,10 @@ def _choose_cluster(
     return known
 
 
-def _list_notes(prediction: Prediction | PlanPrediction) -> Sequence[str]:
-    return prediction.notes
-
-
 def _typed(request: Callable[Keywords, PredictionRequest]) -> _Predict[Keywords]:
     return cast(
         "_Predict[Keywords]",
-        keyword_function("predict", predict_times, request, build_warner(_list_notes)),
+        keyword_function("predict", predict_times, request, build_warner(lambda each: each.notes)),
     )
 
 

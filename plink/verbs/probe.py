@@ -32,13 +32,7 @@ from plink.probes.inventories.kinds import parse_hosts
 from plink.probes.options import SSH, SshOptions, ViaOptions
 from plink.probes.reach import Outgoing, Way
 from plink.verbs.cluster import MeasuredCluster
-from plink.verbs.common import (
-    CallbackProgress,
-    PathName,
-    copy_as,
-    translate_errors,
-    warn,
-)
+from plink.verbs.common import CallbackProgress, PathName, copy_as, translate_errors, warn
 
 _SOURCE = "the cluster"
 
@@ -164,7 +158,7 @@ def measure_hosts(
         raise PlinkError(f"no {what} could be measured", reason)
     for text in gaps(cluster.unreachable, failures):
         warn(text, stacklevel=4)
-    for doubt in () if isinstance(found, UplinkResult) else found.warnings:
+    for doubt in found.warnings:
         warn(doubt, stacklevel=4)
     return cluster
 
@@ -204,8 +198,14 @@ def _choose_groups(
                     f"groups: {brief(name)} is {brief(hosts)}, expected a list of host names"
                 )
         found = [Group(name, list(hosts)) for name, hosts in groups.items()]
+    elif isinstance(groups, Sequence) and all(isinstance(each, Group) for each in groups):
+        found = [each for each in groups if isinstance(each, Group)]
     else:
-        found = _check_groups(groups)
+        raise WrongUseError(
+            f"{{groups}} is {brief(groups)}, expected a file, groups, or a mapping of names to "
+            "hosts",
+            arguments={"groups": None},
+        )
     if not found:
         raise WrongUseError(
             "measuring uplinks needs groups of hosts, which uplinks join",
@@ -214,15 +214,6 @@ def _choose_groups(
             arguments={"groups": groups},
         )
     return found
-
-
-def _check_groups(groups: object) -> list[Group]:
-    if isinstance(groups, Sequence) and all(isinstance(each, Group) for each in groups):
-        return list(groups)
-    raise WrongUseError(
-        f"{{groups}} is {brief(groups)}, expected a file, groups, or a mapping of names to hosts",
-        arguments={"groups": None},
-    )
 
 
 def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[str]:

@@ -26,7 +26,7 @@ from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.base.request import check_request
-from plink.cli.autotune import ServeRequest
+from plink.cli.autotune_request import ServeRequest
 from plink.cli.autotune_serve import build_prober
 from plink.cli.way_options import ReachOptions
 from plink.formats.cluster import Cluster

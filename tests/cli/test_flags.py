@@ -8,7 +8,7 @@ import click
 import pytest
 
 from plink.base.errors import NotMeasuredError, WrongUseError
-from plink.cli.flags import command_speller, complete_resume_hint
+from plink.cli.hints import command_speller, complete_resume_hint
 from plink.formats.cluster import Cluster, build_not_measured_error
 from plink.formats.hosts import Host
 from support.plink_command import plink_here

@@ -54,7 +54,7 @@ def test_help_imports_nothing_heavy(tmp_path: Path) -> None:
     ours = {name for name in modules if name.startswith("plink.")} - {"plink.probes"}
     assert ours == {
         *("plink.measure", "plink.measure.errors"),
-        *("plink.cli", "plink.cli.flags", "plink.cli.given", "plink.cli.stderr"),
+        *("plink.cli", "plink.cli.hints", "plink.cli.stderr"),
         "plink.probes.errors",
         *(
             "plink.base",

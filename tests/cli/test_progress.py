@@ -8,14 +8,14 @@ import time
 import pytest
 
 from plink.cli import progress
-from plink.cli.progress import StageProgress
+from plink.cli.progress import stage_progress
 
 
 def test_a_log_has_a_line_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "_S_A_LINE", 0.02)
-    with StageProgress() as shown:
+    with stage_progress() as shown:
         shown.stage("connecting", 1)
         shown.step()
         shown.stage("measuring", 21)
@@ -31,7 +31,7 @@ def test_a_log_has_a_line_now_and_then(
 
 
 def test_a_quick_command_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with StageProgress() as shown:
+    with stage_progress() as shown:
         shown.stage("measuring", 2)
         shown.step()
     assert capsys.readouterr().err == ""

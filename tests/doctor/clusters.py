@@ -13,7 +13,10 @@ from plink.formats.cluster import Cluster
 from plink.formats.conditions import ConditionMeasurement, NamedCondition
 from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
 from plink.formats.hosts import Group, Host
-from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats.measurements import (
+    BandwidthMeasurement,
+    RttMeasurement,
+)
 from plink.probes.condition import HostCondition
 
 GBIT_S = 0.94

@@ -10,7 +10,7 @@ from plink.formats.cluster import Cluster
 from plink.measure.importing.described import import_network
 from plink.model.network import build_network
 from plink.optimize.orders.slots import build_layout, build_peer_layout
-from plink.simulate.asked import Asked, schedule_on_hosts
+from plink.simulate.inputs import SimulationInput, schedule_on_hosts
 from plink.simulate.request import SimulationRequest
 from plink.simulate.schedule import check
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
@@ -77,9 +77,9 @@ def test_no_time_is_less_than_links_take(text: str, name: str, size_bytes: int) 
     sent = bytes_between_hosts(table.bytes_between(), placement, layout.hosts)
     time_s = TableTimer(table, build_network(cluster).network).time_s(placement)
     assert links_take_s(sent, cluster) * (1 - 1e-9) <= time_s < np.inf
-    asked = Asked(cluster, None, "net.toml")
+    subject = SimulationInput(cluster, None, "net.toml")
     request = SimulationRequest(algorithms=(name,), size=size_bytes, search_s=0.0)
-    schedule = schedule_on_hosts(asked, request)
+    schedule = schedule_on_hosts(subject, request)
     check(schedule)
     of_slots = layout.placement(range(layout.hosts))
     traced = bytes_between_hosts(schedule.bytes_between(), of_slots, layout.hosts)

@@ -16,13 +16,13 @@ from plink.base.log_prefixes import strip_prefixes
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
 from plink.formats import document, matrix_csv
-from plink.formats.binary_form import Content
 from plink.formats.cluster import Cluster, is_cluster, parse_cluster
 from plink.formats.hosts import Host
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import Measurement, RttMeasurement
 from plink.formats.outputs import ImportedQuantity, ImportOutput
 from plink.formats.units import RateUnit, find_time_unit_by_name
+from plink.formats.unpacking import Content
 from plink.measure.importing.benchmark_logs import LOGS, BenchmarkLog
 from plink.measure.importing.described import import_network, is_described
 from plink.measure.importing.pair_lists import (

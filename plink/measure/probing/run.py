@@ -50,6 +50,11 @@ class ProbeResult:
     warnings: Sequence[str]
     interrupted: bool
 
+    @property
+    def whole(self) -> int:
+        """Number of directed pairs that were measured."""
+        return self.measured
+
 
 def probe(
     request: ProbeRequest,

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 
+from plink.base.arguments import to_finite_number
 from plink.base.errors import WrongUseError
-from plink.base.finite import to_finite_number
 from plink.base.text import brief
 from plink.probes.options import (
     DpdkOptions,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -230,11 +230,22 @@ class UplinkResult:
     cluster: Cluster
     measurement: UplinkMeasurement
     interrupted: bool
+    warnings: ClassVar[Sequence[str]] = ()
+
+    @property
+    def asked(self) -> int:
+        """Number of groups."""
+        return len(self.cluster.groups)
 
     @property
     def measured(self) -> int:
         """Number of groups with a rate in at least one direction."""
         return len(self.measurement.uplinks)
+
+    @property
+    def whole(self) -> int:
+        """Number of groups with a rate in both directions."""
+        return sum(uplink.is_whole for uplink in self.measurement.uplinks)
 
 
 def measure_uplinks(

@@ -81,12 +81,7 @@ def groups_section(subject: Subject) -> Section | None:
 
 
 def dendrogram(subject: Subject, matrix_us: Matrix) -> Figure:
-    """Return the figure of a dendrogram (average linkage) of the hosts' distances.
-
-    Args:
-        subject: the report's subject, with at least two hosts.
-        matrix_us: (N, N) symmetric distances, without gaps.
-    """
+    """Return the dendrogram (average linkage) of symmetric distances without gaps, (N, N)."""
     size = len(matrix_us)
     joints = linkage(squareform(matrix_us, checks=False), "average", optimal_ordering=size <= 600)
     leaves = leaves_list(joints).tolist()
@@ -248,17 +243,7 @@ def group_markers(
     marker: charts.Json,
     **more: Any,
 ) -> charts.Json:
-    """Return the plotly trace of a group's hosts as markers.
-
-    Args:
-        subject: the report's subject.
-        group: number of the group, or `NO_GROUP`.
-        hosts: indices of its hosts.
-        points: (N, 2) positions of all hosts.
-        has_names: whether the names stand beside the markers.
-        marker: further properties of the markers.
-        more: further members of the trace (`trace`).
-    """
+    """Return the plotly trace of a group's hosts as markers at (N, 2) positions of all hosts."""
     shade = subject.shade_by_group[group]
     return charts.trace(
         subject.group_name(group),

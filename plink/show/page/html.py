@@ -82,11 +82,7 @@ def figures_json(figures: Sequence[Figure]) -> str:
 
 
 def plotly_js() -> str:
-    """Return the source of plotly.js (MIT), to embed in the page.
-
-    Raises:
-        PlinkError: the package is not installed.
-    """
+    """Return the source of plotly.js (MIT), or raise PlinkError if it is not installed."""
     try:
         text: str = offline.get_plotlyjs()
     except ImportError:

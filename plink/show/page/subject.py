@@ -19,11 +19,11 @@ from plink.base.text import brief
 from plink.formats import cluster as cluster_file
 from plink.formats import document
 from plink.formats import order as order_file
-from plink.formats.binary_form import Content
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Group
 from plink.formats.order import Order
 from plink.formats.order_basis import is_made_from
+from plink.formats.unpacking import Content
 from plink.model.distance import Distances, distances
 from plink.model.outliers import Outlier, outliers
 from plink.show.page.charts import NO_GROUP, short_names
@@ -42,13 +42,7 @@ class NamedOrder:
 
 @dataclass(frozen=True)
 class Subject:
-    """Subject of a report, as read from files: a cluster, orders, a tuned run or timelines.
-
-    Args:
-        cluster: hosts and what was measured.
-        source: the cluster's file, as the report calls it.
-        orders: orders of the same hosts.
-    """
+    """Subject of a report: a cluster, orders, a tuned run or timelines, from files."""
 
     cluster: Cluster | None
     source: str | None

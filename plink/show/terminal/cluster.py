@@ -37,15 +37,7 @@ _MAX_FACTS_WIDTH = 56
 def print_cluster(
     paper: Paper, source: str, cluster: Cluster, summary: Summary | None, *, with_next: bool = True
 ) -> None:
-    """Print what `plink show` says about a cluster file.
-
-    Args:
-        paper: where to print.
-        source: the cluster's file, as messages call it.
-        cluster: hosts and what was measured.
-        summary: statistics of its round-trip times; None where it holds none.
-        with_next: whether to name the command to run next on that file.
-    """
+    """Print what `plink show` says about a cluster file, and what to run next if `with_next`."""
     console, rtt = paper.console, cluster.rtt
     console.print(_title(source, cluster, summary))
     if outlying := sentences(outliers(cluster)):

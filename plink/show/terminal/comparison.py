@@ -59,13 +59,7 @@ _SIZE_COLUMNS: tuple[Column[ComparisonRow], ...] = (
 def print_comparison(
     console: Console, result: Comparison, orders: OrdersBench | None = None
 ) -> None:
-    """Print a bench's results, with its conditions and the meaning of the columns below.
-
-    Args:
-        console: where to print.
-        result: times of clients, plans and sizes, a table for each size and one of bytes by link.
-        orders: the same of several orders, with their predictions; None if others were compared.
-    """
+    """Print a bench's results, with its conditions and the meaning of the columns below."""
     if orders is None:
         clients = ", ".join(dict.fromkeys(row.client for row in result.rows))
         heading = f"{collectives_text(result.rows)} by {clients}"

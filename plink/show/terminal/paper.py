@@ -31,11 +31,7 @@ class Paper:
 
 
 def paper(width: int | None) -> Paper:
-    """Return a console on standard output; `width` in columns overrides the terminal's.
-
-    Raises:
-        PlinkError: there is no standard output.
-    """
+    """Return a console on standard output, or raise PlinkError; `width` is in columns."""
     check_output()
     shades = SHADES
     if isinstance(sys.stdout, TextIOWrapper):

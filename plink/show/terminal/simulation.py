@@ -10,8 +10,8 @@ from plink.show.tables import UNKNOWN, Column
 from plink.show.terminal.paper import print_line, print_table
 from plink.show.terminal.predictions import ranks_text
 from plink.simulate.simulation import Row, Simulation, Times
-from plink.simulate.things import TRACE
 from plink.simulate.tuned import Tuned
+from plink.simulate.workloads import TRACE
 
 
 def _time_text(times: Times | None) -> str:

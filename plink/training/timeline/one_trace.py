@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from plink.base.arguments import to_finite_number
 from plink.base.errors import WrongUseError
-from plink.base.finite import to_finite_number
 from plink.training.timeline.lines import (
     BETWEEN,
     CLOSING,

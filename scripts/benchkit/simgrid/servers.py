@@ -9,7 +9,7 @@ import numpy as np
 
 from benchkit.report import Report
 from benchkit.simgrid.centres import centre_of, of_model, time_text
-from plink.simulate.asked import DEFAULT_PLANS
+from plink.simulate.inputs import DEFAULT_PLANS
 from plink.simulate.request import SimulationRequest
 from plink.simulate.simulation import simulate
 

@@ -67,7 +67,7 @@ _MEET = ("openmpi-", "mpich-")
 
 
 @dataclass(frozen=True)
-class Thing:
+class Workload:
     """Workload to run: a schedule of plink's, or an SMPI collective.
 
     Args:
@@ -98,7 +98,7 @@ def along_plan(
     *,
     source: str,
     platform: Platform,
-) -> list[Thing]:
+) -> list[Workload]:
     """Return the collectives along a plan, on the platform of the cluster's hosts."""
     if plan.has_servers:
         if tuple(collectives) != (ALL_REDUCE,):
@@ -106,15 +106,22 @@ def along_plan(
         made = through_servers(
             cluster, plan, request.size_bytes, platform, request.server_names, source=source
         )
-        thing = Thing(plan.kind, made.schedule, hosts=made.hosts, predicted_s=made.predicted_s)
-        return [replace(thing, platform=made.platform)]
+        return [
+            Workload(
+                plan.kind,
+                made.schedule,
+                hosts=made.hosts,
+                predicted_s=made.predicted_s,
+                platform=made.platform,
+            )
+        ]
     if request.servers:
         raise WrongUseError(f"{source}: this plan has no servers")
     found = forecast_plan(cluster, plan, request.size_bytes, collectives, source)
     made_of = schedule_of_flows if request.as_flows else schedule_of_traffic
     hosts = locate_ranks(plan, cluster, source)
     return [
-        Thing(
+        Workload(
             f"{plan.kind}: {row.collective}",
             made_of(
                 build_traffic(Demand(row.collective, request.size_bytes), plan.forest), len(hosts)
@@ -127,9 +134,9 @@ def along_plan(
     ]
 
 
-def things_of(
+def list_workloads(
     cluster: Cluster, request: SimulationRequest, layout: RankLayout, platform: Platform
-) -> tuple[list[Thing], list[RefusedAlgorithm]]:
+) -> tuple[list[Workload], list[RefusedAlgorithm]]:
     """Return the workloads to run, and those left out with the reason.
 
     Raises:
@@ -137,24 +144,24 @@ def things_of(
     """
     for name in request.algorithm_names:
         _check_name(name, request)
-    things: list[Thing] = []
+    workloads: list[Workload] = []
     refusals: list[tuple[str, WrongUseError]] = []
     for name in request.algorithm_names:
         family, colon, own = name.partition(":")
         try:
             if not colon:
-                things.append(_thing_of_algorithm(find(name), request, layout))
+                workloads.append(_build_workload(find(name), request, layout))
             elif family == SMPI:
-                things.append(_smpi(name, own, request.size_bytes))
+                workloads.append(_smpi(name, own, request.size_bytes))
             elif family == CONTROL:
-                things.append(_negotiating(cluster, name, own, layout, platform))
+                workloads.append(_negotiating(cluster, name, own, layout, platform))
             else:
-                things += _plan_workloads(cluster, name, own, request, platform)
+                workloads += _plan_workloads(cluster, name, own, request, platform)
         except WrongUseError as error:
             refusals.append((name, error))
-    if not things:
+    if not workloads:
         raise refusals[0][1]
-    return things, [RefusedAlgorithm(name, str(error)) for name, error in refusals]
+    return workloads, [RefusedAlgorithm(name, str(error)) for name, error in refusals]
 
 
 def _check_name(name: str, request: SimulationRequest) -> None:
@@ -189,9 +196,9 @@ def _check_name(name: str, request: SimulationRequest) -> None:
             ) from None
 
 
-def _thing_of_algorithm(
+def _build_workload(
     algorithm: Algorithm, request: SimulationRequest, layout: RankLayout
-) -> Thing:
+) -> Workload:
     """Return the workload of one of plink's algorithms.
 
     Raises:
@@ -206,42 +213,42 @@ def _thing_of_algorithm(
     table = algorithm.table(ranks, request.size_bytes)
     some = pace_of(table, request.rounds) if request.rounds else None
     schedule, pace = some or (schedule_of_table(table), None)
-    return Thing(algorithm.name, schedule, algorithm=algorithm, eager_bytes=eager, pace=pace)
+    return Workload(algorithm.name, schedule, algorithm=algorithm, eager_bytes=eager, pace=pace)
 
 
 def _negotiating(
     cluster: Cluster, name: str, mode: str, layout: RankLayout, platform: Platform
-) -> Thing:
+) -> Workload:
     """Return the workload of one negotiation of ranks in the sequence of the hosts."""
     found = negotiating(mode, layout.ranks, cluster, platform)
     hosts = layout.placement(range(layout.hosts)).tolist()
-    return Thing(name, found.schedule, hosts=hosts, predicted_s=found.time_s)
+    return Workload(name, found.schedule, hosts=hosts, predicted_s=found.time_s)
 
 
 def _plan_workloads(
     cluster: Cluster, name: str, kind: str, request: SimulationRequest, platform: Platform
-) -> list[Thing]:
+) -> list[Workload]:
     """Return the all-reduce along plink's plan of a kind."""
-    asked = PlanRequest(
+    plan_request = PlanRequest(
         kind=cast(Kind, kind),
         size=request.size_bytes,
         seed=request.seed,
         servers=request.servers,
     )
-    plan = find_plan(cluster, asked).plan
+    plan = find_plan(cluster, plan_request).plan
     # A plan between the workers has no server whose ports are told.
     own = request if plan.has_servers else replace(request, servers=())
     found = along_plan(cluster, plan, (ALL_REDUCE,), own, source=name, platform=platform)
     return [replace(each, name=name) for each in found]
 
 
-def _smpi(name: str, own: str, size_bytes: int) -> Thing:
+def _smpi(name: str, own: str, size_bytes: int) -> Workload:
     if size_bytes > _MOST_SMPI_BYTES:
         raise WrongUseError(f"SMPI counts at most {_MOST_SMPI_BYTES:,} bytes of float32")
     like = find(_LIKE.get(own, _LIKE_OTHERS))
     # What a selector chooses is not known here, and so not predicted.
     is_known = own in _LIKE or own == "rab"
-    return Thing(name, None, ("all-reduce", own), like if is_known else None, EAGER_BYTES)
+    return Workload(name, None, ("all-reduce", own), like if is_known else None, EAGER_BYTES)
 
 
 def algorithm_like(name: str) -> str:
@@ -250,6 +257,6 @@ def algorithm_like(name: str) -> str:
     return _LIKE.get(own, _LIKE_OTHERS) if colon and family == SMPI else name
 
 
-def thing_of_trace(trace: Schedule) -> Thing:
+def build_trace_workload(trace: Schedule) -> Workload:
     """Return a trace, whose ranks meet for large messages."""
-    return Thing(TRACE, trace, algorithm=trace_algorithm(trace), eager_bytes=EAGER_BYTES)
+    return Workload(TRACE, trace, algorithm=trace_algorithm(trace), eager_bytes=EAGER_BYTES)

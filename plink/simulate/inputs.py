@@ -34,10 +34,10 @@ from plink.simulate.request import DataCentreRequest, SimulationRequest
 from plink.simulate.schedule import Schedule
 from plink.simulate.simgrid.platforms import Platform
 from plink.simulate.simulation import Simulation, list_peers, search_order, simulate
-from plink.simulate.things import CONTROL, Thing
 from plink.simulate.through_servers import traffic_of_ranks
 from plink.simulate.traces import files
 from plink.simulate.tuning_request import SIZE_BYTES, simulate_tuner
+from plink.simulate.workloads import CONTROL, Workload
 from plink.solvers.collectives.registry import find
 
 DEFAULT_ALGORITHMS = ("openmpi-ring", "openmpi-recursive-doubling", "openmpi-rabenseifner")
@@ -47,7 +47,7 @@ DEFAULT_PLANS = ("plan:ps", "plan:hub", "plan:cc", "plan:flat", "plan:2lha", "pl
 
 
 @dataclass(frozen=True)
-class Asked:
+class SimulationInput:
     """Input of a simulation: what is simulated, and where.
 
     Args:
@@ -81,7 +81,9 @@ class Asked:
         return (self.order.algorithm,)
 
 
-def asked_for(file: str | None, cluster_name: str | None, shape: DataCentreRequest) -> Asked:
+def read_input(
+    file: str | None, cluster_name: str | None, shape: DataCentreRequest
+) -> SimulationInput:
     """Combine a file and the description of a data centre into a simulation's input.
 
     Args:
@@ -94,15 +96,15 @@ def asked_for(file: str | None, cluster_name: str | None, shape: DataCentreReque
     """
     described = _build_data_centre(shape)
     if described is not None and file is None:
-        return Asked(described.cluster, described.platform, described.text)
+        return SimulationInput(described.cluster, described.platform, described.text)
     if file is None:
         raise WrongUseError("there is nothing to simulate")
     if _is_trace(file):
         trace = files.read(file)
         source = document.label(file)
         if described is not None:
-            return Asked(described.cluster, described.platform, source, trace=trace)
-        return Asked(_cluster(cluster_name, source, "trace"), None, source, trace=trace)
+            return SimulationInput(described.cluster, described.platform, source, trace=trace)
+        return SimulationInput(_cluster(cluster_name, source, "trace"), None, source, trace=trace)
     found = document.read(file)
     source = found.source
     if found.format not in (order_file.FORMAT, plan_file.FORMAT):
@@ -112,7 +114,7 @@ def asked_for(file: str | None, cluster_name: str | None, shape: DataCentreReque
                 "leave out the other cluster file and the description of a data centre",
             )
         cluster = cluster_file.open_cluster(found)
-        return Asked(cluster, None, cluster.source)
+        return SimulationInput(cluster, None, cluster.source)
     if described is not None:
         cluster, platform = described.cluster, described.platform
     else:
@@ -120,8 +122,8 @@ def asked_for(file: str | None, cluster_name: str | None, shape: DataCentreReque
         cluster, platform = _cluster(cluster_name, source, what), None
     if found.format == order_file.FORMAT:
         order = order_file.decode_order(found.data, source)
-        return Asked(cluster, platform, source, order=order)
-    return Asked(
+        return SimulationInput(cluster, platform, source, order=order)
+    return SimulationInput(
         cluster, platform, source, plan=plan_file.decode_plan(found.data, source, with_servers=True)
     )
 
@@ -181,38 +183,38 @@ def _numbers(text: str, what: str) -> list[int]:
     return [int(word) for word in words]
 
 
-def complete_request(asked: Asked, request: SimulationRequest) -> SimulationRequest:
+def complete_request(subject: SimulationInput, request: SimulationRequest) -> SimulationRequest:
     """Return the request with the algorithms and the size that the input suggests.
 
     Raises:
         WrongUseError: the request does not fit the input.
     """
-    is_placed = asked.plan is not None or asked.trace is not None
-    if request.collectives and asked.plan is None:
+    is_placed = subject.plan is not None or subject.trace is not None
+    if request.collectives and subject.plan is None:
         raise WrongUseError(
             "{collective} applies only to a plan",
             "{algorithms} chooses what runs in an order",
             arguments=vars(request),
         )
     if request.algorithms and is_placed:
-        kind = "plan" if asked.plan is not None else "trace"
+        kind = "plan" if subject.plan is not None else "trace"
         raise WrongUseError(
             f"{{algorithms}} applies to orders, not to a {kind}", arguments=vars(request)
         )
-    if request.servers and (asked.order is not None or asked.trace is not None):
+    if request.servers and (subject.order is not None or subject.trace is not None):
         raise WrongUseError(
             "{servers} needs a cluster, a plan or {racks}",
             "give a cluster file, a plan or {racks}",
             arguments={**vars(request), "racks": None},
         )
-    if request.tuner is not None and (is_placed or asked.order is not None):
+    if request.tuner is not None and (is_placed or subject.order is not None):
         raise WrongUseError(
             "{tuner} needs a network and nothing else",
             "name a cluster file, or {racks}",
             arguments={**vars(request), "racks": None},
         )
-    usual = DEFAULT_PLANS if request.servers else asked.algorithms
-    size = SIZE_BYTES if request.tuner is not None else asked.size_bytes
+    usual = DEFAULT_PLANS if request.servers else subject.algorithms
+    size = SIZE_BYTES if request.tuner is not None else subject.size_bytes
     return replace(
         request,
         algorithms=request.algorithms or usual,
@@ -220,13 +222,13 @@ def complete_request(asked: Asked, request: SimulationRequest) -> SimulationRequ
     )
 
 
-def simulate_asked(
-    asked: Asked, request: SimulationRequest, tell: Callable[[str], None]
+def simulate_input(
+    subject: SimulationInput, request: SimulationRequest, tell: Callable[[str], None]
 ) -> Simulation:
     """Simulate what runs on a network: a tuned job, algorithms, a plan or a trace.
 
     Args:
-        asked: what runs where.
+        subject: what runs where.
         request: the completed request (`complete_request`).
         tell: called with what begins.
 
@@ -236,8 +238,8 @@ def simulate_asked(
     """
     if request.tuner is not None:
         return simulate_tuner(
-            asked.cluster,
-            asked.platform,
+            subject.cluster,
+            subject.platform,
             request.tuner,
             size_bytes=request.size_bytes,
             seed=request.seed,
@@ -245,36 +247,36 @@ def simulate_asked(
             tell=tell,
         )
     return simulate(
-        asked.cluster,
+        subject.cluster,
         request,
-        platform=asked.platform,
-        order=asked.order,
-        plan=asked.plan,
-        trace=asked.trace,
-        source=asked.source,
+        platform=subject.platform,
+        order=subject.order,
+        plan=subject.plan,
+        trace=subject.trace,
+        source=subject.source,
         tell=tell,
     )
 
 
-def schedule_on_hosts(asked: Asked, request: SimulationRequest) -> Schedule:
+def schedule_on_hosts(subject: SimulationInput, request: SimulationRequest) -> Schedule:
     """Return the schedule of hosts for one algorithm or one collective of a plan, as a trace.
 
     Rank n of the trace is the n-th slot of the cluster's hosts, whatever rank of the job the order
     puts there, so that who reads it may place ranks on the same network one after the other.
 
     Args:
-        asked: what runs where.
+        subject: what runs where.
         request: of one algorithm; of plink's own order, where no other was given.
 
     Raises:
         WrongUseError: several algorithms or collectives, or SMPI's.
     """
-    if asked.trace is not None:
-        return asked.trace
-    layout = build_layout(asked.cluster.hosts, None)
+    if subject.trace is not None:
+        return subject.trace
+    layout = build_layout(subject.cluster.hosts, None)
     placement = layout.placement(range(layout.hosts))
     slots = layout.slots
-    if asked.plan is not None:
+    if subject.plan is not None:
         names = request.collectives or (ALL_REDUCE,)
         if len(names) > 1:
             raise WrongUseError(
@@ -282,15 +284,15 @@ def schedule_on_hosts(asked: Asked, request: SimulationRequest) -> Schedule:
                 "choose it: {collective=}",
                 arguments={"collective": names[0]},
             )
-        hosts = locate_ranks(asked.plan, asked.cluster, asked.source)
-        if asked.plan.has_servers and names[0] != ALL_REDUCE:
-            raise WrongUseError(f"{asked.source}: servers aggregate what an all-reduce does")
+        hosts = locate_ranks(subject.plan, subject.cluster, subject.source)
+        if subject.plan.has_servers and names[0] != ALL_REDUCE:
+            raise WrongUseError(f"{subject.source}: servers aggregate what an all-reduce does")
         sent = (
-            traffic_of_ranks(asked.plan, request.size_bytes)
-            if asked.plan.has_servers
-            else build_traffic(Demand(names[0], request.size_bytes), asked.plan.forest)
+            traffic_of_ranks(subject.plan, request.size_bytes)
+            if subject.plan.has_servers
+            else build_traffic(Demand(names[0], request.size_bytes), subject.plan.forest)
         )
-        made = schedule_of_traffic(sent, len(asked.plan.ranks))
+        made = schedule_of_traffic(sent, len(subject.plan.ranks))
         return _move_to_slots(made, hosts, slots)
     algorithms = request.algorithm_names
     if len(algorithms) > 1:
@@ -302,22 +304,22 @@ def schedule_on_hosts(asked: Asked, request: SimulationRequest) -> Schedule:
     name = algorithms[0]
     family, _, mode = name.partition(":")
     if family == CONTROL:
-        found = negotiating(mode, layout.ranks, asked.cluster, asked.platform)
+        found = negotiating(mode, layout.ranks, subject.cluster, subject.platform)
         return _move_to_slots(found.schedule, placement.tolist(), slots)
     try:
         algorithm = find(name)
     except ValueError as error:
         raise WrongUseError(f"a trace is of an algorithm of plink's: {error}") from None
-    if asked.order is not None:
-        placement = np.asarray(index_placement(asked.cluster, asked.order, asked.source))
+    if subject.order is not None:
+        placement = np.asarray(index_placement(subject.cluster, subject.order, subject.source))
         # Which may have fewer ranks than the cluster has slots, or more.
-        layout = build_layout_like(asked.cluster, asked.order)
+        layout = build_layout_like(subject.cluster, subject.order)
     peers = build_peer_layout(algorithm, layout)
     reason = algorithm.refusal(peers.ranks)
     if reason is not None:
         raise WrongUseError(reason)
-    if asked.order is None and request.search_s > 0.0 and asked.cluster.rtt is not None:
-        placement = search_order(asked.cluster, request, Thing(name), None)
+    if subject.order is None and request.search_s > 0.0 and subject.cluster.rtt is not None:
+        placement = search_order(subject.cluster, request, Workload(name), None)
     placement = list_peers(algorithm, placement)
     made = schedule_of_table(algorithm.table(peers.ranks, request.size_bytes))
     return _move_to_slots(made, placement.tolist(), slots)
