@@ -81,7 +81,9 @@ def test_rates_in_the_file_are_measured_anew_and_kept_with_the_slow_host(
         code, printed = printed_of(lab, file, "-o", examined)
     assert code == 4
     first = printed["findings"][0]
-    assert (first["kind"], first["hosts"]) == ("slow host", [host])
+    # Other work may slow another host's transfers in one direction, in which nothing is said then.
+    assert first["kind"] in ("slow host", "host slow one way")
+    assert first["hosts"] == [host]
     assert "20" in first["says"] or "19" in first["says"]
     assert "hosts' links (4 hosts, measured now)" in printed["looked_at"]
     assert "round trips and losses (12 directed pairs, measured now)" in printed["looked_at"]
