@@ -6,20 +6,40 @@ import numpy.typing as npt
 _Matrix = npt.NDArray[np.float64]
 _Orders = npt.NDArray[np.int64]
 
-def cheapest_ring(distance: _Matrix) -> list[int]: ...
 def cheapest_subset_ring(distance: _Matrix, count: int) -> list[int]: ...
 
 class Deadline:
-    def __init__(self, seconds: float) -> None: ...
-    def part(self, seconds: float) -> Deadline: ...
-    def at_least(self, seconds: float) -> Deadline: ...
-    def stop(self) -> None: ...
+    """Point in time when a search must end, which can be brought forward.
+
+    One is made where the time begins to count, and handed down. A part of it ends no later, and
+    stops with it. Native loops ask it too, and heed Ctrl-C where they run on the main thread.
+    """
+
+    def __init__(self, seconds: float = ...) -> None:
+        """Begin with so many seconds: none for one that is over, years if left out."""
+
+    def within(self, seconds: float) -> Deadline:
+        """Return a deadline in some seconds, but no later than this one."""
+
+    def part(self, share: float) -> Deadline:
+        """Return a deadline at this share of the time that is left."""
+
+    def at_least(self, seconds: float) -> Deadline:
+        """Return one at least so far away, for work that must be done; it stops with this one."""
+
+    def require(self) -> None:
+        """Raise TimeoutError if no time is left."""
+
+    def stop(self) -> None:
+        """End the deadline now, for all parts of a search."""
+
     @property
-    def is_stopped(self) -> bool: ...
+    def is_over(self) -> bool:
+        """Whether no time is left."""
+
     @property
-    def is_over(self) -> bool: ...
-    @property
-    def left_s(self) -> float: ...
+    def left_s(self) -> float:
+        """Seconds that are left, at least 0."""
 
 class BudgetTree:
     def __init__(
@@ -129,6 +149,17 @@ class Search:
     @property
     def kicks(self) -> int: ...
 
+class ContentionStages:
+    def __init__(
+        self,
+        starts: Sequence[int],
+        sources: Sequence[int],
+        destinations: Sequence[int],
+        sizes_bytes: Sequence[float],
+        counts: Sequence[float],
+        goes_round: Sequence[bool],
+    ) -> None: ...
+
 class ContentionProblem:
     def __init__(
         self,
@@ -139,24 +170,8 @@ class ContentionProblem:
         uplink_receive_s_byte: Sequence[float],
         latency_s: _Matrix,
         tie_distance: _Matrix,
-    ) -> None: ...
-    def set_loads(
-        self,
-        starts: Sequence[int],
-        sources: Sequence[int],
-        destinations: Sequence[int],
-        sizes_bytes: Sequence[float],
-        counts: Sequence[float],
-        ranks: int,
-    ) -> None: ...
-    def set_waits(
-        self,
-        starts: Sequence[int],
-        sources: Sequence[int],
-        destinations: Sequence[int],
-        counts: Sequence[float],
-        goes_round: Sequence[bool],
-        ranks: int,
+        loads: ContentionStages,
+        waits: ContentionStages,
     ) -> None: ...
 
 class ContentionClock:
@@ -178,9 +193,9 @@ def flow_time_s(
     peak_bytes_s: float,
     empty_share: float,
     reduction_s_byte: float,
-    cycle_s: float = 0.0,
-    slice_s: float = 0.0,
-    begins_s: Sequence[float] = (),
+    cycle_s: float,
+    slice_s: float,
+    begins_s: Sequence[float],
 ) -> float: ...
 
 class ContentionSearch:
@@ -204,16 +219,7 @@ class ContentionSearch:
     @property
     def current_time_s(self) -> float: ...
 
-class RoundsAnnealing:
-    def __init__(
-        self,
-        distance: _Matrix,
-        rounds: Sequence[_Orders],
-        weights: Sequence[float],
-        order: Sequence[int],
-        seed: int,
-        deadline: Deadline | None = None,
-    ) -> None: ...
+class _Annealing:
     def restart(self, order: Sequence[int]) -> None: ...
     def run(
         self,
@@ -231,7 +237,18 @@ class RoundsAnnealing:
     @property
     def current_cost(self) -> float: ...
 
-class LocalRoundsAnnealing:
+class RoundsAnnealing(_Annealing):
+    def __init__(
+        self,
+        distance: _Matrix,
+        rounds: Sequence[_Orders],
+        weights: Sequence[float],
+        order: Sequence[int],
+        seed: int,
+        deadline: Deadline | None = None,
+    ) -> None: ...
+
+class LocalRoundsAnnealing(_Annealing):
     def __init__(
         self,
         distance: _Matrix,
@@ -242,18 +259,8 @@ class LocalRoundsAnnealing:
         seed: int,
         deadline: Deadline | None = None,
     ) -> None: ...
-    def restart(self, order: Sequence[int]) -> None: ...
-    def run(self, moves: int, temperature: float, deadline: Deadline | None = None) -> int: ...
-    @property
-    def best(self) -> list[int]: ...
-    @property
-    def best_cost(self) -> float: ...
-    @property
-    def current(self) -> list[int]: ...
-    @property
-    def current_cost(self) -> float: ...
 
-class TreesAnnealing:
+class TreesAnnealing(_Annealing):
     def __init__(
         self,
         distance: _Matrix,
@@ -262,19 +269,3 @@ class TreesAnnealing:
         seed: int,
         deadline: Deadline | None = None,
     ) -> None: ...
-    def restart(self, order: Sequence[int]) -> None: ...
-    def run(
-        self,
-        moves: int,
-        softness: float,
-        temperature: float,
-        deadline: Deadline | None = None,
-    ) -> int: ...
-    @property
-    def best(self) -> list[int]: ...
-    @property
-    def best_cost(self) -> float: ...
-    @property
-    def current(self) -> list[int]: ...
-    @property
-    def current_cost(self) -> float: ...

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers import _native
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 Matrix = npt.NDArray[np.float64]
 
@@ -30,7 +30,7 @@ def linkage(distance: Matrix, kind: Literal["average", "single"], deadline: Dead
     Raises:
         TimeoutError: the time did not suffice.
     """
-    found = _native.merges(distance, kind == "single", deadline.native)
+    found = _native.merges(distance, kind == "single", deadline)
     size = len(distance)
     # By leaf: the leaf that stands for its cluster, and by such a leaf: the cluster and its size.
     above = list(range(size))
@@ -73,7 +73,7 @@ def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> lis
     try:
         if until.left_s < _S_PER_PAIR * matrix.size:
             raise TimeoutError
-        leaves: list[int] = _native.clustered_leaves(matrix, until.native)
+        leaves: list[int] = _native.clustered_leaves(matrix, until)
     except TimeoutError:
-        leaves = _native.nearest_neighbour_ring(matrix, 0, Deadline(_LEAST_S).native)
+        leaves = _native.nearest_neighbour_ring(matrix, 0, Deadline(_LEAST_S))
     return leaves

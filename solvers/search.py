@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 EndedBy = Literal["exact", "bound", "steps", "chains", "time", "interrupt"]
 Order = Sequence[int]

@@ -29,7 +29,7 @@ with lazy_imports():
     from plink.show.terminal import paper, predictions
     from plink.simulate import trace_algorithm
     from plink.simulate.traces import files as trace_files
-    from plink.solvers.limits import deadline as deadlines
+    from plink.solvers import limits
     from plink.verbs import cluster as cluster_verb
     from plink.verbs import common as verb_common
     from plink.verbs import order as order_verb
@@ -198,7 +198,7 @@ def _find(file: str, request: OrderRequest, format_name: str | None) -> order_ve
         # What cannot be written in this order cannot in any: it is refused before the search.
         slotted = slots.with_slots(cluster.hosts, request.slots)
         launchers.render(format_name, slotted, cluster.groups)
-    deadline = deadlines.Deadline(request.time_limit_s - spent_s)
+    deadline = limits.Deadline(request.time_limit_s - spent_s)
     with status_line(lambda now: f"{now.done:.1f} s  {now.stage}") as show:
         return find_rank_order(cluster, replace(request, progress=show), deadline)
 

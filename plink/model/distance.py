@@ -14,7 +14,7 @@ from plink.formats.limits import LEAST_MEASURED_GBIT_S
 from plink.formats.matrices import Matrix
 from plink.model.estimating import estimate_round_trips
 from plink.solvers.distances import fill_gaps
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 Mask = npt.NDArray[np.bool_]
 Vector = npt.NDArray[np.float64]

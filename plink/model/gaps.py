@@ -22,7 +22,7 @@ from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.search import SearchProgress
 
 Hosts = Sequence[int] | npt.NDArray[np.intp]
@@ -82,7 +82,7 @@ def time_bound_us(
     """Return a lower bound in µs on a collective's time in any order; 0 if Ctrl-C ends it."""
     try:
         at_best = with_latency(network, limits.lowest_us)
-        return lower_bound_s(table, at_best, position_of, deadline) * 1e6
+        return lower_bound_s(TableTimer(table, at_best, position_of), deadline) * 1e6
     except KeyboardInterrupt:
         return 0.0
 

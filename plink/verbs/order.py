@@ -21,7 +21,7 @@ from plink.optimize.orders.quality import against_random, notes_on
 from plink.optimize.orders.request import OrderRequest
 from plink.optimize.orders.slots import order_with_slots
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.verbs.cluster import MeasuredCluster, checked_cluster
 from plink.verbs.common import PathName, build_warner, copy_as, print_to_text, report_search
 

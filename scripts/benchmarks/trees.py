@@ -22,7 +22,7 @@ from plink.solvers.bounds.lower_bound import lower_bound_of_checked
 from plink.solvers.bounds.trees import trees_bound
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.papers import double_tree
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--matrices regions.csv --seconds 2"

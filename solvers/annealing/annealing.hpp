@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "annealing/placement.hpp"
 #include "limits/deadline.hpp"
 #include "ring/matrix.hpp"
 #include "ring/nearest.hpp"
@@ -14,12 +13,51 @@
 
 namespace plink::annealing {
 
+/// Two ranks whose hosts change places.
+struct Swap {
+    int a, b;
+};
+
+/// How readily a swap that costs more is accepted, and how soft a maximum is where the cost has
+/// one; both in the distances' unit, above 0.
+struct Heat {
+    double temperature, softness;
+};
+
+/// Two ranks that exchange data.
+struct Edge {
+    int a, b;
+};
+
+/// Which host every rank is on, and which rank is on every host.
+class Placement {
+  public:
+    explicit Placement(std::vector<int> order) : order_(std::move(order)), rank_of_(order_.size()) {
+        for (int rank = 0; rank < ranks(); ++rank) rank_of_[order_[rank]] = rank;
+    }
+
+    int ranks() const { return static_cast<int>(order_.size()); }
+    int host(int rank) const { return order_[rank]; }
+    int rank(int host) const { return rank_of_[host]; }
+    const std::vector<int>& order() const { return order_; }
+
+    void exchange(Swap swap) {
+        std::swap(order_[swap.a], order_[swap.b]);
+        rank_of_[order_[swap.a]] = swap.a;
+        rank_of_[order_[swap.b]] = swap.b;
+    }
+
+  private:
+    std::vector<int> order_;
+    std::vector<int> rank_of_;
+};
+
 /// Simulated annealing of an order by swaps of two ranks, many of which target an edge that the
 /// cost hinges on, or bring hosts that are near each other together. At least 3 ranks.
 ///
 /// `Cost` is what the order costs, and follows every swap. It has
 /// - `kTargets`, `kNear`: of each kind of move, in sixteenths; the others swap two random ranks;
-/// - `Heat`, with a `temperature`, and `heat(Heat)`;
+/// - `heat(Heat)`: go on at this heat;
 /// - `distance()`, of the hosts;
 /// - `place(Placement)`: begin with this order;
 /// - `worst_edge(Placement, Random&)`: one that the cost hinges on;
@@ -30,8 +68,6 @@ namespace plink::annealing {
 template <class Cost>
 class Annealing {
   public:
-    using Heat = typename Cost::Heat;
-
     /// Throws `limits::TimeOver`.
     Annealing(Cost cost, std::vector<int> order, std::uint64_t seed, limits::Watch& watch)
         : cost_(std::move(cost)),

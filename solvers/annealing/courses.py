@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -19,11 +18,11 @@ from plink.solvers.collectives.form import (
     merge_rounds,
 )
 from plink.solvers.distances import sample_pairs
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 Matrix = npt.NDArray[np.float64]
 
-# A native annealing of the same members, of rounds, trees or a mesh.
+# `RoundsAnnealing`, `LocalRoundsAnnealing` (of a mesh) or `TreesAnnealing`.
 _Native: TypeAlias = Any
 
 # A spread of less is 0.
@@ -37,10 +36,7 @@ _PAIRS_A_HOST = 64
 _ROUNDS_MOVES_PER_RANK, _ROUNDS_MOST_MOVES = 128, 8192
 _TREES_MOVES_PER_RANK, _TREES_MOST_MOVES = 64, 4096
 
-# The same for a mesh: temperatures, from the mean weight of all that a rank exchanges, and to the
-# weight of the round that has least, in spreads of the distances.
 _MESH_MOVES_PER_RANK, _MESH_MOST_MOVES = 128, 16384
-_MESH_COURSE = ((0.5, 0.1, 1 / 3), (0.5, 0.3, 1 / 4))
 
 # Temperatures are higher at first among few ranks, where there is no way around a dear order.
 _FEW_RANKS = 32
@@ -110,6 +106,22 @@ TREES_OF_FEW = replace(
 )
 
 
+def _mesh_race(hot: float, cold: float) -> Race:
+    """Return a mesh's race, which has one heat and temperatures in units of the distances.
+
+    Args:
+        hot: what a rank exchanges in the mean, times the spread of the distances.
+        cold: the least weight of a round, likewise.
+    """
+    return Race(
+        heats=(),
+        trial=0.0,
+        courses=(0.5,),
+        falling=Falling((1.0, 1.0), (max(0.1 * hot, cold / 3), cold / 3)),
+        polish=Falling((1.0, 1.0), (max(0.3 * hot, cold / 4), cold / 4)),
+    )
+
+
 def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
     """Return which phase a progress of 0 to 1 falls in, by index, and the progress within it."""
     before = 0.0
@@ -125,37 +137,6 @@ def _interpolate(first: float, last: float, share: float) -> float:
     return float(first * (last / first) ** share)
 
 
-class Course(ABC):
-    """Simulated annealing of a rank order, advanced by calls of `step`, which keeps the best order.
-
-    Args:
-        native: annealing of the cost.
-    """
-
-    def __init__(self, native: _Native) -> None:
-        self._native = native
-
-    @property
-    def best(self) -> list[int]:
-        """Cheapest rank order found so far."""
-        best: list[int] = self._native.best
-        return best
-
-    @property
-    def best_cost(self) -> float:
-        """Cost of the cheapest rank order found so far."""
-        return float(self._native.best_cost)
-
-    @abstractmethod
-    def step(self, progress: float, deadline: Deadline) -> int:
-        """Try some moves of the annealing; return how many were tried.
-
-        Args:
-            progress: progress of the course, from 0 to 1.
-            deadline: none is tried beyond it.
-        """
-
-
 def course(
     form: RoundsForm | TreesForm,
     distance: Matrix,
@@ -164,7 +145,7 @@ def course(
     *,
     seed: int,
     deadline: Deadline,
-) -> Course:
+) -> RacedCourse:
     """Return an annealing run, ready to be advanced, that lowers an algorithm's latency cost.
 
     Args:
@@ -178,7 +159,7 @@ def course(
     Raises:
         TimeoutError: the time did not suffice.
     """
-    rest = list(order), seed, deadline.native
+    rest = list(order), seed, deadline
     if isinstance(form, TreesForm):
         return RacedCourse(
             _native.TreesAnnealing(distance, [tree.tolist() for tree in form.parents], *rest),
@@ -199,10 +180,12 @@ def course(
     weights = [step.weight for step in rounds]
     if isinstance(form, MeshForm):
         blocks = [list(map(list, level)) for level in form.blocks]
-        return _MeshCourse(
+        return RacedCourse(
             _native.LocalRoundsAnnealing(distance, edges, weights, blocks, *rest),
-            hot=2.0 * sum(weights) / form.ranks * spread,
-            cold=min(weights) * spread,
+            _mesh_race(2.0 * sum(weights) / form.ranks * spread, min(weights) * spread),
+            order,
+            1.0,
+            hotter=1.0,
             moves=min(_MESH_MOST_MOVES, _MESH_MOVES_PER_RANK * form.ranks),
         )
     per_round = sum(map(len, edges)) / len(edges)
@@ -216,7 +199,7 @@ def course(
     )
 
 
-class RacedCourse(Course):
+class RacedCourse:
     """Annealing in phases: a trial at each of several temperatures, runs at the best one, a polish.
 
     Args:
@@ -238,7 +221,7 @@ class RacedCourse(Course):
         hotter: float,
         moves: int,
     ) -> None:
-        super().__init__(native)
+        self._native = native
         self._race = race
         self._start = list(start)
         self._spread = spread
@@ -249,8 +232,24 @@ class RacedCourse(Course):
         # The cost that each heat ended with.
         self._tried: list[tuple[float, float]] = []
 
+    @property
+    def best(self) -> list[int]:
+        """Cheapest rank order found so far."""
+        best: list[int] = self._native.best
+        return best
+
+    @property
+    def best_cost(self) -> float:
+        """Cost of the cheapest rank order found so far."""
+        return float(self._native.best_cost)
+
     def step(self, progress: float, deadline: Deadline) -> int:
-        """Try some moves of the annealing; return how many were tried."""
+        """Try some moves of the annealing; return how many were tried.
+
+        Args:
+            progress: progress of the course, from 0 to 1.
+            deadline: none is tried beyond it.
+        """
         race = self._race
         leg, within = leg_at(progress, race.shares)
         is_polish = leg == len(race.shares) - 1
@@ -262,32 +261,14 @@ class RacedCourse(Course):
         falling, heat = self._falling, 1.0
         if is_polish:
             falling = race.polish
-        else:
+        elif race.heats:
             heat = race.heats[leg] if leg < len(race.heats) else min(self._tried)[1]
         tried: int = self._native.run(
             self._moves,
             _interpolate(*falling.softness, within) * heat * self._spread,
             _interpolate(*falling.temperature, within) * heat * self._spread,
-            deadline.native,
+            deadline,
         )
-        return tried
-
-
-class _MeshCourse(Course):
-    def __init__(self, native: _Native, *, hot: float, cold: float, moves: int) -> None:
-        super().__init__(native)
-        self._hot, self._cold, self._moves = hot, cold, moves
-        self._leg = 0
-
-    def step(self, progress: float, deadline: Deadline) -> int:
-        number, within = leg_at(progress, [share for share, _, _ in _MESH_COURSE])
-        if number != self._leg:
-            self._leg = number
-            self._native.restart(self.best)
-        _, first, last = _MESH_COURSE[number]
-        hot = max(first * self._hot, last * self._cold)
-        temperature = _interpolate(hot, last * self._cold, within)
-        tried: int = self._native.run(self._moves, temperature, deadline.native)
         return tried
 
 

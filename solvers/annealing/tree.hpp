@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -21,7 +23,8 @@ class Tree {
         bool empty() const { return first == last; }
     };
 
-    /// `parents`: by rank; -1 for the root, -2 for a rank that is in no tree.
+    /// `parents`: by rank; -1 for the root, -2 for a rank that is in no tree. Throws
+    /// `std::invalid_argument` where they make no tree.
     explicit Tree(std::vector<int> parents)
         : parent_(std::move(parents)),
           first_(parent_.size() + 1),
@@ -29,10 +32,15 @@ class Tree {
           place_(parent_.size(), -1),
           end_(parent_.size(), -1) {
         const int ranks = static_cast<int>(parent_.size());
+        std::size_t members = 0;
         for (int rank = 0; rank < ranks; ++rank) {
-            if (parent_[rank] >= 0) ++first_[parent_[rank] + 1];
-            if (parent_[rank] == -1) root_ = rank;
+            const int parent = parent_[rank];
+            require(-2 <= parent && parent < ranks && (parent != -1 || root_ < 0));
+            if (parent >= 0) ++first_[parent + 1];
+            if (parent == -1) root_ = rank;
+            if (parent != -2) ++members;
         }
+        require(root_ >= 0);
         for (int rank = 0; rank < ranks; ++rank) first_[rank + 1] += first_[rank];
         children_.resize(first_[ranks]);
         std::vector<int> next = first_;
@@ -40,6 +48,7 @@ class Tree {
             if (parent_[rank] >= 0) children_[next[parent_[rank]]++] = rank;
         }
         walk();
+        require(from_root_.size() == members);
     }
 
     int root() const { return root_; }
@@ -49,7 +58,7 @@ class Tree {
         return {children_.data() + first_[rank], children_.data() + first_[rank + 1]};
     }
     bool is_idle(int rank) const { return place_[rank] < 0; }
-    /// Parents before children. Fewer than have parents where these make no tree.
+    /// Parents before children.
     const std::vector<int>& from_root() const { return from_root_; }
     /// Where a rank is in `from_root`; those below it follow, to `end(rank)`.
     int place(int rank) const { return place_[rank]; }
@@ -80,6 +89,10 @@ class Tree {
     }
 
   private:
+    static void require(bool holds) {
+        if (!holds) throw std::invalid_argument("the parents make no tree");
+    }
+
     void walk() {
         std::vector<int> open{root_};
         while (!open.empty()) {
@@ -108,5 +121,16 @@ class Tree {
     std::vector<int> place_;
     std::vector<int> end_;
 };
+
+/// The greatest sum of distances from a root to a leaf of any of the trees (Luo 2020, §5.2.1).
+inline double longest_path(const std::vector<Tree>& trees, const Matrix& distance,
+                           const std::vector<int>& order, std::vector<double>& heights) {
+    double longest = 0.0;
+    for (const Tree& tree : trees) {
+        tree.heights(distance, order, heights);
+        longest = std::max(longest, heights[tree.root()]);
+    }
+    return longest;
+}
 
 }  // namespace plink::annealing

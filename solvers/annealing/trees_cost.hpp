@@ -1,11 +1,12 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "annealing/annealing.hpp"
 #include "annealing/levels.hpp"
-#include "annealing/placement.hpp"
 #include "annealing/tree.hpp"
 #include "limits/deadline.hpp"
 #include "ring/matrix.hpp"
@@ -21,20 +22,61 @@ class TreesCost {
     static constexpr int kTargets = 8;
     static constexpr int kNear = 4;
 
-    /// Both in the distances' unit, above 0.
-    struct Heat {
-        double temperature, softness;
-    };
-
     /// Throws `limits::TimeOver`.
-    TreesCost(ring::Matrix distance, std::vector<Tree> trees, limits::Watch& watch);
+    TreesCost(ring::Matrix distance, std::vector<Tree> trees, limits::Watch& watch)
+        : distance_(std::move(distance)),
+          trees_(std::move(trees)),
+          levels_(distance_, watch),
+          share_(levels_.count()),
+          down_(trees_.size(), std::vector<double>(distance_.size())),
+          up_(down_) {}
 
     const ring::Matrix& distance() const { return distance_; }
-    void place(const Placement& placement);
-    void heat(const Heat& heat);
+    void place(const Placement& placement) { order_ = &placement.order(); }
+
+    void heat(const Heat& heat) {
+        heat_ = heat;
+        heat_.softness = std::max(heat_.softness, current() / kMostExponent);
+        for (int level = 0; level < levels_.count(); ++level) {
+            share_[level] = std::exp(levels_.value(level) / heat_.softness);
+        }
+        sum_up();
+    }
 
     /// One of a long path, from a parent to its child: the longer, the likelier.
-    Edge worst_edge(const Placement& placement, ring::Random& random) const;
+    Edge worst_edge(const Placement& placement, ring::Random& random) const {
+        const int number = random.below(static_cast<int>(trees_.size()));
+        const Tree& tree = trees_[number];
+        if (tree.from_root().size() < 2) return {tree.root(), tree.root()};
+        const std::vector<double>& down = down_[number];
+        if (random.next() & 1) {
+            const std::vector<int>& ranks = tree.from_root();
+            const std::vector<double>& up = up_[number];
+            int worst = -1;
+            for (int i = 0; i < kContenders; ++i) {
+                // The root, which is the first, has no edge up.
+                const int rank = ranks[1 + random.below(static_cast<int>(ranks.size()) - 1)];
+                if (worst < 0 || up[rank] * down[rank] > up[worst] * down[worst]) worst = rank;
+            }
+            return {tree.parent(worst), worst};
+        }
+        // A path down, of which every edge is as likely as any other.
+        Edge chosen{tree.root(), tree.root()};
+        int rank = tree.root();
+        for (int seen = 1; !tree.children(rank).empty(); ++seen) {
+            const std::uint16_t* row = levels_.row(placement.host(rank));
+            double left = random.share() * down[rank];
+            int next = -1;
+            for (const int child : tree.children(rank)) {
+                next = child;
+                left -= share_[row[placement.host(child)]] * down[child];
+                if (left < 0.0) break;
+            }
+            if (random.below(seen) == 0) chosen = {rank, next};
+            rank = next;
+        }
+        return chosen;
+    }
 
     template <class Accepts>
     void attempt(Swap swap, Placement& placement, const Accepts& accepts) {
@@ -57,12 +99,21 @@ class TreesCost {
 
     /// By the greatest sum itself.
     double current() const { return exact(*order_); }
-    double exact(const std::vector<int>& order) const;
+    double exact(const std::vector<int>& order) const {
+        return longest_path(trees_, distance_, order, heights_);
+    }
 
     /// Few ranks leave time to look at every order.
     static long moves_per_look(int ranks) { return ranks <= kFew ? 1 : kLookPerRank * ranks; }
 
   private:
+    // The sum over all paths of exponentials of no more than this is finite. A swap may make it
+    // infinite, and is then refused.
+    static constexpr double kMostExponent = 600.0;
+
+    // Half of the targets are the edge with the longest paths among so many random ones.
+    static constexpr int kContenders = 8;
+
     static constexpr int kFew = 32;
     static constexpr long kLookPerRank = 4;
 
@@ -71,13 +122,109 @@ class TreesCost {
 
     double change_to(double sum) const { return heat_.softness * std::log(sum / sum_); }
     double share(int a, int b) const { return share_[levels_.row(a)[b]]; }
-    void sum_up();
-    void sum_down(int tree, int rank);
-    double sum_after(Swap swap) const;
-    double gain(int tree, int rank, int host, double down) const;
-    double gain_in_line(int tree, int low, int high) const;
-    double summed(int tree, int rank, int host) const;
-    void update(Swap swap);
+    void sum_up() {
+        sum_ = 0.0;
+        for (int tree = 0; tree < static_cast<int>(trees_.size()); ++tree) {
+            const Tree& one = trees_[tree];
+            const std::vector<int>& ranks = one.from_root();
+            for (auto rank = ranks.rbegin(); rank != ranks.rend(); ++rank) {
+                down_[tree][*rank] = summed(tree, *rank, (*order_)[*rank]);
+            }
+            sum_down(tree, one.root());
+            sum_ += down_[tree][one.root()];
+        }
+    }
+
+    void sum_down(int tree, int rank) {
+        const Tree& one = trees_[tree];
+        const std::vector<int>& ranks = one.from_root();
+        double* up = up_[tree].data();
+        for (int place = one.place(rank); place < one.end(rank); ++place) {
+            const int below = ranks[place];
+            const int above = one.parent(below);
+            up[below] = above < 0 ? 1.0 : up[above] * share((*order_)[above], (*order_)[below]);
+        }
+    }
+
+    double sum_after(Swap swap) const {
+        const int host_a = (*order_)[swap.a];
+        const int host_b = (*order_)[swap.b];
+        double sum = sum_;
+        for (int tree = 0; tree < static_cast<int>(trees_.size()); ++tree) {
+            const Tree& one = trees_[tree];
+            if (one.is_above(swap.b, swap.a)) {
+                sum += gain_in_line(tree, swap.a, swap.b);
+            } else if (one.is_above(swap.a, swap.b)) {
+                sum += gain_in_line(tree, swap.b, swap.a);
+            } else {
+                if (!one.is_idle(swap.a))
+                    sum += gain(tree, swap.a, host_b, summed(tree, swap.a, host_b));
+                if (!one.is_idle(swap.b))
+                    sum += gain(tree, swap.b, host_a, summed(tree, swap.b, host_a));
+            }
+        }
+        return sum;
+    }
+
+    double gain(int tree, int rank, int host, double down) const {
+        const int above = trees_[tree].parent(rank);
+        const double up = above < 0 ? 1.0 : up_[tree][above] * share((*order_)[above], host);
+        return up * down - up_[tree][rank] * down_[tree][rank];
+    }
+
+    double gain_in_line(int tree, int low, int high) const {
+        const Tree& one = trees_[tree];
+        const int host_of_low = (*order_)[high];
+        const int host_of_high = (*order_)[low];
+        // From the lower rank up to the higher one, what is below each when the hosts have changed.
+        int rank = low;
+        int host = host_of_low;
+        double down = summed(tree, low, host_of_low);
+        while (rank != high) {
+            const int above = one.parent(rank);
+            const int host_above = above == high ? host_of_high : (*order_)[above];
+            const std::uint16_t* row = levels_.row(host_above);
+            double sum = share_[row[host]] * down;
+            for (const int child : one.children(above)) {
+                if (child != rank) sum += share_[row[(*order_)[child]]] * down_[tree][child];
+            }
+            rank = above;
+            host = host_above;
+            down = sum;
+        }
+        return gain(tree, high, host_of_high, down);
+    }
+
+    double summed(int tree, int rank, int host) const {
+        const Tree::Ranks children = trees_[tree].children(rank);
+        if (children.empty()) return 1.0;
+        const std::uint16_t* row = levels_.row(host);
+        const double* down = down_[tree].data();
+        double sum = 0.0;
+        for (const int child : children) sum += share_[row[(*order_)[child]]] * down[child];
+        return sum;
+    }
+
+    void update(Swap swap) {
+        sum_ = 0.0;
+        for (int tree = 0; tree < static_cast<int>(trees_.size()); ++tree) {
+            // Up from both ranks, the deeper one first, until they meet.
+            const Tree& one = trees_[tree];
+            int low = one.is_idle(swap.a) ? -1 : swap.a;
+            int high = one.is_idle(swap.b) ? -1 : swap.b;
+            while (low >= 0 || high >= 0) {
+                if (low < 0 || (high >= 0 && one.depth(high) > one.depth(low)))
+                    std::swap(low, high);
+                if (low == high) high = -1;
+                down_[tree][low] = summed(tree, low, (*order_)[low]);
+                low = one.parent(low);
+            }
+            for (const int rank : {swap.a, swap.b}) {
+                if (!one.is_idle(rank)) sum_down(tree, rank);
+            }
+            sum_ += down_[tree][one.root()];
+        }
+    }
 
     ring::Matrix distance_;
     std::vector<Tree> trees_;
@@ -91,7 +238,5 @@ class TreesCost {
     double sum_ = 1.0;                       // of all trees
     mutable std::vector<double> heights_;
 };
-
-extern template class Annealing<TreesCost>;
 
 }  // namespace plink::annealing

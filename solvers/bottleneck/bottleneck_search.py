@@ -12,9 +12,15 @@ import numpy.typing as npt
 from plink.solvers.bottleneck.bound import Used, farthest_bound
 from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.distances import Matrix, check_distances, sample_pairs
-from plink.solvers.limits.deadline import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
-from plink.solvers.search import LEAST_S, EndedBy, OnProgress, Search, Solution, check_options
+from plink.solvers.search import (
+    LEAST_S,
+    EndedBy,
+    Search,
+    SearchOptions,
+    Solution,
+    check_options,
+)
 from plink.solvers.slots.layout import RankLayout, prices_with_slots
 
 # The share of the time for the farthest neighbours; what remains is for the cost.
@@ -61,13 +67,10 @@ def search_by_bottleneck(
     distance: Matrix,
     layout: RankLayout,
     given: Sequence[int],
+    options: SearchOptions,
     *,
     is_guess: npt.NDArray[np.bool_] | None = None,
     slack: float = 0.0,
-    seed: int = 0,
-    time_limit_s: float = 2.0,
-    threads: int = 1,
-    on_progress: OnProgress | None = None,
 ) -> BottleneckSolution:
     """Search for the order whose farthest exchanging hosts are nearest, and of such the cheapest.
 
@@ -82,25 +85,21 @@ def search_by_bottleneck(
         distance: (H, H), symmetric, zero diagonal, finite, not negative.
         layout: how ranks fill the H hosts.
         given: a permutation of all hosts.
+        options: how long to search, and from which seed; progress is of the greatest distance.
         is_guess: (H, H), symmetric: distances that are not known. They count as given for orders,
             and as 0 for bounds, which then hold whatever they are.
         slack: greatest distances that are longer than the least by this share count as equal to it.
-        seed: decides every choice by chance; 0 to 2^63 - 1.
-        time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
-        threads: searches at the same time.
-        on_progress: called some twenty times a second, of the greatest distance.
 
     Raises:
         ValueError: as `plink.solvers.orders.latency_search.search_by_latency`.
     """
-    deadline = Deadline(time_limit_s)
     matrix = check_distances(distance, layout.hosts)
-    order = check_options(given, layout.hosts, seed=seed, time_limit_s=time_limit_s)
+    order = check_options(given, layout.hosts, seed=options.seed)
     known = matrix
     if is_guess is not None and is_guess.any():
         known = np.where(is_guess, 0.0, matrix)
-    climb = _BottleneckSearch(form, matrix, layout, known, seed=seed, threads=threads)
-    climb.search = Search(climb.reach, order, deadline, on_progress=on_progress)
+    climb = _BottleneckSearch(form, matrix, layout, known, options)
+    climb.search = Search(climb.reach, order, options.deadline, on_progress=options.on_progress)
     return climb.solution(climb.search.run(lambda: climb.run(order, slack), "threshold"))
 
 
@@ -116,17 +115,14 @@ class _BottleneckSearch:
         matrix: Matrix,
         layout: RankLayout,
         known: Matrix,
-        *,
-        seed: int,
-        threads: int,
+        options: SearchOptions,
     ) -> None:
         self._form = form
         self._matrix = matrix
         self._layout = layout
         self._known = known
         self._is_all_known = known is matrix
-        self._seed = seed
-        self._threads = threads
+        self._options = options
         self._used = Used(form, layout)
         self._prices = prices_with_slots(form, matrix, layout)
         self._cost_bound = 0.0
@@ -242,9 +238,9 @@ class _BottleneckSearch:
             matrix,
             start,
             layout=self._layout,
-            seed=self._seed,
+            seed=self._options.seed,
             time_limit_s=limit_s - proof_s,
-            threads=self._threads,
+            threads=self._options.threads,
             proof_limit_s=proof_s,
             on_progress=lambda _: search.tell(),
         )

@@ -13,7 +13,7 @@ from plink.solvers.bounds.nearest import degrees_threshold, nearest_distances
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, distinct_pairs
 from plink.solvers.components import breadth_first, component_sizes, components
 from plink.solvers.distances import Matrix
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.slots.layout import RankLayout
 
 Edges = npt.NDArray[np.intp]

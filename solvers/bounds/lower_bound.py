@@ -12,7 +12,7 @@ from plink.solvers.bounds.tree_budgets import budget_bound, has_time
 from plink.solvers.bounds.trees import trees_bound
 from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm
 from plink.solvers.distances import Matrix, check_distances
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.ring.ring_search import ring_bound
 
 Kind = Literal["held-karp", "mesh-cuts", "threshold-graphs", "priced-trees", "trivial"]

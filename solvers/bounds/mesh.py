@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from plink.solvers.bounds.nearest import nearest_distances
 from plink.solvers.collectives.form import MeshForm
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.linkages import linkage
 
 Floats = npt.NDArray[np.float64]

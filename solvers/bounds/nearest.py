@@ -11,7 +11,7 @@ from plink.solvers import _native
 from plink.solvers.collectives.form import RoundsForm, TreesForm, merge_rounds
 from plink.solvers.collectives.trees import depths
 from plink.solvers.distances import Matrix
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 # So many of every host are looked at: ranks exchange data with few others in most algorithms.
 _MOST_NEAREST = 64
@@ -30,7 +30,7 @@ def nearest_distances(matrix: Matrix, count: int = _MOST_NEAREST) -> Matrix:
         count: K.
     """
     count = min(count, len(matrix) - 1)
-    lists = _native.nearest_lists(matrix, count, Deadline(_LEAST_S).native)
+    lists = _native.nearest_lists(matrix, count, Deadline(_LEAST_S))
     nearest = np.zeros((len(matrix), count))
     for host, others in enumerate(lists):
         if others:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from plink.solvers.bounds.nearest import degrees_threshold, quick_rounds_bound
 from plink.solvers.collectives.form import RoundsForm, merge_rounds
 from plink.solvers.components import component_sizes
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.linkages import linkage
 
 Matrix = npt.NDArray[np.float64]

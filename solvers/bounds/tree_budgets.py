@@ -34,7 +34,7 @@ from plink.solvers.bounds.least_norm import LeastNorm
 from plink.solvers.bounds.trees import EMPHASIS, SubtreeShape, list_shapes
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.linkages import linkage
 
 # The cells of a limit, round by round: few cells are quicker, many round less.
@@ -165,7 +165,7 @@ class _TriedLimits:
             prices, way = self._round_to_exact(nearest, cells)
             paid = pair.most_paid(prices)
             leaf_prices, inner_prices = prices.tolist()
-            found = tree.cheapest(leaf_prices, inner_prices, way, deadline.native)
+            found = tree.cheapest(leaf_prices, inner_prices, way, deadline)
             costs = np.array(found, dtype=np.float64)
             # The mean ways of both trees are no longer than the limit.
             above = costs[:, None] + costs - float((prices * paid).sum()) - 2.0 * way

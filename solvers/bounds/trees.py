@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.collectives.form import TreesForm
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.linkages import linkage
 
 Matrix = npt.NDArray[np.float64]

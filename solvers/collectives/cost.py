@@ -11,7 +11,7 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
 from plink.solvers.collectives.trees import depths, levels
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 Matrix = npt.NDArray[np.float64]
 
@@ -101,6 +101,4 @@ class Prices:
         At least `least` of them, whatever the deadline.
         """
         priced = _native.ring_prices if self._native is None else self._native.prices
-        return np.asarray(
-            priced(self._distance, orders, self._slots, self._ranks, least, deadline.native)
-        )
+        return np.asarray(priced(self._distance, orders, self._slots, self._ranks, least, deadline))

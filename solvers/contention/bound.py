@@ -15,11 +15,10 @@ from plink.solvers.contention.stages import (
     Floats,
     Ranks,
     Stages,
-    count_positions,
-    over_positions,
     split,
 )
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.contention.time import TableTimer
+from plink.solvers.limits import Deadline
 
 # What rounding may have added.
 _ROUNDING = 1e-9
@@ -36,12 +35,7 @@ _SUM_ERROR = 1e-12
 _MOST_SLOTS = 1024
 
 
-def lower_bound_s(
-    table: PeerTable,
-    network: Network,
-    position_of: Ranks | None = None,
-    deadline: Deadline | None = None,
-) -> float:
+def lower_bound_s(clock: TableTimer, deadline: Deadline) -> float:
     """Return a proven lower bound in seconds on a collective's time over all rank orders.
 
     The greater of two sums. Stage by stage: the ranks that send (or receive) most sit on the hosts
@@ -52,34 +46,21 @@ def lower_bound_s(
     each stage. Where there are more hosts than positions, a stage with a component that no group
     can hold cuts one, and the uplink of some group is crossed; the second sum is then left out.
     Parts that the time does not suffice for are left out, too, which lowers the bound.
-
-    Raises:
-        ValueError: there are fewer hosts than positions.
     """
-    positions = count_positions(table, position_of, network.hosts)
-    loads, waits = split(table)
-    if position_of is not None:
-        loads, waits = over_positions(loads, waits, position_of)
-    return bound_loads_s(loads, waits, positions, network, deadline)
+    return _bound_s(clock.loads, clock.waits, clock.positions, clock.network, deadline)
 
 
-def bound_loads_s(
-    loads: Stages,
-    waits: Stages,
-    positions: int,
-    network: Network,
-    deadline: Deadline | None = None,
+def _bound_s(
+    loads: Stages, waits: Stages, positions: int, network: Network, deadline: Deadline
 ) -> float:
-    """Return a lower bound in seconds on a collective's time, given its loads and waits."""
     if positions == 1:
         return 0.0
-    until = deadline or Deadline()
     by_stage_s = 0.0
     for number, count in enumerate(loads.counts):
-        if until.is_over:
+        if deadline.is_over:
             break
-        by_stage_s += float(count) * _stage_bound_s(loads.stage(number), network, until)
-    has_time = until.left_s > _S_PER_CUBE * network.hosts**3
+        by_stage_s += float(count) * _stage_bound_s(loads.stage(number), network, deadline)
+    has_time = deadline.left_s > _S_PER_CUBE * network.hosts**3
     together_s = _cut_bound_s(loads, network) if positions == network.hosts and has_time else 0.0
     # A host is at no distance from itself.
     least_s = min(
@@ -211,7 +192,7 @@ def unequal_bound_s(
                 uplink_receive_bytes_s=receive_bytes_s,
             )
             if grouped.hosts > 1:
-                bound_s = bound_loads_s(loads, no_waits, table.ranks, grouped, deadline)
+                bound_s = _bound_s(loads, no_waits, table.ranks, grouped, deadline)
                 links_s = max(links_s, bound_s)
     waits_s = _waits_s(waits, network, takes, table.ranks, deadline)
     return (links_s + waits_s) * (1.0 - _ROUNDING)

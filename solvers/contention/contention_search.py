@@ -10,14 +10,20 @@ import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.collectives.form import RingForm
-from plink.solvers.collectives.steps import PeerTable
-from plink.solvers.contention.bound import bound_loads_s
+from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.network import Floats, Network
-from plink.solvers.contention.stages import Ranks, Stages, count_positions
+from plink.solvers.contention.stages import Stages
 from plink.solvers.contention.time import TableTimer, native_problem
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
-from plink.solvers.search import LEAST_S, EndedBy, OnProgress, Search, Solution, check_options
+from plink.solvers.search import (
+    LEAST_S,
+    EndedBy,
+    Search,
+    SearchOptions,
+    Solution,
+    check_options,
+)
 from plink.solvers.slots.layout import RankLayout
 
 Order = Sequence[int]
@@ -53,17 +59,10 @@ _PREPARATION_S = 1e-8
 
 
 def search_by_contention(
-    table: PeerTable,
-    network: Network,
-    start_orders: Sequence[Sequence[int]] = (),
-    *,
-    position_of: Ranks | None = None,
-    seed: int = 0,
-    time_limit_s: float = 2.0,
-    tie_break_distance: Floats | None = None,
-    clock: TableTimer | None = None,
-    steps: int | None = None,
-    on_progress: OnProgress | None = None,
+    clock: TableTimer,
+    start_orders: Sequence[Order],
+    options: SearchOptions,
+    tie_distance: Floats | None = None,
 ) -> Solution:
     """Return the fastest order found within a time limit, never slower than the starts.
 
@@ -72,38 +71,27 @@ def search_by_contention(
     help on the exact maximum. A ring gets a start that leaves each group once.
 
     Args:
-        table: table of the ranks.
-        network: the hosts and links; hosts beyond the positions are left out.
+        clock: of the collective and the network, whose hosts beyond the positions are left out.
         start_orders: permutations of the hosts to begin with, such as one that is good by latency;
-            0 ... N-1 if empty.
-        position_of: (R,) the position of every rank; those of one share a host. None for one rank
-            a host.
-        seed: decides every choice by chance; 0 to 2^63 - 1.
-        time_limit_s: an interrupt (Ctrl-C) ends the search earlier, with the best so far.
-        tie_break_distance: (N, N) symmetric, zero diagonal: among orders that are equally quick,
-            one whose flows' distances sum up to less is better. None for the latencies.
-        clock: of these, if there is one.
-        steps: no chain begins after so many swaps; None for as many as the time allows.
-        on_progress: called some twenty times a second.
+            at least one.
+        options: no chain begins after `steps` swaps; one thread.
+        tie_distance: (N, N) symmetric, zero diagonal: among orders that are equally quick, one
+            whose flows' distances sum up to less is better. None for the latencies.
 
     Returns:
         a permutation of all hosts (rank or position p is on host `order[p]`, and hosts without one
         stand at the end), with costs in seconds (`plink.solvers.contention.time`).
 
     Raises:
-        ValueError: a table or an order that does not fit, or a seed or time limit out of range.
+        ValueError: more positions than hosts, an order that is none, or a seed out of range.
     """
-    deadline = Deadline(time_limit_s)
-    hosts = network.hosts
-    positions = count_positions(table, position_of, hosts)
-    starts = [
-        check_options(order, hosts, seed=seed, time_limit_s=time_limit_s)
-        for order in start_orders or [range(hosts)]
-    ]
-    clock = clock or TableTimer(table, network, position_of)
-    distance = tie_break_distance
+    hosts = clock.network.hosts
+    if clock.positions > hosts:
+        raise ValueError(f"{clock.positions} positions need more than {hosts} hosts")
+    starts = [check_options(order, hosts, seed=options.seed) for order in start_orders]
+    distance = tie_distance
     if distance is None:
-        distance = np.maximum(network.latency_s, network.latency_s.T)
+        distance = np.maximum(clock.network.latency_s, clock.network.latency_s.T)
     waits = clock.waits
     passed = np.repeat(waits.counts, np.diff(waits.starts))
 
@@ -112,15 +100,14 @@ def search_by_contention(
         return float(distance[ends[waits.sources], ends[waits.destinations]] @ passed)
 
     search = Search(
-        lambda order: clock.time_s(order[:positions]),
+        lambda order: clock.time_s(order[: clock.positions]),
         starts[0],
-        deadline,
+        options.deadline,
         tie=tie,
-        most_steps=steps,
-        on_progress=on_progress,
+        most_steps=options.steps,
+        on_progress=options.on_progress,
     )
-    rng = np.random.default_rng(seed)
-    climb = _Climb(search, clock, network, distance, positions, rng)
+    climb = _Climb(search, clock, distance, np.random.default_rng(options.seed))
     return search.run(lambda: climb.run(starts), "contention-annealing")
 
 
@@ -130,23 +117,22 @@ class _Climb:
 
     search: Search
     clock: TableTimer
-    network: Network
     distance: Floats
-    positions: int
     rng: np.random.Generator
 
     def run(self, starts: Sequence[Order]) -> EndedBy:
         """Search from the starting orders until a limit or the bound ends it; return which."""
-        search, hosts = self.search, self.network.hosts
+        search, network = self.search, self.clock.network
+        hosts = network.hosts
         for order in starts:
             search.offer(order)
         if hosts <= _MOST_TRIED_HOSTS:
             return self._try_all()
         for order in starts:
-            search.offer(sort_by_groups(order, self.network.group_of))
+            search.offer(sort_by_groups(order, network.group_of))
         ring = ring_by_groups(
             self.clock.waits,
-            self.network,
+            network,
             self.distance,
             int(self.rng.integers(1 << 63)),
             search.deadline.part(_RING_SHARE),
@@ -156,9 +142,7 @@ class _Climb:
         search.bound = self._prove_bound_s()
         if search.deadline.is_over:
             return "time"
-        problem = native_problem(
-            self.clock.loads, self.clock.waits, self.network, self.positions, self.distance
-        )
+        problem = native_problem(self.clock, self.distance)
         self._chain(problem, search.order, steps=0, heat=0.0)
 
         def chain(number: int) -> None:
@@ -202,13 +186,8 @@ class _Climb:
 
     def _prove_bound_s(self) -> float:
         """Return a proven lower bound on the time of every order."""
-        return bound_loads_s(
-            self.clock.loads,
-            self.clock.waits,
-            self.positions,
-            self.network,
-            self.search.deadline.part(_BOUND_SHARE).at_least(_LEAST_BOUND_S),
-        )
+        deadline = self.search.deadline.part(_BOUND_SHARE).at_least(_LEAST_BOUND_S)
+        return lower_bound_s(self.clock, deadline)
 
 
 def sort_by_groups(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list[int]:

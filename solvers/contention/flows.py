@@ -272,9 +272,10 @@ class FlowClock:
         self._links = links
         distinct = distinct_rounds(table)
         followed, self._times = list(table.rounds), 1.0
-        if len(distinct) == 1 and distinct[0].goes_round and distinct[0].count > _MOST_OF_A_RING:
+        is_ring = len(distinct.counts) == 1 and distinct.goes_round[0]
+        if is_ring and distinct.counts[0] > _MOST_OF_A_RING:
             followed = followed[:_MOST_OF_A_RING]
-            self._times = distinct[0].count / _MOST_OF_A_RING
+            self._times = float(distinct.counts[0]) / _MOST_OF_A_RING
         flows = [
             (number, source, destination, size)
             for number, step in enumerate(followed)

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <utility>
 #include <vector>
 
 #include "ring/matrix.hpp"
@@ -12,7 +11,9 @@ struct Stages {
     std::vector<int> starts;  // where each stage begins, and the end
     std::vector<int> sources;
     std::vector<int> destinations;
+    std::vector<double> sizes_bytes;
     std::vector<double> counts;
+    std::vector<bool> goes_round;  // by stage: its mean latency counts
 
     int size() const { return static_cast<int>(counts.size()); }
 };
@@ -20,26 +21,18 @@ struct Stages {
 /// A collective on a network, one rank a host. Times in seconds, rates as seconds a byte, which is
 /// 0 where a link is unlimited. Host matrices are row after row, [from][to].
 struct Problem {
-    int hosts = 0;
-    int groups = 0;
-    std::vector<int> group_of;  // -1 without a group
+    std::vector<int> group_of;  // by host; -1 without a group
     std::vector<double> send_s_byte;
     std::vector<double> receive_s_byte;
     std::vector<double> uplink_send_s_byte;
     std::vector<double> uplink_receive_s_byte;
     ring::Matrix latency_s;  // not symmetric, perhaps
     ring::Matrix tie_distance;
-
     Stages loads;
-    std::vector<double> sizes_bytes;  // of the flows in `loads`
     Stages waits;
-    std::vector<char> goes_round;  // by stage of `waits`: its mean latency counts
 
-    Problem(ring::Matrix latency, ring::Matrix tie)
-        : latency_s(std::move(latency)), tie_distance(std::move(tie)) {}
-
-    double latency(int from, int to) const { return latency_s(from, to); }
-    double tie(int from, int to) const { return tie_distance(from, to); }
+    int hosts() const { return static_cast<int>(group_of.size()); }
+    int groups() const { return static_cast<int>(uplink_send_s_byte.size()); }
 };
 
 /// The flows of some stages that each rank sends or receives, and the stage of every flow.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,23 +20,37 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class DistinctRound:
-    """Round of a collective, with the number of times that it occurs.
+class Stages:
+    """Flows of each stage of a collective, as arrays, with the number of times of each stage.
 
     Args:
+        starts: (K + 1,) where the flows of each stage begin.
         sources, destinations: (F,) ranks.
-        sizes_bytes: (F,) what each sends in one such round.
-        count: how many there are.
-        goes_round: the messages are one ring through all ranks, N-1 times in a row or more, so that
-            every message passes everywhere: what delays it is the mean of the latencies, not
-            always the greatest.
+        sizes_bytes: (F,) of one stage.
+        counts: (K,) how often each stage is passed.
+        goes_round: (K,) whether the messages are one ring through all ranks, N-1 times in a row or
+            more, so that every message passes everywhere: what delays it is the mean of the
+            latencies, not the greatest.
     """
 
-    sources: npt.NDArray[np.intp]
-    destinations: npt.NDArray[np.intp]
-    sizes_bytes: npt.NDArray[np.float64]
-    count: int
-    goes_round: bool
+    starts: Ranks
+    sources: Ranks
+    destinations: Ranks
+    sizes_bytes: Floats
+    counts: Floats
+    goes_round: npt.NDArray[np.bool_]
+
+    def stage(self, number: int) -> Stages:
+        """Return one of the stages alone, with a count of 1."""
+        flows = slice(self.starts[number], self.starts[number + 1])
+        return Stages(
+            np.array([0, flows.stop - flows.start], dtype=np.intp),
+            self.sources[flows],
+            self.destinations[flows],
+            self.sizes_bytes[flows],
+            np.ones(1),
+            self.goes_round[number : number + 1],
+        )
 
 
 @dataclass
@@ -67,7 +80,7 @@ class _SameEdges:
         self.last_place = place + times - 1
 
 
-def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
+def distinct_rounds(table: PeerTable) -> Stages:
     """Return the distinct rounds of a collective with their counts, by first appearance.
 
     Messages of a rank to itself and rounds without messages are left out.
@@ -93,17 +106,20 @@ def distinct_rounds(table: PeerTable) -> Sequence[DistinctRound]:
             found.append((alike, same))
         alike.total_bytes += step.sizes_bytes * times
         alike.count += times
-    ranks = table.ranks
-    return [
-        DistinctRound(
-            alike.first.sources,
-            alike.first.destinations,
-            alike.total_bytes / alike.count,
-            alike.count,
-            same.most_in_a_row >= ranks - 1 and _is_ring(alike.first, ranks),
-        )
+    firsts = [alike.first for alike, _ in found]
+    goes_round = [
+        same.most_in_a_row >= table.ranks - 1 and _is_ring(alike.first, table.ranks)
         for alike, same in found
     ]
+    no_ranks = np.zeros(0, dtype=np.intp)
+    return Stages(
+        np.cumsum([0, *(len(step.sources) for step in firsts)], dtype=np.intp),
+        np.concatenate([no_ranks, *(step.sources for step in firsts)]),
+        np.concatenate([no_ranks, *(step.destinations for step in firsts)]),
+        np.concatenate([np.zeros(0), *(alike.total_bytes / alike.count for alike, _ in found)]),
+        np.array([float(alike.count) for alike, _ in found]),
+        np.array(goes_round, dtype=np.bool_),
+    )
 
 
 def _sort_flows(step: Round) -> Round:
@@ -124,55 +140,14 @@ def _is_ring(step: Round, ranks: int) -> bool:
     return is_permutation and not components(ranks, step.sources, step.destinations).any()
 
 
-@dataclass(frozen=True)
-class Stages:
-    """Flows of each stage of a collective, as arrays, with the number of times of each stage.
-
-    Args:
-        starts: (K + 1,) where the flows of each stage begin.
-        sources, destinations: (F,) ranks.
-        sizes_bytes: (F,) of one stage.
-        counts: (K,) how often each stage is passed.
-        goes_round: (K,) whether the mean latency counts, and not the greatest.
-    """
-
-    starts: Ranks
-    sources: Ranks
-    destinations: Ranks
-    sizes_bytes: Floats
-    counts: Floats
-    goes_round: npt.NDArray[np.bool_]
-
-    def stage(self, number: int) -> Stages:
-        """Return one of the stages alone, with a count of 1."""
-        flows = slice(self.starts[number], self.starts[number + 1])
-        return Stages(
-            np.array([0, flows.stop - flows.start], dtype=np.intp),
-            self.sources[flows],
-            self.destinations[flows],
-            self.sizes_bytes[flows],
-            np.ones(1),
-            self.goes_round[number : number + 1],
-        )
-
-
 def split(table: PeerTable) -> tuple[Stages, Stages]:
     """Return a collective's stages of flows that load links, and its stages of latency waits.
 
     All flows of a pipelined table are one stage, since all rounds are under way at once; its
     latencies are those of the first part's way through all rounds.
     """
-    rounds = distinct_rounds(table)
-    no_ranks = np.zeros(0, dtype=np.intp)
-    waits = Stages(
-        np.cumsum([0, *(len(step.sources) for step in rounds)], dtype=np.intp),
-        np.concatenate([no_ranks, *(step.sources for step in rounds)]),
-        np.concatenate([no_ranks, *(step.destinations for step in rounds)]),
-        np.concatenate([np.zeros(0), *(step.sizes_bytes for step in rounds)]),
-        np.array([float(step.count) for step in rounds]),
-        np.array([step.goes_round for step in rounds], dtype=np.bool_),
-    )
-    if not (table.is_pipelined and rounds):
+    waits = distinct_rounds(table)
+    if not (table.is_pipelined and len(waits.counts)):
         return waits, waits
     at_once = replace(
         waits,
@@ -182,19 +157,6 @@ def split(table: PeerTable) -> tuple[Stages, Stages]:
         goes_round=np.zeros(1, dtype=np.bool_),
     )
     return _sum_by_pair(at_once), waits
-
-
-def count_positions(table: PeerTable, position_of: Ranks | None, hosts: int) -> int:
-    """Return how many hosts the ranks need: the positions in `position_of`, or one a rank if None.
-
-    Raises:
-        ValueError: there are fewer hosts than positions.
-    """
-    positions = table.ranks if position_of is None else int(position_of.max()) + 1
-    if positions > hosts:
-        kind = "ranks" if position_of is None else "blocks of ranks"
-        raise ValueError(f"{positions} {kind} need as many hosts, but there are {hosts} hosts")
-    return positions
 
 
 def over_positions(loads: Stages, waits: Stages, position_of: Ranks) -> tuple[Stages, Stages]:

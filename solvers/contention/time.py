@@ -11,8 +11,8 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.stages import Floats, Ranks, Stages, over_positions, split
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.contention.stages import Floats, Ranks, over_positions, split
+from plink.solvers.limits import Deadline
 
 
 class TableTimer:
@@ -36,23 +36,17 @@ class TableTimer:
     def __init__(
         self, table: PeerTable, network: Network, position_of: Ranks | None = None
     ) -> None:
-        self._network = network
-        self._ranks = table.ranks
+        self.network = network
+        # Of an order: one for each rank or group of adjacent ranks.
+        self.positions = table.ranks
         self.loads, self.waits = split(table)
         if position_of is not None:
-            self._ranks = int(position_of.max()) + 1
+            self.positions = int(position_of.max()) + 1
             self.loads, self.waits = over_positions(self.loads, self.waits, position_of)
-
-    @property
-    def ranks(self) -> int:
-        """Number of positions of an order, one for each rank or group of adjacent ranks."""
-        return self._ranks
 
     @cached_property
     def _native(self) -> _native.ContentionClock:
-        latency_s = np.ascontiguousarray(self._network.latency_s)
-        problem = native_problem(self.loads, self.waits, self._network, self._ranks, latency_s)
-        return _native.ContentionClock(problem, self._ranks)
+        return _native.ContentionClock(native_problem(self, self.network.latency_s), self.positions)
 
     def time_s(self, order: Sequence[int] | npt.NDArray[np.intp]) -> float:
         """Return the predicted seconds with rank r on host `order[r]`; traffic in a host is free.
@@ -61,8 +55,8 @@ class TableTimer:
             ValueError: not a host for each rank, or for each position.
         """
         only = np.asarray(order, dtype=np.int64)
-        if only.shape != (self._ranks,):
-            raise ValueError(f"order has shape {only.shape}, expected ({self._ranks},)")
+        if only.shape != (self.positions,):
+            raise ValueError(f"order has shape {only.shape}, expected ({self.positions},)")
         return float(self.times_s(only[None, :], Deadline(0.0))[0])
 
     def times_s(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Floats:
@@ -73,43 +67,31 @@ class TableTimer:
         Raises:
             ValueError: something else than hosts.
         """
-        if orders.size and (orders.min() < 0 or orders.max() >= self._network.hosts):
-            raise ValueError(f"order must hold only hosts 0 to {self._network.hosts - 1}")
+        if orders.size and (orders.min() < 0 or orders.max() >= self.network.hosts):
+            raise ValueError(f"order must hold only hosts 0 to {self.network.hosts - 1}")
         return np.array(
-            self._native.times_s(np.ascontiguousarray(orders), least=1, deadline=deadline.native)
+            self._native.times_s(np.ascontiguousarray(orders), least=1, deadline=deadline)
         )
 
 
-def native_problem(
-    loads: Stages, waits: Stages, network: Network, ranks: int, tie_distance: Floats
-) -> _native.ContentionProblem:
-    """Convert a collective's stages and a network to the input of the native search.
+def native_problem(clock: TableTimer, tie_distance: Floats) -> _native.ContentionProblem:
+    """Convert a collective on a network to the input of the native search.
 
     Of orders of the same time, that of the lower (N, N) `tie_distance` is better.
     """
-    problem = _native.ContentionProblem(
+    network = clock.network
+    loads, waits = (
+        _native.ContentionStages(**{name: array.tolist() for name, array in vars(stages).items()})
+        for stages in (clock.loads, clock.waits)
+    )
+    return _native.ContentionProblem(
         group_of=network.group_of.tolist(),
         send_s_byte=(1.0 / network.send_bytes_s).tolist(),
         receive_s_byte=(1.0 / network.receive_bytes_s).tolist(),
         uplink_send_s_byte=(1.0 / network.uplink_send_bytes_s).tolist(),
         uplink_receive_s_byte=(1.0 / network.uplink_receive_bytes_s).tolist(),
         latency_s=np.ascontiguousarray(network.latency_s),
-        tie_distance=tie_distance,
+        tie_distance=np.ascontiguousarray(tie_distance),
+        loads=loads,
+        waits=waits,
     )
-    problem.set_loads(
-        starts=loads.starts.tolist(),
-        sources=loads.sources.tolist(),
-        destinations=loads.destinations.tolist(),
-        sizes_bytes=loads.sizes_bytes.tolist(),
-        counts=loads.counts.tolist(),
-        ranks=ranks,
-    )
-    problem.set_waits(
-        starts=waits.starts.tolist(),
-        sources=waits.sources.tolist(),
-        destinations=waits.destinations.tolist(),
-        counts=waits.counts.tolist(),
-        goes_round=waits.goes_round.tolist(),
-        ranks=ranks,
-    )
-    return problem

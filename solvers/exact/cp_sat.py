@@ -22,7 +22,7 @@ from plink.solvers.bounds.rounds import adjacency, find_digit
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
 from plink.solvers.collectives.trees import depths, heights
 from plink.solvers.exact.whole import Stage, Whole, WholeTerms
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 # `places[rank][host]`: whether the rank is on the host.
 Places: TypeAlias = Sequence[Sequence[cp_model.IntVar]]

@@ -16,7 +16,7 @@ from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RoundsForm, merge_rounds
 from plink.solvers.exact.whole import Stage, whole_terms
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import brute_force
 
 Engine = Literal["brute-force", "cp-sat", "z3"]

@@ -15,7 +15,7 @@ import z3
 
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
 from plink.solvers.exact.whole import Stage, Whole, WholeTerms
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 _MOST_RANKS = 24
 

@@ -21,11 +21,12 @@ void register_limits(nb::module_& module) {
         }
     });
     nb::class_<Deadline>(module, "Deadline")
-        .def(nb::init<double>(), "seconds"_a)
-        .def("part", &Deadline::part, "seconds"_a)
+        .def(nb::init<double>(), "seconds"_a = Deadline::kMostSeconds)
+        .def("within", &Deadline::within, "seconds"_a)
+        .def("part", &Deadline::part, "share"_a)
         .def("at_least", &Deadline::at_least, "seconds"_a)
+        .def("require", &Deadline::require)
         .def("stop", &Deadline::stop)
-        .def_prop_ro("is_stopped", &Deadline::is_stopped)
         .def_prop_ro("is_over", [](const Deadline& self) { return self.is_over(); })
         .def_prop_ro("left_s", &Deadline::left_s);
 }

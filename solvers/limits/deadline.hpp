@@ -8,6 +8,12 @@
 
 namespace plink::limits {
 
+/// Thrown where nothing can be handed out when the time is over.
+class TimeOver : public std::exception {
+  public:
+    const char* what() const noexcept override { return "the time is over"; }
+};
+
 /// When something must be over, or that it was stopped before. Copies and parts share the stop.
 class Deadline {
   public:
@@ -20,11 +26,14 @@ class Deadline {
         : until_(after(seconds)), is_stopped_(std::make_shared<std::atomic<bool>>(false)) {}
 
     /// So many seconds from now, but not later than this one.
-    Deadline part(double seconds) const {
+    Deadline within(double seconds) const {
         Deadline earlier(*this);
         earlier.until_ = std::min(until_, after(seconds));
         return earlier;
     }
+
+    /// At this share of the time that is left.
+    Deadline part(double share) const { return within(share * left_s()); }
 
     /// The same, but so many seconds from now at the earliest.
     Deadline at_least(double seconds) const {
@@ -37,6 +46,9 @@ class Deadline {
     bool is_stopped() const { return is_stopped_->load(std::memory_order_relaxed); }
     bool is_over(Clock::time_point now) const { return is_stopped() || now >= until_; }
     bool is_over() const { return is_over(Clock::now()); }
+    void require() const {
+        if (is_over()) throw TimeOver();
+    }
 
     /// 0 where it is over.
     double left_s() const {
@@ -52,12 +64,6 @@ class Deadline {
 
     Clock::time_point until_;
     std::shared_ptr<std::atomic<bool>> is_stopped_;
-};
-
-/// Thrown where nothing can be handed out when the time is over.
-class TimeOver : public std::exception {
-  public:
-    const char* what() const noexcept override { return "the time is over"; }
 };
 
 /// What a long loop asks, as often as every microsecond. Throws what a signal means to Python, such

@@ -3,7 +3,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <tuple>
@@ -39,11 +39,12 @@ int place(const std::int64_t* order, const Layout& layout, std::vector<int>& hos
     int used = 0;
     while (used < hosts && static_cast<int>(host_of.size()) < layout.ranks) {
         const std::int64_t host = order[used++];
-        require(0 <= host && host < hosts, "an order holds something else than hosts");
+        require(0 <= host && host < hosts, "an index does not fit");
         const int left = layout.ranks - static_cast<int>(host_of.size());
-        host_of.insert(host_of.end(), std::min(left, layout.slots[host]), static_cast<int>(host));
+        const int taken = std::clamp(layout.slots[host], 0, left);
+        host_of.insert(host_of.end(), taken, static_cast<int>(host));
     }
-    require(static_cast<int>(host_of.size()) == layout.ranks, "the ranks do not fit the slots");
+    require_size(host_of.size(), layout.ranks);
     return used;
 }
 
@@ -52,10 +53,8 @@ template <class Price>
 std::vector<double> prices(Price&& price, const Array& distance, const Orders& orders,
                            Layout layout, int least, const limits::Deadline& deadline) {
     const Matrix values = matrix(distance);
-    require(static_cast<int>(layout.slots.size()) == values.size() &&
-                orders.shape(1) == layout.slots.size(),
-            "the orders do not fit the matrix");
-    for (const int slots : layout.slots) require(slots >= 1, "a host has no slot");
+    require_size(layout.slots.size(), values.size());
+    require_size(orders.shape(1), values.size());
     const nb::gil_scoped_release release;
     limits::Watch watch(deadline);
     std::vector<double> found;
@@ -89,7 +88,7 @@ void register_price(nb::class_<Price>& of) {
             require(self.ranks() <= ranks, "the form does not fit the ranks");
             const auto price = [&self](const Matrix& values, const std::int64_t*, int,
                                        const std::vector<int>& host_of) {
-                return self(values, host_of.data());
+                return self(values, host_of);
             };
             return prices(price, distance, orders, {std::move(slots), ranks}, least, deadline);
         },
@@ -97,17 +96,16 @@ void register_price(nb::class_<Price>& of) {
 }
 
 RoundsPrice rounds_price(const std::vector<Edges>& rounds, const std::vector<double>& weights) {
-    require(rounds.size() == weights.size(), "the weights do not fit the rounds");
+    require_size(weights.size(), rounds.size());
     RoundsPrice price;
     for (std::size_t round = 0; round < rounds.size(); ++round) {
         std::vector<RoundsPrice::Edge> edges;
         edges.reserve(rounds[round].shape(0));
         for (std::size_t i = 0; i < rounds[round].shape(0); ++i) {
-            const std::int64_t a = rounds[round](i, 0);
-            const std::int64_t b = rounds[round](i, 1);
-            require(0 <= a && a < kMostRanks && 0 <= b && b < kMostRanks,
-                    "an edge joins no two ranks");
-            edges.push_back({static_cast<std::int32_t>(a), static_cast<std::int32_t>(b)});
+            const int a = static_cast<int>(rounds[round](i, 0));
+            const int b = static_cast<int>(rounds[round](i, 1));
+            require_indices({a, b}, 0, std::numeric_limits<int>::max());
+            edges.push_back({a, b});
         }
         price.add(std::move(edges), weights[round]);
     }
@@ -116,17 +114,7 @@ RoundsPrice rounds_price(const std::vector<Edges>& rounds, const std::vector<dou
 
 TreesPrice trees_price(const std::vector<Parents>& trees) {
     TreesPrice price;
-    for (const Parents& tree : trees) {
-        std::vector<std::int32_t> parents;
-        parents.reserve(tree.shape(0));
-        for (std::size_t rank = 0; rank < tree.shape(0); ++rank) {
-            const std::int64_t parent = tree(rank);
-            require(-2 <= parent && parent < static_cast<std::int64_t>(tree.shape(0)),
-                    "a parent is no rank");
-            parents.push_back(static_cast<std::int32_t>(parent));
-        }
-        require(price.add(parents), "the parents make no tree");
-    }
+    for (const Parents& tree : trees) price.add({tree.data(), tree.data() + tree.shape(0)});
     return price;
 }
 

@@ -15,7 +15,7 @@ from plink.solvers.bounds.lower_bound import lower_bound, lower_bound_of_checked
 from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
 from plink.solvers.distances import Matrix, check_distances
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.linkages import order_by_clusters
 from plink.solvers.ring.ring_search import search_checked_ring
 from plink.solvers.search import (

@@ -23,19 +23,13 @@ namespace {
 using orders::Array;
 using Lists = std::vector<std::vector<int>>;
 
-constexpr int kLeastSearchCities = 8;
 using orders::matrix;
 using orders::require;
+using orders::require_indices;
 using orders::require_order;
+using orders::require_size;
 
-void require_candidates(const Lists& candidates, int size) {
-    require(static_cast<int>(candidates.size()) == size, "the candidates do not fit the matrix");
-    for (int i = 0; i < size; ++i) {
-        for (const int j : candidates[i]) {
-            require(0 <= j && j < size && j != i, "a candidate is not another city");
-        }
-    }
-}
+constexpr int kLeastSearchCities = 8;
 
 }  // namespace
 
@@ -46,7 +40,6 @@ void register_ring(nb::module_& module) {
         "nearest_lists",
         [](const Array& distance, int count, const limits::Deadline& deadline) {
             const Matrix values = matrix(distance);
-            require(count >= 1, "the count is not above 0");
             const nb::gil_scoped_release release;
             limits::Watch watch(deadline);
             return nearest_lists(values, count, watch);
@@ -57,7 +50,7 @@ void register_ring(nb::module_& module) {
         "nearest_neighbour_ring",
         [](const Array& distance, int first, const limits::Deadline& deadline) {
             const Matrix values = matrix(distance);
-            require(0 <= first && first < values.size(), "there is no such city");
+            require_indices({first}, 0, values.size());
             const nb::gil_scoped_release release;
             limits::Watch watch(deadline);
             return nearest_neighbour_ring(values, first, watch);
@@ -81,13 +74,8 @@ void register_ring(nb::module_& module) {
             [](SubsetAnnealing* self, const Array& distance, const std::vector<int>& ring,
                std::uint64_t seed, const limits::Deadline* deadline) {
                 Matrix values = matrix(distance);
-                std::vector<char> seen(values.size(), 0);
-                for (const int city : ring) {
-                    require(0 <= city && city < values.size() && !seen[city],
-                            "the ring is not a tour of these cities");
-                    seen[city] = 1;
-                }
-                require(ring.size() >= 4 && ring.size() < seen.size(),
+                require_indices(ring, 0, values.size());
+                require(4 <= ring.size() && static_cast<int>(ring.size()) < values.size(),
                         "the ring does not fit the matrix");
                 const nb::gil_scoped_release release;
                 limits::Watch watch(deadline);
@@ -98,7 +86,6 @@ void register_ring(nb::module_& module) {
             "run",
             [](SubsetAnnealing& self, long moves, double temperature,
                const limits::Deadline* deadline) {
-                require(temperature > 0.0, "the temperature must be above 0");
                 const nb::gil_scoped_release release;
                 limits::Watch watch(deadline);
                 return self.run(moves, temperature, watch);
@@ -141,8 +128,8 @@ void register_ring(nb::module_& module) {
                 Matrix values = matrix(distance);
                 require(values.size() >= kLeastSearchCities, "too few cities");
                 require_order(order, values.size());
-                require_candidates(candidates, values.size());
-                require(depth >= 1, "the depth is not above 0");
+                require_size(candidates.size(), values.size());
+                for (const auto& others : candidates) require_indices(others, 0, values.size());
                 const nb::gil_scoped_release release;
                 new (self) Search(std::move(values), candidates, std::move(order), seed, enough,
                                   depth, temperature);

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.distances import check_distances
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.search import (
     TOLERANCE,
     EndedBy,
@@ -161,12 +161,12 @@ class _RingSearch:
         """Search for shorter rings until something ends the search; return what did."""
         search = self.search
         quick = self._deadline.at_least(_LEAST_S)
-        search.offer(_native.nearest_neighbour_ring(self._matrix, self._given[0], quick.native))
+        search.offer(_native.nearest_neighbour_ring(self._matrix, self._given[0], quick))
         if len(search.order) <= _MOST_RENUMBERED:
             self._renumber(search.order)
         deadline = self._deadline.part(_NEAR_SHARE).at_least(_LEAST_S)
         near: list[list[int]] = _native.nearest_lists(
-            self._matrix, _BY_ALPHA + _BY_DISTANCE, deadline.native
+            self._matrix, _BY_ALPHA + _BY_DISTANCE, deadline
         )
         search.bound = two_nearest_bound(self._matrix, near)
         climb = self._climb(search.order, near, _DEPTH, _TEMPERATURE)
@@ -209,7 +209,7 @@ class _RingSearch:
             self.search.bound = max(self.search.bound, bound)
             self.search.tell()
         deadline = self._deadline.part(_CANDIDATES_SHARE)
-        found = ascent.candidates(_BY_ALPHA, _BY_DISTANCE, deadline.native)
+        found = ascent.candidates(_BY_ALPHA, _BY_DISTANCE, deadline)
         return [own or others for own, others in zip(found, near, strict=True)]
 
     def _climb(
@@ -274,7 +274,7 @@ def rising_bounds(ascent: _native.Ascent, hosts: int, deadline: Deadline) -> Ite
     iterations = max(1, _SLICE_STEPS // hosts)
     is_final = False
     while not is_final and not deadline.is_over:
-        is_final = ascent.run(iterations, deadline.native)
+        is_final = ascent.run(iterations, deadline)
         yield ascent.bound
 
 
@@ -288,9 +288,9 @@ def ring_bound(matrix: Matrix, deadline: Deadline) -> float:
     size = len(matrix)
     if size == 2:
         return 2.0 * float(matrix[0, 1])
-    near = _native.nearest_lists(matrix, 2, deadline.at_least(_LEAST_BOUND_S).native)
+    near = _native.nearest_lists(matrix, 2, deadline.at_least(_LEAST_BOUND_S))
     known = two_nearest_bound(matrix, near)
     # The ascent aims at the cost of a ring; it need not be a cheap one.
-    some = _native.nearest_neighbour_ring(matrix, 0, deadline.at_least(_LEAST_BOUND_S).native)
+    some = _native.nearest_neighbour_ring(matrix, 0, deadline.at_least(_LEAST_BOUND_S))
     ascent = _native.Ascent(matrix, ring_cost(matrix, some))
     return max([known, *rising_bounds(ascent, size, deadline)])

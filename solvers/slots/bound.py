@@ -10,7 +10,7 @@ import numpy.typing as npt
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.bounds.nearest import nearest_distances
 from plink.solvers.collectives.form import Form, RingForm
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.linkages import linkage
 from plink.solvers.slots.layout import RankLayout, pad_form
 

@@ -123,12 +123,12 @@ class _SubsetRingSearch:
         deadline = self._search.deadline
         seed = int(self._rng.integers(1 << 63))
         try:
-            chain = _native.SubsetAnnealing(self._distance, start, seed, deadline.native)
+            chain = _native.SubsetAnnealing(self._distance, start, seed, deadline)
         except TimeoutError:
             return start
         stage_moves = max(1, moves // _STAGES)
         for temperature in np.geomspace(hot, _COLD, _STAGES) * self._unit:
-            self._search.steps += chain.run(stage_moves, float(temperature), deadline.native)
+            self._search.steps += chain.run(stage_moves, float(temperature), deadline)
             if deadline.is_over:
                 break
         return chain.ring

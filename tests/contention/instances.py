@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import strategies as st
 
 from plink.solvers.collectives.steps import PeerTable, Round
+from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.network import Network, make_network
+from plink.solvers.contention.stages import Floats, Ranks
+from plink.solvers.contention.time import TableTimer
+from plink.solvers.limits import Deadline
+from plink.solvers.search import SearchOptions, Solution
+
+
+def search(
+    table: PeerTable,
+    network: Network,
+    starts: Sequence[Sequence[int]] = (),
+    *,
+    position_of: Ranks | None = None,
+    seed: int = 0,
+    time_limit_s: float = 2.0,
+    tie_distance: Floats | None = None,
+) -> Solution:
+    """What a search by contention finds, from the listed order unless others are given."""
+    clock = TableTimer(table, network, position_of)
+    options = SearchOptions(Deadline(time_limit_s), seed)
+    return search_by_contention(clock, starts or [range(network.hosts)], options, tie_distance)
 
 
 def flows(edges: list[tuple[int, int]], size_bytes: float) -> Round:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contention.instances import networks, racks_network, ring_table, tables
+from contention.instances import networks, racks_network, ring_table, search, tables
 from plink.solvers.contention.bound import lower_bound_s
-from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.time import TableTimer
+from plink.solvers.limits import Deadline
 
 
 def positions(ranks: int, per_host: int) -> np.ndarray:
@@ -41,8 +41,8 @@ def test_small_cases_equal_brute_force_and_no_choice_beats_the_bound(data, hosts
     clock = TableTimer(table, network, position_of)
     chosen = itertools.permutations(range(hosts), blocks)
     best_s = min(clock.time_s(order) for order in chosen)
-    assert lower_bound_s(table, network, position_of) <= best_s * (1 + 1e-9)
-    found = search_by_contention(table, network, position_of=position_of, time_limit_s=0.5)
+    assert lower_bound_s(clock, Deadline()) <= best_s * (1 + 1e-9)
+    found = search(table, network, position_of=position_of, time_limit_s=0.5)
     assert found.cost == pytest.approx(best_s, rel=1e-9, abs=1e-12)
 
 
@@ -50,7 +50,7 @@ def test_small_cases_equal_brute_force_and_no_choice_beats_the_bound(data, hosts
 def test_a_ring_of_some_hosts_takes_whole_racks(per_host):
     network = racks_network(4, 4, shuffled=7)
     ranks = 12 * per_host
-    found = search_by_contention(
+    found = search(
         ring_table(ranks, 10e6),
         network,
         position_of=positions(ranks, per_host),
@@ -63,6 +63,5 @@ def test_a_ring_of_some_hosts_takes_whole_racks(per_host):
 
 def test_more_positions_than_hosts_are_refused():
     network = racks_network(1, 2)
-    for ask in (search_by_contention, lower_bound_s):
-        with pytest.raises(ValueError, match=r"3 blocks .* 2 hosts"):
-            ask(ring_table(6, 6.0), network, position_of=positions(6, 2))
+    with pytest.raises(ValueError, match=r"3 positions .* 2 hosts"):
+        search(ring_table(6, 6.0), network, position_of=positions(6, 2))

@@ -20,7 +20,7 @@ from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.contention.network import make_network
 from plink.solvers.contention.stages import distinct_rounds
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 
 @given(st.data(), st.integers(1, 6))
@@ -108,20 +108,20 @@ def test_ranks_of_one_host_exchange_for_free():
 
 def test_rounds_that_are_alike_stand_once():
     rounds = distinct_rounds(ring_table(512, 20e6))
-    assert [(step.count, step.goes_round) for step in rounds] == [(1022, True)]
+    assert (rounds.counts.tolist(), rounds.goes_round.tolist()) == ([1022], [True])
     rounds = distinct_rounds(halving_doubling_table(16, 1600.0))
-    assert [step.count for step in rounds] == [2, 2, 2, 2]
-    assert [step.sizes_bytes[0] for step in rounds] == [800, 400, 200, 100]
-    assert not any(step.goes_round for step in rounds)
+    assert rounds.counts.tolist() == [2, 2, 2, 2]
+    assert rounds.sizes_bytes[rounds.starts[:-1]].tolist() == [800, 400, 200, 100]
+    assert not rounds.goes_round.any()
 
 
 def test_parts_that_differ_by_an_element_are_alike():
     edges = ring_table(3, 3.0).rounds[0]
     parts = [np.roll([1004.0, 1000.0, 1000.0], shift) for shift in range(3)]
     table = PeerTable(3, [Round(edges.sources, edges.destinations, part) for part in parts])
-    (step,) = distinct_rounds(table)
-    assert step.count == 3
-    assert step.sizes_bytes == pytest.approx([3004 / 3] * 3)
+    rounds = distinct_rounds(table)
+    assert rounds.counts.tolist() == [3]
+    assert rounds.sizes_bytes == pytest.approx([3004 / 3] * 3)
 
 
 def test_what_is_not_known_takes_no_time():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from contention.instances import halving_doubling_table, networks, racks_network, ring_table, tables
 from plink.solvers.contention.bound import unequal_bound_s
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.slots.layout import RankLayout
 
 

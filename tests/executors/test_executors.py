@@ -71,9 +71,9 @@ def test_threads_and_turns_make_no_difference(folder, capsys, case):
 def test_every_restart_has_evaluators_of_its_own(folder, monkeypatch):
     timers: list[TableTimer] = []
 
-    def search(*arguments: Any, clock: TableTimer, **options: Any) -> Solution:
+    def search(clock: TableTimer, *arguments: Any) -> Solution:
         timers.append(clock)
-        return search_by_contention(*arguments, clock=clock, **options)
+        return search_by_contention(clock, *arguments)
 
     monkeypatch.setattr(contention, "search_by_contention", search)
     plink.order(plink.read("u.json"), executor="local", restarts=3, steps=100, threads=3)

@@ -23,7 +23,7 @@ from plink.solvers.collectives.mesh import (
     mesh_table,
 )
 from plink.solvers.collectives.registry import find
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import brute_force, search_by_latency
 from plink.solvers.slots.layout import RankLayout, condense_form, pad_form
 from ring_strategies import distance_matrices
@@ -137,7 +137,7 @@ def test_the_native_cost_equals_its_twin(dims, seed, heat, data):
     distance = racks([form.ranks - 2, 2], seed)
     search = native(form, distance, data.draw(st.permutations(range(form.ranks))), seed)
     before = search.best_cost
-    search.run(500, heat)
+    search.run(500, 1.0, heat)
     now = latency_cost(form, distance, search.current)
     assert search.current_cost == pytest.approx(now, abs=1e-9)
     assert sorted(search.current) == list(range(form.ranks))

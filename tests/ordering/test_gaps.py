@@ -25,7 +25,7 @@ from plink.optimize.orders.request import OrderRequest
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.search import SearchOptions
 from plink.solvers.slots.layout import RankLayout
 from prediction.clusters import rack_cluster

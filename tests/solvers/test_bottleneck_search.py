@@ -13,11 +13,17 @@ from forms import ANY, form_of
 from plink.solvers.bottleneck.bottleneck_search import search_by_bottleneck
 from plink.solvers.bottleneck.bound import Used, largest_block, largest_component
 from plink.solvers.collectives.form import Form, RingForm
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
+from plink.solvers.search import SearchOptions
 from plink.solvers.slots.layout import RankLayout, cost_with_slots
 from support.seeds import with_seeds
 
 Matrix = npt.NDArray[np.float64]
+
+
+def _options(time_limit_s: float) -> SearchOptions:
+    return SearchOptions(Deadline(time_limit_s))
 
 
 def distances(rng: np.random.Generator, hosts: int, levels: int = 50) -> Matrix:
@@ -43,7 +49,7 @@ def test_equals_every_order_tried(name: str, seed: int) -> None:
     form, layout = form_of(name, hosts), RankLayout([1] * hosts, hosts)
     distance = distances(rng, hosts)
     found = search_by_bottleneck(
-        form, distance, layout, list(range(hosts)), seed=seed, time_limit_s=60
+        form, distance, layout, list(range(hosts)), SearchOptions(Deadline(60.0), seed)
     )
     farthest, cost = best_by_trying(form, distance, layout)
     assert (found.farthest, found.cost) == (farthest, pytest.approx(cost))
@@ -58,7 +64,7 @@ def test_chosen_hosts_equal_every_choice_tried(name: str, slots: list[int], rank
     rng = np.random.default_rng([42, *slots, ranks])
     form, layout = form_of(name, ranks), RankLayout(slots, ranks)
     distance = distances(rng, len(slots))
-    found = search_by_bottleneck(form, distance, layout, list(range(len(slots))), time_limit_s=20.0)
+    found = search_by_bottleneck(form, distance, layout, list(range(len(slots))), _options(20.0))
     farthest, cost = best_by_trying(form, distance, layout)
     assert found.farthest_bound <= farthest == found.farthest
     assert found.cost == pytest.approx(cost)
@@ -77,7 +83,7 @@ def test_a_hidden_ring_is_found_and_proven(hosts: int) -> None:
         distance,
         RankLayout([1] * hosts, hosts),
         list(range(hosts)),
-        time_limit_s=10,
+        _options(10.0),
     )
     assert found.farthest == found.farthest_bound == near.max()
     assert found.cost == pytest.approx(near.sum())
@@ -93,7 +99,7 @@ def test_a_slow_host_does_not_cost_the_others() -> None:
     distance[7, 3] = distance[3, 7] = distance[7, 4] = distance[4, 7] = 40.0
     np.fill_diagonal(distance, 0.0)
     form, layout = RingForm(hosts), RankLayout([1] * hosts, hosts)
-    found = search_by_bottleneck(form, distance, layout, list(range(hosts)), time_limit_s=20.0)
+    found = search_by_bottleneck(form, distance, layout, list(range(hosts)), _options(20.0))
     assert found.farthest == found.farthest_bound == 40.0
     free = search_by_latency(form, distance, list(range(hosts)), layout=layout, time_limit_s=20.0)
     assert found.cost == pytest.approx(free.cost)
@@ -111,8 +117,8 @@ def test_what_is_not_known_proves_nothing() -> None:
         distance,
         RankLayout([1] * hosts, hosts),
         list(range(hosts)),
+        _options(10.0),
         is_guess=is_guess,
-        time_limit_s=10.0,
     )
     # The other eight are on a path, whose hops are known.
     assert found.farthest_bound == found.farthest == 5.0
@@ -122,8 +128,8 @@ def test_what_is_not_known_proves_nothing() -> None:
         distance,
         RankLayout([1] * hosts, hosts),
         list(range(hosts)),
+        _options(10.0),
         is_guess=is_guess,
-        time_limit_s=10.0,
     )
     assert found.farthest_bound == 0.0
     assert found.lower_bound == 0.0
@@ -133,7 +139,9 @@ def test_the_given_order_stays_where_nothing_is_better() -> None:
     hosts = 20
     distance = np.ones((hosts, hosts)) - np.eye(hosts)
     given = np.random.default_rng(45).permutation(hosts).tolist()
-    found = search_by_bottleneck(RingForm(hosts), distance, RankLayout([1] * hosts, hosts), given)
+    found = search_by_bottleneck(
+        RingForm(hosts), distance, RankLayout([1] * hosts, hosts), given, _options(2.0)
+    )
     assert found.order == given
     assert found.ended_by in ("bound", "exact")
 
@@ -147,7 +155,7 @@ def test_keeps_to_its_time() -> None:
         distances(rng, hosts, 10**6),
         RankLayout([1] * hosts, 32),
         list(range(hosts)),
-        time_limit_s=0.2,
+        _options(0.2),
     )
     assert time.process_time() - begin_s < 10.0
 
@@ -160,8 +168,7 @@ def test_tells_seconds_from_its_beginning_to_its_end() -> None:
         distances(np.random.default_rng(1), hosts),
         RankLayout([1] * hosts, hosts),
         list(range(hosts)),
-        time_limit_s=1.0,
-        on_progress=lambda now: told.append(now.seconds),
+        SearchOptions(Deadline(1.0), on_progress=lambda now: told.append(now.seconds)),
     )
     assert told == sorted(told)
     assert told[0] < 0.4

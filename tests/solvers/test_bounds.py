@@ -16,7 +16,7 @@ from plink.solvers.bounds.rounds import Pattern, ShortPairs, adjacency, find_dig
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import RoundsForm
 from plink.solvers.collectives.registry import find
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from ring_strategies import distance_matrices
 
 EVERY = {size: np.array(list(itertools.permutations(range(size)))) for size in range(2, 8)}

@@ -18,7 +18,7 @@ from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import RingForm
 from plink.solvers.components import component_sizes, components
 from plink.solvers.distances import check_distances
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.linkages import linkage
 from plink.solvers.slots.layout import RankLayout, cost_with_slots
 from ring_strategies import distance_matrices
@@ -57,7 +57,7 @@ def test_very_much_time_is_not_over():
 
 def test_what_has_no_time_is_not_made():
     distance = datacenters.uniform(256, 1).distance
-    over = Deadline(0.0).native
+    over = Deadline(0.0)
     with pytest.raises(TimeoutError):
         _native.TreesAnnealing(distance, [[-1, *range(255)]], list(range(256)), 1, over)
     assert _native.nearest_lists(distance, 3, over) == [[]] * 256

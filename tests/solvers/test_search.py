@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.search import Search, Solution, search_in_threads
 
 

@@ -19,7 +19,7 @@ from plink.solvers.bounds.trees import trees_bound
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.registry import find
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.slots.layout import pad_form
 from ring_strategies import distance_matrices
 from support.cpu_time import least_cpu_s
@@ -69,7 +69,7 @@ def test_trees_of_different_ranks_cost_no_less(distance, data):
 def test_a_pair_that_is_too_far_apart_is_in_no_tree_however_few_cells_there_are():
     distance = np.array([[0.0, 1.0, 1e9], [1.0, 0.0, 1e9], [1e9, 1e9, 0.0]])
     tree = _native.BudgetTree(distance, [[], [(0, 1)]], [1.0, 1.0], [0, 1, 2], 1.0, 1)
-    paid = tree.cheapest([0.0] * 3, [0.0] * 3, 1e6, Deadline(1.0).native)
+    paid = tree.cheapest([0.0] * 3, [0.0] * 3, 1e6, Deadline(1.0))
     assert paid[:2] == pytest.approx([1e6, 1e6], rel=1e-5)
     assert paid[2] == np.inf
 

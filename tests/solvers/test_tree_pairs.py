@@ -15,7 +15,7 @@ from plink.solvers.bounds.tree_budgets import budget_bound, pair_trees, small_gr
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.collectives.papers import double_tree
 from plink.solvers.collectives.registry import find
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.slots.layout import pad_form
 

@@ -22,11 +22,11 @@ from plink.optimize.orders.slots import build_peer_layout, compose_order, refuse
 from plink.solvers.bottleneck.bottleneck_search import search_by_bottleneck
 from plink.solvers.bottleneck.bound import Used
 from plink.solvers.collectives.form import Form, RingForm
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.search import (
-    LEAST_S,
     OnProgress,
     Orders,
+    SearchOptions,
     median_random_cost,
     scale_progress,
 )
@@ -78,12 +78,14 @@ def order_by_bandwidth(
         found.s_per_gbit,
         peers,
         given,
+        SearchOptions(
+            deadline.part(1.0 - RANDOM_SHARE),
+            request.seed,
+            request.threads,
+            on_progress=scale_progress(on_progress, _US_PER_S),
+        ),
         is_guess=found.is_filled,
         slack=0.0 if isinstance(form, RingForm) else _SLACK,
-        seed=request.seed,
-        time_limit_s=max(deadline.left_s * (1.0 - RANDOM_SHARE), LEAST_S),
-        threads=request.threads,
-        on_progress=scale_progress(on_progress, _US_PER_S),
     )
     if domains is not None:
         joined = [

@@ -26,8 +26,8 @@ from plink.solvers.contention.bound import unequal_bound_s
 from plink.solvers.contention.contention_search import search_by_contention, sort_by_groups
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
-from plink.solvers.limits.deadline import Deadline
-from plink.solvers.search import LEAST_S, SearchOptions, Solution, scale_progress
+from plink.solvers.limits import Deadline
+from plink.solvers.search import SearchOptions, Solution, scale_progress
 from plink.solvers.slots.anneal import TURNS, anneal_order, search_by_places
 from plink.solvers.slots.layout import RankLayout
 
@@ -78,13 +78,13 @@ class ContentionObjective:
         clock = self._clock_of_positions
         if clock is None:
             return self.time_us(self.layout.placement(order))
-        return clock.time_s(order[: clock.ranks]) * _US_PER_S
+        return clock.time_s(order[: clock.positions]) * _US_PER_S
 
     def costs_us(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Matrix:
         """Return the predicted µs of (M, H) orders, (K,): the first K <= M that time allows."""
         clock = self._clock_of_positions
         if clock is not None:
-            return clock.times_s(orders[:, : clock.ranks], deadline) * _US_PER_S
+            return clock.times_s(orders[:, : clock.positions], deadline) * _US_PER_S
         costs: list[float] = []
         for order in orders:
             if costs and deadline.is_over:
@@ -111,14 +111,14 @@ class ContentionObjective:
         if near.is_interrupted:
             return self._build_interrupted([given, near.order], near.steps)
         starts = [list(given), list(near.order)]
-        position_of = self._position_by_rank
-        if position_of is None:
+        position_of, clock = self._position_by_rank, self._clock_of_positions
+        if position_of is None or clock is None:
             return self._search_whole_orders(starts, options)
         limits = self.limits
         if limits is not None and on_progress is not None:
             on_progress = drop_bounds(on_progress)
         in_seconds = replace(options, on_progress=scale_progress(on_progress, _US_PER_S))
-        found = self._search(starts, in_seconds, position_of, self._clock_of_positions)
+        found = search_by_contention(clock, starts, in_seconds, self.by_latency.matrix_us)
         bound_us = found.lower_bound * _US_PER_S
         if limits is not None:
             # Valid for any latencies of pairs that were not measured.
@@ -140,27 +140,6 @@ class ContentionObjective:
     def in_one_thread(self) -> ContentionObjective:
         """Return a copy of the objective whose search runs in a single thread."""
         return replace(self, by_latency=self.by_latency.in_one_thread())
-
-    def _search(
-        self,
-        starts: Sequence[Sequence[int]],
-        options: SearchOptions,
-        position_of: npt.NDArray[np.intp],
-        clock: TableTimer | None = None,
-    ) -> Solution:
-        """Search for the fastest order, with costs in seconds."""
-        return search_by_contention(
-            self.table,
-            self.network,
-            starts,
-            position_of=position_of,
-            seed=options.seed,
-            time_limit_s=max(options.deadline.left_s, LEAST_S),
-            tie_break_distance=self.by_latency.matrix_us,
-            clock=clock,
-            steps=options.steps,
-            on_progress=options.on_progress,
-        )
 
     def _build_interrupted(self, orders: Sequence[Sequence[int]], steps: int) -> Solution:
         """Return the fastest of some orders as the result of a search ended by Ctrl-C."""
@@ -190,8 +169,9 @@ class ContentionObjective:
         places = deadline.part(_PLACES_SHARE)
 
         def search_places(place_of: npt.NDArray[np.intp], start: Sequence[int]) -> Sequence[int]:
+            clock = TableTimer(self.table, self.network, place_of)
             turn = SearchOptions(places.part(1.0 / TURNS), options.seed)
-            found = self._search([start], turn, place_of)
+            found = search_by_contention(clock, [start], turn, self.by_latency.matrix_us)
             if found.is_interrupted:
                 raise KeyboardInterrupt
             return found.order

@@ -12,7 +12,7 @@ from plink.base.replacing import replace
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import LatencyObjective
 from plink.solvers.collectives.form import RingForm
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
 from plink.solvers.search import LEAST_S, SearchOptions, Solution
 from plink.solvers.slots.anneal import anneal_order

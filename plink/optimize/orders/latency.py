@@ -19,7 +19,7 @@ from plink.model.distance import DistanceLimits
 from plink.model.gaps import Range, drop_bounds, latency_range_us, measured_latency_us
 from plink.solvers.collectives.cost import Prices
 from plink.solvers.collectives.form import Form, RingForm
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import least_cost, search_by_latency
 from plink.solvers.search import LEAST_S, TOLERANCE, SearchOptions, Solution
 from plink.solvers.slots.layout import (

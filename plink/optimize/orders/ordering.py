@@ -32,7 +32,7 @@ from plink.optimize.orders.slots import (
 )
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.distances import check_distances
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.search import (
     RANDOM_ORDERS,
     OnProgress,

@@ -15,13 +15,13 @@ from plink.base.size import DEFAULT_SIZE
 
 with lazy_imports():
     from plink.formats import mesh as mesh_file
-    from plink.solvers.limits import deadline as deadlines
+    from plink.solvers import limits
 
 if TYPE_CHECKING:
     from plink.base.progress import OnProgress
     from plink.solvers.collectives.algorithm import Algorithm
     from plink.solvers.exact.prove import Engine
-    from plink.solvers.limits.deadline import Deadline
+    from plink.solvers.limits import Deadline
     from plink.solvers.search import Solution
 
 DistanceSource = Literal["estimate", "readings"]
@@ -47,7 +47,7 @@ DISTANCES_HELP = (
 def random_deadline(limit_s: float, found: Solution) -> Deadline:
     """Return the deadline for pricing random orders to compare with, after a search."""
     limit_s = min(limit_s, _AFTER_INTERRUPT_S) if found.is_interrupted else limit_s
-    return deadlines.Deadline(max(_LEAST_RANDOM_S, limit_s))
+    return limits.Deadline(max(_LEAST_RANDOM_S, limit_s))
 
 
 @dataclass(frozen=True, kw_only=True)

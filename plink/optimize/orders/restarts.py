@@ -12,7 +12,7 @@ from plink.optimize.executors import executor_at
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.search import SearchOptions, Solution
 
 # As many seeds are drawn as there are restarts, in a range that every search takes.

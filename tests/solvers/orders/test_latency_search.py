@@ -15,7 +15,7 @@ from order_strategies import PAPER_FORMS, forms
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import RingForm, RoundsForm, TreesForm, WeightedRound
 from plink.solvers.collectives.registry import find
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.linkages import order_by_clusters
 from plink.solvers.orders import latency_search
 from plink.solvers.orders.latency_search import anneal, search_by_latency

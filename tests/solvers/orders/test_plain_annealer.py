@@ -11,7 +11,7 @@ from benchkit import datacenters
 from benchkit.plain_annealing import plain_annealer
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.registry import find
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import anneal, search_by_latency
 from plink.solvers.search import SearchOptions
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plink.solvers.annealing.courses import ROUNDS, TREES, TREES_OF_FEW, RacedCourse, leg_at
-from plink.solvers.limits.deadline import Deadline
+from plink.solvers.limits import Deadline
 
 START = [0, 1, 2]
 SPREAD = 10.0
