@@ -19,6 +19,7 @@ from benchkit.report import Report
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.registry import find
 from plink.solvers.exact.prove import Engine, ProofResult, prove
+from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
 
 EXAMPLE = "--only proofs --engine cp-sat --seeds 1"
@@ -139,7 +140,7 @@ def _gap(name: str, hosts: int, seeds: Sequence[int]) -> Sequence[str]:
             cost = search_by_latency(form, distance, seed=seed, time_limit_s=_KNOWN_S).cost
             costs.append(cost)
             for limit_s, found in zip(_BOUND_LIMITS_S, gaps, strict=True):
-                bound = lower_bound(form, distance, limit_s).value
+                bound = lower_bound(form, distance, Deadline(limit_s))
                 if bound > cost * (1.0 + 1e-9):
                     raise SystemExit(f"{name} {hosts}: an order costs {cost}, the bound is {bound}")
                 found.append(1.0 - bound / cost)

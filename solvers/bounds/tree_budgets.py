@@ -22,6 +22,7 @@ are, too. Hosts that are too far from others (`root_bounds`) are no roots in any
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -31,7 +32,6 @@ import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.bounds.least_norm import LeastNorm
-from plink.solvers.bounds.trees import EMPHASIS, SubtreeShape, list_shapes
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
 from plink.solvers.limits import Deadline
@@ -45,6 +45,9 @@ _MOST_VALUES = 1 << 26
 
 # Sums of whole numbers are exact up to this one in single precision.
 _MOST_PAID = float(1 << 24)
+
+# The factor of a leaf's weight in the mean way, for each edge that it is farther from the root.
+_EMPHASIS = 2.0
 
 # A mean way that is as long as the limit, in uses of a host.
 _WAY = 4.0
@@ -85,16 +88,13 @@ Subtrees = list[list[tuple[int, int]]]
 Flags = npt.NDArray[np.bool_]
 
 
-def has_time(hosts: int, deadline: Deadline) -> bool:
-    """Return whether enough time remains for `budget_bound` to prove anything."""
-    return deadline.left_s / 2.0 > _S_PER_TRIPLE * hosts**3
-
-
 def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Deadline) -> float:
     """Return a proven bound, no less than `known`, on the longest root-to-leaf path of all orders.
 
     All trees together, or every one, get their share of the time.
     """
+    if deadline.left_s < _S_PER_TRIPLE * len(distance) ** 3:
+        return known
     try:
         by_root = root_bounds(form, distance, deadline)
         group = small_groups(distance, deadline)
@@ -355,7 +355,7 @@ def pair_trees(form: TreesForm) -> list[PairOfTrees]:
 
     Others are each paired with themselves, those of one shape once.
     """
-    shapes = [tuple(list_shapes(tree.tolist(), EMPHASIS)) for tree in form.parents]
+    shapes = [tuple(list_shapes(tree.tolist())) for tree in form.parents]
     is_idle = [tree == -2 for tree in form.parents]
     if len(shapes) == 2 and shapes[0] == shapes[1] and np.array_equal(*is_idle):
         return [_pair(shapes[0], form.parents)]
@@ -389,3 +389,49 @@ def _find_greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
     if first <= 0 or count == 0:
         return np.arange(count)
     return np.argpartition(values, first)[first:]
+
+
+@dataclass(frozen=True)
+class SubtreeShape:
+    """Shape of a subtree without rank numbers: its root's children, and its leaves' weight.
+
+    Args:
+        share: of the weight of all leaves of the tree, what its own leaves have.
+        children: of its root: the place of a shape in the list of all, and how many have it.
+    """
+
+    share: float
+    children: Sequence[tuple[int, int]]
+
+
+def list_shapes(parents: Sequence[int]) -> list[SubtreeShape]:
+    """Return the distinct shapes of a tree's subtrees, children first, the whole tree last.
+
+    A leaf's weight grows by a factor with every edge between it and the root.
+    """
+    below: list[list[int]] = [[] for _ in parents]
+    for rank, parent in enumerate(parents):
+        if parent >= 0:
+            below[parent].append(rank)
+    order = [parents.index(-1)]
+    depth = [0] * len(parents)
+    for rank in order:
+        for child in below[rank]:
+            depth[child] = depth[rank] + 1
+        order.extend(below[rank])
+    # 1 at the deepest leaves, so that no weight overflows.
+    weight = [_EMPHASIS ** (one - max(depth)) for one in depth]
+    for rank in reversed(order):
+        if below[rank]:
+            weight[rank] = sum(weight[child] for child in below[rank])
+    place_of: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
+    shapes: list[SubtreeShape] = []
+    place = [0] * len(parents)
+    for rank in reversed(order):
+        children = tuple(sorted(Counter(place[child] for child in below[rank]).items()))
+        key = (depth[rank], children)
+        if key not in place_of:
+            place_of[key] = len(shapes)
+            shapes.append(SubtreeShape(weight[rank] / weight[order[0]], children))
+        place[rank] = place_of[key]
+    return shapes

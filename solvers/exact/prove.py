@@ -110,7 +110,7 @@ def prove(
     bound_s = min(_BOUND_SHARE * time_limit_s, _BOUND_S_PER_RANK * form.ranks)
     known = 0.0
     try:
-        known = lower_bound(form, matrix, bound_s).value
+        known = lower_bound(form, matrix, Deadline(bound_s))
         simple = merge_rounds(form) if isinstance(form, RoundsForm) else form
         if cost <= known:
             stage = Stage(given, known, is_final=True)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.annealing.courses import course, spread
-from plink.solvers.bounds.lower_bound import lower_bound, lower_bound_of_checked
+from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
 from plink.solvers.distances import Matrix, check_distances
@@ -136,7 +136,7 @@ def search_by_latency(
     if proof_limit_s > 0.0:
         # After an interrupt the order is there; only how good it is remains unknown.
         with suppress(KeyboardInterrupt):
-            bound = lower_bound_of_checked(form, matrix, proof.within(proof_limit_s)).value
+            bound = lower_bound(form, matrix, proof.within(proof_limit_s))
         bound = min(best.cost, bound)
     is_optimal = best.cost <= bound * (1.0 + TOLERANCE)
     return replace(best, lower_bound=bound, ended_by="bound" if is_optimal else best.ended_by)
@@ -311,7 +311,7 @@ def least_cost(
                 form, distance, order, layout=layout, time_limit_s=limit_s, proof_limit_s=limit_s
             ).lower_bound
         elif simpler is not None:
-            found = lower_bound(simpler, distance, time_limit_s).value
+            found = lower_bound(simpler, distance, Deadline(time_limit_s))
         else:
             found = slots_bound(form, distance, layout, time_limit_s)
     except KeyboardInterrupt:

@@ -33,10 +33,10 @@ def slots_bound(form: Form, matrix: Matrix, layout: RankLayout, time_limit_s: fl
     if time_limit_s <= 0.0 or places > _MOST_BOUND_SLOTS:
         return 0.0
     try:
-        found = lower_bound(pad_form(form, places), by_slot(matrix, layout), time_limit_s)
+        padded = pad_form(form, places)
+        return lower_bound(padded, by_slot(matrix, layout), Deadline(time_limit_s))
     except KeyboardInterrupt:
         return 0.0
-    return found.value
 
 
 def by_slot(matrix: Matrix, layout: RankLayout) -> Matrix:

@@ -85,7 +85,7 @@ def test_no_order_costs_less_than_the_bound(dims, seed):
     distance = racks([int(size) for size in rng.multinomial(form.ranks, [0.5, 0.3, 0.2])], seed)
     best = brute_force(form, distance, list(range(form.ranks)), Deadline(60.0))
     assert best.ended_by == "exact"
-    assert lower_bound(form, distance, 5.0).value <= best.lower_bound * (1.0 + 1e-9)
+    assert lower_bound(form, distance, Deadline(5.0)) <= best.lower_bound * (1.0 + 1e-9)
 
 
 @settings(max_examples=25)
@@ -103,14 +103,14 @@ def test_nor_where_hosts_have_slots_or_are_left_out(dims, slots, spare, seed):
         for order in itertools.islice(itertools.permutations(range(hosts)), 5040)
     )
     over_hosts = condense_form(form, layout.position_by_rank, hosts)
-    assert lower_bound(over_hosts, distance, 5.0).value <= cheapest * (1.0 + 1e-9) + 1e-9
+    assert lower_bound(over_hosts, distance, Deadline(5.0)) <= cheapest * (1.0 + 1e-9) + 1e-9
     assert found.lower_bound <= found.cost * (1.0 + 1e-9)
 
 
 def test_some_bound_is_known_whatever_the_time():
     distance = racks([4, 4, 4, 4], 3)
     form = mesh_form([Dimension(4, RING, 1), Dimension(4, RING, 9)])
-    assert lower_bound(form, distance, 0.0).value > 0.0
+    assert lower_bound(form, distance, Deadline(0.0)) > 0.0
     found = search_by_latency(form, distance, time_limit_s=1e-6, proof_limit_s=1e-6)
     assert 0.0 < found.lower_bound <= found.cost
 
