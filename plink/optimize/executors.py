@@ -6,7 +6,6 @@ import importlib
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from plink.base.errors import PlinkError, WrongUseError
@@ -27,46 +26,53 @@ _TRIES = 3
 _STILLBORN = "Starting Ray client server failed"
 
 
-@dataclass(frozen=True)
-class Executor:
-    """Executor that runs a search for several seeds in threads, or on a Dask or Ray cluster.
+def map_seeds(
+    address: str,
+    threads: int,
+    function: Callable[[Shared, int], Result],
+    shared: Shared,
+    seeds: Sequence[int],
+) -> list[Result]:
+    """Return `function(shared, seed)` for every seed, in the seeds' order, from an executor.
 
     Args:
-        engine: `local`, `dask` or `ray`.
-        place: `HOST:PORT` of the Dask scheduler or of Ray's client server.
-        library: library of the engine; None for `local`.
-        threads: threads of this process, for `local`.
+        address: `local`, `dask://HOST:PORT` (a scheduler) or `ray://HOST:PORT` (a client server).
+        threads: threads of this machine, for `local`.
+        function: search for one seed.
+        shared: what every search needs.
+        seeds: one for each search.
+
+    Raises:
+        WrongUseError: the address names no engine, or the engine's library is not installed.
+        PlinkError: the engine cannot be reached, or a call failed there.
     """
-
-    engine: str
-    place: str
-    library: Any
-    threads: int
-
-    def map(
-        self, function: Callable[[Shared, int], Result], shared: Shared, seeds: Sequence[int]
-    ) -> list[Result]:
-        """Return `function(shared, seed)` for every seed, in the seeds' order.
-
-        Raises:
-            PlinkError: the engine cannot be reached, or a call failed there.
-        """
-        if self.engine == LOCAL:
-            # Native searches release the GIL.
-            with ThreadPoolExecutor(self.threads) as pool:
-                return list(pool.map(lambda seed: function(shared, seed), seeds))
-        map_on_engine = _map_on_dask if self.engine == "dask" else _map_on_ray
-        try:
-            found: list[Result] = map_on_engine(self.library, self.place, function, shared, seeds)
-        except Exception as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            # What came from a worker may be a traceback, whose last line says what is wrong.
-            reason = ": ".join(dict.fromkeys((lines[0].strip(" :"), lines[-1].strip())))[:300]
-            raise PlinkError(
-                f"the {self.engine.title()} cluster at {self.place} failed: {reason}",
-                "its workers need the same plink as this machine",
-            ) from None
-        return found
+    check_address(address)
+    engine, _, place = address.partition("://")
+    if engine == LOCAL:
+        # Native searches release the GIL.
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(lambda seed: function(shared, seed), seeds))
+    library_name, package = _ENGINES[engine]
+    try:
+        library = importlib.import_module(library_name)
+    except ImportError:
+        raise WrongUseError(
+            f"{{executor=}} needs {engine}, which is not installed",
+            f"pip install {package}",
+            arguments={"executor": f"{engine}://"},
+        ) from None
+    map_on_engine = _map_on_dask if engine == "dask" else _map_on_ray
+    try:
+        found: list[Result] = map_on_engine(library, place, function, shared, seeds)
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        # What came from a worker may be a traceback, whose last line says what is wrong.
+        reason = ": ".join(dict.fromkeys((lines[0].strip(" :"), lines[-1].strip())))[:300]
+        raise PlinkError(
+            f"the {engine.title()} cluster at {place} failed: {reason}",
+            "its workers need the same plink as this machine",
+        ) from None
+    return found
 
 
 def _map_on_dask(
@@ -106,29 +112,3 @@ def check_address(address: str) -> None:
     is_place = bool(colon and host) and port.isascii() and port.isdigit() and int(port) < 1 << 16
     if address != LOCAL and not (engine in _ENGINES and is_place):
         raise WrongUseError(f"{address!r} is not the address of an executor", _HINT)
-
-
-def executor_at(address: str, threads: int) -> Executor:
-    """Return the executor at an address, not yet connected.
-
-    Args:
-        address: `local`, `dask://HOST:PORT` or `ray://HOST:PORT`.
-        threads: threads of this machine, for `local`.
-
-    Raises:
-        WrongUseError: it names no engine, or the engine's library is not installed.
-    """
-    check_address(address)
-    engine, _, place = address.partition("://")
-    library = None
-    if engine != LOCAL:
-        name, package = _ENGINES[engine]
-        try:
-            library = importlib.import_module(name)
-        except ImportError:
-            raise WrongUseError(
-                f"{{executor=}} needs {engine}, which is not installed",
-                f"pip install {package}",
-                arguments={"executor": f"{engine}://"},
-            ) from None
-    return Executor(engine, place, library, threads)

@@ -23,7 +23,7 @@ from plink.base.errors import PlinkError
 from plink.cli import run
 from plink.formats import cluster
 from plink.optimize import executors
-from plink.optimize.executors import executor_at
+from plink.optimize.executors import map_seeds
 from plink.optimize.orders import contention
 from plink.solvers.contention.contention_search import search_by_contention
 from plink.solvers.contention.time import TableTimer
@@ -129,12 +129,12 @@ def test_a_session_of_ray_whose_server_was_stillborn_is_tried_again(monkeypatch,
 
     ray = SimpleNamespace(init=init, put=lambda shared: shared, remote=remote, get=list)
     monkeypatch.setitem(sys.modules, "ray", ray)
-    executor = executor_at("ray://head:1", 1)
+    search = "ray://head:1", 1, lambda shared, seed: shared + seed, 5, [1, 2]
     if stillborn < opened:
-        assert executor.map(lambda shared, seed: shared + seed, 5, [1, 2]) == [6, 7]
+        assert map_seeds(*search) == [6, 7]
     else:
         with pytest.raises(PlinkError, match="Starting Ray client server failed"):
-            executor.map(lambda shared, seed: shared + seed, 5, [1, 2])
+            map_seeds(*search)
     assert len(sessions) == opened
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.replacing import replace
-from plink.optimize.executors import executor_at
+from plink.optimize.executors import LOCAL, map_seeds
 from plink.optimize.orders.contention import ContentionObjective
 from plink.optimize.orders.latency import LatencyObjective
 from plink.optimize.orders.request import OrderRequest
@@ -36,11 +36,15 @@ def search_in_restarts(
             arguments={"executor": request.executor},
         )
     seeds = np.random.SeedSequence(request.seed).generate_state(request.restarts, np.uint64)
-    engine = executor_at(request.executor or "local", request.threads)
-    hosts = range(objective.layout.hosts)
     alone = objective.in_one_thread()
-    problem = alone, list(hosts), request.steps
-    found = engine.map(_restart, problem, [int(seed) % _SEEDS for seed in seeds])
+    problem = alone, list(range(objective.layout.hosts)), request.steps
+    found = map_seeds(
+        request.executor or LOCAL,
+        request.threads,
+        _restart,
+        problem,
+        [int(seed) % _SEEDS for seed in seeds],
+    )
     best = min(found, key=lambda one: one.cost)
     bound_us = max([one.lower_bound for one in found])
     bound_us = max(bound_us, alone.bound_us(best.order, request.time_limit_s))
