@@ -97,12 +97,6 @@ class ExpectedTimes:
         self.network = network or build_network(cluster).network
 
     @cached_property
-    def latency_s(self) -> list[list[float]]:
-        """Latencies between hosts, one way, in seconds, shape (N, N)."""
-        found: list[list[float]] = self.network.latency_s.tolist()
-        return found
-
-    @cached_property
     def links(self) -> SharedLinks:
         """Links of the cluster's network, which flows share."""
         facts = self._cluster.links
@@ -134,7 +128,7 @@ class ExpectedTimes:
             free_s = self.pipelined_s(table, hosts, is_free=True)
             whole_s = [self.pipelined_s(table, hosts)]
             return self.estimate(whole_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
-        clock = FlowClock(table, hosts, self.latency_s, self.links)
+        clock = FlowClock(table, hosts, self.network.latency_s, self.links)
         runs_s = self.runs_s(clock, _RUNS)
         free = replace(self.manner, overhead_s=0.0, rendezvous_s=0.0)
         free_s = statistics.median(clock.time_s(free, seed) for seed in range(len(runs_s)))

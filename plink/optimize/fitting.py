@@ -232,7 +232,8 @@ class _FitSearch:
         table = algorithm.table(len(reading.hosts), sample.size_bytes)
         if table.is_pipelined:
             return table
-        return FlowClock(table, reading.hosts, self._first.latency_s, self._first.links)
+        first = self._first
+        return FlowClock(table, reading.hosts, first.network.latency_s, first.links)
 
     def find(self) -> ClientFit:
         ends = []

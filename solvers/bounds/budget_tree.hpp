@@ -338,6 +338,7 @@ class BudgetTree {
         return found;
     }
 
+    /// Where the cheapest tree has the children of a rank: the choices of `cheapest` once more.
     std::vector<Child> children_of(const Child& parent) const {
         // By how many ranks the children so far are joined with, at most.
         std::vector<Children> found(parent.joined, {0.0F, {}});

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.collectives.steps import PeerTable
@@ -251,24 +252,15 @@ class FlowClock:
         order: (R,) rank r is on host `order[r]`.
         latency_s: (N, N) one way, between hosts.
         links: that flows between hosts cross.
-
-    Raises:
-        ValueError: not a host for each rank, or a pipelined table.
     """
 
     def __init__(
         self,
         table: PeerTable,
         order: Sequence[int],
-        latency_s: Sequence[Sequence[float]],
+        latency_s: npt.NDArray[np.float64],
         links: SharedLinks,
     ) -> None:
-        if len(order) != table.ranks:
-            raise ValueError(
-                f"order has {len(order)} hosts, expected one for each of {table.ranks} ranks"
-            )
-        if table.is_pipelined:
-            raise ValueError("a pipelined table cannot be simulated round by round")
         self._links = links
         distinct = distinct_rounds(table)
         followed, self._times = list(table.rounds), 1.0
@@ -294,7 +286,7 @@ class FlowClock:
             senders=[flow[1] for flow in flows],
             receivers=[flow[2] for flow in flows],
             sizes_bytes=[flow[3] for flow in flows],
-            delays_s=[latency_s[one][other] for one, other in hosts],
+            delays_s=[latency_s[ends].item() for ends in hosts],
             after=[-1] * len(flows),
             paths=[links.path(one, other) for one, other in hosts],
         )

@@ -54,10 +54,7 @@ class TableTimer:
         Raises:
             ValueError: not a host for each rank, or for each position.
         """
-        only = np.asarray(order, dtype=np.int64)
-        if only.shape != (self.positions,):
-            raise ValueError(f"order has shape {only.shape}, expected ({self.positions},)")
-        return float(self.times_s(only[None, :], Deadline(0.0))[0])
+        return float(self.times_s(np.array([order], dtype=np.int64), Deadline(0.0))[0])
 
     def times_s(self, orders: npt.NDArray[np.int64], deadline: Deadline) -> Floats:
         """Return the predicted seconds of (M, R) orders, (K,): the first K <= M that time allows.
@@ -65,13 +62,10 @@ class TableTimer:
         At least one of them.
 
         Raises:
-            ValueError: something else than hosts.
+            ValueError: something else than hosts, or not one for each rank or position.
         """
-        if orders.size and (orders.min() < 0 or orders.max() >= self.network.hosts):
-            raise ValueError(f"order must hold only hosts 0 to {self.network.hosts - 1}")
-        return np.array(
-            self._native.times_s(np.ascontiguousarray(orders), least=1, deadline=deadline)
-        )
+        times_s = self._native.times_s(np.ascontiguousarray(orders), least=1, deadline=deadline)
+        return np.array(times_s)
 
 
 def native_problem(clock: TableTimer, tie_distance: Floats) -> _native.ContentionProblem:

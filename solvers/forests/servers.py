@@ -23,24 +23,8 @@ BETWEEN = ("star", "chain", "ring")
 _NOTHING = 1e-9
 
 
-def _check_rates(values: npt.ArrayLike) -> Floats:
-    """Validate the rates of servers' ports; return them with infinite ones made finite.
-
-    Raises:
-        ValueError: there is none, or one that is not above 0.
-    """
-    rates = np.asarray(values, dtype=np.float64)
-    if rates.ndim != 1 or not len(rates) or not (rates > 0.0).all():
-        raise ValueError("rates of ports must be above 0, and there must be at least one port")
-    return replace_unlimited(rates)
-
-
 def central(workers: int, at: int) -> Routes:
-    """Return routes of a star around one worker's host (colocated central server, CC).
-
-    Raises:
-        ValueError: there is no such worker.
-    """
+    """Return routes of a star around one worker's host (colocated central server, CC)."""
     if not 0 <= at < workers:
         raise ValueError(f"at is {at}, expected a worker from 0 to {workers - 1}")
     parents = np.full((1, workers), at)
@@ -52,13 +36,8 @@ def stars(workers: int, port_bytes_s: npt.ArrayLike) -> Routes:
     """Return one star per port of dedicated servers (NCC for one server, NCS for several).
 
     Shares follow the ports' rates, so that all end at the same time.
-
-    Raises:
-        ValueError: no worker, no port, or rates that are not above 0.
     """
-    rates = _check_rates(port_bytes_s)
-    if workers < 1:
-        raise ValueError(f"workers is {workers}, expected at least 1")
+    rates = replace_unlimited(np.asarray(port_bytes_s, dtype=np.float64))
     ports = np.arange(len(rates))
     parents = np.full((len(rates), workers + len(rates)), ABSENT)
     parents[:, :workers] = workers + ports[:, None]
@@ -88,12 +67,10 @@ def route_by_racks(
         port_bytes_s: (K,) what each port carries in either direction.
         uplink_bytes_s: (G,) what each group's uplink does; infinite where unlimited.
         between: of `BETWEEN`.
-
-    Raises:
-        ValueError: no groups, a group without a port, no such way, or rates that are not above 0.
     """
     workers = np.asarray(group_of_worker, dtype=np.intp)
-    ports, rates = np.asarray(group_of_port, dtype=np.intp), _check_rates(port_bytes_s)
+    ports = np.asarray(group_of_port, dtype=np.intp)
+    rates = replace_unlimited(np.asarray(port_bytes_s, dtype=np.float64))
     groups = int(max(workers.max(initial=-1), ports.max(initial=-1))) + 1
     if between not in BETWEEN:
         raise ValueError(f"between (groups) is {between!r}, expected chain, star or ring")

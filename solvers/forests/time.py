@@ -119,7 +119,7 @@ def lost_s(flows: Floats, network: Network) -> float:
         return 0.0
     table = PeerTable(network.hosts, [Round(source, destination, flows[source, destination])])
     links, hosts = shared_links(network), range(network.hosts)
-    no_latency_s = np.zeros_like(network.latency_s).tolist()
+    no_latency_s = np.zeros_like(network.latency_s)
     shared_s = FlowClock(table, hosts, no_latency_s, links).time_s(Manner())
     return max(0.0, shared_s - links.carried_s(table, hosts))
 

@@ -97,9 +97,6 @@ def expand_to_ranks(routes: Routes, host_of: Sequence[int] | Indices) -> Routes:
     They send to it, and it takes the host's place in the route. Every route is split into as many
     as the fullest host has ranks, and the ranks of a host take turns so that each has about as many
     bytes to add up (`partition`).
-
-    Raises:
-        ValueError: a host without ranks, or ranks of other hosts.
     """
     hosts = np.asarray(host_of, dtype=np.intp)
     counts = np.bincount(hosts, minlength=routes.members)
@@ -140,12 +137,7 @@ def partition(work: Sequence[float], workers: int) -> list[int]:
     Each goes to the worker that has least so far; all work alike. The busiest has at most
     4/3 - 1/(3 m) times what is best with m workers (Graham 1969, as in Luo 2020, §3.2.4 and
     §4.2.2).
-
-    Raises:
-        ValueError: no workers.
     """
-    if workers < 1:
-        raise ValueError(f"workers is {workers}, expected at least 1")
     load = [0.0] * workers
     worker_of = [0] * len(work)
     for piece in sorted(range(len(work)), key=lambda piece: (-work[piece], piece)):

@@ -238,11 +238,11 @@ def next_rounds(
         tried: (N, N) pairs that were asked for, with or without a reading. They are not asked for
             again; without it those are that got no reading.
         seed: decides every choice by chance.
-
-    Raises:
-        ValueError: no square matrices of one size, or a share out of range.
     """
-    met, known = _check_readings(readings_us, tried, share)
+    known: Mask = ~np.isnan(readings_us)
+    np.fill_diagonal(known, val=False)
+    met = known.copy() if tried is None else known | tried | tried.T
+    np.fill_diagonal(met, val=False)
     size = len(met)
     meetings = met.sum(axis=1)
     spent = int(meetings.sum()) // 2
@@ -264,25 +264,6 @@ def next_rounds(
         return _search(Wanted(found, known, met), barred, left, found, rng)
     rounds = _cut_to_budget(rounds, left)
     return SamplerStep(rounds, "chance" if rounds else "done", found)
-
-
-def _check_readings(readings_us: Matrix, tried: Mask | None, share: float) -> tuple[Mask, Mask]:
-    """Validate readings; return masks of the pairs that were tried and of those with a reading."""
-    if readings_us.ndim != 2 or readings_us.shape[0] != readings_us.shape[1]:
-        raise ValueError(f"readings_us has shape {readings_us.shape}, expected (N, N)")
-    if tried is not None and tried.shape != readings_us.shape:
-        raise ValueError(f"tried has shape {tried.shape}, expected {readings_us.shape}")
-    if not 0.0 <= share <= 1.0:
-        raise ValueError(f"share (of all pairs) is {share}, expected 0 to 1")
-    known: Mask = ~np.isnan(readings_us)
-    if (known != known.T).any() or (readings_us != readings_us.T)[known].any():
-        raise ValueError("readings_us must be symmetric")
-    if not (np.isfinite(readings_us[known]) & (readings_us[known] >= 0.0)).all():
-        raise ValueError("readings_us must be finite and not negative")
-    np.fill_diagonal(known, val=False)
-    met = known.copy() if tried is None else known | tried | tried.T
-    np.fill_diagonal(met, val=False)
-    return met, known
 
 
 def _draw_rounds(

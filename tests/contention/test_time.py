@@ -41,7 +41,7 @@ def test_many_orders_take_what_each_takes_and_the_first_is_priced_in_any_case():
     assert times.tolist() == [clock.time_s(order) for order in orders]
     assert len(set(times.tolist())) > 1
     assert clock.times_s(orders, Deadline(0.0)).tolist() == times[:1].tolist()
-    with pytest.raises(ValueError, match="only hosts 0 to 15"):
+    with pytest.raises(ValueError, match="fit"):
         clock.times_s(orders + 1, Deadline(60.0))
 
 
@@ -147,5 +147,5 @@ def test_a_network_that_cannot_be_is_refused(wrong, complaint):
 
 @pytest.mark.parametrize("order", [[0, 1], [0, 1, 3], [0, 1, -1]])
 def test_an_order_that_does_not_fit_is_refused(order):
-    with pytest.raises(ValueError, match="order"):
+    with pytest.raises(ValueError, match="fit"):
         TableTimer(ring_table(3, 3.0), make_network(3)).time_s(order)

@@ -95,18 +95,3 @@ def test_a_slow_host_is_master_of_nothing_where_its_link_has_no_room():
 def test_an_unlimited_link_has_all_the_room():
     found = master_shares(np.zeros(3, dtype=int), np.array([1.0, np.inf, 1.0]), np.array([np.inf]))
     assert found.share_by_member[1] == pytest.approx(1.0, abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("groups", "links", "uplinks"),
-    [
-        ([], [], []),
-        ([0, 2], [1.0, 1.0], [1.0, 1.0, 1.0]),
-        ([0, 1], [1.0], [1.0, 1.0]),
-        ([0, 1], [1.0, 0.0], [1.0, 1.0]),
-        ([0, 1], [1.0, 1.0], [1.0, np.nan]),
-    ],
-)
-def test_what_makes_no_sense_is_refused(groups, links, uplinks):
-    with pytest.raises(ValueError, match=r"group|rates"):
-        master_shares(np.array(groups, dtype=int), np.array(links), np.array(uplinks))

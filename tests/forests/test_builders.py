@@ -43,13 +43,6 @@ def test_a_double_tree_is_ncclis_in_the_given_places():
     assert found.weights.tolist() == [0.5, 0.5]
 
 
-@pytest.mark.parametrize("build", [ring, double_tree])
-@pytest.mark.parametrize("order", [[], [1], [0, 0], [0, 2]])
-def test_an_order_is_a_permutation(build, order):
-    with pytest.raises(ValueError, match="permutation"):
-        build(order)
-
-
 def test_two_groups_of_two_literally():
     found = two_level([0, 0, 1, 1], np.ones(4), np.ones(2))
     assert found.weights.tolist() == [0.25] * 4

@@ -55,12 +55,6 @@ def test_ranks_may_stand_anywhere():
     check(forest_of(expand_to_ranks(ring([1, 0, 2]), [2, 0, 1, 0, 2])))
 
 
-@pytest.mark.parametrize("host_of", [[0, 0], [0, 1, 2], []])
-def test_every_host_has_ranks(host_of):
-    with pytest.raises(ValueError, match="ranks"):
-        expand_to_ranks(flat(np.ones(2)), host_of)
-
-
 def least_load(work, workers):
     """The least load of the busiest worker, over all ways to deal the work."""
     return min(
@@ -93,8 +87,3 @@ def test_the_worst_case_of_largest_first():
         )
         == 11
     )
-
-
-def test_work_needs_workers():
-    with pytest.raises(ValueError, match="workers is 0"):
-        partition([1.0], 0)

@@ -69,7 +69,7 @@ def readings_of(
     for algorithm, hosts in CASES:
         for size_bytes in SIZES:
             table = find(f"openmpi-{algorithm}").table(len(hosts), size_bytes)
-            clock = FlowClock(table, hosts, times.latency_s, times.links)
+            clock = FlowClock(table, hosts, times.network.latency_s, times.links)
             seconds = [
                 clock.time_s(times.manner, int(chance.integers(1 << 30)))
                 * float(np.exp(noise * chance.normal()))
@@ -167,7 +167,7 @@ def turn_readings(
     found = []
     for algorithm, hosts, size_bytes in runs:
         table = find(f"mpich-{algorithm}").table(len(hosts), size_bytes)
-        clock = FlowClock(table, hosts, times.latency_s, times.links)
+        clock = FlowClock(table, hosts, times.network.latency_s, times.links)
         turn = int(chance.integers(1 << 30))
         seconds = [
             clock.time_s(times.manner, turn, times.links) * float(np.exp(0.05 * chance.normal()))

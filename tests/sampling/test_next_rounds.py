@@ -92,24 +92,3 @@ def test_usual_share(hosts: int, partners: float) -> None:
 
 def test_usual_share_of_one_host_is_all() -> None:
     assert usual_share(1) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("readings", "share", "said"),
-    [
-        (np.zeros((2, 3)), 0.5, "shape"),
-        (np.zeros((2, 2)), 1.5, "share"),
-        (np.array([[np.nan, 1.0], [2.0, np.nan]]), 0.5, "symmetric"),
-        (np.array([[np.nan, 1.0], [np.nan, np.nan]]), 0.5, "symmetric"),
-        (np.array([[np.nan, np.inf], [np.inf, np.nan]]), 0.5, "finite"),
-        (np.array([[np.nan, -1.0], [-1.0, np.nan]]), 0.5, "negative"),
-    ],
-)
-def test_what_is_no_sample_is_refused(readings: np.ndarray, share: float, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        next_rounds(readings, share=share)
-
-
-def test_tried_of_another_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="tried"):
-        next_rounds(nothing(3), tried=np.zeros((2, 2), dtype=bool), share=0.5)

@@ -154,23 +154,3 @@ def test_any_racks_aggregate_and_send_little_across(
         known = np.array([port_rates[port - count] for port in own])
         if np.isfinite(known).all():
             assert carried == pytest.approx(known / known.sum())
-
-
-@pytest.mark.parametrize(
-    ("call", "said"),
-    [
-        (lambda: stars(0, [1.0]), "workers is 0"),
-        (lambda: stars(2, []), "at least one port"),
-        (lambda: stars(2, [0.0]), "must be above 0"),
-        (lambda: central(2, 2), "at is 2"),
-        (
-            lambda: route_by_racks([0, 1], [0], [1.0], [1.0, 1.0]),
-            "needs the port of a parameter server",
-        ),
-        (lambda: route_by_racks([], [], [], []), "at least one port"),
-        (lambda: route_by_racks([0], [0], [1.0], [1.0], "bus"), "between is 'bus'"),
-    ],
-)
-def test_what_cannot_be_is_refused(call: object, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        call()  # type: ignore[operator]
