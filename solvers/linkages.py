@@ -54,12 +54,11 @@ def linkage(distance: Matrix, kind: Literal["average", "single"], deadline: Dead
     return merges
 
 
-def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> list[int]:
+def order_by_clusters(distance: Matrix, deadline: Deadline) -> list[int]:
     """Return hosts in the order of the leaves of average linkage, a cheap order for all algorithms.
 
-    Ranks whose numbers are near are near in every usual algorithm, so that this is a cheap order
-    for all of them. Which of two branches comes first says nothing, as no leaf ordering is done:
-    see `plink.solvers.linkages` for one that does.
+    Ranks whose numbers are near are near in every usual algorithm. Which of two branches comes
+    first says nothing: `plink.solvers.seriation` orders leaves.
 
     Args:
         distance: (N, N), symmetric, finite.
@@ -69,11 +68,9 @@ def order_by_clusters(distance: Matrix, deadline: Deadline | None = None) -> lis
         A permutation of 0 ... N-1, the same for the same input if the time suffices.
     """
     matrix = np.ascontiguousarray(distance, dtype=np.float64)
-    until = deadline or Deadline()
     try:
-        if until.left_s < _S_PER_PAIR * matrix.size:
+        if deadline.left_s < _S_PER_PAIR * matrix.size:
             raise TimeoutError
-        leaves: list[int] = _native.clustered_leaves(matrix, until)
+        return _native.clustered_leaves(matrix, deadline)
     except TimeoutError:
-        leaves = _native.nearest_neighbour_ring(matrix, 0, Deadline(_LEAST_S))
-    return leaves
+        return _native.nearest_neighbour_ring(matrix, 0, Deadline(_LEAST_S))

@@ -85,6 +85,9 @@ _LEAST_RATIO = 1.5
 _LEAST_INSIDE = 0.01
 
 Subtrees = list[list[tuple[int, int]]]
+# Of a subtree: what its leaves have of the weight of all leaves of the tree; and of its root's
+# children, the place of their shape in the list of all and how many have it.
+Shape = tuple[float, tuple[tuple[int, int], ...]]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -355,7 +358,7 @@ def pair_trees(form: TreesForm) -> list[PairOfTrees]:
 
     Others are each paired with themselves, those of one shape once.
     """
-    shapes = [tuple(list_shapes(tree.tolist())) for tree in form.parents]
+    shapes = [tuple(_list_shapes(tree.tolist())) for tree in form.parents]
     is_idle = [tree == -2 for tree in form.parents]
     if len(shapes) == 2 and shapes[0] == shapes[1] and np.array_equal(*is_idle):
         return [_pair(shapes[0], form.parents)]
@@ -365,16 +368,16 @@ def pair_trees(form: TreesForm) -> list[PairOfTrees]:
     ]
 
 
-def _pair(shapes: Sequence[SubtreeShape], trees: Sequence[npt.NDArray[np.intp]]) -> PairOfTrees:
+def _pair(shapes: Sequence[Shape], trees: Sequence[npt.NDArray[np.intp]]) -> PairOfTrees:
     is_inner = [np.isin(np.arange(len(tree)), tree[tree >= 0]) for tree in trees]
     is_leaf = [(tree != -2) & ~inner for tree, inner in zip(trees, is_inner, strict=True)]
     roots = [int((tree == -1).argmax()) for tree in trees]
     depth: list[int] = []
-    for shape in shapes:
-        depth.append(max((depth[child] + 1 for child, _ in shape.children), default=0))
+    for _, children in shapes:
+        depth.append(max((depth[child] + 1 for child, _ in children), default=0))
     return PairOfTrees(
-        [list(shape.children) for shape in shapes],
-        [shape.share for shape in shapes],
+        [list(children) for _, children in shapes],
+        [share for share, _ in shapes],
         depth[-1],
         int((trees[0] != -2).sum()),
         roots[0] == roots[1],
@@ -391,20 +394,7 @@ def _find_greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
     return np.argpartition(values, first)[first:]
 
 
-@dataclass(frozen=True)
-class SubtreeShape:
-    """Shape of a subtree without rank numbers: its root's children, and its leaves' weight.
-
-    Args:
-        share: of the weight of all leaves of the tree, what its own leaves have.
-        children: of its root: the place of a shape in the list of all, and how many have it.
-    """
-
-    share: float
-    children: Sequence[tuple[int, int]]
-
-
-def list_shapes(parents: Sequence[int]) -> list[SubtreeShape]:
+def _list_shapes(parents: Sequence[int]) -> list[Shape]:
     """Return the distinct shapes of a tree's subtrees, children first, the whole tree last.
 
     A leaf's weight grows by a factor with every edge between it and the root.
@@ -425,13 +415,13 @@ def list_shapes(parents: Sequence[int]) -> list[SubtreeShape]:
         if below[rank]:
             weight[rank] = sum(weight[child] for child in below[rank])
     place_of: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-    shapes: list[SubtreeShape] = []
+    shapes: list[Shape] = []
     place = [0] * len(parents)
     for rank in reversed(order):
         children = tuple(sorted(Counter(place[child] for child in below[rank]).items()))
         key = (depth[rank], children)
         if key not in place_of:
             place_of[key] = len(shapes)
-            shapes.append(SubtreeShape(weight[rank] / weight[order[0]], children))
+            shapes.append((weight[rank] / weight[order[0]], children))
         place[rank] = place_of[key]
     return shapes

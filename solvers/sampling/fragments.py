@@ -258,14 +258,12 @@ class Found:
         votes: (N, N) what each reading says for being in one group, -0.75 to 1; 0 without one.
         direct: (G, G) log likelihood ratio of two fragments being one, by readings between them.
         thirds: (G, G) the same by what others are away from them.
-        near_us: the longest reading that is near.
     """
 
     labels: Labels
     votes: Matrix
     direct: Matrix
     thirds: Matrix
-    near_us: float
 
     @property
     def sizes(self) -> Labels:
@@ -305,7 +303,7 @@ def find_fragments(readings_us: Matrix) -> Found | None:
         thirds += kinship(mean, deviation, farthest)
     votes = np.zeros(readings_us.shape)
     votes[np.nonzero(~np.isnan(readings_us))] = cast
-    return Found(fine, votes, direct, thirds, float(np.exp(ends[0])))
+    return Found(fine, votes, direct, thirds)
 
 
 def sum_by_cluster(

@@ -176,12 +176,6 @@ def test_a_missing_library_is_named_with_its_extra(engine, package, monkeypatch)
         prove(form, distance, worst_of_some(form, distance), 5.0, engine)
 
 
-@pytest.mark.parametrize(("order", "engine"), [([0, 1, 2, 2], "z3"), ([0, 1, 2, 3], "oracle")])
-def test_wrong_use_is_refused(order, engine):
-    with pytest.raises(ValueError, match=r"not a permutation|no engine"):
-        prove(find("ring").form(4), np.zeros((4, 4)), order, 1.0, engine)
-
-
 @given(distance_matrices(2, 6), st.sampled_from(forms.ANY), st.data())
 def test_whole_units_are_below_the_cost_by_the_tolerance_at_most(distance, name, data):
     form = forms.form_of(name, len(distance))

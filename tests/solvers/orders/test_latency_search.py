@@ -226,7 +226,7 @@ def test_a_cost_of_nothing_is_met_at_once(form):
 
 def test_clusters_keep_racks_together():
     made = datacenters.uniform(256, 1)
-    order = order_by_clusters(made.distance)
+    order = order_by_clusters(made.distance, Deadline())
     assert sorted(order) == list(range(256))
     assert np.count_nonzero(np.diff(made.rack_of[order])) == 15
     assert np.count_nonzero(np.diff(made.row_of[order])) == 3
@@ -234,7 +234,7 @@ def test_clusters_keep_racks_together():
 
 @given(distance_matrices(1, 12))
 def test_clusters_hold_every_host_once(distance):
-    assert sorted(order_by_clusters(distance)) == list(range(len(distance)))
+    assert sorted(order_by_clusters(distance, Deadline())) == list(range(len(distance)))
 
 
 @pytest.mark.parametrize(
