@@ -29,6 +29,27 @@ def breadth_first(graph: Graph) -> npt.NDArray[np.intp]:
     return parents
 
 
+def component_sizes(graph: Graph) -> list[int]:
+    """Return the number of vertices of each connected component of an (N, N) graph.
+
+    Args:
+        graph: (N, N) symmetric; the diagonal is not looked at.
+    """
+    is_new = np.ones(len(graph), dtype=bool)
+    sizes = []
+    for root in range(len(graph)):
+        if not is_new[root]:
+            continue
+        before = int(is_new.sum())
+        is_new[root] = False
+        border = np.array([root])
+        while len(border):
+            border = np.flatnonzero(graph[border].any(axis=0) & is_new)
+            is_new[border] = False
+        sizes.append(before - int(is_new.sum()))
+    return sizes
+
+
 def components(
     size: int, sources: npt.NDArray[np.intp], destinations: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.intp]:
@@ -49,15 +70,3 @@ def components(
             lowest = deeper
         if np.array_equal(lowest, before):
             return np.unique(lowest, return_inverse=True)[1]
-
-
-def component_sizes(graph: Graph) -> list[int]:
-    """Return the number of vertices of each connected component of an (N, N) graph.
-
-    Args:
-        graph: (N, N) symmetric; the diagonal is not looked at.
-    """
-    parents = breadth_first(graph)
-    below = np.flatnonzero(parents >= 0)
-    sizes: list[int] = np.bincount(components(len(graph), below, parents[below])).tolist()
-    return sizes

@@ -12,7 +12,7 @@ from plink.formats.cluster import Cluster
 from plink.formats.groups import Grouping, Partition
 from plink.formats.hosts import Group, Host
 from plink.model.network import build_network
-from plink.optimize.plans.candidates import KINDS, build, build_candidate
+from plink.optimize.plans.candidates import KINDS, build_candidate
 from plink.optimize.plans.planning import Planned, find_plan, regroup_network
 from plink.optimize.plans.request import PlanRequest
 from plink.optimize.plans.traffic import Demand
@@ -20,7 +20,6 @@ from plink.plans.check import check
 from plink.plans.forest import make_forest
 from plink.plans.measures import measure
 from plink.plans.names import ALL_REDUCE
-from plink.solvers.contention.network import make_network
 from plink.solvers.forests.kinds import double_tree
 
 S = 20_000_000
@@ -176,11 +175,6 @@ def test_measures_count_hosts_without_a_group_as_groups():
     found = plan(fewer, "2lha")
     assert len(set(found.plan.group_by_rank)) == 3
     assert found.chosen.measures.cross_group_bytes == pytest.approx(2 * 2 * S)
-
-
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match="'star'"):
-        build("star", make_network(2), [0, 1], np.arange(2))
 
 
 def in_rows(uplink_gbit_s):

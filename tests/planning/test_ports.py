@@ -37,9 +37,3 @@ def test_gain_is_above_one_with_more_than_the_needed_ports(workers: int, ports: 
 def test_one_worker_has_nothing_to_aggregate() -> None:
     assert judge_ports(1, 1).needed_ports is None
     assert judge_ports(1, 1).sentence == "a single worker has nothing to aggregate"
-
-
-def test_nothing_is_refused() -> None:
-    for workers, ports in ((0, 1), (1, 0), (1, float("inf"))):
-        with pytest.raises(ValueError, match="expected at least 1 worker"):
-            judge_ports(workers, ports)

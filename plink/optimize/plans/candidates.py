@@ -96,12 +96,9 @@ def explain_refusal(kind: str, network: Network) -> str | None:
 
 
 def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Forest:
-    """Build the forest of one kind of plan over the ranks.
+    """Build the forest of one of the `KINDS` of plans over the ranks.
 
     `order` has near hosts next to each other, for rings and trees; `host_of` is (P,) by rank.
-
-    Raises:
-        ValueError: no such kind.
     """
     links = network.link_bytes_s
     if kind == "flat":
@@ -110,11 +107,9 @@ def build(kind: str, network: Network, order: list[int], host_of: Indices) -> Fo
         routes = ring(order)
     elif kind == "tree":
         routes = double_tree(order)
-    elif kind == "2lha":
+    else:
         grouped = with_every_host_grouped(network)
         routes = two_level(grouped.group_of, links, grouped.uplink_bytes_s)
-    else:
-        raise ValueError(f"there is no kind of plan {kind!r}")
     # With a rank on each host, hosts are ranks.
     is_one_each = len(host_of) == network.hosts
     return make_forest(*(routes if is_one_each else expand_to_ranks(routes, host_of)))

@@ -8,7 +8,6 @@ bandwidth, since the same added to the workers' own interfaces wins more.
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 from plink.formats.limits import Amount, Positive, Text
@@ -63,15 +62,7 @@ def judge_ports(workers: int, ports: float) -> PortsVerdict:
     Args:
         workers: at least 1.
         ports: above 0; a port that is quicker than a worker's link counts for more than one.
-
-    Raises:
-        ValueError: fewer.
     """
-    if workers < 1 or not 0.0 < ports < math.inf:
-        raise ValueError(
-            f"{workers} workers and {ports:g} server ports, expected at least 1 worker and above 0 "
-            "ports"
-        )
     through_servers = max(1.0, workers / ports)
     all_reduce = 2.0 * (workers - 1) / workers
     needed = workers**2 / (2.0 * (workers - 1)) if workers > 1 else None
