@@ -14,7 +14,7 @@ from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
 from plink.base.text import format_count, json_text, printable
-from plink.cli.autotune_request import ServeRequest
+from plink.cli.autotune_request import DaemonRequest
 from plink.cli.json_output import json_option, print_json_line
 from plink.cli.options import SectionedCommand, VerbGroup
 from plink.cli.request_options import with_request
@@ -52,9 +52,9 @@ def command() -> None:
     "--watch",
 )
 @click.argument("plans", nargs=-1, required=True, metavar="[NAME=]PLAN...")
-@with_request(ServeRequest)
+@with_request(DaemonRequest)
 @with_reach_options
-def serve(*, plans: Sequence[str], request: ServeRequest, reach: ReachOptions) -> int:
+def serve(*, plans: Sequence[str], request: DaemonRequest, reach: ReachOptions) -> int:
     """Keep the plans of running jobs fitted to the network, until interrupted.
 
     The ranks of a job report how long their iterations take and what the kernel knows of their

@@ -11,7 +11,7 @@ _PROBING = "To probe hosts again"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServeRequest:
+class DaemonRequest:
     """Options of `plink autotune serve`: addresses, files, and how hosts are probed again."""
 
     listen: str = option(

@@ -37,7 +37,7 @@ from plink.base.coroutines import run_until_interrupted
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.text import printable
-from plink.cli.autotune_request import ServeRequest
+from plink.cli.autotune_request import DaemonRequest
 from plink.cli.json_output import print_json_line
 from plink.cli.stderr import host_tls, note, note_if_others_read, warn
 from plink.cli.way_options import ReachOptions
@@ -70,7 +70,7 @@ _REFRESH_S = 0.5
 Begin: TypeAlias = Callable[[], Awaitable[asyncio.Server]]
 
 
-def run(plans_of_jobs: Sequence[str], request: ServeRequest, reach: ReachOptions) -> int:
+def run(plans_of_jobs: Sequence[str], request: DaemonRequest, reach: ReachOptions) -> int:
     """Run the daemon that tunes jobs' plans until interrupted; return the exit code.
 
     Raises:
@@ -277,7 +277,7 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
 
 
 def build_prober(
-    request: ServeRequest, reach: ReachOptions, plans: Iterable[Plan]
+    request: DaemonRequest, reach: ReachOptions, plans: Iterable[Plan]
 ) -> Prober | None:
     """Return what measures the hosts again; None if no option says how to reach them."""
     cluster, hosts, way = request.cluster, request.hosts, reach.resolve()

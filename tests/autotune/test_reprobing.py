@@ -26,7 +26,7 @@ from plink.autotune.tuner.interface import Action, Decision, Window
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.base.request import check_request
-from plink.cli.autotune_request import ServeRequest
+from plink.cli.autotune_request import DaemonRequest
 from plink.cli.autotune_serve import build_prober
 from plink.cli.way_options import ReachOptions
 from plink.formats.cluster import Cluster
@@ -182,12 +182,12 @@ def test_options_say_how_hosts_are_reached(tmp_path: Path) -> None:
     reach, plan = ReachOptions(), plan_of(RANKS, hosts=True)
     hosts = tmp_path / "hosts.txt"
     hosts.write_text("h[0-1]\n")
-    assert build_prober(ServeRequest(), reach, [plan]) is None
-    assert build_prober(ServeRequest(hosts=str(hosts)), reach, []) is not None
+    assert build_prober(DaemonRequest(), reach, [plan]) is None
+    assert build_prober(DaemonRequest(hosts=str(hosts)), reach, []) is not None
     with pytest.raises(PlinkError, match="h2, a host of the plan"):
-        build_prober(ServeRequest(hosts=str(hosts)), reach, [plan])
+        build_prober(DaemonRequest(hosts=str(hosts)), reach, [plan])
     with pytest.raises(PlinkError, match="cannot be standard input"):
-        build_prober(ServeRequest(cluster="-"), reach, [])
-    for request in (ServeRequest(cluster="c.json", hosts="h"), ServeRequest(output="new.json")):
+        build_prober(DaemonRequest(cluster="-"), reach, [])
+    for request in (DaemonRequest(cluster="c.json", hosts="h"), DaemonRequest(output="new.json")):
         with pytest.raises(WrongUseError):
             check_request(request)
