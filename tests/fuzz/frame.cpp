@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "check.hpp"
-#include "probes/dpdk/agent/arp.hpp"
 
 using plink::Datagram;
 using plink::Endpoint;

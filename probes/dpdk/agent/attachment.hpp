@@ -2,6 +2,8 @@
 // virtual device) that is the agent's alone.
 #pragma once
 
+#include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,13 @@
 namespace plink {
 
 class Port;
+
+// Writes to standard error, in one line, why the agent cannot work: the coordinator shows the last one
+// to the user. Returns false, for the caller to return.
+inline bool print_error(const std::string& sentence) {
+    std::fprintf(stderr, "%s\n", sentence.c_str());
+    return false;
+}
 
 class Attachment {
   public:
@@ -34,5 +43,21 @@ class Attachment {
     // Becomes readable when a packet arrives, or is -1 where nothing tells.
     virtual int wake_fd() const { return -1; }
 };
+
+// Attaches by an interface that the kernel owns and goes on using, with DPDK's af_packet driver. The
+// kernel finds the next hops, and keeps the UDP port for us.
+std::unique_ptr<Attachment> attach_by_kernel_interface();
+
+// A NIC taken from the kernel, or a virtual device of DPDK.
+struct OwnedDevice {
+    std::string device;  // a PCI address (0000:00:06.0) or a virtual device (net_tap0,iface=tap0)
+    uint32_t prefix_length = 0;
+    bool has_gateway = false;
+    Ipv4 gateway{};
+};
+
+// Attaches by a device of which the agent is the only user: it answers ARP for the device's address
+// and asks for its next hops. IPv4 only.
+std::unique_ptr<Attachment> attach_by_owned_nic(const OwnedDevice& device);
 
 }  // namespace plink

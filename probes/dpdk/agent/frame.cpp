@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bytes.hpp"
-
 namespace plink {
 namespace {
 
@@ -18,6 +16,19 @@ constexpr uint8_t kTtl = 64;
 constexpr uint16_t kDoNotFragment = 0x4000;
 // The "more fragments" bit and the offset.
 constexpr uint16_t kFragmentBits = 0x3fff;
+
+constexpr uint16_t kArpEthernet = 1;
+constexpr uint16_t kArpRequest = 1;
+constexpr uint16_t kArpReply = 2;
+constexpr Mac kBroadcast{0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+// Numbers in network byte order.
+void put16(uint8_t* out, uint32_t value) {
+    out[0] = static_cast<uint8_t>(value >> 8);
+    out[1] = static_cast<uint8_t>(value);
+}
+
+uint16_t get16(const uint8_t* in) { return static_cast<uint16_t>(in[0] << 8 | in[1]); }
 
 // The Internet checksum (RFC 1071), before it is folded and inverted.
 uint32_t sum_of(const uint8_t* data, size_t size, uint32_t sum = 0) {
@@ -38,34 +49,6 @@ uint16_t udp_checksum(const uint8_t* addresses, size_t address_bytes, const uint
     return checksum_of(sum_of(udp, size, sum));
 }
 
-const sockaddr_in& v4(const Endpoint& endpoint) {
-    return reinterpret_cast<const sockaddr_in&>(endpoint.address);
-}
-
-const sockaddr_in6& v6(const Endpoint& endpoint) {
-    return reinterpret_cast<const sockaddr_in6&>(endpoint.address);
-}
-
-Endpoint endpoint_v4(const uint8_t* address, uint16_t port) {
-    Endpoint endpoint;
-    auto& name = reinterpret_cast<sockaddr_in&>(endpoint.address);
-    name.sin_family = AF_INET;
-    name.sin_port = htons(port);
-    std::memcpy(&name.sin_addr, address, 4);
-    endpoint.size = sizeof name;
-    return endpoint;
-}
-
-Endpoint endpoint_v6(const uint8_t* address, uint16_t port) {
-    Endpoint endpoint;
-    auto& name = reinterpret_cast<sockaddr_in6&>(endpoint.address);
-    name.sin6_family = AF_INET6;
-    name.sin6_port = htons(port);
-    std::memcpy(&name.sin6_addr, address, 16);
-    endpoint.size = sizeof name;
-    return endpoint;
-}
-
 void write_ipv4(uint8_t* ip, const Endpoint& from, const Endpoint& to, size_t udp_bytes) {
     std::memset(ip, 0, kIpv4Bytes);
     ip[0] = 0x45;
@@ -73,8 +56,8 @@ void write_ipv4(uint8_t* ip, const Endpoint& from, const Endpoint& to, size_t ud
     put16(ip + 6, kDoNotFragment);
     ip[8] = kTtl;
     ip[9] = kUdp;
-    std::memcpy(ip + 12, &v4(from).sin_addr, 4);
-    std::memcpy(ip + 16, &v4(to).sin_addr, 4);
+    std::memcpy(ip + 12, from.bytes(), 4);
+    std::memcpy(ip + 16, to.bytes(), 4);
     put16(ip + 10, checksum_of(sum_of(ip, kIpv4Bytes)));
 }
 
@@ -84,8 +67,8 @@ void write_ipv6(uint8_t* ip, const Endpoint& from, const Endpoint& to, size_t ud
     put16(ip + 4, static_cast<uint32_t>(udp_bytes));
     ip[6] = kUdp;
     ip[7] = kTtl;
-    std::memcpy(ip + 8, &v6(from).sin6_addr, 16);
-    std::memcpy(ip + 24, &v6(to).sin6_addr, 16);
+    std::memcpy(ip + 8, from.bytes(), 16);
+    std::memcpy(ip + 24, to.bytes(), 16);
 }
 
 // An IP header that carries a whole UDP datagram.
@@ -129,7 +112,7 @@ uint16_t ethernet_type(const uint8_t* frame) { return get16(frame + 12); }
 size_t write_datagram(uint8_t* frame, const Mac& source, const Mac& destination,
                       const Endpoint& from, const Endpoint& to, const uint8_t* data, size_t size) {
     if (size > kMostPayload) return 0;
-    bool is_v4 = to.address.ss_family == AF_INET;
+    bool is_v4 = to.family() == AF_INET;
     size_t udp_bytes = kUdpBytes + size;
     uint8_t* ip = frame + kEthernetBytes;
     uint8_t* udp = ip + (is_v4 ? kIpv4Bytes : kIpv6Bytes);
@@ -165,11 +148,42 @@ bool read_datagram(const uint8_t* frame, size_t size, Datagram* datagram) {
     if (udp_bytes < kUdpBytes || udp_bytes > read.udp_bytes) return false;
     if (udp_checksum(read.addresses, read.address_bytes, udp, udp_bytes) != 0) return false;
     const uint8_t* destination = read.addresses + read.address_bytes / 2;
-    auto endpoint = type == kEtherIpv4 ? endpoint_v4 : endpoint_v6;
-    datagram->from = endpoint(read.addresses, get16(udp));
-    datagram->to = endpoint(destination, get16(udp + 2));
+    int family = type == kEtherIpv4 ? AF_INET : AF_INET6;
+    datagram->from = Endpoint::of(family, read.addresses, get16(udp));
+    datagram->to = Endpoint::of(family, destination, get16(udp + 2));
     datagram->data = udp + kUdpBytes;
     datagram->size = udp_bytes - kUdpBytes;
+    return true;
+}
+
+void write_arp(uint8_t* frame, const Arp& arp) {
+    const Mac& destination = arp.is_request ? kBroadcast : arp.target_mac;
+    write_ethernet(frame, arp.sender_mac, destination, kEtherArp);
+    uint8_t* body = frame + kEthernetBytes;
+    put16(body, kArpEthernet);
+    put16(body + 2, kEtherIpv4);
+    body[4] = 6;
+    body[5] = 4;
+    put16(body + 6, arp.is_request ? kArpRequest : kArpReply);
+    uint8_t* out = std::copy(arp.sender_mac.begin(), arp.sender_mac.end(), body + 8);
+    out = std::copy(arp.sender.begin(), arp.sender.end(), out);
+    out = std::copy(arp.target_mac.begin(), arp.target_mac.end(), out);
+    std::copy(arp.target.begin(), arp.target.end(), out);
+}
+
+bool read_arp(const uint8_t* frame, size_t size, Arp* arp) {
+    if (size < kArpFrame || ethernet_type(frame) != kEtherArp) return false;
+    const uint8_t* body = frame + kEthernetBytes;
+    uint16_t operation = get16(body + 6);
+    if (get16(body) != kArpEthernet || get16(body + 2) != kEtherIpv4 || body[4] != 6 || body[5] != 4) {
+        return false;
+    }
+    if (operation != kArpRequest && operation != kArpReply) return false;
+    arp->is_request = operation == kArpRequest;
+    std::copy_n(body + 8, 6, arp->sender_mac.begin());
+    std::copy_n(body + 14, 4, arp->sender.begin());
+    std::copy_n(body + 18, 6, arp->target_mac.begin());
+    std::copy_n(body + 24, 4, arp->target.begin());
     return true;
 }
 

@@ -1,6 +1,5 @@
-#include "kernel_interface.hpp"
-
 #include <ifaddrs.h>
+#include <linux/filter.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
@@ -10,10 +9,11 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 
-#include "../../echo/agent/clock.hpp"
-#include "packet_filter.hpp"
-#include "print_error.hpp"
+#include "../../echo/agent/scheduling.hpp"
+#include "attachment.hpp"
+#include "routes.hpp"
 
 namespace plink {
 namespace {
@@ -21,18 +21,49 @@ namespace {
 // Gateways change, if rarely.
 constexpr int64_t kKnownFor = 10 * kSecond;
 
+bool attach_filter(int socket, sock_filter* code, size_t size) {
+    sock_fprog program{static_cast<unsigned short>(size), code};
+    return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) == 0;
+}
+
+// Makes a socket receive nothing any more.
+bool drop_everything(int socket) {
+    sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+    return attach_filter(socket, code, 1);
+}
+
+// Makes a packet socket, which sees whole Ethernet frames, receive only those with UDP datagrams for
+// this port.
+bool pass_udp_port(int packet_socket, uint16_t port) {
+    constexpr uint32_t kAll = 1 << 16;
+    // Jumps are relative: (if true, if false).
+    sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),  // Ethernet type
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x0800, 0, 7),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 23),  // IPv4: protocol
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 17, 0, 11),
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 20),  // IPv4: fragment offset
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x1fff, 9, 0),
+        BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 14),  // IPv4: header length
+        BPF_STMT(BPF_LD | BPF_H | BPF_IND, 16),   // UDP: destination port
+        BPF_JUMP(BPF_JMP | BPF_JA, 4, 0, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x86dd, 0, 5),
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 20),  // IPv6: next header
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 17, 0, 3),
+        BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 56),  // UDP: destination port
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, kAll),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+    };
+    return attach_filter(packet_socket, code, sizeof code / sizeof *code);
+}
+
 bool has_address(const ifaddrs& entry, const Endpoint& wanted) {
-    if (entry.ifa_addr == nullptr) return false;
-    int family = entry.ifa_addr->sa_family;
-    if (family != wanted.address.ss_family) return false;
-    if (family == AF_INET) {
-        return reinterpret_cast<const sockaddr_in*>(entry.ifa_addr)->sin_addr.s_addr ==
-               reinterpret_cast<const sockaddr_in&>(wanted.address).sin_addr.s_addr;
-    }
-    return family == AF_INET6 &&
-           std::memcmp(&reinterpret_cast<const sockaddr_in6*>(entry.ifa_addr)->sin6_addr,
-                       &reinterpret_cast<const sockaddr_in6&>(wanted.address).sin6_addr,
-                       sizeof(in6_addr)) == 0;
+    if (entry.ifa_addr == nullptr || entry.ifa_addr->sa_family != wanted.family()) return false;
+    Endpoint own;
+    own.size = wanted.size;
+    std::memcpy(&own.address, entry.ifa_addr, own.size);
+    return std::memcmp(own.bytes(), wanted.bytes(), wanted.byte_count()) == 0;
 }
 
 bool is_ethernet(int socket, const std::string& interface) {
@@ -54,17 +85,32 @@ int find_packet_socket() {
     return -1;
 }
 
-std::array<uint8_t, 16> key_of(const Endpoint& endpoint) {
-    std::array<uint8_t, 16> key{};
-    if (endpoint.address.ss_family == AF_INET) {
-        std::memcpy(&key, &reinterpret_cast<const sockaddr_in&>(endpoint.address).sin_addr, 4);
-    } else {
-        std::memcpy(&key, &reinterpret_cast<const sockaddr_in6&>(endpoint.address).sin6_addr, 16);
-    }
-    return key;
-}
+class KernelInterface : public Attachment {
+  public:
+    bool prepare(const Endpoint& wanted, Endpoint* bound,
+                 std::vector<std::string>* arguments) override;
+    bool attach(Port* port, uint16_t udp_port) override;
+    bool next_hop(const Endpoint& to, Mac* mac) override;
+    void take(const uint8_t*, size_t) override {}
+    int wake_fd() const override { return packet_socket_; }
 
-}  // namespace
+  private:
+    struct Known {
+        Mac mac{};
+        int64_t until_ns = 0;
+    };
+
+    bool find_interface(const Endpoint& address);
+    bool hold_port(const Endpoint& wanted, Endpoint* bound);
+    bool look_up(const Endpoint& to, Mac* mac);
+
+    std::string name_;
+    int index_ = 0;
+    int held_ = -1;           // the kernel's UDP socket, which gets nothing
+    int packet_socket_ = -1;  // the driver's
+    Routes routes_;
+    std::map<std::string, Known> known_;  // by the bytes of the address
+};
 
 bool KernelInterface::prepare(const Endpoint& wanted, Endpoint* bound,
                               std::vector<std::string>* arguments) {
@@ -106,7 +152,7 @@ bool KernelInterface::find_interface(const Endpoint& address) {
 
 // Without a socket on the port the kernel would answer every packet that it is unreachable.
 bool KernelInterface::hold_port(const Endpoint& wanted, Endpoint* bound) {
-    int family = wanted.address.ss_family;
+    int family = wanted.family();
     held_ = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (held_ < 0 || !drop_everything(held_) ||
         bind(held_, reinterpret_cast<const sockaddr*>(&wanted.address), wanted.size) != 0) {
@@ -133,7 +179,7 @@ bool KernelInterface::attach(Port*, uint16_t udp_port) {
 }
 
 bool KernelInterface::next_hop(const Endpoint& to, Mac* mac) {
-    Known& known = known_[key_of(to)];
+    Known& known = known_[std::string(to.bytes(), to.bytes() + to.byte_count())];
     int64_t time_ns = now_ns();
     if (time_ns >= known.until_ns) {
         bool was_known = known.until_ns != 0;
@@ -152,6 +198,12 @@ bool KernelInterface::look_up(const Endpoint& to, Mac* mac) {
     (void)!sendto(held_, nullptr, 0, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&to.address),
                   to.size);
     return false;
+}
+
+}  // namespace
+
+std::unique_ptr<Attachment> attach_by_kernel_interface() {
+    return std::make_unique<KernelInterface>();
 }
 
 }  // namespace plink

@@ -10,32 +10,13 @@
 #include <cerrno>
 #include <cstring>
 
-#include "print_error.hpp"
+#include "attachment.hpp"
 
 namespace plink {
 namespace {
 
 constexpr size_t kAnswerBytes = 1 << 15;
 constexpr timeval kAnswerWithin{0, 200000};
-
-const uint8_t* address_of(const Endpoint& endpoint, size_t* size) {
-    bool is_v4 = endpoint.address.ss_family == AF_INET;
-    *size = is_v4 ? 4 : 16;
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(endpoint.address);
-    const auto& v6 = reinterpret_cast<const sockaddr_in6&>(endpoint.address);
-    return is_v4 ? reinterpret_cast<const uint8_t*>(&v4.sin_addr)
-                 : reinterpret_cast<const uint8_t*>(&v6.sin6_addr);
-}
-
-Endpoint endpoint_of(int family, const uint8_t* address) {
-    Endpoint endpoint;
-    endpoint.address.ss_family = static_cast<sa_family_t>(family);
-    endpoint.size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    size_t size = 0;
-    auto* room = const_cast<uint8_t*>(address_of(endpoint, &size));
-    std::memcpy(room, address, size);
-    return endpoint;
-}
 
 template <typename Body>
 std::vector<uint8_t> request_of(uint16_t type, uint16_t flags, const Body& body) {
@@ -113,14 +94,13 @@ bool Routes::gateway(const Endpoint& to, Endpoint* gateway) {
 
 // By any interface where `*interface` is 0; says which.
 bool Routes::route(const Endpoint& to, Endpoint* gateway, int* interface) {
-    size_t size = 0;
-    const uint8_t* destination = address_of(to, &size);
+    size_t size = to.byte_count();
     rtmsg body{};
-    body.rtm_family = static_cast<uint8_t>(to.address.ss_family);
+    body.rtm_family = static_cast<uint8_t>(to.family());
     body.rtm_dst_len = body.rtm_src_len = static_cast<uint8_t>(8 * size);
     std::vector<uint8_t> request = request_of(RTM_GETROUTE, 0, body);
-    add_attribute(&request, RTA_DST, destination, size);
-    add_attribute(&request, RTA_SRC, address_of(from_, &size), size);
+    add_attribute(&request, RTA_DST, to.bytes(), size);
+    add_attribute(&request, RTA_SRC, from_.bytes(), size);
     if (*interface != 0) add_attribute(&request, RTA_OIF, interface, sizeof *interface);
     bool found = false;
     ask(&request, [&](const nlmsghdr& header) {
@@ -135,9 +115,9 @@ bool Routes::route(const Endpoint& to, Endpoint* gateway, int* interface) {
         // A gateway of the other family (RFC 5549) is two bytes of family and its address.
         const uint8_t* other = attribute_in(first, bytes, RTA_VIA, 2 + sizeof(in6_addr));
         if (other != nullptr) {
-            *gateway = endpoint_of(AF_INET6, other + 2);
+            *gateway = Endpoint::of(AF_INET6, other + 2, 0);
         } else {
-            *gateway = plain != nullptr ? endpoint_of(answer->rtm_family, plain) : to;
+            *gateway = plain != nullptr ? Endpoint::of(answer->rtm_family, plain, 0) : to;
         }
         found = true;
     });
@@ -145,10 +125,9 @@ bool Routes::route(const Endpoint& to, Endpoint* gateway, int* interface) {
 }
 
 bool Routes::neighbour(const Endpoint& who, Mac* mac) {
-    size_t size = 0;
-    const uint8_t* address = address_of(who, &size);
+    size_t size = who.byte_count();
     ndmsg body{};
-    body.ndm_family = static_cast<uint8_t>(who.address.ss_family);
+    body.ndm_family = static_cast<uint8_t>(who.family());
     std::vector<uint8_t> request = request_of(RTM_GETNEIGH, NLM_F_DUMP, body);
     add_attribute(&request, NDA_IFINDEX, &interface_, sizeof interface_);
     constexpr unsigned kUsable =
@@ -163,7 +142,7 @@ bool Routes::neighbour(const Endpoint& who, Mac* mac) {
         size_t bytes = NLMSG_PAYLOAD(&header, sizeof *entry);
         const uint8_t* it = attribute_in(first, bytes, NDA_DST, size);
         const uint8_t* link = attribute_in(first, bytes, NDA_LLADDR, mac->size());
-        if (it == nullptr || link == nullptr || std::memcmp(it, address, size) != 0) return;
+        if (it == nullptr || link == nullptr || std::memcmp(it, who.bytes(), size) != 0) return;
         std::copy_n(link, mac->size(), mac->begin());
         found = true;
     });

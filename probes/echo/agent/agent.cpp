@@ -1,11 +1,10 @@
 #include "agent.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
-#include "clock.hpp"
 #include "privileges.hpp"
-#include "statistics.hpp"
 
 namespace plink {
 namespace {
@@ -43,6 +42,14 @@ class Resend {
     int64_t interval_ns_ = kFirstResend;
 };
 
+// The smallest sample that at least `percentile` per cent of all samples do not exceed (nearest
+// rank). Sorts `samples_ns`, which must not be empty.
+uint32_t percentile_ns(std::vector<uint32_t>* samples_ns, double percentile) {
+    std::sort(samples_ns->begin(), samples_ns->end());
+    double rank = std::ceil(percentile / 100.0 * static_cast<double>(samples_ns->size()));
+    return (*samples_ns)[rank < 1.0 ? 0 : static_cast<size_t>(rank) - 1];
+}
+
 }  // namespace
 
 int Agent::run() {
@@ -63,7 +70,7 @@ void Agent::meet(size_t position) {
     mailbox_.set_current(position);
     // A copy: pairs that the coordinator adds meanwhile may move the others.
     const Pair pair = the_run().pairs[position];
-    Meeting met = leads(pair) ? greet_follower(pair) : greet_leader(pair);
+    Meeting met = greet(pair);
     Times began = scheduler_.times();
     if (met == Meeting::met && leads(pair)) {
         probe(pair);
@@ -91,39 +98,24 @@ int64_t Agent::patience_ns(const Pair& pair) const {
     return std::max(patience_ns, std::min(silence_ns(), kLeastPatience));
 }
 
-Agent::Meeting Agent::greet_follower(const Pair& pair) {
-    Resend hello;
+// Calls the partner until it is at this pair, too.
+Agent::Meeting Agent::greet(const Pair& pair) {
+    const Message call = leads(pair) ? Message::hello : Message::knock;
+    const Message welcome = leads(pair) ? Message::ready : Message::hello;
+    Resend resend;
     int64_t heard_ns = now_ns();
     Packet packet;
     while (now_ns() - heard_ns < patience_ns(pair)) {
         if (is_gone(pair)) return Meeting::gone;
-        if (hello.is_due()) {
-            mailbox_.send(Message::hello, pair);
-            hello.sent();
+        if (resend.is_due()) {
+            mailbox_.send(call, pair);
+            resend.sent();
         }
-        if (!mailbox_.next(hello.due_ns(), &packet)) continue;
+        if (!mailbox_.next(resend.due_ns(), &packet)) continue;
         heard_ns = now_ns();
-        if (packet.message == Message::ready) return Meeting::met;
+        if (packet.message == welcome) return Meeting::met;
         if (packet.message == Message::past) return Meeting::gave_up;
-        if (packet.message == Message::knock) mailbox_.send(Message::hello, pair);
-    }
-    return Meeting::silent;
-}
-
-Agent::Meeting Agent::greet_leader(const Pair& pair) {
-    Resend knock;
-    int64_t heard_ns = now_ns();
-    Packet packet;
-    while (now_ns() - heard_ns < patience_ns(pair)) {
-        if (is_gone(pair)) return Meeting::gone;
-        if (knock.is_due()) {
-            mailbox_.send(Message::knock, pair);
-            knock.sent();
-        }
-        if (!mailbox_.next(knock.due_ns(), &packet)) continue;
-        heard_ns = now_ns();
-        if (packet.message == Message::hello) return Meeting::met;
-        if (packet.message == Message::past) return Meeting::gave_up;
+        if (packet.message == Message::knock && leads(pair)) mailbox_.send(Message::hello, pair);
     }
     return Meeting::silent;
 }

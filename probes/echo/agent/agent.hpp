@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "delays.hpp"
 #include "mailbox.hpp"
-#include "processors.hpp"
+#include "scheduling.hpp"
 
 namespace plink {
 
@@ -22,8 +21,7 @@ class Agent {
     enum class Meeting { met, silent, gave_up, gone };
 
     void meet(size_t position);
-    Meeting greet_follower(const Pair& pair);
-    Meeting greet_leader(const Pair& pair);
+    Meeting greet(const Pair& pair);
     void probe(const Pair& pair);
     Meeting answer_until(const Pair& pair, Message last, int64_t patience_ns);
     void hand_over(const Pair& pair);

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "clock.hpp"
+#include "scheduling.hpp"
 
 namespace plink {
 namespace {

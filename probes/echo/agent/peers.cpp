@@ -3,51 +3,48 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace plink {
 
+Endpoint Endpoint::of(int family, const void* address, uint16_t port) {
+    Endpoint endpoint;
+    endpoint.address.ss_family = static_cast<sa_family_t>(family);
+    endpoint.size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+    // sin_port and sin6_port stand at the same place.
+    reinterpret_cast<sockaddr_in*>(&endpoint.address)->sin_port = htons(port);
+    std::memcpy(const_cast<uint8_t*>(endpoint.bytes()), address, endpoint.byte_count());
+    return endpoint;
+}
+
 bool Endpoint::parse(const char* text, uint16_t port, Endpoint* endpoint) {
-    *endpoint = Endpoint{};
-    auto* v4 = reinterpret_cast<sockaddr_in*>(&endpoint->address);
-    if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
-        v4->sin_family = AF_INET;
-        v4->sin_port = htons(port);
-        endpoint->size = sizeof(sockaddr_in);
-        return true;
-    }
-    auto* v6 = reinterpret_cast<sockaddr_in6*>(&endpoint->address);
-    if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) {
-        v6->sin6_family = AF_INET6;
-        v6->sin6_port = htons(port);
-        endpoint->size = sizeof(sockaddr_in6);
+    uint8_t parsed[sizeof(in6_addr)];
+    for (int family : {AF_INET, AF_INET6}) {
+        if (inet_pton(family, text, parsed) != 1) continue;
+        *endpoint = of(family, parsed, port);
         return true;
     }
     return false;
 }
 
+const uint8_t* Endpoint::bytes() const {
+    const void* begin = &reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr;
+    if (family() == AF_INET) begin = &reinterpret_cast<const sockaddr_in*>(&address)->sin_addr;
+    return static_cast<const uint8_t*>(begin);
+}
+
 bool Endpoint::operator==(const Endpoint& other) const {
-    if (address.ss_family != other.address.ss_family || port() != other.port()) return false;
-    if (address.ss_family == AF_INET) {
-        return reinterpret_cast<const sockaddr_in*>(&address)->sin_addr.s_addr ==
-               reinterpret_cast<const sockaddr_in*>(&other.address)->sin_addr.s_addr;
-    }
-    return std::memcmp(&reinterpret_cast<const sockaddr_in6*>(&address)->sin6_addr,
-                       &reinterpret_cast<const sockaddr_in6*>(&other.address)->sin6_addr,
-                       sizeof(in6_addr)) == 0;
+    return family() == other.family() && port() == other.port() &&
+           std::memcmp(bytes(), other.bytes(), byte_count()) == 0;
 }
 
 uint16_t Endpoint::port() const {
-    // sin_port and sin6_port stand at the same place.
     return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
 }
 
 bool Endpoint::is_any() const {
-    if (address.ss_family == AF_INET) {
-        return reinterpret_cast<const sockaddr_in*>(&address)->sin_addr.s_addr == INADDR_ANY;
-    }
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address);
-    return IN6_IS_ADDR_UNSPECIFIED(&v6->sin6_addr);
+    return std::all_of(bytes(), bytes() + byte_count(), [](uint8_t byte) { return byte == 0; });
 }
 
 void Peers::add(uint32_t index, const Endpoint& endpoint) {

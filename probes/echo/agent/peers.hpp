@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,10 +14,16 @@ struct Endpoint {
     sockaddr_storage address{};
     socklen_t size = 0;
 
+    // The endpoint of an address of `family` (AF_INET or AF_INET6), in network byte order.
+    static Endpoint of(int family, const void* address, uint16_t port);
     // False where `text` is no numeric address.
     static bool parse(const char* text, uint16_t port, Endpoint* endpoint);
 
     bool operator==(const Endpoint& other) const;
+    int family() const { return address.ss_family; }
+    // The address in network byte order, and its size: 4 or 16 bytes.
+    const uint8_t* bytes() const;
+    size_t byte_count() const { return family() == AF_INET ? 4 : 16; }
     uint16_t port() const;
     // Whether it stands for all addresses of a host.
     bool is_any() const;

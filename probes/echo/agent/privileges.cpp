@@ -15,7 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "clock.hpp"
+#include "scheduling.hpp"
 
 namespace plink {
 namespace {

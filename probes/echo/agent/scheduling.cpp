@@ -1,12 +1,9 @@
-#include "delays.hpp"
+#include "scheduling.hpp"
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdlib>
-
-#include "clock.hpp"
 
 namespace plink {
 namespace {
@@ -33,6 +30,18 @@ Times Scheduler::times() const {
     timespec run;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &run);
     return {now_ns(), int64_t{run.tv_sec} * kSecond + run.tv_nsec, waited_ns(file_)};
+}
+
+Processors::Processors() {
+    CPU_ZERO(&any_);
+    sched_getaffinity(0, sizeof any_, &any_);
+}
+
+void Processors::move_to(std::optional<uint32_t> processor) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (processor) CPU_SET(*processor % CPU_SETSIZE, &one);
+    sched_setaffinity(0, sizeof one, processor ? &one : &any_);
 }
 
 }  // namespace plink
