@@ -1,4 +1,7 @@
-"""Hosts of a run: from a host list, an inventory or an earlier file, and how to reach them."""
+"""Hosts of a run: from a host list, an inventory or an earlier file, and how to reach them.
+
+Hosts that no host list could name raise `HostListError`.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import ListedHost, check_host
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.inventories.inventory import InventoryHosts
-from plink.probes.inventories.kinds import KINDS, find_hosts, guess_kind, parse_hosts
+from plink.probes.inventories.kinds import KINDS, find_hosts, parse_hosts
 from plink.probes.options import SshOptions, ViaOptions
 
 if TYPE_CHECKING:
@@ -32,12 +35,7 @@ _ALLOCATION = "@slurm"
 
 @dataclass(frozen=True)
 class HostList:
-    """Hosts of a host list, with the list's hash and what it says about reaching them.
-
-    Args:
-        made_from: the hash of its file; None where it is in none.
-        found: what the program whose list it is knows of them, or None.
-    """
+    """Hosts of a host list, the hash of its file, and what the program that wrote it knows."""
 
     hosts: Sequence[ListedHost]
     made_from: str | None = None
@@ -51,12 +49,8 @@ class HostList:
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
         """Return the options to reach the hosts: the user's, or else a command or key of the list.
 
-        Args:
-            given: what the user says; options of SSH that are all the default say nothing.
-            is_ssh_said: the user wants SSH as it is, whatever the list knows.
-
-        Raises:
-            HostListError: only the user can say.
+        Options of SSH that are all the default say nothing, unless the user wants SSH as it is
+        (`is_ssh_said`). Raises HostListError where only the user can say.
         """
         if self.found is None or is_ssh_said or not isinstance(given, SshOptions):
             return given
@@ -77,10 +71,6 @@ class HostList:
 
 def read_hosts(path: str) -> HostList:
     """Return the hosts of a host list, an inventory (`KIND:WHERE`), or this Slurm job (`@slurm`).
-
-    Args:
-        path: path of the list; `@slurm` stands for the hosts of this Slurm job, and `KIND:WHERE`
-            for those that another program has (`plink.probes.inventories.kinds`).
 
     Raises:
         WrongUseError: the file cannot be read, or is one that plink wrote.
@@ -108,15 +98,7 @@ def read_hosts(path: str) -> HostList:
             f"{source}: is a file that plink wrote, not a host list",
             "plink probe resumes a cluster file, and plink check compares with one",
         )
-    try:
-        return HostList(parse_hosts(content, source), document.digest(content))
-    except HostListError as error:
-        likely = guess_kind(content)
-        if likely is None:
-            raise
-        raise HostListError(
-            str(error), f"it looks like an inventory; try {likely}:{path}"
-        ) from None
+    return HostList(parse_hosts(content, source), document.digest(content))
 
 
 def _read_list(path: str) -> bytes:
@@ -124,11 +106,7 @@ def _read_list(path: str) -> bytes:
 
 
 def to_listed_host(host: Host, place: str) -> ListedHost:
-    """Convert a host of a cluster file to one of a host list; `place` names the file in errors.
-
-    Raises:
-        HostListError: no host list could name such a host.
-    """
+    """Convert a host of a cluster file to one of a host list; `place` names the file in errors."""
     listed = ListedHost(
         host.name,
         user=host.user,
@@ -142,12 +120,7 @@ def to_listed_host(host: Host, place: str) -> ListedHost:
 
 
 def list_again(cluster: Cluster, source: str) -> list[ListedHost]:
-    """Return the hosts of an earlier run's file in list order, with those it could not reach.
-
-    Raises:
-        WrongUseError: there are fewer than two.
-        HostListError: as `to_listed_host`.
-    """
+    """Return the hosts of an earlier run's file in list order, with those it could not reach."""
     listed = [to_listed_host(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
     # Ascending, so that the hosts listed before are there already; those without a place come last.

@@ -90,10 +90,6 @@ def choose_address(
     Loopback, link-local and container addresses are passed over unless they are asked for;
     addresses without a network (/32) and those of VPNs are taken where there is no other.
 
-    Args:
-        candidates: the host's own addresses, as it reports them.
-        ssh_address: the address at which SSH reached it (a name counts as unknown).
-
     Raises:
         HostError: no address fits, or several do.
     """
@@ -181,10 +177,7 @@ def _is_real(candidate: InterfaceAddress) -> bool:
 def describe_choices(
     chosen: Mapping[str, str], candidates: Mapping[str, Sequence[InterfaceAddress]]
 ) -> str | None:
-    """Return a sentence on which interfaces traffic uses, if hosts have others too; else None.
-
-    None where no host has another address that traffic might use, of the same family.
-    """
+    """Return a sentence on which interfaces traffic uses, if hosts have others too; else None."""
     taken: dict[str, None] = {}
     left: dict[str, None] = {}
     hosts = 0
@@ -245,11 +238,8 @@ def choose_addresses(
 ) -> tuple[dict[str, str], list[HostError]]:
     """Choose every host's address for traffic, all IPv4 or all IPv6; return failures too.
 
-    Where the choices are of both, the family of most of them (IPv4 if equal) is taken, or the
-    other, if every host has such an address.
-
-    Returns:
-        The addresses by host name, and the reasons for the hosts without one.
+    All are of one family. Where the choices are of both, that of most of them (IPv4 if equal) is
+    taken, or the other, if every host has such an address.
 
     Raises:
         OptionError: no family serves all hosts that have an address.

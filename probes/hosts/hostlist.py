@@ -16,6 +16,8 @@ as many.
 SSH configurations hand names to shells (`Match exec`, `ProxyCommand`), known_hosts reads `*` in
 them, and programs take a dash in front for an option: what could mean anything but a host is
 refused before anything else sees it.
+
+Input that cannot be used raises `HostListError`, which names the place.
 """
 
 from __future__ import annotations
@@ -72,8 +74,8 @@ _WHOLE = re.compile(r"[0-9]{1,9}")
 def find_name_fault(name: str) -> str | None:
     """Return why a text is no valid host name, such as `is not a host name`; None if it is valid.
 
-    Names are those of DNS, aliases of an SSH configuration (which may hold underscores), and
-    IPv4 and IPv6 addresses, these perhaps with a zone.
+    Names are those of DNS, aliases (which may hold underscores), and IPv4 and IPv6 addresses, these
+    perhaps with a zone.
     """
     if ":" in name:
         return None if is_address(name) else "is not an IPv6 address"
@@ -121,11 +123,7 @@ class RangeError(ValueError):
 
 
 def split_outside_brackets(text: str) -> list[str]:
-    """Return the comma-separated items of `text`, ignoring commas inside brackets.
-
-    Raises:
-        RangeError: brackets that do not match, or stand inside each other.
-    """
+    """Return the comma-separated items of `text`; raise RangeError for wrong brackets."""
     _check_brackets(text)
     if "[" not in text or "," not in text:
         return text.split(",")
@@ -147,11 +145,8 @@ def _check_brackets(text: str) -> None:
 def expand(pattern: str) -> list[str]:
     """Expand brackets in a host name, `gpu[01-16]`, to all names, the last bracket varying fastest.
 
-    A range is padded to the width of its lower end: `[08-10]` is 08, 09, 10.
-
-    Args:
-        pattern: a name with any number of brackets, each a comma-separated list of numbers
-            and of ranges `low-high`.
+    A bracket is a comma-separated list of numbers and of ranges `low-high`, padded to the width of
+    their lower ends: `[08-10]` is 08, 09, 10.
 
     Raises:
         RangeError: a bracket is not such a list, or the names are more than `MAX_NAMES` or longer
@@ -242,11 +237,7 @@ class _Item:
 
 
 def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
-    """Return the hosts in a host list of UTF-8 bytes; `source` names it in errors.
-
-    Raises:
-        HostListError: it is not text in UTF-8, or as `parse_host_list`.
-    """
+    """Return the hosts in a host list of UTF-8 bytes; `source` names it in errors."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -256,11 +247,7 @@ def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
 
 
 def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHost]:
-    """Return the hosts in the text of a host list, in its order; `source` names it in errors.
-
-    Raises:
-        HostListError: a line is wrong, a host is listed twice, or there are too few.
-    """
+    """Return the hosts in the text of a host list, in its order; `source` names it in errors."""
     pairs = _named_addresses(text, source)
     return check_hosts(_parse_hosts(text, source) if pairs is None else pairs, source, least=least)
 
@@ -268,13 +255,8 @@ def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHos
 def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
     """Return the hosts unchanged; raise if one is listed twice, or there are too few or too many.
 
-    `source` names it in errors.
-
     Args:
         least: smallest number of hosts; one is enough where nothing is measured.
-
-    Raises:
-        HostListError: a host is listed twice, or there are too few, or too many.
     """
     hosts: list[ListedHost] = []
     seen: dict[str, ListedHost] = {}
@@ -296,11 +278,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
 
 
 def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
-    """Merge repeated hosts: each one once, in order of first appearance, with its slots added up.
-
-    Raises:
-        HostListError: a host has more than `MAX_SLOTS`.
-    """
+    """Merge repeated hosts: each once, in order of first appearance, its slots added up."""
     merged: dict[str, ListedHost] = {}
     for host in hosts:
         before = merged.get(host.name)
@@ -398,7 +376,6 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
     """Yield the hosts on one line of a host list; none for a blank line or a comment.
 
     Raises:
-        HostListError: a part of the line is not understood.
         RangeError: a bracket is wrong.
     """
     return (item.host for item in _items(line, place))
@@ -531,22 +508,14 @@ def _check_user(user: str, place: str) -> str:
 
 
 def check_name(name: str, place: str) -> None:
-    """Raise if a text is neither a host name nor an address.
-
-    Raises:
-        HostListError: it is not one; `place` says where it stands.
-    """
+    """Raise if a text is neither a host name nor an address."""
     fault = find_name_fault(name)
     if fault is not None:
         raise HostListError(f"{place}: {_brief(name)} {fault}", HINT_NAME)
 
 
 def check_host(host: ListedHost) -> None:
-    """Raise if a host's name, user, port or SSH address is one that no host list may contain.
-
-    Raises:
-        HostListError: its name, user, port or address is not one; its place says where it stands.
-    """
+    """Raise if a host's name, user, port or SSH address is one that no host list may contain."""
     place = host.place or "the list of hosts"
     check_name(host.name, place)
     if host.user is not None:

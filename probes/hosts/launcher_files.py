@@ -39,8 +39,7 @@ def parse_launcher_file(text: str, source: str) -> list[hostlist.ListedHost] | N
     """Return the hosts of a rankfile or another launcher's file, by rank; None for other text.
 
     Raises:
-        HostListError: a line is not understood, a rank is missing or comes twice, or a name is not
-            a host's.
+        HostListError: a line is not understood, a rank is missing or comes twice, ...
     """
     lines = [
         (f"{source}:{number}", line.strip())

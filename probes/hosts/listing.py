@@ -7,6 +7,8 @@
 - `az vm list -d -o json` and `az vm list-ip-addresses -o json` (Azure CLI)
 
 Machines that do not run are left out.
+
+Input that cannot be used raises `HostListError`, which names the place.
 """
 
 from __future__ import annotations
@@ -23,11 +25,7 @@ from plink.probes.json_parsing import parse_json
 
 
 def parse_listing_json(content: bytes, place: str, hint: str) -> Any:
-    """Parse JSON that another program wrote; `place` names it in errors.
-
-    Raises:
-        HostListError: it is not JSON as `plink.probes.json_parsing` takes it.
-    """
+    """Parse JSON that another program wrote; `place` names it in errors."""
     try:
         return parse_json(content)
     except (ValueError, RecursionError) as error:
@@ -102,12 +100,7 @@ def _find_internal_ip(node: Machine) -> Any:
 
 @dataclass(frozen=True)
 class _MachineForm:
-    """Paths to a machine's name and address, and test of its state, in one kind of listing.
-
-    Args:
-        address: path to its address, or what finds it.
-        is_running: whether it runs.
-    """
+    """Paths to a machine's name and address, and test of its state, in one kind of listing."""
 
     name: Sequence[str]
     address: Sequence[str | int] | Callable[[Machine], Any]
@@ -147,11 +140,7 @@ _FORMS = {
 
 
 def parse_listing(content: bytes, source: str) -> list[ListedHost]:
-    """Return the running machines in a JSON listing of a cloud, Kubernetes or MLX, in order.
-
-    Raises:
-        HostListError: it is not JSON or not a known listing, or a name in it is not a host name.
-    """
+    """Return the running machines in a JSON listing of a cloud, Kubernetes or MLX, in order."""
     data = parse_listing_json(content, source, _HINT)
     hosts = _hosts(data, source)
     is_by_rank = any("ssh" in entry for entry in objects(data))

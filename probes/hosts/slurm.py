@@ -7,6 +7,8 @@ topology.conf(5), and `scontrol show topology`: leaf switches, or blocks, and th
 repeats nodes at the switches and aggregated blocks above, which are passed over. Names of
 parameters in any case, `#` begins a comment, a backslash at the end of a line joins the next, nodes
 are a node list.
+
+Input that cannot be used raises `HostListError`, which names the place.
 """
 
 from __future__ import annotations
@@ -28,11 +30,7 @@ _NOTHING = ("", "(null)")
 
 
 def parse_allocation(environment: Mapping[str, str]) -> list[hostlist.ListedHost]:
-    """Return the hosts of the Slurm job in environment variables, with tasks per node as slots.
-
-    Raises:
-        HostListError: there is no allocation, or its description is not understood.
-    """
+    """Return the hosts of the Slurm job in environment variables, with tasks per node as slots."""
     nodes = environment.get(_NODES)
     if not nodes:
         hint = "run plink inside salloc or a batch script, or give a host list"
@@ -82,11 +80,7 @@ class TopologyConf:
 
 
 def parse_topology_conf(text: str, source: str) -> TopologyConf:
-    """Parse a topology.conf; `source` names it in errors.
-
-    Raises:
-        HostListError: a line is not understood, a name comes twice, or nothing has nodes.
-    """
+    """Parse a topology.conf; `source` names it in errors."""
     leaves: dict[str, tuple[str, list[str]]] = {}
     parents: dict[str, str] = {}
     blocks: set[str] = set()
@@ -121,18 +115,6 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
     return TopologyConf(leaves, parents, blocks)
 
 
-def parse_topology_hosts(text: str, source: str) -> list[hostlist.ListedHost]:
-    """Return all nodes of a topology.conf as hosts, in file order.
-
-    Raises:
-        HostListError: as `parse_topology_conf`, or there are fewer than two.
-    """
-    leaves = parse_topology_conf(text, source).leaves.values()
-    hosts = [hostlist.ListedHost(name, place=place) for place, names in leaves for name in names]
-    # A node may be below two switches; it is one host all the same.
-    return hostlist.check_hosts({host.name: host for host in hosts}.values(), source)
-
-
 def _logical_lines(text: str) -> list[tuple[int, str]]:
     """Yield line number and content, without comments, with continued lines joined."""
     lines: list[tuple[int, str]] = []
@@ -165,11 +147,7 @@ def _values(line: str, place: str) -> Mapping[str, str]:
 
 
 def expand_names(names: str, place: str) -> list[str]:
-    """Return the names in Slurm's list notation: `gpu[01-04,07],a`.
-
-    Raises:
-        HostListError: a bracket is wrong; `place` says where.
-    """
+    """Return the names in Slurm's list notation: `gpu[01-04,07],a`."""
     try:
         return [
             name

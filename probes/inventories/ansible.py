@@ -13,6 +13,8 @@ JSON of `ansible-inventory --list`: groups by name with lists of `hosts` and of 
 
 Ranges in names (`www[01:50].example.com`, `n[1:9:2]`): both ends belong to the range, a leading
 zero of the first says how wide numbers are, and a third part is the step.
+
+Input that cannot be used raises `HostListError`, which names the place.
 """
 
 from __future__ import annotations
@@ -99,8 +101,7 @@ class Connection:
 
     Args:
         keys: files of private keys, in the order in which they are tried.
-        unused: variables that plink passes over, because it does the same in its own way.
-        unused_become: variables of privilege escalation, which plink does not use.
+        unused, unused_become: ignored variables; those of privilege escalation.
     """
 
     host: ListedHost
@@ -109,20 +110,8 @@ class Connection:
     unused_become: Sequence[str] = ()
 
 
-def is_local(values: Mapping[str, Any]) -> bool:
-    """Return whether these variables tell Ansible to run a host's tasks on this machine."""
-    return values.get("ansible_connection") in _HERE
-
-
 def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connection:
-    """Return a host's connection settings from its Ansible variables; raise if one is unusable.
-
-    Args:
-        values: all variables that hold for it.
-
-    Raises:
-        HostListError: a variable says what plink cannot do, or has no value that can be used.
-    """
+    """Return a host's connection settings from its Ansible variables; raise if one is unusable."""
     connection = values.get("ansible_connection")
     if connection is not None and not _OVER_SSH.fullmatch(str(connection)):
         raise HostListError(
@@ -283,11 +272,7 @@ _HINT_RANGE = "a range is [01:50], [a:f] or [1:9:2]"
 
 
 def expand_pattern(pattern: str, place: str) -> list[str]:
-    """Expand an Ansible pattern of host names, such as `n[1:3]`, to all names.
-
-    Raises:
-        HostListError: a range is wrong, or stands for too many names; `place` says where.
-    """
+    """Expand an Ansible pattern of host names, such as `n[1:3]`, to all names."""
     # Text and the three parts of each range take turns.
     pieces = _RANGE.split(pattern)
     choices: list[list[str]] = [[pieces[0]]]
@@ -333,22 +318,14 @@ class AnsibleGroup:
 
 @dataclass
 class Inventory:
-    """Parsed Ansible inventory: its hosts with variables, and its groups.
-
-    Args:
-        hosts: each host's own variables, by name, in the order of the file.
-    """
+    """Parsed Ansible inventory: its hosts with variables, and its groups."""
 
     source: str
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
     groups: dict[str, AnsibleGroup] = field(default_factory=dict)
 
     def add(self, name: str, group: str | None, variables: Mapping[str, Any]) -> None:
-        """Add a host, to a group if one is given, and set variables of the host.
-
-        Raises:
-            HostListError: there are too many.
-        """
+        """Add a host, to a group if one is given, and set variables of the host."""
         self.hosts.setdefault(name, {}).update(variables)
         if len(self.hosts) > MAX_NAMES:
             raise HostListError(f"{self.source}: names more than {MAX_NAMES:,} hosts")
@@ -364,10 +341,6 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
     """Return the connection settings of a group's hosts, except those on this machine itself.
 
     Hosts that Ansible does not leave this machine for are left out.
-
-    Raises:
-        HostListError: there is no such group, a host is not reached over SSH, a value cannot be
-            used, or there are fewer than two hosts.
     """
     source = inventory.source
     if group != ALL and group not in inventory.groups:
@@ -383,7 +356,8 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
         for each in sorted(around, key=lambda group: (depths[group], group)):
             values.update(inventory.groups[each].variables)
         values.update(inventory.hosts[name])
-        if not is_local(values):
+        # Ansible runs those on this machine itself.
+        if values.get("ansible_connection") not in _HERE:
             connections.append(read_connection(name, values, source))
     check_hosts([connection.host for connection in connections], source)
     return connections
@@ -427,11 +401,7 @@ _HINT_INI = (
 
 
 def parse_ini(text: str, source: str) -> Inventory:
-    """Parse an Ansible inventory in INI format.
-
-    Raises:
-        HostListError: a line is not understood.
-    """
+    """Parse an Ansible inventory in INI format."""
     inventory = Inventory(source)
     group: str | None = None
     kind = "hosts"
@@ -505,11 +475,7 @@ _JSON = re.compile(r'\s*\{\s*"[^"]*"\s*:')
 
 
 def parse_structured(text: str, source: str) -> Inventory:
-    """Parse an Ansible inventory in YAML, or in the JSON of `ansible-inventory --list`.
-
-    Raises:
-        HostListError: it is neither YAML nor JSON, or not an inventory.
-    """
+    """Parse an Ansible inventory in YAML, or in the JSON of `ansible-inventory --list`."""
     # What ansible-inventory --list prints; YAML in braces has names without quotes, mostly.
     if _JSON.match(text):
         data = parse_listing_json(text.encode(), source, _HINT_STRUCTURED)
@@ -577,11 +543,7 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def parse_inventory(content: bytes, source: str) -> Inventory:
-    """Parse an Ansible inventory in INI, YAML or JSON; `source` names it in errors. Pure.
-
-    Raises:
-        HostListError: it is not one.
-    """
+    """Parse an Ansible inventory in INI, YAML or JSON; `source` names it in errors. Pure."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,4 +1,7 @@
-"""Common parts of inventories: running the programs that list hosts, and parsing YAML."""
+"""Common parts of inventories: running the programs that list hosts, and parsing YAML.
+
+Input that cannot be used raises `HostListError`, which names the place.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,8 @@ class InventoryHosts:
     """Hosts of an inventory, with the command or keys that reach them and notes for the user.
 
     Args:
-        via: gives the template of the command that leads into them, in place of SSH; raises
-            `HostListError` where only the user can say. None: SSH.
-        identity_files: the private keys that the program has for them; none to leave it to the SSH
-            configuration.
-        notes: what the program says of the way to its hosts that plink does not follow, a sentence
-            each.
+        via: returns the template of the command that leads into them, or raises `HostListError`
+            where only the user can say. None: SSH.
     """
 
     hosts: Sequence[ListedHost]
@@ -51,9 +50,6 @@ def run_program(words: Sequence[str], place: str, hint: str) -> bytes:
 
     Args:
         words: the program and its arguments; no shell sees them.
-
-    Raises:
-        HostListError: there is no such program, it fails, or does not end within `TIMEOUT_S`.
     """
     program = words[0]
     try:
@@ -113,12 +109,7 @@ _Loader.add_multi_constructor("!", _unknown)
 
 
 def parse_yaml(text: str, source: str, hint: str) -> Any:
-    """Parse YAML of limited size, without aliases, into dicts, lists and scalars.
-
-    Raises:
-        HostListError: it is not YAML, has a key twice or an alias, or is too large; `source` names
-            it, and `hint` is the hint.
-    """
+    """Parse YAML of limited size, without aliases, into dicts, lists and scalars."""
     marks = sum(map(text.count, _MARKS))
     if len(text) > _MOST_CHARACTERS or marks > _MOST_MARKS:
         raise HostListError(

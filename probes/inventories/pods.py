@@ -3,6 +3,8 @@
 The namespace is a DNS label and so has no dots (Kubernetes documentation, Namespaces), unlike most
 prefixes of a label's key: what stands before the first slash is a namespace if it can be one, and
 nothing before it, or no slash, is the namespace of kubectl's own context.
+
+Input that cannot be used raises `HostListError`, which names the place.
 """
 
 from __future__ import annotations
@@ -31,8 +33,6 @@ class Pod:
     """Running and ready Kubernetes pod: name, namespace, address, slots and container.
 
     Args:
-        name, namespace: what kubectl calls it.
-        address: its own, where the API says one.
         container: the one to run commands in; None where only the user can say.
     """
 
@@ -44,11 +44,7 @@ class Pod:
 
 
 def read(where: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
-    """Return the pods of a Kubernetes job that match a selector, reached by `kubectl exec`.
-
-    Args:
-        where: `NAMESPACE/SELECTOR`, `/SELECTOR` or `SELECTOR`.
-    """
+    """Return the pods of `NAMESPACE/SELECTOR` or `SELECTOR`, reached by `kubectl exec`."""
     place = clean(f"k8s:{where}")
     namespace, selector = parse_where(where)
     words = ["kubectl", "get", "pods", "-o", "json", f"--request-timeout={TIMEOUT_S:g}s"]
@@ -62,11 +58,7 @@ def read(where: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
 
 
 def parse_where(where: str) -> tuple[str, str]:
-    """Split `NAMESPACE/SELECTOR`; empty for the context's namespace, or for all pods. Pure.
-
-    Raises:
-        HostListError: there is neither, or a character that no selector has.
-    """
+    """Split `NAMESPACE/SELECTOR`; empty for the context's namespace, or for all pods. Pure."""
     before, slash, after = where.partition("/")
     if slash and (not before or _LABEL.fullmatch(before)):
         namespace, selector = before, after.strip()
@@ -80,11 +72,7 @@ def parse_where(where: str) -> tuple[str, str]:
 
 
 def parse_pods(content: bytes, place: str) -> list[Pod]:
-    """Return the running and ready pods of a PodList, worker-2 before worker-10. Pure.
-
-    Raises:
-        HostListError: it is no such list, or a name is not a host's; `place` names what was asked.
-    """
+    """Return the running and ready pods of a PodList, worker-2 before worker-10. Pure."""
     data = parse_listing_json(content, place, _HINT)
     if not isinstance(at(data, "items"), list):
         raise HostListError(f"{place}: the output of kubectl is not a list of pods", _HINT)
@@ -97,11 +85,7 @@ def parse_pods(content: bytes, place: str) -> list[Pod]:
 
 
 def via(pods: Sequence[Pod], place: str) -> str:
-    """Return the command template, `kubectl exec ... {host}`, that reaches any of these pods. Pure.
-
-    Raises:
-        HostListError: which container is meant, only the user can say.
-    """
+    """Return the command template `kubectl exec ... {host}` that reaches these pods. Pure."""
     namespace = pods[0].namespace
     containers = {pod.container for pod in pods}
     (first, *others) = sorted(containers, key=str)

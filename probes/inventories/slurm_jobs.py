@@ -4,6 +4,8 @@ scontrol(1), `show job`: records of `Key=Value`, each with its JobId, JobState, 
 and NodeList at fixed places of a line; `show hostnames` expands a node list. A job that is an array
 or has components of different kinds has a record for each. srun(1), `--jobid` and `--overlap`: a
 step in an allocation of which other steps use all.
+
+Input that cannot be used raises `HostListError`, which names the place.
 """
 
 from __future__ import annotations
@@ -35,12 +37,7 @@ _TASKS = re.compile(r"^[ \t]*NumNodes=([0-9]{1,9}) .*\bNumTasks=([0-9]{1,9})\b",
 
 @dataclass(frozen=True)
 class SlurmJob:
-    """Running Slurm job (or component of one): its number, node list and slots per node.
-
-    Args:
-        number: what Slurm calls it, whatever part of which job it is.
-        slots: tasks on each node; 1 where they differ or are not told.
-    """
+    """Running Slurm job (or component of one): its number, node list and slots per node."""
 
     number: str
     nodes: str
@@ -48,11 +45,7 @@ class SlurmJob:
 
 
 def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
-    """Return the nodes of a Slurm job, with the `srun` template that reaches them.
-
-    Args:
-        job: its number; empty for the job that this process belongs to.
-    """
+    """Return the nodes of a Slurm job, with the `srun` template that reaches them."""
     if not job:
         number = os.environ.get(_JOB_VARIABLE, "")
         hosts = parse_allocation(os.environ)
@@ -75,11 +68,7 @@ def read(job: str, read_file: ReadFile) -> InventoryHosts:  # noqa: ARG001
 
 
 def parse_job(text: str, place: str) -> SlurmJob:
-    """Parse the output of `scontrol show job`; raise unless exactly one record is running. Pure.
-
-    Raises:
-        HostListError: none of them runs, or several do; `place` names what was asked for.
-    """
+    """Parse the output of `scontrol show job`; raise unless exactly one record is running. Pure."""
     records = [record for record in _RECORD.split(text) if _ID.match(record)]
     running = [record for record in records if _find_first(_STATE, record) == _RUNNING]
     if len(running) > 1:
@@ -99,11 +88,7 @@ def parse_job(text: str, place: str) -> SlurmJob:
 
 
 def list_job_hosts(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
-    """Return a job's hosts, with slots, by the output of `scontrol show hostnames`. Pure.
-
-    Raises:
-        HostListError: a name that is not a host's, or fewer than two.
-    """
+    """Return a job's hosts, with slots, by the output of `scontrol show hostnames`. Pure."""
     hosts = [ListedHost(name, slots=job.slots, place=place) for name in names.split()]
     for host in hosts:
         check_name(host.name, place)

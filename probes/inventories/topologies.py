@@ -1,4 +1,4 @@
-"""Parsers of switch topologies written by schedulers and network discovery tools. Pure.
+"""Switch topologies written by schedulers and network discovery tools, or fetched from topograph.
 
 - Slurm's topology.conf and topology.yaml (25.05), trees of switches and blocks, which topograph
   writes for Slurm, too.
@@ -6,24 +6,31 @@
 - `aws ec2 describe-instance-topology`: `Instances`, each with `NetworkNodes`, the widest first.
 - topograph's graph engine: `instances`, each with `id` and `network_layers`, the nearest first.
 - `kubectl get nodes -o json`, where nodes have the labels that topograph or their cloud gives them.
+
+`topograph:URL` asks topograph's API: `GET /v1/topology?uid=ID` answers 200 with the topology, and
+202 while it is being discovered; ID is what `POST /v1/generate` answered. `topograph:FILE` is its
+output.
+
+Input that cannot be used raises `HostListError`, which names the place.
 """
 
 from __future__ import annotations
 
 import re
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.client import HTTPException
 from typing import Any
 
 from plink.probes.errors import HostListError, clean, name_some
-from plink.probes.hosts.hostlist import MAX_NAMES, check_name
-from plink.probes.hosts.listing import at, entries, objects
-from plink.probes.hosts.slurm import (
-    expand_names,
-    is_topology_conf,
-    parse_topology_conf,
-)
-from plink.probes.inventories.inventory import parse_yaml
+from plink.probes.hosts.hostlist import MAX_NAMES, ListedHost, check_hosts, check_name
+from plink.probes.hosts.listing import at, entries, objects, parse_listing_json
+from plink.probes.hosts.slurm import expand_names, is_topology_conf, parse_topology_conf
+from plink.probes.inventories.inventory import TIMEOUT_S, InventoryHosts, ReadFile, parse_yaml
 from plink.probes.json_parsing import parse_json
 
 _HINT = "plink reads topology.conf and topology.yaml of Slurm, and topograph's output"
@@ -58,8 +65,7 @@ class Topology:
     Args:
         paths: names of the switches or blocks above each host, the widest first.
         doubles: hosts that the file has below two switches, with the names of both.
-        domains: NVLink domain of each host that the file has in one: its block in topology.conf,
-            or a label of its Kubernetes node.
+        domains: NVLink domain of a host: its block in topology.conf, or a label of its node.
     """
 
     source: str
@@ -69,11 +75,7 @@ class Topology:
 
 
 def parse_topology(content: bytes, source: str) -> Topology | None:
-    """Parse a switch topology; return None if the content is in no known format.
-
-    Raises:
-        HostListError: it is one, but something in it is wrong; `source` names it.
-    """
+    """Parse a switch topology; return None if the content is in no known format."""
     reader = _reader(content)
     if reader is None:
         return None
@@ -184,14 +186,8 @@ def _list_switch_path(
 
 
 def _read_graph(data: Any, source: str) -> Paths:
-    for place, instance in enumerate(entries(at(data, "instances"))):
-        name, layers = at(instance, "id"), at(instance, "network_layers")
-        is_known = isinstance(name, str) and isinstance(layers, list)
-        if not is_known or not all(isinstance(layer, str) for layer in layers):
-            message = f"{source}: instances[{place}] has no id, or no network_layers"
-            raise HostListError(message, _HINT)
-        if layers:
-            yield name, tuple(reversed(layers))
+    for name, layers in _read_instances(data, ("instances", "id", "network_layers"), source):
+        yield name, layers[::-1]
 
 
 def _read_ec2(data: Any, source: str) -> Paths:
@@ -200,24 +196,30 @@ def _read_ec2(data: Any, source: str) -> Paths:
     A node that stands below two others is placed where it comes first.
     """
     placed: dict[str, tuple[str, ...]] = {}
-    for place, instance in enumerate(entries(at(data, "Instances"))):
-        name, layers = at(instance, "InstanceId"), entries(at(instance, "NetworkNodes"))
-        if not isinstance(name, str) or not all(isinstance(layer, str) for layer in layers):
-            message = f"{source}: Instances[{place}] has no InstanceId, or no NetworkNodes"
+    for name, layers in _read_instances(data, ("Instances", "InstanceId", "NetworkNodes"), source):
+        yield name, placed.setdefault(layers[-1], layers)
+
+
+def _read_instances(data: Any, keys: tuple[str, str, str], source: str) -> Paths:
+    """Yield names and layers of listed instances that have layers, as they stand there."""
+    items, id_key, layers_key = keys
+    for place, instance in enumerate(entries(at(data, items))):
+        name, layers = at(instance, id_key), at(instance, layers_key) or []
+        is_known = isinstance(name, str) and isinstance(layers, list)
+        if not is_known or not all(isinstance(layer, str) for layer in layers):
+            message = f"{source}: {items}[{place}] has no {id_key}, or no {layers_key}"
             raise HostListError(message, _HINT)
         if layers:
-            yield name, placed.setdefault(layers[-1], tuple(layers))
+            yield name, tuple(layers)
 
 
 def _read_azslurm(data: Any, source: str) -> Paths:
     for place, block in enumerate(objects(data)):
-        name = block.get("blockname", block.get("switchname"))
-        nodes = block["nodelist"]
+        name, nodes = block.get("blockname", block.get("switchname")), block["nodelist"]
         names = expand_names(nodes, source) if isinstance(nodes, str) else entries(nodes)
-        if not isinstance(name, str) or not all(isinstance(node, str) for node in names):
+        if not all(isinstance(word, str) for word in (name, *names)):
             raise HostListError(f"{source}: [{place}] has no blockname, or no nodelist", _HINT)
-        for node in names:
-            yield node, (name,)
+        yield from ((node, (str(name),)) for node in names)
 
 
 def _read_nodes(nodes: Sequence[Any], source: str) -> Paths:
@@ -229,18 +231,10 @@ def _read_nodes(nodes: Sequence[Any], source: str) -> Paths:
         raise HostListError(f"{source}: a Kubernetes node has no name", _HINT)
     yield from (pair for pair in paths if pair[1])
     if not any(path for _, path in paths):
-        raise HostListError(
-            f"{source}: no node has a topology label that plink knows", _describe_labels(nodes)
-        )
-
-
-def _describe_labels(nodes: Sequence[Any]) -> str:
-    """Return a phrase that lists the nodes' labels for an error, topology labels first."""
-    known = [at(node, "metadata", "labels") for node in nodes]
-    labels = {str(key): None for of in known if isinstance(of, dict) for key in of}
-    telling = re.compile(r"topology|rack|block|switch|fabric|rdma|spine|leaf|zone|island", re.I)
-    ordered = sorted(labels, key=lambda label: telling.search(label) is None)
-    return f"there are: {name_some(ordered)}"
+        known = [at(node, "metadata", "labels") for node in nodes]
+        labels = sorted({str(key) for of in known if isinstance(of, dict) for key in of})
+        hint = f"there are: {name_some(labels)}"
+        raise HostListError(f"{source}: no node has a topology label that plink knows", hint)
 
 
 def _tier_values(labels: Any) -> tuple[str, ...]:
@@ -254,3 +248,62 @@ def _tier_values(labels: Any) -> tuple[str, ...]:
         if path:
             return path
     return ()
+
+
+FORM = "topograph:URL_OR_FILE"
+PREFIX = "topograph:"
+_HINT_TOPOGRAPH = "write topograph:http://localhost:49021/v1/topology?uid=ID, or topograph:FILE"
+_MOST_BYTES = 64 << 20
+_PAUSE_S = 1.0
+
+
+def read_topograph(where: str, read_file: ReadFile) -> InventoryHosts:
+    """Return all hosts of topograph's topology, with those of a switch adjacent."""
+    topology, content = read_topology(where, read_file)
+    hosts = [ListedHost(name, place=topology.source) for name in topology.paths]
+    return InventoryHosts(check_hosts(hosts, topology.source), content=content)
+
+
+def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
+    """Return topograph's topology, and the text from which it was parsed."""
+    place = clean(f"{PREFIX}{where}")
+    is_url = where.startswith(("http://", "https://"))
+    content = _fetch_topology(where, place) if is_url else read_file(where)
+    topology = parse_topology(content, place)
+    if topology is None:
+        if content.lstrip().startswith((b"{", b"[")):
+            parse_listing_json(content, place, _HINT_TOPOGRAPH)
+        raise HostListError(
+            f"{place}: is not a topology in a format that plink knows", _HINT_TOPOGRAPH
+        )
+    return topology, content
+
+
+def _fetch_topology(url: str, place: str) -> bytes:
+    """Fetch a topology from a server, polling until it is complete."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+                status: int = answer.status
+                content: bytes = answer.read(_MOST_BYTES + 1)
+        except urllib.error.HTTPError as error:
+            text = clean(error.read(1000).decode(errors="replace").strip() or str(error.reason))
+            raise HostListError(
+                f"{place}: the server answers {error.code}: {text}", _HINT_TOPOGRAPH
+            ) from None
+        except (OSError, ValueError, HTTPException) as error:
+            reason = clean(str(getattr(error, "reason", error)))
+            raise HostListError(
+                f"{place}: the server cannot be reached ({reason})", _HINT_TOPOGRAPH
+            ) from None
+        if len(content) > _MOST_BYTES:
+            raise HostListError(
+                f"{place}: the server's answer is larger than {_MOST_BYTES >> 20} MiB"
+            )
+        if status != HTTPStatus.ACCEPTED:
+            return content
+        if time.monotonic() > deadline:
+            message = f"{place}: the server has no topology after {TIMEOUT_S:g} s"
+            raise HostListError(message, "try again later")
+        time.sleep(_PAUSE_S)

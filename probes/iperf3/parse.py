@@ -35,22 +35,13 @@ class TransferReport:
     """Result of an iperf3 test as its receiver saw it: bytes by interval, TCP retransmits.
 
     Args:
-        intervals: consecutive intervals, at least one.
         retransmits: TCP segments that the sender sent again; None where unknown.
-        cpu_percent: what the sender's and the receiver's iperf3 used of one processor; 0
-            where unknown.
+        cpu_percent: share of a processor that the sender and the receiver used; 0 if unknown.
     """
 
     intervals: Sequence[Interval]
     retransmits: int | None
     cpu_percent: tuple[float, float] = (0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Complaint:
-    """Error message that iperf3 gave in place of a report."""
-
-    text: str
 
 
 def parse_version(output: str) -> Version | None:
@@ -59,8 +50,8 @@ def parse_version(output: str) -> Version | None:
     return None if match is None else (int(match[1]), int(match[2]))
 
 
-def parse_report(output: str) -> TransferReport | Complaint:
-    """Parse the JSON of an iperf3 client that receives (`iperf3 -c ADDRESS -R -J`).
+def parse_report(output: str) -> TransferReport | str:
+    """Parse the output of `iperf3 -c ADDRESS -R -J`, in which the client receives, or its error.
 
     Older versions differ in what is at the end; the intervals are the same in all of them.
     """
@@ -71,9 +62,9 @@ def parse_report(output: str) -> TransferReport | Complaint:
         data = None
     if not isinstance(data, dict):
         last = output.strip().splitlines()[-1:] or ["nothing"]
-        return Complaint(clean(f"said {last[0]}"))
+        return clean(f"said {last[0]}")
     if data.get("error"):
-        return Complaint(clean(str(data["error"])))
+        return clean(str(data["error"]))
     items = data.get("intervals")
     intervals = [_interval(item) for item in items] if isinstance(items, list) else []
     known = [interval for interval in intervals if interval is not None]
@@ -82,7 +73,7 @@ def parse_report(output: str) -> TransferReport | Complaint:
         after.start_s >= before.end_s - _TOLERANCE_S for before, after in pairwise(known)
     )
     if not known or len(known) < len(intervals) or not do_follow:
-        return Complaint("gave no readable report")
+        return "gave no readable report"
     end = _get_object(data, "end")
     retransmits = _number(_get_object(end, "sum_sent").get("retransmits"))
     if retransmits is not None:
@@ -97,15 +88,9 @@ def _get_object(data: dict[str, Any], key: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def compute_received_gbit_s(
-    report: TransferReport, start_s: float, end_s: float = math.inf
-) -> float | None:
-    """Return the rate in Gbit/s over whole intervals within these times; None without any."""
-    inside = [
-        interval
-        for interval in report.intervals
-        if interval.start_s >= start_s - _TOLERANCE_S and interval.end_s <= end_s + _TOLERANCE_S
-    ]
+def compute_received_gbit_s(report: TransferReport, start_s: float) -> float | None:
+    """Return the rate of a test from a moment on in Gbit/s; None without an interval then."""
+    inside = [part for part in report.intervals if part.start_s >= start_s - _TOLERANCE_S]
     if not inside:
         return None
     received_bytes = sum(interval.received_bytes for interval in inside)

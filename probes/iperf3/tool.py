@@ -175,9 +175,7 @@ class Transfers(remote.Running):
     ) -> Iterator[Callable[[], parse.TransferReport]]:
         """Start server and client of a test, and yield the function that runs it.
 
-        Raises:
-            HostError, TransferError: as `run`, also when the function is called.
-            PortTakenError: something else listens at the port.
+        Both raise as `run` does, and PortTakenError where something else listens at the port.
         """
         self._check_time(duration_s)
         silence_s = self._silence_s / timeout_divisor
@@ -212,11 +210,11 @@ class Transfers(remote.Running):
         client.write("go\n")
         output = remote.LimitedOutput(client, limit_s)
         report = parse.parse_report("\n".join(output.lines(_MAX_REPORT)))
-        if output.is_late or (isinstance(report, parse.Complaint) and _says(report, _SILENT)):
+        if output.is_late or (isinstance(report, str) and _says(report, _SILENT)):
             raise TransferError("no data arrived", is_silence=True)
-        if isinstance(report, parse.Complaint):
+        if isinstance(report, str):
             kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
-            raise kind(f"iperf3: {report.text}")
+            raise kind(f"iperf3: {report}")
         self._check_time(0.0)
         return report
 
@@ -232,15 +230,14 @@ def _wait_for_server(server: remote.RemoteProcess, limit_s: float, port: int) ->
         if line == LISTENING:
             return
         lines.append(line)
-    complaint = parse.Complaint("\n".join(lines))
-    if TAKEN in lines or _says(complaint, _OCCUPIED):
+    if TAKEN in lines or _says("\n".join(lines), _OCCUPIED):
         raise PortTakenError(f"the port {port} of {server.host} is used by another program")
     reason = "no output" if output.is_late or not lines else lines[-1]
     raise TransferError(f"the iperf3 server on {server.host} cannot be started ({reason})")
 
 
-def _says(complaint: parse.Complaint, phrases: Sequence[str]) -> bool:
-    return any(phrase in complaint.text for phrase in phrases)
+def _says(complaint: str, phrases: Sequence[str]) -> bool:
+    return any(phrase in complaint for phrase in phrases)
 
 
 def find_transfer_hosts(

@@ -33,11 +33,14 @@ from plink.probes.echo import protocol as echo
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.inventories.ansible import find_connections, parse_inventory
-from plink.probes.inventories.parallelcluster import list_compute_nodes, parse_instances
+from plink.probes.inventories.clouds import (
+    list_compute_nodes,
+    parse_instances,
+    parse_nodes,
+    parse_outputs,
+)
 from plink.probes.inventories.pods import parse_pods
-from plink.probes.inventories.skypilot import parse_nodes
 from plink.probes.inventories.slurm_jobs import parse_job
-from plink.probes.inventories.terraform import parse_outputs
 from plink.probes.inventories.topologies import parse_topology
 from plink.probes.iperf3 import parse as iperf3
 from plink.probes.ssh.known_hosts import KnownHosts
@@ -161,7 +164,7 @@ def _written_snapshot() -> bytes:
 
 def _report(content: bytes) -> object:
     said = iperf3.parse_report(content.decode(errors="replace"))
-    if isinstance(said, iperf3.Complaint):
+    if isinstance(said, str):
         return said
     return iperf3.compute_received_gbit_s(said, 0.1), iperf3.compute_received_between_gbit_s(
         said, 0.1, 0.9

@@ -19,11 +19,10 @@ from plink.formats import atomic_write, document
 from plink.probes.errors import HostListError
 from plink.probes.hosts.listing import parse_listing
 from plink.probes.hosts.slurm import is_topology_conf
-from plink.probes.inventories import topograph
+from plink.probes.inventories import topologies
 from plink.probes.inventories.ansible import parse_inventory
+from plink.probes.inventories.clouds import parse_instances, parse_outputs
 from plink.probes.inventories.inventory import parse_yaml
-from plink.probes.inventories.parallelcluster import parse_instances
-from plink.probes.inventories.terraform import parse_outputs
 from plink.probes.ssh.connect import ProxyCommand
 from plink.simulate.simgrid import program
 from plink.simulate.traces import edges, goal
@@ -87,7 +86,7 @@ def test_packed_content_has_a_limit() -> None:
         lambda content, source: parse_outputs(content, source, ""),
         parse_instances,
         parse_inventory,
-        lambda content, _: topograph.read("file", lambda _: content),
+        lambda content, _: topologies.read_topograph("file", lambda _: content),
         lambda content, _: document.parse(content, "file"),
     ],
     ids=["list", "terraform", "pcluster", "ansible", "topograph", "file"],

@@ -48,7 +48,6 @@ def test_blocks() -> None:
 def test_as_a_host_list() -> None:
     hosts = parse_hosts(TREE.encode(), "t.conf")
     assert [host.name for host in hosts] == [f"dev{k}" for k in range(15)]
-    assert hosts[14].place == "t.conf:7"
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
-from plink.probes.inventories.parallelcluster import list_compute_nodes, parse_instances
-from plink.probes.inventories.skypilot import parse_nodes
+from plink.probes.inventories.clouds import list_compute_nodes, parse_instances, parse_nodes
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig
 

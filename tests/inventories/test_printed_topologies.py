@@ -88,4 +88,4 @@ def test_labels_that_plink_does_not_know_are_named(tmp_path: Path) -> None:
     (tmp_path / "nodes.json").write_text(json.dumps(nodes([labels] * 6)))
     with pytest.raises(WrongUseError) as caught:
         read_groups(str(tmp_path / "nodes.json"), HOSTS, "list")
-    assert str(caught.value.hint) == "there are: example.com/rack, a/b, c/d and 1 more"
+    assert str(caught.value.hint) == "there are: a/b, c/d, e/f and 1 more"

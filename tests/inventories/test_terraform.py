@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from plink.measure.listed import read_hosts
 from plink.probes.errors import HostListError
-from plink.probes.inventories.terraform import parse_hosts, parse_outputs
+from plink.probes.inventories.clouds import find_hosts, parse_outputs
 
 CONFIGURATION = """\
 resource "terraform_data" "gpu" {
@@ -101,7 +101,7 @@ def test_a_file_of_outputs(tmp_path: Path) -> None:
     ],
 )
 def test_what_machines_are_called(value: object) -> None:
-    assert parse_hosts(value) == [("n1", "10.0.0.1")]
+    assert find_hosts(value) == [("n1", "10.0.0.1")]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from plink.probes.iperf3.parse import (
-    Complaint,
     Interval,
     TransferReport,
     compute_received_between_gbit_s,
@@ -177,7 +176,6 @@ def test_a_recorded_report() -> None:
     )
     assert compute_received_gbit_s(report, 0.1) == pytest.approx(0.3805, rel=1e-3)
     assert compute_received_gbit_s(report, 0.0) == pytest.approx(0.3909, rel=1e-3)
-    assert compute_received_gbit_s(report, 0.0, 0.1) == pytest.approx(0.4012, rel=1e-3)
     assert compute_received_gbit_s(report, 0.2) is None
 
 
@@ -211,14 +209,14 @@ def test_warnings_before_the_report_do_no_harm() -> None:
 )
 def test_what_is_no_report(output: str, complaint: str) -> None:
     found = parse_report(output)
-    assert isinstance(found, Complaint)
-    assert found.text.startswith(complaint)
-    assert found.text.isprintable()
+    assert isinstance(found, str)
+    assert found.startswith(complaint)
+    assert found.isprintable()
 
 
 def test_intervals_that_overlap_are_no_report() -> None:
     intervals = [{"sum": {"start": 0, "end": 1, "bytes": 5}}] * 2
-    assert isinstance(parse_report(json.dumps({"intervals": intervals})), Complaint)
+    assert isinstance(parse_report(json.dumps({"intervals": intervals})), str)
 
 
 @pytest.mark.parametrize("retransmits", [-1, True, None, "7", 1e300])
@@ -264,7 +262,7 @@ def test_a_rate_beyond_all_bounds_is_none() -> None:
 
 @given(st.text())
 def test_any_text_gets_an_answer(output: str) -> None:
-    assert isinstance(parse_report(output), (TransferReport, Complaint))
+    assert isinstance(parse_report(output), (TransferReport, str))
 
 
 JSON = st.recursive(
@@ -282,7 +280,7 @@ JSON = st.recursive(
 @given(JSON, JSON, JSON)
 def test_any_json_gets_an_answer(intervals: Any, end: Any, error: Any) -> None:
     found = parse_report(json.dumps({"intervals": intervals, "end": end, "error": error}))
-    assert isinstance(found, (TransferReport, Complaint))
+    assert isinstance(found, (TransferReport, str))
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=30), st.integers(0, 29))

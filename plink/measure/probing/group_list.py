@@ -16,12 +16,12 @@ from plink.formats import cluster as cluster_file
 from plink.formats import document
 from plink.formats.hosts import Group
 from plink.formats.limits import WORD_EXPECTED, is_word
+from plink.measure.errors import to_plink_error
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import RangeError, parse_line
-from plink.probes.inventories.topologies import Topology, parse_topology
 
 with lazy_imports():
-    from plink.probes.inventories import topograph
+    from plink.probes.inventories import topologies
 
 _HINT = "a line is NAME: HOSTS, as in rack1: gpu[01-16]; # begins a comment"
 
@@ -39,8 +39,7 @@ def read_groups(
             (`row1/rack3`), not after its own alone.
 
     Raises:
-        WrongUseError: a line is not valid, a group or a host stands there twice, or a host is not
-            listed.
+        WrongUseError: something in it is not valid, or a host is not listed.
     """
     return read_given_groups(path, hosts, listed_in, are_positions=are_positions)[0]
 
@@ -54,15 +53,17 @@ def read_given_groups(
     """
     source = document.label(path)
     try:
-        if path.startswith(topograph.PREFIX):
-            topology, content = topograph.read_topology(path.removeprefix(topograph.PREFIX), _read)
+        if path.startswith(topologies.PREFIX):
+            topology, content = topologies.read_topology(
+                path.removeprefix(topologies.PREFIX), _read
+            )
             return _build_topology_groups(
                 topology, hosts, listed_in, are_positions=are_positions
             ), {}
         content = _read(path)
-        found = parse_topology(content, source)
+        found = topologies.parse_topology(content, source)
     except HostListError as error:
-        raise WrongUseError(str(error), error.hint) from None
+        raise to_plink_error(error) from None
     if found is not None:
         groups = _build_topology_groups(found, hosts, listed_in, are_positions=are_positions)
         wrong = next((name for name in found.domains.values() if not is_word(name)), None)
@@ -106,7 +107,7 @@ def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str)
         except RangeError as error:
             raise WrongUseError(f"{place}: {error}", _HINT) from None
         except HostListError as error:
-            raise WrongUseError(str(error), error.hint) from None
+            raise to_plink_error(error) from None
         if not members:
             raise WrongUseError(f"{place}: the group has no host", _HINT)
         for host in members:
@@ -135,7 +136,7 @@ def _read_cluster_groups(
 
 
 def _build_topology_groups(
-    topology: Topology, hosts: Collection[str], listed_in: str, *, are_positions: bool
+    topology: topologies.Topology, hosts: Collection[str], listed_in: str, *, are_positions: bool
 ) -> list[Group]:
     """Return a group per lowest switch or block, with those of its hosts that are in `hosts`."""
     members: dict[tuple[str, ...], list[str]] = {}
