@@ -12,7 +12,7 @@ from plink.base.text import format_count
 from plink.cli import stderr
 from plink.cli.json_output import check_output, json_option, print_json
 from plink.cli.request_options import with_request
-from plink.measure.importing.request import ImportRequest
+from plink.measure.requests import ImportRequest
 
 with lazy_imports():
     from plink.formats import cluster
@@ -52,8 +52,7 @@ def command(
     check_output(output, "the cluster", as_json=as_json, has_matrices=True)
     files = importing_source.list_files(measured)
     check_output(output, "the cluster", *files, has_matrices=True)
-    imported = importing_source.import_files(files, request)
-    found = imported.cluster
+    found, files_left_out = importing_source.import_files(files, request)
     cluster.write_cluster(output, found)
     parts = [part for part in (found.rtt, found.bandwidth) if part is not None]
     _print_some([note for part in parts for note in part.notes], stderr.note, "note")
@@ -65,7 +64,7 @@ def command(
         for failure in part.failures
     ]
     _print_some(failures, stderr.warn, "missing pair")
-    return EXIT_PARTIAL if failures or imported.files_left_out else 0
+    return EXIT_PARTIAL if failures or files_left_out else 0
 
 
 def _print_some(lines: Sequence[str], write: Callable[[str], None], what: str) -> None:

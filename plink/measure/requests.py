@@ -1,4 +1,7 @@
-"""Requests to measure hosts: those of `plink probe`, `plink check` and `plink doctor`."""
+"""Requests of `plink probe`, `plink check`, `plink doctor` and `plink import`.
+
+Values that are not allowed raise `WrongUseError`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from plink.base.arguments import MAX_SEED
+from plink.base.arguments import MAX_SEED, parse_size_argument
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import given_names, option
@@ -17,13 +20,14 @@ from plink.measure.probing import tools
 from plink.probes.options import Nic, parse_nics
 
 with lazy_imports():
-    from plink.formats import document
+    from plink.formats import document, units
 
 if TYPE_CHECKING:
     from plink.base.progress import OnProgress
     from plink.formats.cluster import Cluster
     from plink.formats.comparison import Comparison
     from plink.formats.hosts import Group
+    from plink.formats.units import RateUnit, TimeUnit
     from plink.probes.hosts.address import IPNetwork
     from plink.probes.options import SshOptions
 
@@ -156,11 +160,7 @@ class _PairsRequest:
 
     @property
     def ip_network(self) -> IPNetwork | None:
-        """Network to which hosts' traffic addresses are restricted; None for any.
-
-        Raises:
-            WrongUseError: `network` is not a network.
-        """
+        """Network to which hosts' traffic addresses are restricted; None for any."""
         if self.network is None:
             return None
         try:
@@ -189,9 +189,6 @@ class _PairsRequest:
 
         Args:
             reason: how the tool was chosen, as the rest of a sentence.
-
-        Raises:
-            WrongUseError: naming the option.
         """
         for name in given_names(self):
             takers = tools.TAKEN_BY.get(name, list(tools.TOOLS))
@@ -325,11 +322,7 @@ class MeasurementRequest(_PairsRequest):
 
     @property
     def round_count(self) -> int | None:
-        """Number of rounds of disjoint pairs; 0 (`FOLLOWED_ROUNDS`) for `auto`, None if not given.
-
-        Raises:
-            WrongUseError: `rounds` is none of these.
-        """
+        """Number of rounds of disjoint pairs; `FOLLOWED_ROUNDS` for `auto`, None if not given."""
         return _parse_rounds("rounds", self.rounds, _ROUNDS)
 
 
@@ -384,11 +377,7 @@ class CheckRequest(_PairsRequest):
 
     @property
     def partner_count(self) -> int:
-        """Number of partners with which every host is measured again; 8 by default.
-
-        Raises:
-            WrongUseError: `partners` is not a number, nor `all`.
-        """
+        """Number of partners with which every host is measured again; 8 by default."""
         return _parse_rounds("partners", self.partners, _PARTNERS) or tools.CHECK_PARTNERS
 
 
@@ -434,6 +423,46 @@ class DiagnosisRequest:
     ssh: SshOptions | None = None
     via: str | None = None
     progress: OnProgress | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportRequest:
+    """Request to import other programs' measurements: unit, percentile and message size."""
+
+    unit: str | None = option(
+        None,
+        metavar="UNIT",
+        help="Unit of the numbers where a table names none: ns, us, ms, s, Gbit/s, MB/s, ...",
+    )
+    percentile: float = option(
+        10.0, low=0, high=100, help="Percentile of a pair's samples that the numbers are."
+    )
+    size: str | int | None = option(
+        None,
+        kind="size",
+        help="Message size to take bandwidths from, such as 32MiB (default: the fastest).",
+    )
+
+    @property
+    def size_bytes(self) -> int | None:
+        """Message size in bytes whose bandwidths are imported; None for the fastest of any size."""
+        return None if self.size is None else parse_size_argument(self.size)
+
+    @property
+    def parsed_unit(self) -> RateUnit | TimeUnit | None:
+        """Unit of time or bandwidth for numbers without one; None if the user named none."""
+        if self.unit is None:
+            return None
+        name = units.find_time_unit_by_name(self.unit)
+        if name is not None:
+            return units.TimeUnit(name, units.TIMES[name])
+        rate_unit = units.find_rate_unit(self.unit)
+        if rate_unit is None:
+            known = join_texts([*sorted(units.TIMES), "Gbit/s", "GB/s"], "or")
+            raise WrongUseError(
+                f"{{unit}} is {self.unit!r}, expected {known}", arguments={"unit": self.unit}
+            )
+        return rate_unit
 
 
 def _parse_rounds(name: str, value: int | str | None, words: Mapping[str, int]) -> int | None:

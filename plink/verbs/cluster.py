@@ -20,7 +20,7 @@ from plink.formats.hosts import Group, Host
 from plink.formats.limits import MAX_GBIT_S, MAX_RTT_US, WORD_EXPECTED, is_word
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
-from plink.measure.importing.request import ImportRequest
+from plink.measure.requests import ImportRequest
 from plink.model.outliers import Outlier, outliers
 from plink.verbs.common import PathName, copy_as, print_to_text
 
@@ -53,8 +53,8 @@ def import_cluster(path: PathName | Sequence[PathName], request: ImportRequest) 
         check_instance("path", each, (str, os.PathLike), "a path or a list of paths")
     if not paths:
         raise WrongUseError("from_measurements() takes at least one path")
-    found = importing_source.import_files([os.fspath(each) for each in paths], request)
-    return copy_as(MeasuredCluster, found.cluster)
+    found, _ = importing_source.import_files([os.fspath(each) for each in paths], request)
+    return copy_as(MeasuredCluster, found)
 
 
 _import_measurements = keyword_function("from_measurements", import_cluster, ImportRequest)

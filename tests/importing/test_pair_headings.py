@@ -175,11 +175,7 @@ def test_a_matrix_whose_hosts_are_called_like_columns_is_a_matrix(names: tuple[s
         ("source,destination,rtt_ms\na,b,9 Gbps\n", None, "does not fit the column"),
         ("source,destination,rtt_ms\na,b,-9\n", None, "is not a number"),
         ("source,destination,rtt_ms\nSao Paulo,b,9\n", None, "is not a host name"),
-        (
-            "size (bytes),iterations,bandwidth (MB/s)\n4,10,2.6\n",
-            None,
-            "no two columns name the hosts of each pair",
-        ),
+        ("size (bytes),iterations,bandwidth (MB/s)\n4,10,2.6\n", None, "is not a host name"),
         ("Gbit/s,a,b\na,0,1\nb,1,0\n", None, "has bandwidths in Gbit/s"),
         ("us,a,b\na,0,1\nb,1,0\n", "Gbit/s", "not a unit of time"),
     ],

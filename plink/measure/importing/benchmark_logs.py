@@ -13,6 +13,8 @@
 
 OSU's and perftest's do not print where they ran, so a line `# pair: A B` (rank 0 and rank 1, client
 and server) stands in front of each run.
+
+Input that cannot be read raises `WrongUseError`, which names the place.
 """
 
 from __future__ import annotations
@@ -87,10 +89,8 @@ class _PairLog:
 
     Args:
         note: what a reader of its times should know.
-        hint: what to write into a log.
-        hint_known: which of the program's tests are read.
-        find_test: returns the test of a title, the name of one that is not read, or None for
-            another program's title.
+        hint, hint_known: what to write into a log, and which of the program's tests are read.
+        find_test: returns the test of a title, the name of one that is not read, or None.
         take_line: adds a line to a run; returns False if the line ends the run.
     """
 
@@ -105,12 +105,6 @@ class _PairLog:
         """Return the readings of pairs in a log: times of the smallest messages, and bandwidths.
 
         Tests that are not read are left out and named, and so are runs that do not count.
-
-        Args:
-            size_bytes: size of the messages whose bandwidth counts; None for the greatest of any.
-
-        Raises:
-            WrongUseError: a run without its pair, without rows, or without that size.
         """
         readings = Readings(self.tool, rtt_notes=[self.note])
         for run in self._split_runs(text, source, readings.left_out):
@@ -344,9 +338,6 @@ def read_nccl_tests(text: str, source: str, size_bytes: int | None = None) -> Re
     Runs without a result are left out and named: those that printed no row or did not come to
     their end, have no row of the size that is asked for, were not on two hosts, are mixed with
     another run, or found wrong results.
-
-    Raises:
-        WrongUseError: a host's name that cannot be.
     """
     readings = Readings("nccl-tests", rtt_notes=[_NCCL_NOTE])
     for run in _split_nccl_runs(text, source):
@@ -450,11 +441,7 @@ _HINT_MPIGRAPH = (
 
 
 def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return the bandwidths of all pairs in mpiGraph's output, which has no times.
-
-    Raises:
-        WrongUseError: there is no whole table, several tasks ran on a host, or a size is asked for.
-    """
+    """Return the bandwidths of all pairs in mpiGraph's output, which has no times."""
     if size_bytes is not None:
         raise WrongUseError(
             f"{source}: has a single message size, so {{size}} cannot select another",
@@ -514,13 +501,11 @@ def _read_mpigraph_rows(
 
 @dataclass(frozen=True)
 class BenchmarkLog:
-    """Kind of benchmark log: how to recognise it and how to read it.
+    """Kind of benchmark log: how to recognise a text, read it, and make a log that can be read.
 
     Args:
-        is_kind: whether a text is such a log.
-        read: returns the readings in a text; then the name of its source and the size of the
-            messages whose bandwidth counts, or None.
-        hint: what makes a log of it that can be read.
+        read: returns the readings in a text, given its source and the size of the messages whose
+            bandwidth counts, or None.
     """
 
     is_kind: Callable[[str], bool]

@@ -78,11 +78,7 @@ def build_latencies(
 ) -> RttMeasurement | None:
     """Return pairs' round-trip times, twice the described latencies (0 if only rates are); or None.
 
-    Args:
-        is_limited: whether rates of links are described; an omitted latency is then zero.
-
-    Raises:
-        WrongUseError: latencies that cannot be.
+    An omitted latency is zero where rates of links are described (`is_limited`).
     """
     if "latency_us" in top.values:
         given = top.values["latency_us"]
@@ -154,12 +150,7 @@ def is_described(source: str) -> bool:
 
 
 def read_network(path: str) -> Cluster:
-    """Read a cluster from a file in TOML that describes a network.
-
-    Raises:
-        WrongUseError: the file cannot be read, or is not such a description.
-        PlinkError: this Python has no reader of TOML.
-    """
+    """Read a cluster from a file in TOML that describes a network."""
     return import_network(document.read_bytes(path, MOST_BYTES), document.label(path))
 
 

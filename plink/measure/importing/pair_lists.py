@@ -8,6 +8,8 @@ left aside, and rows that say that they failed are left out and named.
 Tables separated by tabs, semicolons or Markdown bars are converted to CSV. A comma in a number of
 such a table is a decimal comma where the table shows that it is: somewhere not three digits follow
 it, or nothing but a zero stands before it.
+
+Input that cannot be read raises `WrongUseError`, which names the place.
 """
 
 from __future__ import annotations
@@ -33,7 +35,6 @@ from plink.measure.importing.pairs import (
     parse_number,
     select_bandwidth,
 )
-from plink.probes.hosts.hostlist import find_name_fault
 
 _SOURCE = {"source", "src", "from", "origin", "sender", "client"}
 _DESTINATION = {"destination", "dest", "dst", "to", "target", "receiver", "server"}
@@ -102,8 +103,6 @@ class Columns:
 
     Args:
         is_both_ways: whether a row is of both directions.
-        times, rates: None where there are none.
-        status: column that says whether a row was measured, or None.
         notes: what a reader should know of how the headings were understood.
     """
 
@@ -118,15 +117,12 @@ class Columns:
 
 def split_heading(heading: str) -> list[str]:
     """Return a heading's words in lower case: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
-    return [word.lower() for word in _WORD.findall(heading)]
+    text = " ".join(_WORD.findall(heading)).lower()
+    return text.replace("round trip", "roundtrip").replace("one way", "oneway").split()
 
 
 def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bool] | None:
-    """Return the columns of both hosts, and if a row means both directions; None if there are none.
-
-    Raises:
-        WrongUseError: several columns may be an end.
-    """
+    """Return the columns of both hosts, and if a row means both directions; None without."""
     words = [split_heading(heading) for heading in headings]
     pairs = [(roles, False) for roles in _DIRECTED] + [(roles, True) for roles in _BOTH_WAYS]
     for roles, is_both_ways in pairs:
@@ -163,9 +159,6 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
 
     Args:
         unit: unit of numbers whose heading names none; None where none was given.
-
-    Raises:
-        WrongUseError: no ends, nothing measured, no unit, or one that may be two.
     """
     ends = find_ends(headings, source)
     if ends is None:
@@ -203,10 +196,9 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
 def _find_rates(
     headings: Sequence[str], columns: Sequence[int], source: str, given: RateUnit | TimeUnit | None
 ) -> Values | None:
-    kept = _measured_columns(headings, columns)
     own = given if isinstance(given, RateUnit) else None
     units: dict[int, RateUnit | None] = {}
-    for column in kept:
+    for column in _measured_columns(headings, columns):
         words = set(split_heading(headings[column]))
         try:
             unit = find_rate_unit(headings[column])
@@ -222,13 +214,10 @@ def _find_rates(
     chosen = _choose_columns(headings, list(with_unit or units), source)
     if not chosen:
         return None
-    unit = units[chosen[0]]
+    heading, unit = headings[chosen[0]], units[chosen[0]]
     if own is not None and unit is not None and own.bits_s != unit.bits_s:
-        raise WrongUseError(
-            f"{source}: the column {headings[chosen[0]]!r} says {unit.name}, "
-            f"but the unit {own.name} was given"
-        )
-    return Values(chosen, headings[chosen[0]], unit)
+        raise _build_unit_error(source, heading, unit, own)
+    return Values(chosen, heading, unit)
 
 
 def _find_times(
@@ -248,7 +237,7 @@ def _find_times(
         if _is_rate(headings[column]):
             continue
         unit = find_time_unit(headings[column]) or own
-        if words & (_TIME_WORDS | _ONE_WAY) or _has_phrase(words, "round", "one"):
+        if words & (_TIME_WORDS | _ONE_WAY):
             strong[column] = unit
         elif unit is not None and is_alone and words <= _BARE | {w for w in words if w.isdigit()}:
             weak[column] = unit
@@ -256,25 +245,22 @@ def _find_times(
     chosen = _choose_columns(headings, list(units), source)
     if not chosen:
         return None, []
-    heading = headings[chosen[0]]
-    unit = units[chosen[0]]
-    named_unit = find_time_unit(heading)
-    if own is not None and named_unit is not None and own.name != named_unit.name:
-        raise WrongUseError(
-            f"{source}: the column {heading!r} says {named_unit.name}, "
-            f"but the unit {own.name} was given"
-        )
+    heading, unit = headings[chosen[0]], units[chosen[0]]
+    if own is not None and unit is not None and own.name != unit.name:
+        raise _build_unit_error(source, heading, unit, own)
     words = set(split_heading(heading))
-    if words & _ONE_WAY or _has_phrase(words, "one"):
+    if words & _ONE_WAY:
         return Values(chosen, heading, unit, 2.0), [f"{heading} is one way: doubled"]
-    is_plain = bool(words & _ROUND_TRIP) or _has_phrase(words, "round")
-    notes = [] if is_plain else [f"{heading} is taken for round-trip times"]
+    notes = [] if words & _ROUND_TRIP else [f"{heading} is taken for round-trip times"]
     return Values(chosen, heading, unit), notes
 
 
-def _has_phrase(words: set[str], *first: str) -> bool:
-    """Return whether words hold `round trip` (for `first` = round) or `one way` (for one)."""
-    return any({word, {"round": "trip", "one": "way"}[word]} <= words for word in first)
+def _build_unit_error(
+    source: str, heading: str, unit: RateUnit | TimeUnit, given: RateUnit | TimeUnit
+) -> WrongUseError:
+    return WrongUseError(
+        f"{source}: the column {heading!r} says {unit.name}, but the unit {given.name} was given"
+    )
 
 
 def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
@@ -335,11 +321,7 @@ _DECIMAL = re.compile(r"0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})")
 
 
 def as_csv(text: str, source: str) -> str:
-    """Convert a table separated by tabs, semicolons or Markdown bars to CSV; keep CSV as it is.
-
-    Raises:
-        WrongUseError: there are several tables, or numbers whose commas may separate thousands.
-    """
+    """Convert a table separated by tabs, semicolons or Markdown bars to CSV; keep CSV as it is."""
     rows = _table_rows(text, source)
     if rows is None:
         return text
@@ -429,39 +411,10 @@ def is_pair_list(text: str) -> bool:
     return not (0 not in ends[0] and len(heading) > 1 and second[:1] == heading[1:2])
 
 
-def refuse_list_without_hosts(text: str, source: str) -> None:
-    """Raise if a CSV text, not a pair list, has a heading with a unit: it names no hosts.
-
-    Raises:
-        WrongUseError: a heading that cannot be a host has a unit.
-    """
-    try:
-        heading = next(_rows(text[:_MOST_HEADING], source), (0, []))[1]
-        has_unit = any(
-            find_name_fault(cell) and (find_rate_unit(cell) or find_time_unit(cell))
-            for cell in heading[1:]
-        )
-    except WrongUseError:
-        return
-    if has_unit:
-        raise WrongUseError(
-            f"{source}: no two columns name the hosts of each pair",
-            "add the columns source and destination, with one row per pair",
-        )
-
-
 def read_pair_list(
     text: str, source: str, size_bytes: int | None, unit: RateUnit | TimeUnit | None
 ) -> Readings:
-    """Parse a CSV table with one row per pair of hosts into readings.
-
-    Args:
-        size_bytes: size of the messages whose bandwidth counts; None for any.
-        unit: unit of numbers whose heading names none; None where none was given.
-
-    Raises:
-        WrongUseError: a heading or a row that is not understood, or no row of that size.
-    """
+    """Parse a CSV table with one row per pair of hosts; `unit` is as in `find_columns`."""
     rows = _rows(text, source)
     columns = find_columns(next(rows)[1], source, unit)
     if size_bytes is not None and columns.size is None:

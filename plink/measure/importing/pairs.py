@@ -1,4 +1,7 @@
-"""Readings of pairs of hosts by message size, and their conversion to a cluster."""
+"""Readings of pairs of hosts by message size, and their conversion to a cluster.
+
+Input that cannot be read raises `WrongUseError`, which names the place.
+"""
 
 from __future__ import annotations
 
@@ -32,12 +35,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?")
 
 @dataclass(frozen=True)
 class Message:
-    """Result of a benchmark for one message size: time, bandwidth or both.
-
-    Args:
-        size_bytes: size of the message, in bytes.
-        time_us: time of one message, or what the benchmark calls its time.
-    """
+    """Result of a benchmark for one message size: time of a message, bandwidth or both."""
 
     size_bytes: int
     time_us: float | None = None
@@ -45,11 +43,7 @@ class Message:
 
 
 def select_round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> float | None:
-    """Return the round-trip time in µs of the smallest message; None if over 4096 bytes.
-
-    Args:
-        ways: how many of these times a round trip is.
-    """
+    """Return the round-trip time (`ways` times) in µs of the smallest message up to 4096 bytes."""
     timed = [
         (each.size_bytes, each.time_us)
         for each in messages
@@ -82,12 +76,10 @@ class PairReading:
 
 @dataclass(frozen=True)
 class SkippedPart:
-    """Run or row of a file from which no reading could be taken, with the reason.
+    """Run or row (`what`) of a file without a reading, with the reason, to follow `this run`.
 
     Args:
-        reason: why, to follow `this run`.
         kind: kind of the failure (`Failure`), or None.
-        what: what it is: a run, or a row.
     """
 
     place: str
@@ -134,13 +126,7 @@ def build_cluster(
     """Combine readings of pairs from imported files into a cluster, hosts in order of appearance.
 
     Where a pair has several readings, the greatest bandwidth counts, and the least time, or the
-    percentile of the times where they are samples.
-
-    Args:
-        percentile: the percentile that the times stand for.
-
-    Raises:
-        WrongUseError: no readings, or too many hosts, or values that cannot be.
+    `percentile` of the times where they are samples.
     """
     pairs = [pair for part in parts for pair in part.pairs]
     left_out = [run for part in parts for run in part.left_out]
@@ -271,11 +257,7 @@ def _describe_sizes(sizes: Matrix) -> dict[str, int]:
 
 
 def check_host_name(name: str, place: str) -> str:
-    """Return a host's name unchanged; raise, naming `place`, if it is not valid.
-
-    Raises:
-        WrongUseError: no host list could have it; `place` says where it stands.
-    """
+    """Return a host's name unchanged; raise, naming `place`, if it is not valid."""
     fault = find_name_fault(name)
     if fault is not None:
         hint = f"names have no blanks: write {'-'.join(name.split())}" if " " in name else HINT_NAME
@@ -284,11 +266,7 @@ def check_host_name(name: str, place: str) -> str:
 
 
 def parse_number(text: str, place: str) -> float:
-    """Parse a decimal number of at least 0; raise, naming `place`, if it is not one.
-
-    Raises:
-        WrongUseError: it is not valid; `place` says where it stands.
-    """
+    """Parse a decimal number of at least 0; raise, naming `place`, if it is not one."""
     if not _NUMBER.fullmatch(text):
         raise WrongUseError(f"{place}: {brief(text)} is not a number")
     number = float(text)
@@ -298,11 +276,7 @@ def parse_number(text: str, place: str) -> float:
 
 
 def decode_text(content: bytes, source: str) -> str:
-    """Return the content of a file as text; raise, naming `source`, if it is not UTF-8.
-
-    Raises:
-        WrongUseError: it is not text in UTF-8.
-    """
+    """Return the content of a file as text; raise, naming `source`, if it is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -1,4 +1,7 @@
-"""Import of other programs' measurements in any supported file, recognised by content."""
+"""Import of other programs' measurements in any supported file, recognised by content.
+
+Input that cannot be read raises `WrongUseError`, which names the place.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,26 +27,17 @@ from plink.formats.units import RateUnit, find_time_unit_by_name
 from plink.formats.unpacking import Content
 from plink.measure.importing.benchmark_logs import LOGS, BenchmarkLog
 from plink.measure.importing.described import import_network, is_described
-from plink.measure.importing.pair_lists import (
-    as_csv,
-    is_pair_list,
-    read_pair_list,
-    refuse_list_without_hosts,
-)
+from plink.measure.importing.pair_lists import as_csv, is_pair_list, read_pair_list
 from plink.measure.importing.pairs import Readings, build_cluster, decode_text
-from plink.measure.importing.request import ImportRequest
+from plink.measure.requests import ImportRequest
 
 
 def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: float) -> Cluster:
     """Return the cluster in a CSV matrix of round-trip times; each pair counts as measured once.
 
     Args:
-        content: the CSV text (`matrix_csv.parse`).
-        unit: the unit of the numbers where the text names none, in any spelling.
-        percentile: which percentile of a pair's samples the numbers are.
-
-    Raises:
-        WrongUseError: the text is not such a matrix.
+        unit: unit of the numbers where the text names none, in any spelling.
+        percentile: percentile of a pair's samples that the numbers are.
     """
     given = None if unit is None else find_time_unit_by_name(unit)
     matrix = matrix_csv.parse(content, source, given)
@@ -110,11 +103,7 @@ _JSONS: Sequence[tuple[str, str, str]] = (
 
 
 def refuse_unreadable(text: str, source: str) -> None:
-    """Raise, with a hint, for JSON and for output of known programs that cannot be imported.
-
-    Raises:
-        WrongUseError: it is one of those; or JSON of any kind.
-    """
+    """Raise, with a hint, for JSON and for output of known programs that cannot be imported."""
     head = text[:_MOST_LOOKED_AT]
     is_json = text[:4096].lstrip().startswith(("{", "[{"))
     for pattern, fault, hint in _JSONS if is_json else _TEXTS:
@@ -129,40 +118,20 @@ MOST_NAMED = 3
 def import_measurement(
     content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
 ) -> Cluster:
-    """Return the cluster in other programs' output, CSV, a TOML description or a cluster file.
-
-    Args:
-        unit: unit of the numbers of a table that names none.
-        percentile: which percentile of a pair's samples the times stand for.
-        size: bytes of the messages whose bandwidth counts; None for the greatest of any size.
-
-    Raises:
-        WrongUseError: it is not one of these.
-    """
+    """Return the cluster in other programs' output, CSV, a TOML description or a cluster file."""
     return _import_one(content, source, ImportRequest(unit=unit, percentile=percentile, size=size))
 
 
-@dataclass(frozen=True)
-class Imported:
-    """Cluster from the imported files, and how many files were left out (named in its notes)."""
-
-    cluster: Cluster
-    files_left_out: int = 0
-
-
-def import_files(paths: Sequence[str], options: ImportRequest) -> Imported:
+def import_files(paths: Sequence[str], options: ImportRequest) -> tuple[Cluster, int]:
     """Return the cluster in one file of any supported kind, or in several logs and pair lists.
 
     A folder stands for the files in it. Of several files, those that hold no measurement are left
-    out and named.
-
-    Raises:
-        WrongUseError: a file is of another kind, or none holds a measurement.
+    out, named in the cluster's notes and counted in the second value.
     """
     files = list_files(paths)
     if len(files) == 1:
         content, source = document.read_content(files[0]), document.label(files[0])
-        return Imported(_import_one(content, source, options))
+        return _import_one(content, source, options), 0
     parts: list[Readings] = []
     refused: list[tuple[str, WrongUseError]] = []
     whole = hashlib.sha256()
@@ -187,15 +156,11 @@ def import_files(paths: Sequence[str], options: ImportRequest) -> Imported:
         percentile=options.percentile,
     )
     cluster = replace(cluster, made_from=f"sha256:{whole.hexdigest()}")
-    return Imported(cluster, len(refused))
+    return cluster, len(refused)
 
 
 def list_files(paths: Sequence[str]) -> list[str]:
-    """Return the files that paths name, with those directly in folders (no hidden ones), once each.
-
-    Raises:
-        WrongUseError: a folder that cannot be read or holds no file.
-    """
+    """Return the files that paths name, with those in folders (no hidden ones), once each."""
     files: dict[str, str] = {}
     for path in paths:
         try:
@@ -230,19 +195,15 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
                 f"{source}: is a cluster file, to which unit and size do not apply", _HINT_OPTIONS
             )
         return parse_cluster(content, source)
-    try:
-        text = decode_text(content, source)
-    except WrongUseError:
-        text = None  # the reader of matrices says so
-    logs = [] if text is None else _find_logs(text)
-    if logs or (text is not None and is_pair_list(as_csv(text, source))):
+    text = decode_text(content, source)
+    logs = _find_logs(text)
+    table = "" if logs else as_csv(text, source)
+    if logs or is_pair_list(table):
         parts = _read_pairs(content, source, options)
         hint = logs[0].hint if logs else None
         cluster = build_cluster(parts, source, percentile=options.percentile, hint=hint)
         return replace(cluster, made_from=document.digest(content))
-    if text is not None:
-        refuse_unreadable(text, source)
-        refuse_list_without_hosts(as_csv(text, source), source)
+    refuse_unreadable(text, source)
     if options.size is not None:
         raise WrongUseError(
             f"{source}: is neither a benchmark's output nor a list of pairs",
@@ -254,8 +215,7 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
             f"{source}: a matrix has round-trip times, but {unit.name} is not a unit of time",
             "give bandwidths with one row per pair: source,destination,gbit_s",
         )
-    table = text if text is None else as_csv(text, source)
-    as_read = content if table is text or table is None else table.encode()
+    as_read = content if table is text else table.encode()
     del text, table  # of thousands of hosts they take as much memory as the matrix
     cluster = import_matrix(as_read, source, unit=options.unit, percentile=options.percentile)
     return replace(cluster, made_from=document.digest(content))
