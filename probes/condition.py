@@ -171,7 +171,7 @@ class ProcessorShares:
 
     Args:
         processor_share: share of the time in which the loop ran on its processor.
-        throttled_share: share of scheduling periods in which its cgroup was throttled.
+        throttled_share: share of scheduling periods in which its control group was throttled.
     """
 
     processor_share: float | None

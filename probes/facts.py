@@ -45,12 +45,11 @@ _MAX_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class HostFacts:
-    """Facts that a host reports of itself: architecture, machine (boot id), cores, addresses.
+    """Facts that a host reports of itself.
 
     Args:
         architecture: output of `uname -m`.
-        machine: what hosts on one kernel share (its boot id): containers and namespaces of one
-            machine, not virtual machines. Empty where the host does not tell.
+        machine: boot id, which containers and namespaces of one kernel share; empty if unknown.
         cores: processors it may use, at least 1.
     """
 

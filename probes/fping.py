@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+
+import numpy as np
 
 from plink.probes.errors import HostError, clean
 from plink.probes.options import FpingOptions
@@ -98,7 +99,11 @@ class _Fping:
             destination=destination,
             sent=count,
             received=len(echoes),
-            rtt_us={p: percentile_us(echoes, p) for p in self._options.percentiles},
+            rtt_us={
+                # Nearest rank: the smallest sample that so many per cent do not exceed.
+                p: float(np.percentile(echoes, p, method="inverted_cdf"))
+                for p in self._options.percentiles
+            },
         )
 
 
@@ -122,12 +127,6 @@ def parse_report(output: str, address: str, count: int) -> list[float | None] | 
                 return None
             return samples_us if len(samples_us) == count else None
     return None
-
-
-def percentile_us(samples_us: Sequence[float], percentile: float) -> float:
-    """Return a percentile of round-trip times in µs by the nearest-rank method."""
-    rank = math.ceil(percentile / 100.0 * len(samples_us))
-    return sorted(samples_us)[max(rank, 1) - 1]
 
 
 def _parse_sample(word: str) -> float | None:

@@ -106,12 +106,7 @@ SSH = "ssh"
 
 @dataclass(frozen=True)
 class ViaOptions:
-    """Command template, such as `kubectl exec -i {host} --`, that reaches every host of a run.
-
-    Args:
-        template: a command with `{host}` in it (`plink.probes.via.parse_template`).
-        concurrency: commands that start at once.
-    """
+    """Command template with `{host}`, such as `kubectl exec`, that reaches every host of a run."""
 
     template: str
     concurrency: int = 16
@@ -119,12 +114,10 @@ class ViaOptions:
 
 @dataclass(frozen=True)
 class ListenOptions:
-    """Address at which plink listens for agents, and the secret that they must know.
+    """Address at which plink listens for agents, and the secret they must prove.
 
     Args:
-        host: the address to listen on; empty for all of this machine's.
-        port: the port; 0 for a free one.
-        secret: what all agents know, too.
+        host, port: address to listen on, empty for all of this machine's; port, 0 for a free one.
         wait_s: seconds to wait for the hosts that are expected.
         concurrency: handshakes in flight.
     """
@@ -194,7 +187,7 @@ class EchoOptions(RttOptions):
 
     Args:
         port: the UDP port of the agents; 0 for any.
-        remote_cache: where the agents are put on the hosts, or None for the user's cache.
+        remote_cache: folder for the agents on the hosts, or None for the user's cache.
     """
 
     tool: ClassVar[str] = "echo"

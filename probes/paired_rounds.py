@@ -52,9 +52,6 @@ class PairProgram(Protocol[Reading_co]):
 
         Args:
             is_suspected: one of the two was silent to others, so that a short time-out will do.
-
-        Raises:
-            HostError: one of the two hosts is lost.
         """
 
 
@@ -67,10 +64,8 @@ def measure_rounds(
 ) -> None:
     """Measure the wanted directed pairs of the rounds with a program; results go to `sink`.
 
-    Nothing of the program is left on a host when this ends, or when this process does.
-
-    Args:
-        both_at_once: the two directions of a pair at the same time, else one after the other.
+    Nothing of the program is left on a host when this ends, or when this process does. The two
+    directions of a pair follow each other, or run at the same time (`both_at_once`).
     """
     run = _RoundsRun(job, program, sink, both_at_once)
     try:
@@ -109,7 +104,6 @@ class _RoundsRun(Generic[Reading]):
         self._lost: dict[int, str] = {}
         self._reported: set[int] = set()
         self._suspicion = Suspicion()
-        self._suspected: set[int] = set()
 
     def measure_round(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Measure the wanted directions of a round's disjoint pairs and deliver the results."""
@@ -158,7 +152,7 @@ class _RoundsRun(Generic[Reading]):
             if end in self._lost:
                 reason = f"{self._hosts[end].name}: {self._lost[end]}"
                 return PairLoss(source, destination, reason)
-        is_suspected = bool(self._suspected & {source, destination})
+        is_suspected = bool(self._suspicion.suspected & {source, destination})
         try:
             return self._program.measure(source, destination, is_suspected=is_suspected)
         except HostError as error:
@@ -179,7 +173,7 @@ class _RoundsRun(Generic[Reading]):
         if isinstance(outcome, PairLoss):
             self._sink.pair_lost(outcome)
         elif isinstance(outcome, Silence):
-            self._suspected.update(self._suspicion.silence(source, destination))
+            self._suspicion.silence(source, destination)
             self._sink.pair_lost(PairLoss(source, destination, outcome.reason))
         elif isinstance(outcome, HostError):
             self.lose_host(self._find_failed_end(outcome, source, destination), str(outcome))
@@ -187,5 +181,4 @@ class _RoundsRun(Generic[Reading]):
             self._sink.pair_lost(PairLoss(source, destination, reason))
         else:
             self._suspicion.reading(source, destination)
-            self._suspected -= {source, destination}
             self._sink.reading(outcome)

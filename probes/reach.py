@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from plink.probes import facts
-from plink.probes.calls.listener import Callers, CallOpener, Listener
+from plink.probes.calls.listener import CallOpener, Listener
 from plink.probes.errors import HostError, OptionError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.address import Candidates, IPNetwork, choose_addresses
@@ -18,7 +18,7 @@ from plink.probes.via import ViaOpener
 
 # How hosts are reached by us, and how in any case.
 Outgoing = SshOptions | ViaOptions
-Way = Outgoing | ListenOptions | Callers
+Way = Outgoing | ListenOptions | Listener
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ def _build_opener(way: Way) -> Opener:
             return ViaOpener(way)
         case ListenOptions():
             return CallOpener(Listener(way), way.wait_s)
-        case Callers():
-            return CallOpener(way.listener, wait_s=0.0)
+        case Listener():
+            return CallOpener(way, wait_s=0.0)
 
 
 def reach(

@@ -34,9 +34,8 @@ def count_rounds(hosts: int) -> int:
 def round_robin(hosts: int) -> Rounds:
     """Return rounds of disjoint pairs in which every two hosts occur once (circle method).
 
-    Returns:
-        N - 1 rounds of N/2 pairs for even N; N rounds of (N - 1)/2 pairs for odd N, each host
-        sitting out once. A pair is (lower index, higher index).
+    They are N - 1 rounds of N/2 pairs (lower index, higher index) for even N, and for odd N as
+    many as hosts, each host sitting out once.
     """
     return [list_round_pairs(hosts, turn) for turn in range(count_rounds(hosts))]
 
@@ -77,14 +76,12 @@ def list_round_pairs(hosts: int, turn: int) -> list[tuple[int, int]]:
 def sample_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
     """Return K rounds of the tournament whose pairs connect all hosts well, as the seed decides.
 
+    For even N every host is in every round. For odd N one host sits out each round, and no host
+    more than once. The pairs connect all hosts if there are at least 2 rounds.
+
     Args:
-        rounds: K, at least 1. The pairs connect all hosts if K is at least 2.
         seed: decides which host has which place in the tournament, and which rounds are taken.
             The first rounds of a longer sample with the same hosts and seed are the same.
-
-    Returns:
-        K rounds of disjoint pairs (lower index, higher index). For even N every host is in every
-        round. For odd N one host sits out each round, and no host more than once.
     """
     if rounds >= count_rounds(hosts):
         return round_robin(hosts)

@@ -19,14 +19,11 @@ class RttReading:
     """Round-trip times in µs from one host to another, one per percentile.
 
     Args:
-        source: index of the host that sent the probes.
-        destination: index of the host that answered.
+        source, destination: index of the host that sent the probes, and of the one that answered.
         received: echoes that came back in time, at least one.
         rtt_us: percentile to round-trip time in µs.
-        disturbance: the share of the time, 0 to 1, that other work on the two hosts took from
-            them; None where unknown.
-        meeting_us: how long the two hosts measured each other, both directions together; None
-            where unknown.
+        disturbance: share of the time, 0 to 1, that other work took from the two hosts, or None.
+        meeting_us: how long the two measured each other in both directions, or None.
     """
 
     source: int
@@ -43,8 +40,7 @@ class BandwidthReading:
     """Bandwidth in Gbit/s from one host to another, with TCP retransmits.
 
     Args:
-        source: index of the host that sent.
-        destination: index of the host that received.
+        source, destination: index of the host that sent, and of the one that received.
         gbit_s: what it received, in Gbit/s.
         retransmits: TCP segments sent again, None where unknown.
     """
@@ -57,7 +53,7 @@ class BandwidthReading:
 
 @dataclass(frozen=True)
 class RouteReading:
-    """Route from one host to another: number of hops, and the routers on it.
+    """Reading of a directed pair: the route from one host to the other.
 
     Args:
         hops: number of hops as traceroute counts them: 1 within a segment.
@@ -102,12 +98,8 @@ class Sink(Protocol[Reading_contra]):
     def host_lost(self, loss: HostLoss) -> None:
         """Record that a host dropped out; its remaining pairs are reported as lost, too."""
 
-
-class RemarkableSink(Sink[Reading_contra], Protocol[Reading_contra]):
-    """Sink that also takes remarks about the whole run, for the user."""
-
     def remark(self, text: str) -> None:
-        """Record a remark for the user."""
+        """Record a remark about the whole run for the user."""
 
 
 # Directed pairs: (source index, destination index).
@@ -172,9 +164,13 @@ class Suspicion:
     A host that was silent twice since its last reading is suspected, and once more after
     three times as many. Others go on trying it, but wait less each time: giving it up for everybody
     would also give up the hosts of a group that only cannot reach another group.
+
+    Attributes:
+        suspected: hosts that are suspected now.
     """
 
     def __init__(self) -> None:
+        self.suspected: set[int] = set()
         self._silences: Counter[int] = Counter()
         self._heard: set[int] = set()
 
@@ -183,11 +179,15 @@ class Suspicion:
         for host in (source, destination):
             self._heard.add(host)
             self._silences[host] = 0
+        self.suspected -= {source, destination}
 
     def silence(self, source: int, destination: int) -> list[int]:
         """Record that two hosts failed to reach each other; return those newly under suspicion."""
         self._silences.update((source, destination))
-        return [host for host in (source, destination) if self._silences[host] in _SUSPECT_AT]
+        ends = (source, destination)
+        suspects = [host for host in ends if self._silences[host] in _SUSPECT_AT]
+        self.suspected.update(suspects)
+        return suspects
 
     def silent_to_all(self) -> list[int]:
         """Return the hosts that reached no other; empty if no two hosts reached each other."""

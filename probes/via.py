@@ -73,7 +73,7 @@ _GOODBYE_S = 2.0
 _TERMINATE_S = 1.0
 
 
-class ViaProcess(remote.RemoteProcess):
+class _ViaProcess(remote.RemoteProcess):
     """Command on a host that runs through a local command such as `kubectl exec`."""
 
     def __init__(self, host: str, process: subprocess.Popen[bytes]) -> None:
@@ -86,7 +86,6 @@ class ViaProcess(remote.RemoteProcess):
         self._stderr_reader.start()
 
     def write(self, text: str) -> None:
-        """Send text to the process's standard input."""
         try:
             self._write(text.encode())
         except (OSError, ValueError):
@@ -99,7 +98,6 @@ class ViaProcess(remote.RemoteProcess):
         self.end_input()
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the command's standard output in chunks of bytes as they arrive, until it ends."""
         self._is_read = True
         with _pipe(self._process.stdout) as stdout:
             while chunk := os.read(stdout.fileno(), _CHUNK):
@@ -107,17 +105,14 @@ class ViaProcess(remote.RemoteProcess):
         self._is_over = True
 
     def end_input(self) -> None:
-        """Close the process's standard input but continue to read its output."""
         with suppress(OSError):
             _pipe(self._process.stdin).close()
 
     def stderr_tail(self) -> str:
-        """Return the last line of standard error; call this when the output has ended."""
         self._stderr_reader.join(_STDERR_WAIT_S)
         return remote.last_line(self._tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Return the exit status, -1 if a signal killed the command; None after `timeout_s`."""
         try:
             return max(-1, self._process.wait(timeout_s))
         except subprocess.TimeoutExpired:
@@ -166,9 +161,9 @@ class ViaSession(remote.Session):
         self._template = template
         self._lock = threading.Lock()
         self._is_closed = False
-        self._started: list[ViaProcess] = []
+        self._started: list[_ViaProcess] = []
 
-    def start(self, command: str, timeout_s: float = 30.0) -> ViaProcess:  # noqa: ARG002
+    def start(self, command: str, timeout_s: float = 30.0) -> _ViaProcess:  # noqa: ARG002
         """Start a shell command; if it cannot run there, its output ends at once."""
         argv = self._template.argv(self.host, command)
         pipe = subprocess.PIPE
@@ -180,7 +175,7 @@ class ViaSession(remote.Session):
         except OSError as error:
             reason = error.strerror or str(error)
             raise HostError(self.host, f"{argv[0]} cannot be started ({reason})") from None
-        process = ViaProcess(self.host, started)
+        process = _ViaProcess(self.host, started)
         with self._lock:
             self._started = [known for known in self._started if not known.is_over]
             if not self._is_closed:

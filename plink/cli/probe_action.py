@@ -27,7 +27,7 @@ from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS, UPLINKS, 
 from plink.measure.probing.uplinks import UplinkResult
 from plink.measure.requests import MeasurementRequest
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
-from plink.probes.calls.listener import Callers, gather
+from plink.probes.calls.listener import Listener, gather
 from plink.probes.options import SSH, ListenOptions, SshOptions, ViaOptions
 from plink.probes.reach import Way
 from plink.show.facts import uplink_lines
@@ -176,7 +176,7 @@ class ProbeAction:
 
 def _callers(
     options: ListenOptions, expected: int | None, progress: ProgressListener, *, strict: bool
-) -> Callers:
+) -> Listener:
     """Wait until the expected number of agents has connected; return their connections."""
     if expected is None:
         raise click.UsageError(
@@ -196,7 +196,7 @@ def _callers(
     if found < expected:
         missing = f"{found} of {expected} agents have connected within {options.wait_s:g} s"
         if strict:
-            callers.listener.close()
+            callers.close()
             raise PlinkError(
                 missing, "without --strict the run continues with the hosts that have connected"
             )

@@ -53,8 +53,8 @@ class CallTransport(paramiko.Transport):
         For the time after the hand-shake, which notices by looking often that it takes too long.
 
         Args:
-            gives_signs: whether this end says now and then that it is there, which keeps proxies
-                from ending the call; one end of each is enough.
+            gives_signs: whether this end sends signs of life, which keep proxies from ending the
+                call; one end of each is enough.
         """
         tcp = socket.IPPROTO_TCP
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -76,12 +76,7 @@ _SEED_BYTES = 32
 
 @dataclass(frozen=True)
 class Keys:
-    """SSH keys of plink and of its agents, which both derive from a shared secret.
-
-    Args:
-        agent: the key of every agent.
-        coordinator: the key of plink, with which it logs in.
-    """
+    """SSH keys of all agents, and of plink, which derive from a shared secret."""
 
     agent: paramiko.Ed25519Key
     coordinator: paramiko.Ed25519Key

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 
 import paramiko
 
@@ -29,11 +28,15 @@ _SHOWN = 3
 class Listener:
     """Server to which agents connect: it authenticates them and holds one SSH session per host.
 
+    Attributes:
+        concurrency: number of hosts that a run asks at once.
+
     Raises:
         OptionError: nothing can listen there.
     """
 
     def __init__(self, options: ListenOptions) -> None:
+        self.concurrency = options.concurrency
         self._keys: Keys = derive_keys(options.secret)
         self._changed = threading.Condition()
         self._sessions: dict[str, SshSession] = {}
@@ -60,15 +63,21 @@ class Listener:
         self._handshakes = ThreadPoolExecutor(max_workers=options.concurrency)
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def names(self) -> list[str]:
-        """Return the names of the connected hosts, sorted."""
+    @property
+    def hosts(self) -> list[ListedHost]:
+        """Connected hosts, by name."""
         with self._changed:
-            return sorted(name for name, session in self._sessions.items() if session.is_open)
+            names = sorted(name for name, session in self._sessions.items() if session.is_open)
+        return [ListedHost(name, place="callers") for name in names]
 
     def refusals(self) -> list[str]:
         """Return the reasons for which agents were refused, the first three."""
         with self._changed:
             return list(self._refused)
+
+    def describe_refusals(self) -> str:
+        """Return why callers were refused, in parentheses; empty if none was."""
+        return f" (turned away: {'; '.join(self.refusals())})" if self.refusals() else ""
 
     def wait_until(self, enough: Callable[[set[str]], bool], limit_s: float) -> None:
         """Wait until `enough` accepts the names of the connected hosts, or `limit_s` has passed."""
@@ -145,43 +154,17 @@ class Listener:
         return name
 
 
-_PLACE = "callers"
-
-
-@dataclass(frozen=True)
-class Callers:
-    """Agents connected to plink; a run reaches their hosts over these connections.
-
-    Args:
-        options: address, secret and time limit of the calls.
-    """
-
-    options: ListenOptions
-    listener: Listener
-
-    @property
-    def concurrency(self) -> int:
-        """Number of hosts to which a run sends commands at once."""
-        return self.options.concurrency
-
-    @property
-    def hosts(self) -> list[ListedHost]:
-        """Hosts whose agents are connected, sorted by name."""
-        return [ListedHost(name, place=_PLACE) for name in self.listener.names()]
-
-
 def gather(
     options: ListenOptions,
     expected: int,
     on_listening: Callable[[int], None] = lambda _: None,
     on_call: Callable[[int], None] = lambda _: None,
-) -> Callers:
+) -> Listener:
     """Listen until `expected` agents or, after `wait_s`, at least two have connected; else raise.
 
     Args:
-        expected: at least 2.
-        on_listening: told the port, once agents may call.
-        on_call: told how many have called, whenever that changes.
+        on_listening: called with the port, once agents may call.
+        on_call: called with the number of agents that have called, whenever that changes.
 
     Raises:
         OptionError: nothing can listen there.
@@ -196,18 +179,16 @@ def gather(
             return len(names) >= expected
 
         listener.wait_until(enough, options.wait_s)
-        callers = Callers(options, listener)
-        if len(callers.hosts) < 2:
-            turned_away = "; ".join(listener.refusals())
+        if len(listener.hosts) < 2:
             raise HostListError(
-                f"{len(callers.hosts)} of {expected} agents have connected within "
-                f"{options.wait_s:g} s" + (f" (turned away: {turned_away})" if turned_away else ""),
+                f"{len(listener.hosts)} of {expected} agents have connected within "
+                f"{options.wait_s:g} s{listener.describe_refusals()}",
                 f"start plink agent --join ADDRESS:{listener.port} on every host, with the secret",
             )
     except BaseException:
         listener.close()
         raise
-    return callers
+    return listener
 
 
 class CallOpener(Opener):
@@ -231,11 +212,10 @@ class CallOpener(Opener):
         session = self._listener.session(host.name)
         if session is not None:
             return session
-        reason = "; ".join(self._listener.refusals())
-        more = f" (turned away: {reason})" if reason else ""
         raise HostError(
             host.name,
-            f"its agent has not connected to plink within {self._wait_s:g} s{more}",
+            f"its agent has not connected to plink within {self._wait_s:g} s"
+            f"{self._listener.describe_refusals()}",
             f"start plink agent --join ADDRESS:{self._listener.port} there, with the same secret",
         )
 

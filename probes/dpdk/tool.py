@@ -10,7 +10,7 @@ from plink.probes.echo.coordinator import AgentProgram
 from plink.probes.options import DpdkOptions
 from plink.probes.reach import ReachedHost
 from plink.probes.remote.upload import EXEC
-from plink.probes.samples import MeasuringJob, RemarkableSink, RttReading
+from plink.probes.samples import MeasuringJob, RttReading, Sink
 
 # Each end of a pair polls: on one core they would wait for each other's time slice.
 CORES_PER_PAIR = 2
@@ -20,7 +20,7 @@ AGENT_FILE = Path(__file__).parent / "bin" / "plink-dpdk-agent"
 _START = 'if [ "$me" -ne 0 ] && sudo -n true 2> /dev/null; then exec sudo -n "$f" "$@"; fi; ' + EXEC
 
 
-def measure(job: MeasuringJob[DpdkOptions], sink: RemarkableSink[RttReading]) -> None:
+def measure(job: MeasuringJob[DpdkOptions], sink: Sink[RttReading]) -> None:
     """Measure round-trip times of the wanted directed pairs with DPDK; results go to `sink`.
 
     Raises:

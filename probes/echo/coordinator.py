@@ -25,13 +25,11 @@ from plink.probes.remote.upload import EXEC, Program, start_words, upload
 
 @dataclass(frozen=True)
 class AgentProgram:
-    """Agent's executable, how to start it, and a hint for when it is missing.
+    """Executable agent that speaks `plink.probes.echo.protocol`.
 
     Args:
-        file: the executable as installed here.
-        hint: what to do where it is not installed here.
-        arguments: what it is started with on a host.
-        start: what the shell there does to start it (`plink.probes.remote.upload.EXEC`).
+        file, hint: the executable as installed here, and what to do where it is not.
+        arguments, start: its arguments on a host, and how the shell starts it (`upload.EXEC`).
         cores_per_pair: how many cores the two ends of a pair take where they share a machine.
     """
 
@@ -45,12 +43,6 @@ class AgentProgram:
 
 def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> str:
     """Upload the echo agent to a host unless it is there; return the command that starts it.
-
-    Args:
-        cache_folder: where to put it instead of `~/.cache/plink`, or None.
-
-    Returns:
-        The shell command that starts it there.
 
     Raises:
         HostError: another processor, or it cannot be copied there.
@@ -89,11 +81,7 @@ ECHO_AGENT = AgentProgram(
 
 
 class Agents(HostPrograms[protocol.Event]):
-    """Running echo agents, one on each host of a run, with which plink exchanges lines.
-
-    Args:
-        cache_folder: where the agent's file goes on the hosts, or None for the user's cache.
-    """
+    """Running echo agents, one on each host of a run, with which plink exchanges lines."""
 
     farewell = "stop\n"
 
@@ -148,7 +136,7 @@ _NO_REPORT = "its echo agent does not say how its meetings end"
 
 def measure(
     job: samples.MeasuringJob[EchoOptions],
-    sink: samples.RemarkableSink[samples.RttReading],
+    sink: samples.Sink[samples.RttReading],
     agent: AgentProgram = ECHO_AGENT,
 ) -> None:
     """Measure round-trip times of the wanted directed pairs with echo agents; results go to `sink`.
@@ -180,7 +168,7 @@ class _EchoRun:
         self,
         job: samples.MeasuringJob[EchoOptions],
         agents: Agents,
-        sink: samples.RemarkableSink[samples.RttReading],
+        sink: samples.Sink[samples.RttReading],
         cores_per_pair: int,
     ) -> None:
         self._hosts = job.hosts
@@ -383,11 +371,11 @@ class _EchoRun:
         now = time.monotonic()
         for index, limit_s in self._liveness.overdue(now):
             self.lose_host(index, f"has not answered over SSH for {limit_s:g} s")
-        for late in self._reports.late(now, in_turn=self._is_free):
-            if late.is_told:
-                self.lose_host(late.host, _NO_REPORT)
+        for host, partner, is_told in self._reports.late(now, in_turn=self._is_free):
+            if is_told:
+                self.lose_host(host, _NO_REPORT)
             else:
-                self._agents.send(late.host, f"gone {late.partner}\n")
+                self._agents.send(host, f"gone {partner}\n")
         if self._reports.is_stalled(now):
             owing = self._grants.busy | {source for source, _ in self._schedule.pending}
             for index in sorted(owing):

@@ -17,11 +17,7 @@ from plink.probes.samples import Rounds, Wanted
 class Schedule:
     """Schedule of an echo run: each host's partner by round, and the directed pairs still pending.
 
-    Args:
-        wanted: the directed pairs to measure, of those in `rounds`.
-        rounds: pairs of hosts that meet in each round.
-
-    A pair meets if either of its directions is wanted. The lower index leads.
+    A pair of `rounds` meets if either of its directions is wanted. The lower index leads.
     """
 
     def __init__(self, hosts: int, wanted: Wanted, rounds: Rounds) -> None:
@@ -49,9 +45,6 @@ class Schedule:
         """Add a round's measurement of two hosts, in which each probes the other.
 
         A direction that was asked for before is owed no more by this; another one is.
-
-        Args:
-            number: number of its round, in which neither of them meets anybody else.
         """
         self._partner[one][number] = other
         self._partner[other][number] = one
@@ -72,10 +65,6 @@ class Schedule:
         """Return the partners of a host, by number of the round."""
         return self._partner[host]
 
-    def partners(self, host: int) -> set[int]:
-        """Return all hosts with which a host is paired in any round."""
-        return set(self._partner[host].values())
-
     def pairs(self) -> Iterator[tuple[int, int, int]]:
         """Return every scheduled pair as (round, leader, follower), sorted by round."""
         meetings = (
@@ -88,15 +77,18 @@ class Schedule:
 
     def settle(self, source: int, destination: int) -> bool:
         """Mark a directed pair as measured or given up; return False if it was not pending."""
-        if (source, destination) not in self.pending:
-            return False
-        self.pending.remove((source, destination))
-        return True
+        is_pending = (source, destination) in self.pending
+        self.pending.discard((source, destination))
+        return is_pending
 
     def owed_with(self, host: int) -> list[tuple[int, int]]:
         """Return the directed pairs from or to a host that are still pending."""
-        ways = ((pair, pair[::-1]) for pair in ((host, other) for other in self.partners(host)))
-        return sorted(pair for both in ways for pair in both if pair in self.pending)
+        return sorted(
+            pair
+            for other in set(self._partner[host].values())
+            for pair in ((host, other), (other, host))
+            if pair in self.pending
+        )
 
 
 # So many meetings, or twice those in flight, tell how it goes.
@@ -218,9 +210,6 @@ class ConcurrencyController:
 
     Other work disturbs few pairs as much as many: where fewer at once brings no relief, the number
     goes back to what it was, and stays.
-
-    Args:
-        most: pairs in flight at the beginning.
     """
 
     def __init__(self, most: int) -> None:
@@ -253,11 +242,8 @@ class ConcurrencyController:
 class Placement:
     """Assignment of processors to the two agents of a pair, where they share a machine.
 
-    A reading would else depend on whether the scheduler puts the two ends together or apart.
-
-    Args:
-        cores_per_pair: how many cores the two ends of a pair take.
-        is_free: hosts meet at their own pace, and so where they like.
+    A reading would else depend on whether the scheduler puts the two ends together or apart. Hosts
+    that meet at their own pace (`is_free`) run where they like.
     """
 
     def __init__(self, facts: Sequence[HostFacts], cores_per_pair: int, *, is_free: bool) -> None:

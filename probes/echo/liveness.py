@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from plink.probes.echo.grants import Schedule
 
 
 class PingDeadlines:
-    """Deadlines by which echo agents must answer the coordinator's pings.
-
-    Times are seconds of a clock that never goes back.
+    """Deadlines, by a monotonic clock, by which agents must answer a ping.
 
     Args:
         answer_within_s: an agent answers at once, but its host or ours may be very busy.
@@ -62,24 +58,10 @@ class PingDeadlines:
         return self._doubted_answer_within_s if is_doubted else self._answer_within_s
 
 
-@dataclass(frozen=True)
-class LateHost:
-    """Host that has not reported the end of a pair's measurement long after its partner did.
-
-    Args:
-        is_told: it was told before that the partner is gone, and does not even say that.
-    """
-
-    host: int
-    partner: int
-    is_told: bool
-
-
 class ReportDeadlines:
-    """Deadlines by which a host must report a pair's end after its partner has reported it.
+    """Deadlines, by a monotonic clock, by which the second end of a meeting must report its end.
 
     A host that answers the coordinator, but reports nothing, would else be waited for for ever.
-    Times are seconds of a clock that never goes back.
 
     Args:
         within_s: seconds for which a host may go on with a meeting that its partner has left.
@@ -123,8 +105,10 @@ class ReportDeadlines:
         self._all_heard_at = now
         self._due = dict.fromkeys(self._due, now)
 
-    def late(self, now: float, *, in_turn: bool) -> list[LateHost]:
-        """Return hosts with an overdue report, to be told that the partner is gone, then given up.
+    def late(self, now: float, *, in_turn: bool) -> list[tuple[int, int, bool]]:
+        """Return hosts that overran a deadline, with the partner, and whether it is a repetition.
+
+        A host is to be told first that its partner is gone, and given up the second time.
 
         Args:
             in_turn: hosts come to their meetings in order of rounds, and so may not have come to
@@ -135,7 +119,7 @@ class ReportDeadlines:
             waited_s = now - max(since, self._heard_at.get(host, since))
             if waited_s > self._within_s and not (in_turn and self._is_earlier(host, number)):
                 partner = self._schedule.partners_by_round(host)[number]
-                late.append(LateHost(host, partner, (host, number) in self._told))
+                late.append((host, partner, (host, number) in self._told))
                 self._told.add((host, number))
                 self._due[host, number] = now
         return late

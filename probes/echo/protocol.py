@@ -81,28 +81,21 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Effort:
-    """Time in µs that measuring a pair took one agent, and its run and wait time on processors.
+class MeetingOver:
+    """Message of an echo agent: it has finished with its partner in a round, and the time taken.
 
     Args:
         elapsed_us: duration of the meeting in µs.
         run_us: part of it that the agent spent on a processor.
-        wait_us: and the time that it was ready to run, but had to wait for a processor; None where
-            the kernel does not tell.
+        wait_us: part of it in which the agent was ready to run, but had to wait for a processor;
+            None where the kernel does not tell.
     """
-
-    elapsed_us: int
-    run_us: int
-    wait_us: int | None
-
-
-@dataclass(frozen=True)
-class MeetingOver:
-    """Message of an echo agent: it has finished with its partner in a round, and the time taken."""
 
     round: int
     partner: int
-    effort: Effort
+    elapsed_us: int
+    run_us: int
+    wait_us: int | None
 
 
 @dataclass(frozen=True)
@@ -122,13 +115,7 @@ def opening(
     secret: str,
     granted: bool,
 ) -> str:
-    """Return the coordinator's first lines to an agent: index, probes, secret, address and more.
-
-    Args:
-        silence_s: seconds of silence after which it gives up a partner.
-        secret: what the agents of a run know, and nobody else.
-        granted: whether each meeting needs the coordinator's leave.
-    """
+    """Return the coordinator's first lines to an agent: index, probes, secret, address and more."""
     silence_ms = max(1, round(silence_s * 1000))
     pace = "granted" if granted else "free"
     percentiles = " ".join(f"{percentile:g}" for percentile in options.percentiles)
@@ -180,37 +167,24 @@ def parse_event(line: str) -> Event:
             case "bound", [port]:
                 return ListeningPort(_whole(port, 65535))
             case "rtt", [round_, partner, sent, received, *times] if times:
-                return _rtt((round_, partner), (sent, received), times)
+                rtt_us = tuple(_whole(time) / 1000.0 for time in times)
+                counts = _whole(sent), _whole(received)
+                if 1 <= counts[1] <= counts[0]:
+                    return Rtt(_whole(round_), _whole(partner), *counts, rtt_us)
             case "lost", [round_, partner, reason]:
                 return Lost(_whole(round_), _whole(partner), _REASONS[reason])
             case "alive", []:
                 return Alive()
             case "over", [round_, partner, elapsed, run, wait]:
-                waited = None if wait == "-" else _whole(wait)
-                effort = Effort(_whole(elapsed), _whole(run), waited)
-                return MeetingOver(_whole(round_), _whole(partner), effort)
+                wait_us = None if wait == "-" else _whole(wait)
+                times_us = _whole(elapsed), _whole(run), wait_us
+                return MeetingOver(_whole(round_), _whole(partner), *times_us)
     except (ValueError, KeyError):
         pass
     raise ProtocolError(f"sent {line[:40]!r}, which is not a message of the echo agent")
 
 
-def _rtt(of: tuple[str, str], counts: tuple[str, str], times: list[str]) -> Rtt:
-    event = Rtt(
-        round=_whole(of[0]),
-        partner=_whole(of[1]),
-        sent=_whole(counts[0]),
-        received=_whole(counts[1]),
-        rtt_us=tuple(_whole(time) / 1000.0 for time in times),
-    )
-    if not 1 <= event.received <= event.sent:
-        raise ValueError
-    return event
-
-
 def _whole(word: str, most: int = (1 << 32) - 1) -> int:
-    if not (word.isascii() and word.isdigit() and len(word) <= 10):
-        raise ValueError
-    number = int(word)
-    if number > most:
-        raise ValueError
-    return number
+    if word.isascii() and word.isdigit() and len(word) <= 10 and int(word) <= most:
+        return int(word)
+    raise ValueError

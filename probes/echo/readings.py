@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from plink.probes.echo.grants import Placement, Schedule
-from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
+from plink.probes.echo.protocol import MeetingOver, Rtt
 from plink.probes.samples import RttReading, Sink
 
 # From this share on a reading is not trusted (docs/benchmarks/probing.md).
 DISTURBED = 0.15
 
 
-def compute_disturbance(one: Effort, other: Effort, *, same_processor: bool) -> float | None:
+def compute_disturbance(
+    one: MeetingOver, other: MeetingOver, *, same_processor: bool
+) -> float | None:
     """Return the share of a pair's measuring time that the agents waited for a processor, or None.
 
     On one processor the two ends wait for each other all the time, and that is no disturbance:
@@ -32,16 +34,12 @@ def compute_disturbance(one: Effort, other: Effort, *, same_processor: bool) -> 
 
 
 @dataclass
-class MeetingState:
-    """Reports so far of both agents of a pair in one round.
-
-    Args:
-        ends: the two hosts, leader first.
-    """
+class _Meeting:
+    """Reports so far of both ends of a meeting, leader first."""
 
     ends: tuple[int, int]
     readings: dict[int, Rtt] = field(default_factory=dict)
-    efforts: dict[int, Effort] = field(default_factory=dict)
+    times: dict[int, MeetingOver] = field(default_factory=dict)
 
 
 class Delivery:
@@ -59,7 +57,7 @@ class Delivery:
         self._sink = sink
         self._placement = placement
         # By round and ends, leader first.
-        self._open: dict[tuple[int, int, int], MeetingState] = {}
+        self._open: dict[tuple[int, int, int], _Meeting] = {}
         self._lost: set[int] = set()
         self._ready: deque[RttReading] = deque()
 
@@ -70,8 +68,8 @@ class Delivery:
     def over(self, host: int, event: MeetingOver) -> float | None:
         """Record that one agent is done; once both are, deliver, and return their disturbance."""
         meeting = self._open_meeting(host, event)
-        meeting.efforts[host] = event.effort
-        if set(meeting.ends) - meeting.efforts.keys() - self._lost:
+        meeting.times[host] = event
+        if set(meeting.ends) - meeting.times.keys() - self._lost:
             return None
         return self._deliver(self._open.pop((event.round, *meeting.ends)))
 
@@ -87,16 +85,16 @@ class Delivery:
         for meeting in list(self._open.values()):
             self._deliver(meeting)
 
-    def _open_meeting(self, host: int, event: Rtt | MeetingOver) -> MeetingState:
+    def _open_meeting(self, host: int, event: Rtt | MeetingOver) -> _Meeting:
         ends = (min(host, event.partner), max(host, event.partner))
-        return self._open.setdefault((event.round, *ends), MeetingState(ends))
+        return self._open.setdefault((event.round, *ends), _Meeting(ends))
 
-    def _deliver(self, meeting: MeetingState) -> float | None:
+    def _deliver(self, meeting: _Meeting) -> float | None:
         share = None
-        efforts = list(meeting.efforts.values())
-        if meeting.readings and len(efforts) == len(meeting.ends):
+        times = list(meeting.times.values())
+        if meeting.readings and len(times) == len(meeting.ends):
             same_processor = self._placement.share_processor(*meeting.ends)
-            share = compute_disturbance(*efforts, same_processor=same_processor)
+            share = compute_disturbance(*times, same_processor=same_processor)
         self._ready.extend(
             RttReading(
                 source=host,
@@ -105,7 +103,7 @@ class Delivery:
                 received=event.received,
                 rtt_us=dict(zip(self._percentiles, event.rtt_us, strict=True)),
                 disturbance=share,
-                meeting_us=max((effort.elapsed_us for effort in efforts), default=None),
+                meeting_us=max((end.elapsed_us for end in times), default=None),
             )
             for host, event in meeting.readings.items()
         )

@@ -1,4 +1,8 @@
-"""Sessions with hosts over any kind of connection, and programs that run on many hosts."""
+"""Sessions with hosts over any kind of connection, and programs that run on many hosts.
+
+Where a connection is lost, a command does not do what it should in time, or a host sends what it
+may not, methods raise `HostError`.
+"""
 
 from __future__ import annotations
 
@@ -52,19 +56,11 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def write(self, text: str) -> None:
-        """Send text to the process's standard input.
-
-        Raises:
-            HostError: the connection or the command is gone.
-        """
+        """Send text to the process's standard input."""
 
     @abstractmethod
     def chunks(self) -> Iterator[bytes]:
-        """Yield the command's standard output in chunks of bytes as they arrive, until it ends.
-
-        Raises:
-            HostError: the connection is lost.
-        """
+        """Yield the command's standard output in chunks of bytes as they arrive, until it ends."""
 
     @abstractmethod
     def end_input(self) -> None:
@@ -87,12 +83,7 @@ class RemoteProcess(ABC):
         """Drop the connection to the host without waiting for the command."""
 
     def lines(self) -> Iterator[str]:
-        """Yield the command's standard output by line, without line ends, until it ends.
-
-        Raises:
-            HostError: what it sends is not text, a line is longer than `MAX_LINE` bytes, or the
-                connection is lost.
-        """
+        """Yield the command's standard output by line, at most `MAX_LINE` bytes, until it ends."""
         rest = b""
         try:
             for chunk in self.chunks():
@@ -109,12 +100,7 @@ class RemoteProcess(ABC):
 
 
 class Session(ABC):
-    """Open connection to a host, by SSH or another way, over which commands run.
-
-    Args:
-        address: the address at which it was reached, or a name where that is not known.
-        hostname: the name or address under which SSH reached it; None for other ways.
-    """
+    """Open connection to a host, over which commands run; `hostname` is its name in SSH."""
 
     def __init__(self, host: str, address: str, hostname: str | None = None) -> None:
         self.host = host
@@ -123,20 +109,11 @@ class Session(ABC):
 
     @abstractmethod
     def start(self, command: str, timeout_s: float = 30.0) -> RemoteProcess:
-        """Start a shell command on the host and return it running.
-
-        Raises:
-            HostError: the connection is gone, or nothing starts within `timeout_s`.
-        """
+        """Start a shell command on the host and return it running."""
 
     @abstractmethod
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
-        """Run a shell command on the host and wait for its end.
-
-        Raises:
-            HostError: the connection is lost, the command takes longer than `timeout_s`, or it
-                writes more than `MAX_OUTPUT` bytes.
-        """
+        """Run a shell command and wait for its end; it may write at most `MAX_OUTPUT` bytes."""
 
     @abstractmethod
     def close(self) -> None:
@@ -167,13 +144,7 @@ class Opener(ABC):
 
     @abstractmethod
     def open(self, host: ListedHost) -> Session:
-        """Return a session with one of the prepared hosts.
-
-        Threads call it for different hosts.
-
-        Raises:
-            HostError: it cannot be reached.
-        """
+        """Return a session with one of the prepared hosts; called by a thread for each."""
 
     @abstractmethod
     def close(self) -> None:
@@ -198,10 +169,7 @@ def for_each(
     """Run `work(item)` in `concurrency` threads; yield (item, result or HostError) as they end.
 
     The threads are daemons, which `concurrent.futures` has not: the interpreter would wait for
-    those that hang. Leaving the iteration early starts nothing more.
-
-    Raises:
-        Exception: whatever `work` raises but a HostError.
+    those that hang. Leaving the iteration early starts nothing more; other errors are raised.
     """
     todo: queue.SimpleQueue[Item] = queue.SimpleQueue()
     done: queue.SimpleQueue[tuple[Item, Result | BaseException]] = queue.SimpleQueue()
@@ -251,18 +219,14 @@ class Running:
 
     def __init__(self) -> None:
         self._processes: set[RemoteProcess] = set()
-        self._is_stopped = False
+        # After that the processes' output is meaningless.
+        self.is_stopped = False
         self._lock = threading.Lock()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether `stop` was called, so that the processes' output may be cut short."""
-        return self._is_stopped
 
     def stop(self) -> None:
         """Close all remote processes."""
         with self._lock:
-            self._is_stopped = True
+            self.is_stopped = True
             processes = list(self._processes)
         for process in processes:
             process.close()
@@ -284,24 +248,15 @@ class Running:
 
 
 class LimitedOutput:
-    """Output of a remote process, which is closed when a time limit is over."""
+    """Output of a remote process that is ended at a time limit; `is_late` says whether it was."""
 
     def __init__(self, process: RemoteProcess, limit_s: float) -> None:
+        self.is_late = False
         self._process = process
-        self._late = threading.Event()
         self._limit_s = limit_s
 
-    @property
-    def is_late(self) -> bool:
-        """Whether the process was closed because the time limit was over."""
-        return self._late.is_set()
-
     def lines(self, size: int) -> Iterator[str]:
-        """Yield lines of the output until its end, or until the time limit.
-
-        Raises:
-            HostError: it writes more than `size` characters, or the connection is lost.
-        """
+        """Yield lines of the output, at most `size` characters, until its end or the limit."""
         limit = threading.Timer(self._limit_s, self._end)
         limit.daemon = True
         limit.start()
@@ -317,7 +272,7 @@ class LimitedOutput:
             limit.cancel()
 
     def _end(self) -> None:
-        self._late.set()
+        self.is_late = True
         self._process.close()
 
 
@@ -453,12 +408,7 @@ class HostPrograms(ABC, Generic[Message]):
 
 
 def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: float) -> None:
-    """Wait for a process to end; if it takes too long, end its process group by signals.
-
-    Args:
-        goodbye_s: seconds that it may take by itself.
-        terminate_s: seconds from SIGTERM to SIGKILL.
-    """
+    """Wait for a process to end; if it takes too long, end its process group by signals."""
     for limit_s, number in (goodbye_s, signal.SIGTERM), (terminate_s, signal.SIGKILL):
         with suppress(subprocess.TimeoutExpired):
             process.wait(limit_s)

@@ -55,11 +55,7 @@ EXEC = 'exec "$f" "$@"'
 
 @dataclass(frozen=True)
 class Program:
-    """Executable that plink uploads to hosts; it answers `--version`.
-
-    Args:
-        name: what it is called; the file's name has the hash of the content behind it.
-    """
+    """Executable that plink uploads to hosts, under a name; it answers `--version`."""
 
     name: str
     content: bytes
@@ -81,9 +77,6 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
     Args:
         folder: where to put it instead of `~/.cache/plink`, or None. Where others may write there,
             it goes into a folder of the user's own in it.
-
-    Raises:
-        HostError: no space, no folder that programs may run from, ...
     """
     words = _words(program, folder)
     if _is_marked(session.run(posix_command(_FIND, *words)).stdout):
@@ -102,11 +95,7 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
 def start_words(
     program: Program, folder: str | None, arguments: Sequence[str] = (), start: str = EXEC
 ) -> list[str]:
-    """Return the command that checks an uploaded program by its hash and starts it.
-
-    Args:
-        start: what the shell there does in the end (`EXEC`).
-    """
+    """Return the command that checks an uploaded program by its hash and starts it."""
     return ["sh", "-c", f"{_START}f=./$n; {start}", "sh", *_words(program, folder), *arguments]
 
 

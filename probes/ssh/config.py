@@ -31,8 +31,6 @@ _MOST_FILE_BYTES = 16 << 20
 def read_file(path: str) -> bytes:
     """Return the bytes of a file or pipe of at most 16 MiB; empty for /dev/null.
 
-    Nothing of the null device.
-
     Raises:
         OSError: it cannot be read, is neither, or is too large; the reason is in `strerror`.
         ValueError: no file has such a name.
@@ -77,14 +75,12 @@ _TOKEN = re.compile(r"%(.?)|\$\{([A-Za-z0-9_]+)\}")
 
 @dataclass(frozen=True)
 class Target:
-    """Settings of one SSH connection: host name, port, user, keys, known_hosts and jump hosts.
+    """Settings of one SSH connection: host name, port, user, keys and jump hosts.
 
     Args:
-        hostname: the name or address to connect to.
         host_key_name: the name under which its key stands in `known_hosts`.
         known_hosts_files: the user's own, then the system's.
         new_host_keys_file: where a key that is accepted is remembered, or None.
-        jumps: the hosts to pass through, in order (ProxyJump).
         proxy_command: a command whose input and output are the connection, or None.
     """
 
@@ -103,11 +99,10 @@ class Target:
 
 
 class SshConfig:
-    """Reader of hosts' SSH settings, which asks the OpenSSH client (`ssh -G`).
+    """Reader of the OpenSSH configuration for the hosts of a run.
 
     Raises:
-        OptionError: a named configuration or key file cannot be read, or there is a configuration
-            and no OpenSSH client.
+        OptionError: a file cannot be read, or there is a configuration and no OpenSSH client.
     """
 
     def __init__(self, options: SshOptions) -> None:
@@ -142,8 +137,7 @@ class SshConfig:
         """Return a host's connection settings by host list, options and SSH configuration.
 
         Raises:
-            HostListError: no host list could name such a host. The configuration hands its name
-                to shells, so it is asked for nothing.
+            HostListError: no host list could name such a host; its name goes to no shell.
             OptionError: the configuration cannot be used for it.
         """
         check_host(listed)

@@ -312,28 +312,21 @@ class ProxyCommand(paramiko.ProxyCommand):
 
 
 def _resolvable(host: ListedHost, target: Target) -> Target:
-    """Return the settings, with the address known from before if the name cannot be resolved."""
-    if target.jumps or target.proxy_command is not None:
-        return target
-    try:
-        check_resolvable(target.hostname, host.place)
-    except HostListError:
-        if host.ssh_address is None:
-            raise
-        return replace(target, hostname=host.ssh_address)
-    return target
-
-
-def check_resolvable(name: str, place: str) -> None:
-    """Raise if a host name cannot be resolved to an address.
+    """Return the settings, with the address known from before if the name cannot be resolved.
 
     Raises:
-        HostListError: the name has no address.
+        HostListError: the name has no address, and none is known.
     """
+    if target.jumps or target.proxy_command is not None:
+        return target
+    name = target.hostname
     try:
         socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except socket.gaierror as error:
-        reason = (error.strerror or str(error)).lower()
-        raise HostListError(f"{place}: {name} cannot be resolved ({reason})", _HINT) from None
-    except (OSError, ValueError):
-        raise HostListError(f"{place}: {name} cannot be resolved to an address", _HINT) from None
+    except (OSError, ValueError) as error:
+        if host.ssh_address is not None:
+            return replace(target, hostname=host.ssh_address)
+        reason = " to an address"
+        if isinstance(error, socket.gaierror):
+            reason = f" ({(error.strerror or str(error)).lower()})"
+        raise HostListError(f"{host.place}: {name} cannot be resolved{reason}", _HINT) from None
+    return target

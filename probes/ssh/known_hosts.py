@@ -81,8 +81,7 @@ def check_certificate(
         now_s: seconds since 1970; None for the clock's.
 
     Raises:
-        UnknownAuthorityError: none of the authorities is named in it.
-        CertificateError: it does not hold for another reason.
+        CertificateError: it is not valid; UnknownAuthorityError if none of the authorities signed.
     """
     try:
         certificate = _load(blob)
@@ -300,13 +299,10 @@ def prefer_known(transport: paramiko.Transport, known: KnownKeys) -> None:
 
 
 def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHosts) -> None:
-    """Raise unless a server's host key is known, certified, or new and to be accepted.
+    """Raise HostKeyError unless a host key, whose possession the server proved, may be trusted.
 
     It may if it is known, or if a certificate for it is good. A key that is new, and may be
     accepted, is remembered in the user's own file.
-
-    Raises:
-        HostKeyError: the key may not be trusted.
     """
     certificate = certificate_blob(key)
     authority = None if certificate is None else read_authority(certificate)

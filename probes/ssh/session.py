@@ -17,8 +17,8 @@ from plink.probes.remote import session as remote
 _GOODBYE_S = 2.0
 
 
-class ChannelTimeout:
-    """Timer that closes an SSH channel after `timeout_s`, and later its connection.
+class _ChannelTimeout:
+    """Timer that closes an SSH channel and, if that does not help, its connection.
 
     A context manager around the calls that may wait; `passed` says whether the time was over.
     """
@@ -33,7 +33,7 @@ class ChannelTimeout:
             threading.Timer(max(0.0, timeout_s) + _GOODBYE_S, transport.close),
         )
 
-    def __enter__(self) -> ChannelTimeout:
+    def __enter__(self) -> _ChannelTimeout:
         for timer in self._timers:
             timer.daemon = True
             timer.start()
@@ -53,9 +53,6 @@ class TailPipe(BufferedPipe):  # type: ignore[type-arg]  # generic in the stubs 
 
     Dropped bytes do not count as read, so that an honest server stops sending when its window is
     full; one that does not still fills no memory.
-
-    Args:
-        most_bytes: number of bytes to keep.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -78,7 +75,7 @@ _CHUNK = 1 << 16
 _LOSS_NOTICE_S = 0.5
 
 
-class SshProcess(remote.RemoteProcess):
+class _SshProcess(remote.RemoteProcess):
     """Remote command in an SSH channel of its own."""
 
     def __init__(self, host: str, channel: paramiko.Channel) -> None:
@@ -86,26 +83,22 @@ class SshProcess(remote.RemoteProcess):
         self._channel = channel
 
     def write(self, text: str) -> None:
-        """Send text to the process's standard input."""
         try:
             self._channel.sendall(text.encode())
         except (OSError, EOFError, paramiko.SSHException):
             raise HostError(self.host, remote.LOST) from None
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield the command's standard output in chunks of bytes as they arrive, until it ends."""
         while chunk := self._channel.recv(_CHUNK):
             yield chunk
         if not self._channel.eof_received and _is_lost(self._channel):
             raise HostError(self.host, remote.LOST)
 
     def end_input(self) -> None:
-        """Close the process's standard input but continue to read its output."""
         with suppress(OSError, EOFError, paramiko.SSHException):
             self._channel.shutdown_write()
 
     def stderr_tail(self) -> str:
-        """Return the last line of standard error; call this when the output has ended."""
         end_s = time.monotonic() + _STDERR_WAIT_S
         tail = b""
         try:
@@ -122,17 +115,14 @@ class SshProcess(remote.RemoteProcess):
         return remote.last_line(tail)
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Return the exit status, -1 if a signal killed the command; None after `timeout_s`."""
         if not self._channel.status_event.wait(timeout_s):
             return None
         return self._channel.recv_exit_status()
 
     def close(self) -> None:
-        """Close the command's input and output, whereupon it has to end."""
         self._channel.close()
 
     def abandon(self) -> None:
-        """Close the SSH connection to the host without waiting for the command."""
         self._channel.get_transport().close()
 
 
@@ -145,11 +135,11 @@ class SshSession(remote.Session):
         super().__init__(host, address, hostname)
         self._transport = transport
 
-    def start(self, command: str, timeout_s: float = 30.0) -> SshProcess:
+    def start(self, command: str, timeout_s: float = 30.0) -> _SshProcess:
         """Start a shell command; return as soon as the server confirms it."""
         channel = self._open_channel(timeout_s)
         channel.in_stderr_buffer = TailPipe(_STDERR_TAIL)
-        with ChannelTimeout(channel, self._transport, timeout_s) as deadline:
+        with _ChannelTimeout(channel, self._transport, timeout_s) as deadline:
             try:
                 channel.exec_command(command)
             except (OSError, EOFError, paramiko.SSHException) as error:
@@ -158,14 +148,14 @@ class SshSession(remote.Session):
                 raise HostError(self.host, f"cannot run a command: {reason}") from None
         if deadline.passed:
             raise HostError(self.host, f"a command did not start within {timeout_s:g} s")
-        return SshProcess(self.host, channel)
+        return _SshProcess(self.host, channel)
 
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> remote.Completed:
         """Run a shell command; return its output and exit status when it ends."""
         end_s = time.monotonic() + timeout_s
         channel = self._open_channel(timeout_s)
         try:
-            with ChannelTimeout(channel, self._transport, end_s - time.monotonic()) as deadline:
+            with _ChannelTimeout(channel, self._transport, end_s - time.monotonic()) as deadline:
                 completed = self._converse(channel, command, stdin)
         except (OSError, EOFError, paramiko.SSHException) as error:
             completed = None

@@ -64,10 +64,6 @@ class PairTurns:
     Unlike round-trip times, routes are not disturbed by other probes: a host may be the destination
     of one trace while it is busy with its own, and a source that is slow holds up nobody. Nor is
     it waited for: a source takes part from when it is admitted.
-
-    Args:
-        rounds: rounds of pairs, which give the order.
-        most: number of pairs that may be traced at once.
     """
 
     def __init__(self, wanted: samples.Wanted, rounds: samples.Rounds, most: int) -> None:
@@ -169,7 +165,6 @@ class _TraceRun:
         self._able = set(range(len(job.hosts)))
         self._starting = set(self._able)
         self._suspicion = samples.Suspicion()
-        self._suspected: set[int] = set()
         # By address, of whom a worker reports.
         self._index = {host.address: index for index, host in enumerate(job.hosts)}
 
@@ -202,7 +197,7 @@ class _TraceRun:
 
     def _ask_next(self) -> None:
         for source, destination in self._turns.next():
-            tries = 1 if destination in self._suspected else self._options.count
+            tries = 1 if destination in self._suspicion.suspected else self._options.count
             self._workers.send(source, protocol.request(self._hosts[destination].address, tries))
 
     def _take(self, index: int, message: protocol.WorkerMessage | OutputEnded) -> None:
@@ -225,11 +220,10 @@ class _TraceRun:
         route = protocol.find_route(traced.answers, host.address, host.name)
         if isinstance(route, protocol.Route):
             self._suspicion.reading(source, destination)
-            self._suspected -= {source, destination}
             self._sink.reading(samples.RouteReading(source, destination, route.hops, route.routers))
             return True
         if route.is_silent:
-            self._suspected.update(self._suspicion.silence(source, destination))
+            self._suspicion.silence(source, destination)
         self._sink.pair_lost(samples.PairLoss(source, destination, route.reason))
         return True
 

@@ -31,7 +31,6 @@ class GroupExchange:
     """Rates of simultaneous transfers between a group's hosts and other groups' hosts.
 
     Args:
-        sends: the group sent; else it received.
         rates: what each transfer achieved, in Gbit/s, while all of them ran; at least one.
         is_whole: every host of the group took part, and no transfer failed.
         beside: what other groups' transfers in the same direction achieved meanwhile.
@@ -63,17 +62,13 @@ def plan_flows(groups: Sequence[Sequence[int]], together: Sequence[int]) -> list
     """Return, for each of some groups, the simultaneous transfers that measure its uplink.
 
     Every host of these groups takes part, with two partners where there are enough of them, so that
-    one slow partner decides nothing. Partners come from the other groups in turn, and as many of
-    them as there can be, so that neither their links nor their groups' uplinks are the limit
-    where that can be avoided.
+    one slow partner decides nothing; at most `MAX_FLOWS` transfers a host. Partners come from the
+    other groups in turn, and as many of them as there can be, so that neither their links nor their
+    groups' uplinks are the limit where that can be avoided.
 
     Args:
         groups: indices of the hosts of each group, no host in two; at least two groups, none empty.
         together: indices of the groups in question, not of all.
-
-    Returns:
-        the transfers of each of them, as many for every host, at most `MAX_FLOWS` for a host. Where
-        there are so few partners that this is not enough for all hosts, some have none.
     """
     members = [(group, host) for group in together for host in groups[group]]
     others = [hosts for group, hosts in enumerate(groups) if group not in together]
@@ -130,7 +125,7 @@ def plan_second_looks(
     that sent well; of their own group where there is one, so that no uplink is in the way.
 
     Args:
-        gbit_s: what transfers achieved, by sender and receiver.
+        gbit_s: rate of each transfer, by sender and receiver.
     """
     if not gbit_s:
         return []
@@ -167,10 +162,7 @@ def _partner(
 
 
 def _add_to_round(rounds: list[list[tuple[int, int]]], pair: tuple[int, int]) -> None:
-    """Add a transfer to the first round in which its sender and receiver are free.
-
-    A transfer that is there already is not added.
-    """
+    """Add a transfer to the first round in which its sender and receiver are free."""
     if any(pair in other for other in rounds):
         return
     for others in rounds:
@@ -186,11 +178,7 @@ def _circle(hosts: Sequence[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class ExchangeTurn:
-    """Groups whose rates in one direction are measured at the same time.
-
-    Args:
-        groups: indices of them, which exchange nothing with each other.
-    """
+    """Groups, by index, that are measured at the same time and exchange nothing with each other."""
 
     groups: tuple[int, ...]
     sends: bool

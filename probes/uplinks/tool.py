@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from plink.probes.errors import HostError
@@ -62,11 +61,7 @@ def common_windows_s(
     and its report. So it counts as begun when its report was here, less its duration.
 
     Args:
-        warm_up_s: what is left out of the time together.
-
-    Returns:
-        of each transfer beginning and end, counted from where it began itself: as long for all.
-        None where there is no such time, or hardly any.
+        warm_up_s: what is left out at the beginning of the time together.
     """
     begun_s = [transfer.ended_s - duration_s for transfer in transfers]
     first_s, last_s = max(begun_s) + warm_up_s, min(begun_s) + duration_s - _LAST_S
@@ -84,11 +79,9 @@ class SimultaneousTransfers:
     A context manager: no iperf3 is left on a host when it is left, or when this process ends.
 
     Args:
-        hosts: all of them, whose indices every other place means.
         options: what is the same for all transfers; its port is the first where servers listen.
         on_host_lost: called for a host that cannot take part, or is lost later.
         left_s: returns the seconds that are left for transfers; called by any thread.
-        ssh_concurrency: hosts that are asked for iperf3 at once.
     """
 
     def __init__(
@@ -152,32 +145,32 @@ class SimultaneousTransfers:
         )
 
     def _run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:
-        # Every transfer reports, by an item, that it is ready or failed, and then waits to begin.
-        ready: SimpleQueue[None] = SimpleQueue()
-        begin = threading.Event()
+        # All begin once each is ready or has failed.
+        start = threading.Barrier(len(pairs))
         places = number_transfers([sender for sender, _ in pairs])
         stride = max(places) + 1
+
+        def run_one(pair: tuple[int, int], place: int) -> Outcome:
+            ports = range(self._port + place, self._port + stride * _PORT_TRIES, stride)
+            try:
+                with ExitStack() as held:
+                    try:
+                        run_transfer = self._prepare(held, pair, ports, duration_s)
+                    finally:
+                        start.wait()
+                    return TimedTransfer(run_transfer(), time.monotonic())
+            except (iperf3.TransferError, HostError) as error:
+                return error
+
         executor = ThreadPoolExecutor(max_workers=len(pairs))
         try:
-            running = [
-                executor.submit(
-                    self._run_one,
-                    pair,
-                    range(place, stride * _PORT_TRIES, stride),
-                    duration_s,
-                    (ready, begin),
-                )
-                for pair, place in zip(pairs, places, strict=True)
-            ]
-            for _ in pairs:
-                ready.get()
-            begin.set()
-            outcomes = [future.result() for future in running]
+            outcomes = list(executor.map(run_one, pairs, places))
+        except BaseException:
+            # An interrupt: those that wait would wait for ever.
+            self._transfers.stop()
+            start.abort()
+            raise
         finally:
-            if not begin.is_set():
-                # An interrupt: those that wait would wait for ever.
-                self._transfers.stop()
-                begin.set()
             executor.shutdown(wait=False, cancel_futures=True)
         for pair, outcome in zip(pairs, outcomes, strict=True):
             if isinstance(outcome, HostError):
@@ -187,33 +180,14 @@ class SimultaneousTransfers:
                         self._on_host_lost(HostLoss(host, str(outcome)))
         return outcomes
 
-    def _run_one(
-        self,
-        pair: tuple[int, int],
-        places: Sequence[int],
-        duration_s: int,
-        start: tuple[SimpleQueue[None], threading.Event],
-    ) -> Outcome:
-        ready, begin = start
-        with ExitStack() as held:
-            try:
-                try:
-                    run_transfer = self._prepare(held, pair, places, duration_s)
-                finally:
-                    ready.put(None)
-                begin.wait()
-                return TimedTransfer(run_transfer(), time.monotonic())
-            except (iperf3.TransferError, HostError) as error:
-                return error
-
     def _prepare(
-        self, held: ExitStack, pair: tuple[int, int], places: Sequence[int], duration_s: int
+        self, held: ExitStack, pair: tuple[int, int], ports: Sequence[int], duration_s: int
     ) -> Callable[[], TransferReport]:
         sender, receiver = (self._ends[host] for host in pair)
-        for place in places:
+        for port in ports:
             try:
                 return held.enter_context(
-                    self._transfers.prepare(sender, receiver, self._port + place, duration_s)
+                    self._transfers.prepare(sender, receiver, port, duration_s)
                 )
             except iperf3.PortTakenError as error:
                 taken = error
@@ -234,12 +208,8 @@ def measure_links(
 ) -> Iterator[BandwidthReading | PairLoss]:
     """Run transfers, all pairs of a round at once, and yield each one's rate or loss.
 
-    Where that is more than a machine that hosts share bears, again so many at a time.
-
-    Args:
-        rounds: rounds of transfers, from the first host to the second; each host sends to one at
-            most and receives from one at most.
-        concurrency: transfers at a time where the hosts' machine is the limit.
+    Where that is more than a machine that hosts share bears, again `concurrency` at a time. In a
+    round each host sends to one at most and receives from one at most.
     """
     for wanted in rounds:
         # Hosts that cannot take part were named by whoever found that out.
@@ -285,11 +255,7 @@ def measure_groups(
     turns: Sequence[ExchangeTurn],
     duration_s: int,
 ) -> Iterator[GroupResult]:
-    """Measure groups' rates to send and receive, turn by turn, and yield results and losses.
-
-    Args:
-        groups: indices of the hosts of each group; at least two groups, none empty.
-    """
+    """Measure groups' rates to send and receive, turn by turn, and yield results and losses."""
     for turn in turns:
         yield from _measure_turn(transfers, groups, turn, duration_s)
 
@@ -375,14 +341,9 @@ def measure_both_ways(
 ) -> float | None:
     """Return a group's rate in Gbit/s, both directions at once, with others; None on failure.
 
-    Transfers that carried little are tried again, too: other work takes time from them now and
-    then, and adds none.
-
-    Args:
-        enough_gbit_s: rate below which the best of several tries counts.
-
-    Returns:
-        None where one failed each time, or they never ran together.
+    Transfers that carried less than `enough_gbit_s` are tried again, too: other work takes time
+    from them now and then, and adds none. None where one failed each time, or they never ran
+    together.
     """
     (flows,) = plan_flows(groups, [group])
     pairs = [

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from drift.networks import racks_of, read, truth_us
 from plink.measure.drift.judge import (
     average_both_ways_us,
-    choose_more_partners,
     choose_pairs,
     find_near_hosts,
 )
@@ -46,7 +45,7 @@ def test_pairs_without_a_reading_are_left_alone() -> None:
 
 def test_more_partners_are_other_ones() -> None:
     before = choose_pairs(TIMES, 4, 1)
-    more = choose_more_partners(TIMES, [5], before, 12, 1)
+    more = choose_pairs(TIMES, 12, 1, hosts=[5], having=before)
     assert not set(more) & set(before)
     assert all(5 in pair for pair in more)
     assert sum(5 in pair for pair in before) + len(more) >= 12

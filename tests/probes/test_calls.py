@@ -119,7 +119,7 @@ def test_many_call_at_once_past_the_first_limit_of_connections() -> None:
             for name in names:
                 calling.enter_context(agent(opened.port, name))
             opened.wait_until(lambda there: there == names, 60)
-            assert set(opened.names()) == names, opened.refusals()
+            assert {host.name for host in opened.hosts} == names, opened.refusals()
             opened.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -174,7 +174,7 @@ def test_an_agent_with_another_secret_is_turned_away(listener: Listener) -> None
     with agent(listener.port, "far", b"another-secret-altogether") as said:
         wait_for(lambda: bool(listener.refusals()), 10)
         wait_for(lambda: any("has another secret" in line for line in said), 10)
-    assert listener.names() == []
+    assert listener.hosts == []
     assert listener.refusals()[0] == "127.0.0.1: its agent has another secret"
 
 
@@ -210,7 +210,7 @@ def test_who_speaks_no_ssh_costs_one_handshake(listener: Listener) -> None:
         stranger.sendall(b"GET / HTTP/1.0\r\n\r\n" + b"x" * 100_000)
         with agent(listener.port, "far"):
             listener.wait_until(lambda names: names == {"far"}, 10)
-            assert listener.names() == ["far"]
+            assert [host.name for host in listener.hosts] == ["far"]
             listener.close()
 
 
@@ -219,7 +219,7 @@ def test_names_are_names_and_each_is_one_host(listener: Listener) -> None:
         listener.wait_until(lambda names: names == {"same"}, 10)
         with agent(listener.port, "same"), agent(listener.port, "-rf $(id)"):
             wait_for(lambda: len(listener.refusals()) >= 2, 10)
-            assert listener.names() == ["same"]
+            assert [host.name for host in listener.hosts] == ["same"]
             listener.close()
     assert any(
         "another host called same is connected already" in text for text in listener.refusals()
@@ -235,7 +235,7 @@ def test_an_agent_calls_again_when_plink_comes_back() -> None:
         for _ in range(2):
             listener = Listener(options(port=port))
             listener.wait_until(lambda names: names == {"far"}, 10)
-            assert listener.names() == ["far"]
+            assert [host.name for host in listener.hosts] == ["far"]
             listener.close()
     assert "refused" in said[0]
 

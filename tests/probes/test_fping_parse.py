@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plink.probes.fping import parse_report, percentile_us
+from plink.probes.fping import parse_report
 
 # Recorded from fping 5.1: fping -q -r 0 -C 4 -p 10 10.240.244.6
 RECORDED = "\n10.240.244.6 : 0.057 - 0.044 0.11\n"
@@ -32,13 +32,3 @@ def test_what_is_no_report(output: str, count: int) -> None:
 def test_a_report_of_another_length_is_none(found: int, asked: int) -> None:
     samples = parse_report("10.0.0.1 :" + " 0.05" * found, "10.0.0.1", asked)
     assert samples == ([50.0] * asked if found == asked else None)
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 100))
-def test_percentile_is_the_nearest_rank(samples: list[float], percentile: float) -> None:
-    value = percentile_us(samples, percentile)
-    assert value in samples
-    not_above = sum(sample <= value for sample in samples)
-    assert not_above >= percentile / 100 * len(samples) - 1e-9
-    below = sum(sample < value for sample in samples)
-    assert below <= percentile / 100 * len(samples)

@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from plink.probes.echo.protocol import (
     Alive,
-    Effort,
     ListeningPort,
     Lost,
     Meeting,
@@ -26,8 +25,8 @@ def test_events() -> None:
     assert parse_event("rtt 3 7 100 99 12000 15500") == Rtt(3, 7, 100, 99, (12.0, 15.5))
     assert parse_event("rtt 3 7 9 9 12000") == Rtt(3, 7, 9, 9, (12.0,))
     assert parse_event("lost 3 7 silent") == Lost(3, 7, "does not answer UDP probes")
-    assert parse_event("over 3 7 900 400 50") == MeetingOver(3, 7, Effort(900, 400, 50))
-    assert parse_event("over 3 7 900 400 -") == MeetingOver(3, 7, Effort(900, 400, None))
+    assert parse_event("over 3 7 900 400 50") == MeetingOver(3, 7, 900, 400, 50)
+    assert parse_event("over 3 7 900 400 -") == MeetingOver(3, 7, 900, 400, None)
     assert parse_event("alive") == Alive()
 
 

@@ -7,13 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.probes.echo.grants import ConcurrencyController, Grants, Placement, Schedule
-from plink.probes.echo.protocol import Effort, MeetingOver, Rtt
+from plink.probes.echo.protocol import MeetingOver, Rtt
 from plink.probes.echo.readings import Delivery, compute_disturbance
 from plink.probes.facts import HostFacts
 from support.local_hosts import ListSink
 
 efforts = st.builds(
-    Effort, st.integers(0, 10**7), st.integers(0, 10**7), st.none() | st.integers(0, 10**7)
+    MeetingOver,
+    st.just(0),
+    st.just(1),
+    st.integers(0, 10**7),
+    st.integers(0, 10**7),
+    st.none() | st.integers(0, 10**7),
 )
 
 
@@ -21,35 +26,35 @@ efforts = st.builds(
     ("one", "other", "shared", "share"),
     [
         # Two hosts of their own, one of which waited a fifth of the time.
-        (Effort(1000, 300, 200), Effort(1000, 300, 0), False, 0.2),
+        (MeetingOver(0, 1, 1000, 300, 200), MeetingOver(0, 1, 1000, 300, 0), False, 0.2),
         # On one processor the two take turns: each waits while the other runs.
-        (Effort(1000, 500, 250), Effort(1000, 500, 250), True, 0.0),
+        (MeetingOver(0, 1, 1000, 500, 250), MeetingOver(0, 1, 1000, 500, 250), True, 0.0),
         # There others ran for 300 of 1000 µs.
-        (Effort(1000, 350, 400), Effort(990, 350, 400), True, 0.3),
+        (MeetingOver(0, 1, 1000, 350, 400), MeetingOver(0, 1, 990, 350, 400), True, 0.3),
         # There the packets were under way for 600 of 1000 µs, and nobody waited.
-        (Effort(1000, 200, 5), Effort(1000, 200, 5), True, 0.01),
+        (MeetingOver(0, 1, 1000, 200, 5), MeetingOver(0, 1, 1000, 200, 5), True, 0.01),
         # Two agents that poll run all the time.
-        (Effort(1000, 1000, 0), Effort(1000, 1000, 0), False, 0.0),
-        (Effort(1000, 700, 300), Effort(1000, 1000, 0), False, 0.3),
-        (Effort(1000, 500, None), Effort(1000, 500, 250), True, None),
-        (Effort(0, 0, 0), Effort(0, 0, 0), False, None),
+        (MeetingOver(0, 1, 1000, 1000, 0), MeetingOver(0, 1, 1000, 1000, 0), False, 0.0),
+        (MeetingOver(0, 1, 1000, 700, 300), MeetingOver(0, 1, 1000, 1000, 0), False, 0.3),
+        (MeetingOver(0, 1, 1000, 500, None), MeetingOver(0, 1, 1000, 500, 250), True, None),
+        (MeetingOver(0, 1, 0, 0, 0), MeetingOver(0, 1, 0, 0, 0), False, None),
     ],
 )
 def test_the_share_that_other_work_took(
-    one: Effort, other: Effort, shared: bool, share: float | None
+    one: MeetingOver, other: MeetingOver, shared: bool, share: float | None
 ) -> None:
     assert compute_disturbance(one, other, same_processor=shared) == share
     assert compute_disturbance(other, one, same_processor=shared) == share
 
 
 @given(efforts, efforts, st.booleans())
-def test_a_share_is_a_share(one: Effort, other: Effort, shared: bool) -> None:
+def test_a_share_is_a_share(one: MeetingOver, other: MeetingOver, shared: bool) -> None:
     share = compute_disturbance(one, other, same_processor=shared)
     assert share is None or 0.0 <= share <= 1.0
 
 
 RTT = Rtt(3, 1, 10, 10, (12.0,))
-OVER = MeetingOver(3, 1, Effort(100, 50, 0))
+OVER = MeetingOver(3, 1, 100, 50, 0)
 
 
 def delivery_to(sink: ListSink) -> Delivery:
@@ -65,7 +70,7 @@ def test_a_meeting_ends_with_its_second_end() -> None:
     delivery.reading(0, RTT)
     assert delivery.over(0, OVER) is None
     assert not sink.readings
-    assert delivery.over(1, MeetingOver(3, 0, Effort(110, 40, 5))) == pytest.approx(5 / 110)
+    assert delivery.over(1, MeetingOver(3, 0, 110, 40, 5)) == pytest.approx(5 / 110)
     (reading,) = sink.readings
     assert (reading.source, reading.destination, reading.meeting_us) == (0, 1, 110)
     assert reading.rtt_us == {10.0: 12.0}

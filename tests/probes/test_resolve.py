@@ -5,18 +5,23 @@ from __future__ import annotations
 import pytest
 
 from plink.probes.errors import HostListError
-from plink.probes.ssh.connect import check_resolvable
+from plink.probes.hosts.hostlist import ListedHost
+from plink.probes.options import SshOptions
+from plink.probes.ssh.connect import SshOpener
+
+# No configuration.
+OPTIONS = SshOptions(config_file="/dev/null")
 
 
 @pytest.mark.parametrize("name", ["10.0.0.7", "2001:db8::1", "::1", "localhost"])
 def test_what_has_an_address(name: str) -> None:
-    check_resolvable(name, "h.txt:1")
+    SshOpener(OPTIONS).prepare([ListedHost(name, place="h.txt:1")])
 
 
 # RFC 6761: no name below .invalid exists. The last two are no names to the resolver at all.
 @pytest.mark.parametrize("name", ["gpu1.invalid", "a..b", "x" * 70])
 def test_an_unresolvable_name_is_named_with_its_line(name: str) -> None:
     with pytest.raises(HostListError) as caught:
-        check_resolvable(name, "h.txt:7")
+        SshOpener(OPTIONS).prepare([ListedHost("n", connect_to=name, place="h.txt:7")])
     assert str(caught.value).startswith(f"h.txt:7: {name} cannot be resolved")
     assert caught.value.hint

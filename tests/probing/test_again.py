@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from plink.base.replacing import replace
 from plink.cli import run as run_plink
 from plink.formats import cluster as cluster_file
 from plink.formats import document
@@ -50,7 +49,7 @@ def set_tool(monkeypatch: pytest.MonkeyPatch, name: str, *, stop_after: int = 10
         while rounds := job.more():
             yield from (way for met in rounds for pair in met for way in (pair, pair[::-1]))
 
-    monkeypatch.setitem(run.TOOLS, name, replace(run.TOOLS[name], measure=measure))
+    monkeypatch.setattr(f"plink.probes.{run.TOOLS[name].module}.measure", measure)
 
 
 def listed(tmp_path: Path) -> str:

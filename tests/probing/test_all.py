@@ -18,7 +18,6 @@ from plink.formats import cluster as cluster_file
 from plink.formats.cluster import Cluster
 from plink.measure.probing import request
 from plink.measure.probing import uplinks as uplinks_run
-from plink.measure.probing.tools import TOOLS
 from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
 from plink.probes.samples import HostLoss, MeasuringJob, RttReading, Sink
@@ -100,7 +99,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
                 yield GroupExchange(group, turn.sends, rates, is_whole=True)
 
     monkeypatch.setattr(request, "reach", reach)
-    monkeypatch.setitem(TOOLS, "echo", replace(TOOLS["echo"], measure=measure_pairs))
+    monkeypatch.setattr("plink.probes.echo.coordinator.measure", measure_pairs)
     monkeypatch.setattr(uplinks_run, "SimultaneousTransfers", simultaneous_transfers)
     monkeypatch.setattr(uplinks_run, "measure_links", lambda *_, **__: ())
     monkeypatch.setattr(uplinks_run, "measure_groups", measure_groups)

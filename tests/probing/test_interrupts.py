@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from plink.base.interrupts import defer_interrupts
-from plink.base.replacing import replace
 from plink.cli import run as run_plink
 from plink.formats import cluster as cluster_file
-from plink.measure.probing import request, run
+from plink.measure.probing import request
 from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
 from plink.probes.samples import MeasuringJob, PairLoss, RttReading, Sink
@@ -49,7 +48,7 @@ def set_tool(monkeypatch: pytest.MonkeyPatch, *, silent: bool) -> None:
             else:
                 sink.reading(RttReading(i, j, 1, 1, dict.fromkeys((10.0, 50.0, 99.0), 5.0)))
 
-    monkeypatch.setitem(run.TOOLS, "echo", replace(run.TOOLS["echo"], measure=measure))
+    monkeypatch.setattr("plink.probes.echo.coordinator.measure", measure)
 
 
 def test_what_was_measured_is_written_before_connections_are_closed(

@@ -16,7 +16,7 @@ from plink.base.errors import PlinkError
 from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.deploy.slurm.allocation import Allocation, step_words
-from plink.probes.calls.listener import Callers, gather
+from plink.probes.calls.listener import Listener, gather
 from plink.probes.options import ListenOptions
 from plink.probes.remote.session import end_group, last_line
 
@@ -33,7 +33,7 @@ _AGENT = (
 @contextmanager
 def run_agents(
     allocation: Allocation, wait_s: float, progress: ProgressListener
-) -> Iterator[Callers]:
+) -> Iterator[Listener]:
     """Yield the agents of a Slurm job's nodes, connected to plink; end them after the block.
 
     Args:
@@ -76,7 +76,7 @@ def run_agents(
         try:
             yield callers
         finally:
-            callers.listener.close()
+            callers.close()
     finally:
         for process in started:
             with suppress(subprocess.TimeoutExpired):

@@ -44,42 +44,36 @@ def average_both_ways_us(readings_us: Matrix) -> Matrix:
 
 
 def find_near_hosts(times_us: Matrix) -> Mask:
-    """Return a mask (N, N): True if host j is at most 1.35 times as far from i as i's nearest.
-
-    Args:
-        times_us: (N, N), symmetric, NaN where unknown.
-    """
+    """Return a mask (N, N): True if host j is at most 1.35 times as far from i as i's nearest."""
     known = np.where(np.isnan(times_us), np.inf, times_us)
     nearest = known.min(axis=1, keepdims=True)
     near: Mask = np.isfinite(known) & (known <= _NEAR_FACTOR * nearest)
     return near
 
 
-def choose_pairs(times_us: Matrix, partners: int, seed: int) -> list[Pair]:
-    """Return pairs to measure again: each host with `partners` others, half nearest, half random.
+def choose_pairs(
+    times_us: Matrix,
+    partners: int,
+    seed: int,
+    *,
+    hosts: Iterable[int] | None = None,
+    having: Iterable[Pair] = (),
+) -> list[Pair]:
+    """Return sorted pairs that give hosts `partners` partners: half their nearest, half random.
 
     Args:
         times_us: (N, N), symmetric, NaN for pairs that cannot be compared.
         partners: at least 1; a host with fewer that can be compared gets those.
-
-    Returns:
-        pairs (lower index, higher index), sorted.
+        hosts: indices of the hosts; None for all.
+        having: pairs that count already, and are not returned.
     """
-    return choose_more_partners(times_us, range(len(times_us)), (), partners, seed)
-
-
-def choose_more_partners(
-    times_us: Matrix, hosts: Iterable[int], having: Iterable[Pair], partners: int, seed: int
-) -> list[Pair]:
-    """Return pairs to add to `having` so that each host has `partners`, half of them nearest."""
     chance = np.random.default_rng(seed)
-    before = set(having)
     met: list[set[int]] = [set() for _ in range(len(times_us))]
-    for a, b in before:
+    for a, b in having:
         met[a].add(b)
         met[b].add(a)
     chosen: set[Pair] = set()
-    for host in hosts:
+    for host in range(len(times_us)) if hosts is None else hosts:
         order = chance.permutation(len(times_us))
         comparable = order[~np.isnan(times_us[host, order])]
         ranked = comparable[np.argsort(times_us[host, comparable], kind="stable")]
@@ -116,16 +110,13 @@ _SAME_SCORE = 0.05
 
 @dataclass(frozen=True)
 class DistanceChange:
-    """Hosts near each other whose round-trip times to others changed, with counts and factors.
+    """Hosts (indices) whose distances to all others, but not among themselves, changed together.
 
     Args:
-        hosts: indices, ascending.
         pairs: number of pairs of one of them with another host that were compared.
-        longer: number of these pairs that take longer now.
-        shorter: number of these pairs that take less long now.
-        longer_factor: new over old round-trip time of those that take longer, beyond the common
-            factor: the median; None where there are none.
-        shorter_factor: the same of those that take less long.
+        longer, shorter: numbers of these pairs that take longer, or less long, now.
+        longer_factor, shorter_factor: median of new over old round-trip time of those, beyond the
+            common factor; None where there are none.
     """
 
     hosts: Sequence[int]
@@ -194,12 +185,7 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Round-trip times in µs that unchanged pairs should have by a cluster file, and their noise.
-
-    Args:
-        times_us: (N, N) in µs, NaN where not measured.
-        ceilings: (N, N), symmetric: by how much the log of an unchanged pair's reading may differ.
-    """
+    """Expected readings by a cluster file, (N, N) in µs, and by how much their logs may differ."""
 
     times_us: Matrix
     ceilings: Matrix
@@ -208,12 +194,9 @@ class Baseline:
 def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> Baseline:
     """Return the times and the noise that unchanged pairs should have, by a file or an estimate.
 
-    With an estimate, its distances are that. Readings are then as far off as the lower ones of both
-    directions in the file are: a change counts only if both directions show it, so that what one of
-    them shows more is no noise of this test.
-
-    Args:
-        estimate: estimate of the same pairs; None to compare with the readings.
+    With an estimate of the same pairs, its distances are that. Readings are then as far off as the
+    lower ones of both directions in the file are: a change counts only if both directions show it,
+    so that what one of them shows more is no noise of this test.
     """
     if estimate is None:
         return Baseline(rtt.readings_us, noise_ceilings(rtt))
@@ -228,10 +211,7 @@ def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> B
 
 
 def fit_common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
-    """Return the median ratio of new to old round-trip times of these pairs; None without any.
-
-    None where none of them has readings.
-    """
+    """Return the median ratio of new to old round-trip times of these pairs; None without any."""
     shifts = _shifts(file_us, new_us)
     values = np.array([shifts[ends] for a, b in pairs for ends in ((a, b), (b, a))])
     known = values[np.isfinite(values)]
@@ -241,9 +221,7 @@ def fit_common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) ->
 def keep_nearer(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
     """Return, per pair, the one of two new readings that is nearer to the file's, (N, N) in µs.
 
-    Args:
-        file_us, first_us, second_us: (N, N) in µs, NaN where not measured, the new ones without
-            their common factors.
+    The matrices are (N, N), NaN where not measured, the new ones without their common factors.
     """
     first, second = (np.abs(_shifts(file_us, new_us)) for new_us in (first_us, second_us))
     takes_second = ~(first <= second) & ~np.isnan(second_us)
@@ -253,9 +231,7 @@ def keep_nearer(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
 def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
     """Judge which pairs and hosts changed by more than noise and a factor common to all readings.
 
-    Args:
-        file_us: (N, N) in µs, [source][destination]; NaN where not measured.
-        new_us: the same, of the pairs that were measured again.
+    The matrices are (N, N) in µs, [source][destination]; NaN where not measured.
     """
     shifts = _shifts(file_us, new_us)
     # A direction that is missing does not contradict the other.
@@ -371,15 +347,12 @@ def measure_and_judge(
     partners: int,
     seed: int,
 ) -> DriftJudgement | None:
-    """Measure some pairs again, changed ones up to twice more, and judge what changed.
+    """Measure some pairs again, changed ones up to twice more, and judge; None without pairs.
 
     Args:
         is_comparable: (N, N) which pairs can be measured again.
         measure: measures pairs in both directions, (N, N) in µs, NaN where it could not.
         partners: least number of partners with which each host is measured again.
-
-    Returns:
-        what was found; None where there is no pair to measure.
     """
     file_us, ceilings = file.times_us, file.ceilings
     times_us = average_both_ways_us(np.where(is_comparable, file_us, np.nan))
@@ -396,7 +369,7 @@ def measure_and_judge(
         controls = judgement.unchanged[:: max(1, len(judgement.unchanged) // _CONTROLS)]
         named = {host for change in judgement.changes for host in change.hosts}
         suspects = sorted(named or {host for pair in judgement.changed for host in pair})
-        more = choose_more_partners(times_us, suspects, pairs, _MORE_PARTNERS * partners, seed)
+        more = choose_pairs(times_us, _MORE_PARTNERS * partners, seed, hosts=suspects, having=pairs)
         pairs = sorted({*pairs, *more})
         again_us = measure(sorted({*judgement.changed, *controls, *more}))
         factor = fit_common_factor(file_us, again_us, controls) or common

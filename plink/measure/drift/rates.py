@@ -34,10 +34,7 @@ def predict_gbit_s(
 ) -> Matrix:
     """Return the rate in Gbit/s that a file predicts of each directed pair, (N, N); else NaN.
 
-    Bandwidths as they were measured, else inside groups what both hosts' links allow.
-
-    Args:
-        gbit_s: (N, N) bandwidths; None where the file has none of plink's own.
+    These are its bandwidths (N, N), or without any what both hosts' links allow inside groups.
     """
     size = len(names)
     expected = np.full((size, size), np.nan)
@@ -59,11 +56,8 @@ def predict_gbit_s(
 def choose_transfers(expected: Matrix, most: int, seed: int) -> Rounds:
     """Return rounds of pairs that test up to `most` hosts, slowest links first, with fast partners.
 
-    The hosts with the slowest links come first, each with the partner with which it did best.
-
     Args:
         expected: (N, N) in Gbit/s, NaN for pairs that cannot be compared.
-        most: hosts.
     """
     both = np.fmin(expected, expected.T)
     known = np.where(np.isnan(both), -np.inf, both)
@@ -92,8 +86,7 @@ def choose_transfers(expected: Matrix, most: int, seed: int) -> Rounds:
 def choose_other_transfers(expected: Matrix, changed: Mask, compared: Mask, seed: int) -> Rounds:
     """Return rounds with the changed pairs again, and with their hosts paired with new partners.
 
-    Others show whose change it is: partners whose own pairs did not change are taken, with which
-    the host did best.
+    The new ones, whose own pairs did not change, show whose change it is.
 
     Args:
         expected: (N, N) in Gbit/s, NaN for pairs that cannot be compared.
@@ -164,12 +157,7 @@ class LinkJudgement:
 
 
 def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudgement:
-    """Judge from rates of pairs which hosts' links changed, beyond a factor common to all.
-
-    Args:
-        expected: (N, N) in Gbit/s by the file, NaN if unknown.
-        now: (N, N) measured again, NaN where not.
-    """
+    """Compare new link rates (N, N) with those expected by the file; both NaN if unknown."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shifts = np.where((expected > 0.0) & (now > 0.0), np.log(now / expected), np.nan)
     compared: Mask = ~np.isnan(shifts)

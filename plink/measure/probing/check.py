@@ -18,12 +18,12 @@ from plink.formats.cluster import Cluster, require_rtt
 from plink.formats.groups import UplinkMeasurement
 from plink.formats.hosts import Host
 from plink.formats.matrices import Matrix
-from plink.formats.measurements import Failure, RttMeasurement
+from plink.formats.measurements import BandwidthMeasurement, Failure, RttMeasurement
 from plink.measure.drift import judge
 from plink.measure.drift import rates as drift_rates
 from plink.measure.listed import list_again
 from plink.measure.probing import tools
-from plink.measure.probing.collectors import RttCollector, RunRecord
+from plink.measure.probing.collectors import RttCollector
 from plink.measure.probing.passes import FurtherRounds, PassOptions
 from plink.measure.probing.request import (
     ProbeRequest,
@@ -57,10 +57,7 @@ _UPLINK_CONFIRMATIONS = 1
 
 
 class RepeatedTransfers:
-    """Transfers that measure hosts' links and groups' uplinks again, for a drift check.
-
-    `failures` has what could not be measured.
-    """
+    """Transfers that measure links and uplinks again; `failures` has what could not be measured."""
 
     def __init__(
         self,
@@ -88,8 +85,7 @@ class RepeatedTransfers:
         """Measure the hosts' links again, changed ones up to twice more, and compare with the file.
 
         Args:
-            gbit_s: (N, N) bandwidths of the file that plink measured; None for what it has of the
-                hosts' links beside uplinks.
+            gbit_s: (N, N) bandwidths of the file; None to compare with its links beside uplinks.
             limit_s: seconds for all links, and as many again for those that seem changed.
         """
         cluster = self._cluster
@@ -264,7 +260,6 @@ class RatesResult:
 
     Args:
         common_factor: new over old rate of hosts' links that did not change.
-        is_changed: the file no longer describes the rates.
         not_checked: what the file holds and was not measured again, a clause each.
     """
 
@@ -280,7 +275,7 @@ class RatesResult:
 
 def holds_rates(cluster: Cluster) -> bool:
     """Return whether a cluster file has bandwidths or uplinks that plink itself measured."""
-    return _has_links(cluster) or _has_uplinks(cluster)
+    return _has_links(cluster) or _find_uplinks(cluster) is not None
 
 
 def check_rates(
@@ -295,33 +290,28 @@ def check_rates(
     """Measure some links and uplinks again, changed ones repeatedly, and judge what changed.
 
     Args:
-        limit_s: seconds that transfers may take, and as many again those of what seems changed;
-            0 for none.
-
-    Raises:
-        WrongUseError: options in the file that cannot be.
+        limit_s: seconds for transfers, and as many again for what seems changed; 0 for none.
     """
-    has_links, has_uplinks = _has_links(cluster), _has_uplinks(cluster)
     if limit_s <= 0.0:
         return RatesResult(not_checked=_list_unchecked_rates(cluster, (), ()))
+    bandwidth, uplinks = _find_bandwidth(cluster), _find_uplinks(cluster)
     again = RepeatedTransfers(
         cluster, reached.hosts, silence_s=silence_s, seed=seed, progress=progress
     )
     began = time.monotonic()
     links: drift_rates.LinkJudgement | None = None
-    links_s = limit_s * (_LINKS_SHARE if has_uplinks else 1.0) if has_links else 0.0
+    links_s = 0.0
     changes: list[drift_rates.RateChange] = []
     hosts: list[str] = []
     groups: list[str] = []
-    if has_links:
-        has_pairs = cluster.bandwidth is not None and _has_bandwidth(cluster)
-        gbit_s = cluster.bandwidth.gbit_s if cluster.bandwidth and has_pairs else None
-        links = again.links(gbit_s, links_s)
+    if _has_links(cluster):
+        links_s = limit_s * (1.0 if uplinks is None else _LINKS_SHARE)
+        links = again.links(None if bandwidth is None else bandwidth.gbit_s, links_s)
         changes += links.changes
         seen = set(np.argwhere(links.compared).ravel().tolist())
         hosts = [name for place, name in enumerate(cluster.names) if place in seen]
-    if cluster.uplinks is not None and has_uplinks:
-        now, changed = again.uplinks(cluster.uplinks, changes, limit_s - links_s)
+    if uplinks is not None:
+        now, changed = again.uplinks(uplinks, changes, limit_s - links_s)
         groups = list(dict.fromkeys(group for group, _ in now))
         changes += changed
     return RatesResult(
@@ -337,37 +327,37 @@ def check_rates(
 
 
 def _has_links(cluster: Cluster) -> bool:
-    has_links = cluster.uplinks is not None and bool(cluster.uplinks.links)
-    return _has_bandwidth(cluster) or (_has_uplinks(cluster) and has_links)
+    uplinks = _find_uplinks(cluster)
+    return _find_bandwidth(cluster) is not None or (uplinks is not None and bool(uplinks.links))
 
 
-def _has_bandwidth(cluster: Cluster) -> bool:
-    return cluster.bandwidth is not None and cluster.bandwidth.tool == Iperf3Options.tool
+def _find_bandwidth(cluster: Cluster) -> BandwidthMeasurement | None:
+    found = cluster.bandwidth
+    return found if found is not None and found.tool == Iperf3Options.tool else None
 
 
-def _has_uplinks(cluster: Cluster) -> bool:
-    return (
-        cluster.uplinks is not None
-        and cluster.uplinks.tool == tools.UplinkOptions.tool
-        and len(cluster.groups) > 1
-    )
+def _find_uplinks(cluster: Cluster) -> UplinkMeasurement | None:
+    found = cluster.uplinks
+    is_own = found is not None and found.tool == tools.UplinkOptions.tool
+    return found if is_own and len(cluster.groups) > 1 else None
 
 
 def _list_unchecked_rates(
     cluster: Cluster, hosts: Collection[str], groups: Collection[str]
 ) -> list[str]:
     """Return phrases naming the links, bandwidths and uplinks in the file that were not checked."""
-    unchecked = []
+    unchecked: list[str] = []
+    uplinks = _find_uplinks(cluster)
     if _has_links(cluster):
         others = [name for name in cluster.names if name not in set(hosts)]
         if others:
             unchecked.append(f"the links of {format_names(others, _MOST_NAMED)}")
-    elif _has_uplinks(cluster):
+    elif uplinks is not None:
         unchecked.append("hosts' links, of which the file has only sums")
-    if _has_bandwidth(cluster):
+    if _find_bandwidth(cluster) is not None:
         unchecked.append("the bandwidth of most pairs: of each host one or two were measured again")
-    if cluster.uplinks is not None and _has_uplinks(cluster):
-        known = [each.group for each in cluster.uplinks.uplinks if each.group not in set(groups)]
+    if uplinks is not None:
+        known = [each.group for each in uplinks.uplinks if each.group not in set(groups)]
         if known:
             unchecked.append(f"the uplinks of {format_names(known, _MOST_NAMED)}")
     return unchecked
@@ -424,11 +414,7 @@ class CheckResult:
 
 
 def select_comparable_rtt(cluster: Cluster, source: str) -> RttMeasurement:
-    """Return a cluster's round-trip times; raise unless a tool of plink measured them.
-
-    Raises:
-        WrongUseError: there are none, or no tool of plink's measured them.
-    """
+    """Return a cluster's round-trip times; raise unless a tool of plink measured them."""
     rtt = require_rtt(cluster, source)
     if rtt.tool not in tools.TOOLS:
         raise WrongUseError(
@@ -455,9 +441,6 @@ def build_check_request(
     Args:
         cluster: with round-trip times that are comparable (`select_comparable_rtt`).
         seed: None for one by chance.
-
-    Raises:
-        WrongUseError: it was measured otherwise.
     """
     tool = select_comparable_rtt(cluster, source).tool
     known = {"passes": tools.CHECK_PASSES, **given}
@@ -485,8 +468,6 @@ def check(
 ) -> CheckResult:
     """Connect to a cluster's hosts, measure some pairs (and links) again and judge what changed.
 
-    Where the file holds bandwidths or uplinks, some transfers follow.
-
     Args:
         file: what its unchanged pairs are expected to take.
         request: how to measure; its hosts are the cluster's, its seed decides which pairs.
@@ -494,7 +475,7 @@ def check(
         transfers_s: seconds that transfers may take; 0 for none.
 
     Raises:
-        HostListError, OptionError: the request cannot be carried out as it stands.
+        HostListError, OptionError, WrongUseError: the request cannot be carried out.
         PlinkError: fewer than two hosts can be reached, or no pair can be compared.
     """
     with connect_hosts(request, progress) as reached:
@@ -528,11 +509,7 @@ def check_reached(
     partners: int,
     progress: ProgressListener,
 ) -> CheckResult:
-    """Measure round trips of some pairs of connected hosts again and judge what changed.
-
-    Raises:
-        PlinkError: no pair can be compared.
-    """
+    """Measure round trips of some pairs of connected hosts again and judge what changed."""
     again = _RepeatedRoundTrips(cluster, request, reached, progress)
     judgement = judge.measure_and_judge(
         file, again.are_reached, again.measure, partners=partners, seed=request.seed
@@ -597,7 +574,7 @@ class _RepeatedRoundTrips:
         """Measure both directions of pairs; return times in µs, (N, N), NaN where not measured."""
         request, tool = self._request, tools.TOOLS[self._request.tool]
         options = request.options
-        if not isinstance(options, RttOptions) or tool.measure is None:
+        if not isinstance(options, RttOptions):
             raise OptionError(f"{tool.name} does not measure round-trip times")
         collector = RttCollector(
             self._cluster, self._places, options.percentiles, on_settled=self._progress.step
@@ -619,5 +596,4 @@ class _RepeatedRoundTrips:
         tool.measure(build_job(request, self._reached.hosts, wanted, rounds, visits), collector)
         self.seconds += time.monotonic() - began
         self.failures += collector.failures
-        _, measurement = collector.result(RunRecord(request.tool, {}, "", 0.0, ()))
-        return measurement.readings_us
+        return collector.readings_us()

@@ -76,8 +76,13 @@ class Collector(ABC, Generic[Reading]):
         """Store a reading in the matrices; `pair` has the cluster's indices of its hosts."""
 
     @abstractmethod
+    def _build_measurement(self, **record: Any) -> measurements.Measurement:
+        """Return the readings so far as a measurement with these common fields."""
+
     def result(self, run: RunRecord) -> tuple[Cluster, measurements.Measurement]:
         """Return the cluster with this run's measurement added, and that measurement."""
+        measurement = self._build_measurement(failures=list(self.failures), **vars(run))
+        return replace(self._cluster, **{self.quantity: measurement}), measurement
 
     def _copy_or_unknown(self, matrix: Matrix | None) -> Matrix:
         size = len(self._cluster.hosts)
@@ -109,13 +114,7 @@ class Collector(ABC, Generic[Reading]):
         return []
 
     def count_asked(self, rounds: samples.Rounds) -> int:
-        """Return the number of directed pairs that `rounds` contain or that have a reading.
-
-        A question of the run, such as which groups there are, may ask for pairs beside the rounds.
-
-        Args:
-            rounds: pairs of the cluster's hosts that the run asks for.
-        """
+        """Return the number of directed pairs that `rounds` contain or that have a reading."""
         asked = ~np.isnan(self._readings())
         for pairs in rounds:
             for i, j in pairs:
@@ -185,15 +184,10 @@ class BandwidthCollector(Collector[samples.BandwidthReading]):
         known = reading.retransmits
         self._retransmits[pair] = np.nan if known is None else known
 
-    def result(self, run: RunRecord) -> tuple[Cluster, measurements.BandwidthMeasurement]:
-        """Return the cluster with the bandwidths so far, and that measurement by itself."""
-        measurement = measurements.BandwidthMeasurement(
-            gbit_s=self._gbit_s,
-            retransmits=self._retransmits,
-            failures=self.failures,
-            **vars(run),
+    def _build_measurement(self, **record: Any) -> measurements.BandwidthMeasurement:
+        return measurements.BandwidthMeasurement(
+            gbit_s=self._gbit_s, retransmits=self._retransmits, **record
         )
-        return replace(self._cluster, bandwidth=measurement), measurement
 
 
 class RouteCollector(Collector[samples.RouteReading]):
@@ -218,16 +212,10 @@ class RouteCollector(Collector[samples.RouteReading]):
         self._hops[pair] = reading.hops
         self._route_of[pair] = self._routes.setdefault(reading.routers, len(self._routes))
 
-    def result(self, run: RunRecord) -> tuple[Cluster, measurements.RouteMeasurement]:
-        """Return the cluster with the routes so far, and that measurement by itself."""
-        measurement = measurements.RouteMeasurement(
-            hops=self._hops,
-            route_of=self._route_of,
-            routes=list(self._routes),
-            failures=self.failures,
-            **vars(run),
+    def _build_measurement(self, **record: Any) -> measurements.RouteMeasurement:
+        return measurements.RouteMeasurement(
+            hops=self._hops, route_of=self._route_of, routes=list(self._routes), **record
         )
-        return replace(self._cluster, routes=measurement), measurement
 
 
 _MOST_NAMED = 3
@@ -325,6 +313,10 @@ class RttCollector(Collector[samples.RttReading]):
             parts.append(f"{agree} of {self.readings} agree within {precision_percent:g} %")
         return parts
 
+    def readings_us(self) -> Matrix:
+        """Return the readings so far, (N, N) in µs; NaN where not measured."""
+        return self._readings().copy()
+
     def read_passes(self) -> PassReadings:
         """Return the number of passes and their least readings in µs, between this run's hosts."""
         here = np.ix_(self._measured, self._measured)
@@ -345,15 +337,14 @@ class RttCollector(Collector[samples.RttReading]):
             self._rtt_us[percentile][pair] = rtt_us
         self._disturbance[pair] = np.nan if reading.disturbance is None else reading.disturbance
 
-    def result(self, run: RunRecord) -> tuple[Cluster, measurements.RttMeasurement]:
-        """Return the cluster with the round-trip times so far, and that measurement by itself."""
+    def _build_measurement(self, **record: Any) -> measurements.RttMeasurement:
         apart_percent = 100.0 * measurements.disagreement(self._halves_us)
         precision = np.where(self._passes > 1, apart_percent, self._precision_percent)
         # A reading that a calm meeting confirmed is recorded with that one's disturbance, so that
         # whoever reads the file doubts the same directions as `warnings`.
         is_confirmed = (self._disturbance >= DISTURBED) & ~self._untrusted_pairs()
         disturbance = np.where(is_confirmed, self._calmest, self._disturbance)
-        measurement = measurements.RttMeasurement(
+        return measurements.RttMeasurement(
             rtt_us={percentile: matrix.copy() for percentile, matrix in self._rtt_us.items()},
             reading=self._percentiles[0],
             samples=self._samples.copy(),
@@ -362,10 +353,8 @@ class RttCollector(Collector[samples.RttReading]):
             disturbance=_none_if_all_nan(disturbance.round(3)),
             passes=self._passes.copy(),
             halves_us=measurements.Halves(self._halves_us[0].copy(), self._halves_us[1].copy()),
-            failures=list(self.failures),
-            **vars(run),
+            **record,
         )
-        return replace(self._cluster, rtt=measurement), measurement
 
 
 def _none_if_all_nan(matrix: Matrix) -> Matrix | None:

@@ -176,8 +176,8 @@ class Passes:
 def arrange_rounds(hosts: int, pairs: Iterable[Pair], seed: tuple[int, int]) -> Rounds:
     """Arrange pairs into rounds of disjoint pairs in random order, as the seed determines.
 
-    They are those of a round robin of the `hosts` hosts in which each has a seat by chance, the
-    rounds and the pairs of each shuffled, so that a pair's neighbours in time are others.
+    They are those of a round robin in which each host has a seat by chance, so that a pair's
+    neighbours in time are others each time.
     """
     chance = np.random.default_rng(seed)
     seat = chance.permutation(hosts)
@@ -218,8 +218,7 @@ def choose_sample(listed: int, rounds: int | None, seed: int) -> Sample | None:
     """Return which rounds or pairs of the round-robin tournament a run measures; None for all.
 
     Args:
-        rounds: how many were asked for, None for all, `FOLLOWED_ROUNDS` for pairs that the readings
-            ask for.
+        rounds: as `ProbeRequest.rounds`.
     """
     if rounds == FOLLOWED_ROUNDS:
         return FollowedSample(sampler.usual_share(listed), seed)
@@ -231,14 +230,10 @@ def list_rounds(listed: Sequence[str], present: Sequence[str], sample: Sample | 
     """Return the rounds of disjoint pairs to measure; none if the readings choose the pairs.
 
     Args:
-        listed: the names of all hosts that were listed. A sample is drawn of them, so that it is
-            the same whichever of them can be reached.
-        present: the names of those that take part, in the order of the list.
-        sample: None for a tournament in which every two meet. Pairs that the readings ask for are
-            not known before.
-
-    Returns:
-        rounds of pairs of indices in `present`, (lower, higher).
+        listed: names of all hosts that were listed. A sample is drawn of them, so that it is the
+            same whichever of them can be reached.
+        present: names of those that take part, in the order of the list.
+        sample: None for a tournament in which every two meet.
     """
     if sample is None:
         return round_robin(len(present))

@@ -1,4 +1,7 @@
-"""Request for a probe run, new or resumed, and the settings and readings kept of an earlier one."""
+"""Request for a probe run, new or resumed, and the settings and readings kept of an earlier one.
+
+Values that are not allowed raise `WrongUseError`.
+"""
 
 from __future__ import annotations
 
@@ -106,14 +109,7 @@ def resume_options(
     rounds: int | None = None,
     seed: int | None = None,
 ) -> ResumedSettings:
-    """Return settings that continue an earlier run, or the given ones; raise if both differ.
-
-    Args:
-        earlier: the cluster that was measured; None to begin.
-
-    Raises:
-        WrongUseError: it was measured in another way.
-    """
+    """Return settings that continue an earlier run, or the given ones; raise if both differ."""
     measuring = TOOLS[tool]
     if earlier is None:
         return ResumedSettings(measuring.options(**given), network, interface, rounds, seed or 0)
@@ -168,11 +164,7 @@ def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Meas
 def keep_network(
     options: Mapping[str, Any], given: IPNetwork | None, source: str
 ) -> IPNetwork | None:
-    """Return the network that an earlier run recorded, None for any; raise if `given` differs.
-
-    Raises:
-        WrongUseError: another one is `given`, or the recorded one is not valid.
-    """
+    """Return the network that an earlier run recorded, None for any; raise if `given` differs."""
     recorded = options.get("network")
     try:
         network = None if recorded is None else ipaddress.ip_network(str(recorded))
@@ -186,11 +178,7 @@ def keep_network(
 
 
 def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
-    """Return the interface that an earlier run recorded, None for any; raise if `given` differs.
-
-    Raises:
-        WrongUseError: another one is `given`, or the recorded one is not valid.
-    """
+    """Return the interface that an earlier run recorded, None for any; raise if `given` differs."""
     recorded = options.get("interface")
     if recorded is not None and not isinstance(recorded, str):
         raise WrongUseError(f"{source}: options.interface is {brief(recorded)}, expected a name")
@@ -205,9 +193,6 @@ def keep_sample(
     """Return `rounds` and `seed` as given, else as recorded; raise if the seed differs.
 
     More rounds of the same seed begin with those that were gone through.
-
-    Raises:
-        WrongUseError: another seed is given than the one recorded.
     """
     sample = measurements.find_sample(before.options)
     if sample is None:
@@ -265,12 +250,7 @@ def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator
 
 @dataclass(frozen=True)
 class ResumeState:
-    """Starting state of a run: its hosts with earlier readings, absent hosts, and moved hosts.
-
-    Args:
-        cluster: the hosts that were reached now or measured earlier, and what is kept of that.
-        absent: hosts of the cluster that could not be reached now.
-    """
+    """Starting state of a run: its hosts with earlier readings, absent hosts, and moved hosts."""
 
     cluster: Cluster
     absent: Sequence[measurements.Failure]
@@ -437,11 +417,7 @@ def restrict_to_hosts(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
 def repeat_run_record(
     before: measurements.Measurement, sample: measurements.Sample | None, notes: Sequence[str]
 ) -> RunRecord:
-    """Return the record of an earlier run, for a run that had nothing left to measure.
-
-    Args:
-        sample: the part of the tournament that the run asked for, which may be another.
-    """
+    """Return the record of an earlier run, for a run that had nothing left to measure."""
     return RunRecord(
         tool=before.tool,
         options={
@@ -459,11 +435,7 @@ def repeat_run_record(
 
 
 def refuse_to_drop(earlier: Cluster, listed: Sequence[ListedHost], hosts: str, resume: str) -> None:
-    """Raise if a host list lacks hosts whose readings the earlier file would lose.
-
-    Raises:
-        WrongUseError: the list `hosts` lacks hosts that the file `resume` has readings of.
-    """
+    """Raise if a host list lacks hosts whose readings the earlier file would lose."""
     rtt, bandwidth, routes = earlier.rtt, earlier.bandwidth, earlier.routes
     matrices = [
         *([] if rtt is None else [rtt.readings_us]),

@@ -20,7 +20,7 @@ from plink.measure.probing.request import (
     connect_hosts,
     repeat_run_record,
 )
-from plink.measure.probing.tools import EXAMPLE_ROUNDS, TOOLS
+from plink.measure.probing.tools import EXAMPLE_ROUNDS, TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
 from plink.probes.facts import count_sharing_hosts, limit_pairs
@@ -65,12 +65,9 @@ def probe(
     """Connect to the hosts of a request and measure them with the tool of its options.
 
     Args:
-        on_result: given what the run yielded, even if that is nothing, before the connections are
-            closed: closing may take long. An interrupt waits for it.
+        on_result: given the result before the connections are closed, which may take long. An
+            interrupt waits for it.
         policy: what the readings are for, where that decides which pairs meet again.
-
-    Returns:
-        what was given to `on_result`, too.
 
     Raises:
         HostListError, OptionError, WrongUseError: the request cannot be carried out as it stands.
@@ -78,7 +75,7 @@ def probe(
         KeyboardInterrupt: the user stopped it before anything was measured, or while it closed.
     """
     with connect_hosts(request, progress) as reached:
-        if TOOLS[request.tool].measure is None:
+        if isinstance(request.options, UplinkOptions):
             return measure_uplinks(request, reached, progress, on_result)
         return measure_pairs(request, reached, progress, on_result, policy)
 
@@ -90,14 +87,8 @@ def measure_pairs(
     on_result: Callable[[ProbeResult], None] = lambda _: None,
     policy: passes.StoppingPolicy = passes.NO_POLICY,
 ) -> ProbeResult:
-    """Measure the pairs of a request between reached hosts; an interrupt keeps the readings so far.
-
-    Raises:
-        KeyboardInterrupt: the user stopped it before anything was measured.
-    """
+    """Measure the pairs of a request between reached hosts; an interrupt keeps readings so far."""
     tool, state = TOOLS[request.tool], build_resume_state(request, reached)
-    if tool.measure is None:
-        raise OptionError(f"{tool.name} measures groups of hosts, not pairs")
     kept, options = state.cluster, request.options
     places = {name: place for place, name in enumerate(kept.names)}
     listed, present = ([host.name for host in of] for of in (request.hosts, reached.hosts))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
 from plink.base.arguments import to_finite_number
 from plink.base.errors import WrongUseError
 from plink.base.text import brief
+from plink.probes.errors import OptionError
 from plink.probes.options import (
     DpdkOptions,
     EchoOptions,
@@ -57,8 +58,6 @@ CHECK_LINKS = 64
 CHECK_UPLINKS = 16
 
 
-# Measures a job into a sink (`plink.probes.samples.Sink`).
-Measure = Callable[[MeasuringJob[Any], Any], None]
 # Fields of the options with which an earlier measurement is resumed, from the fields that are given
 # now, the options that its file records, and the name of that file for errors.
 Resume = Callable[[Mapping[str, Any], Mapping[str, Any], str], Mapping[str, Any]]
@@ -89,7 +88,7 @@ class Tool(Generic[Options]):
 
     Args:
         quantity: what it measures, and so what gathers its readings.
-        measure: carries a job out; None for `uplinks`, which measures groups and not pairs.
+        module: the module of the probes that measures pairs; None for `uplinks`.
         carry_over: chooses the options with which an earlier measurement is resumed.
         cores_per_pair: how many cores a pair takes where hosts share a machine; 0 where pairs do
             not disturb each other.
@@ -98,7 +97,7 @@ class Tool(Generic[Options]):
 
     options: type[Options]
     quantity: Literal["rtt", "bandwidth", "routes", "uplinks"]
-    measure: Measure | None
+    module: str | None
     carry_over: Resume
     cores_per_pair: int = 1
     check: Callable[[Any, Sequence[ListedHost]], None] | None = None
@@ -108,6 +107,16 @@ class Tool(Generic[Options]):
         """Name of the tool in options and files, such as echo."""
         return self.options.tool
 
+    def measure(self, job: MeasuringJob[Any], sink: Any) -> None:
+        """Measure a job into a sink (`plink.probes.samples.Sink`).
+
+        Raises:
+            OptionError: the tool measures groups of hosts, not pairs.
+        """
+        if self.module is None:
+            raise OptionError(f"{self.name} measures groups of hosts, not pairs")
+        importlib.import_module(f"plink.probes.{self.module}").measure(job, sink)
+
     def resume(self, given: Mapping[str, Any], recorded: Mapping[str, Any], source: str) -> Options:
         """Return the options that continue an earlier measurement; raise if given ones differ.
 
@@ -116,19 +125,9 @@ class Tool(Generic[Options]):
             recorded: the options of the earlier measurement, as its file has them.
 
         Raises:
-            WrongUseError: readings with the options that are asked for do not compare with the
-                earlier ones, or a recorded option is not valid.
+            WrongUseError: the readings would not compare, or a recorded option is not valid.
         """
         return self.options(**self.carry_over(given, recorded, source))
-
-
-def _measure_with(module: str) -> Measure:
-    """Return a function that imports a module of the probes when called, and measures a job."""
-
-    def measure(job: MeasuringJob[Any], sink: Any) -> None:
-        importlib.import_module(f"plink.probes.{module}").measure(job, sink)
-
-    return measure
 
 
 def _resume_round_trips(
@@ -144,7 +143,7 @@ def _resume_round_trips(
         "passes": read_recorded_whole(recorded, "passes", MAX_PASSES),
         "precision_percent": precision_percent,
     }
-    known = {name: value for name, value in before.items() if value is not None}
+    known: dict[str, Any] = {name: value for name, value in before.items() if value is not None}
     extra = max(0, given["passes"] - known.get("passes", 1)) if "passes" in given else 0
     return {**known, **given, "extra_passes": extra}
 
@@ -238,24 +237,24 @@ def _check_groups(options: UplinkOptions, hosts: Sequence[ListedHost]) -> None:
         )
 
 
-IPERF3 = Tool(Iperf3Options, "bandwidth", _measure_with("iperf3.tool"), _resume_transfers)
+IPERF3 = Tool(Iperf3Options, "bandwidth", "iperf3.tool", _resume_transfers)
 UPLINKS = Tool(UplinkOptions, "uplinks", None, _resume_uplinks, check=_check_groups)
 # By name, in the order in which the command line offers them; the first is the default.
 TOOLS: dict[str, Tool[Any]] = {
     tool.name: tool
     for tool in (
-        Tool(EchoOptions, "rtt", _measure_with("echo.coordinator"), _resume_round_trips),
+        Tool(EchoOptions, "rtt", "echo.coordinator", _resume_round_trips),
         # Both ends of a pair poll.
-        Tool(DpdkOptions, "rtt", _measure_with("dpdk.tool"), _resume_dpdk, 2, _check_nics),
-        Tool(FpingOptions, "rtt", _measure_with("fping"), _resume_round_trips),
-        Tool(TraceOptions, "routes", _measure_with("trace.tool"), _resume_trace, cores_per_pair=0),
+        Tool(DpdkOptions, "rtt", "dpdk.tool", _resume_dpdk, 2, _check_nics),
+        Tool(FpingOptions, "rtt", "fping", _resume_round_trips),
+        Tool(TraceOptions, "routes", "trace.tool", _resume_trace, cores_per_pair=0),
         IPERF3,
         UPLINKS,
     )
 }
 DEFAULT_TOOL = EchoOptions.tool
 
-_OF_PAIRS = [name for name, tool in TOOLS.items() if tool.measure is not None]
+_OF_PAIRS = [name for name, tool in TOOLS.items() if tool.module is not None]
 # By option, the tools on which it has an effect; every run takes those that are not here.
 TAKEN_BY: Mapping[str, Sequence[str]] = {
     "rounds": _OF_PAIRS,

@@ -45,8 +45,7 @@ class LinkCollector:
     """Collector of transfers between hosts, whose best rates in Gbit/s are their link rates.
 
     Args:
-        groups: groups of them, by index.
-        known: what an earlier run measured between them, in the same order, or None.
+        known: what an earlier run measured between the hosts, in the same order, or None.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class UplinkCollector:
     """Collector of rates between groups, from which the groups' uplinks follow.
 
     Args:
-        groups: names of the groups, and of each the hosts of the run that are in it.
+        groups: hosts of the run in each group, by its name.
         kept: uplinks that an earlier run measured, by the name of the group.
     """
 
@@ -257,7 +256,6 @@ def measure_uplinks(
     """Measure the uplinks of a request's groups between reached hosts, and the hosts' links first.
 
     Raises:
-        OptionError: the request is for another tool.
         PlinkError: hosts of fewer than two groups were reached.
         KeyboardInterrupt: the user stopped it before anything was measured.
     """
@@ -414,11 +412,7 @@ def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[
 def _plan_unknown_links(
     groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
 ) -> Rounds:
-    """Return rounds of transfers between hosts, one of which at least has no known link rate.
-
-    Args:
-        most: transfers in a round at most.
-    """
+    """Return rounds of transfers between hosts, one of which at least has no known link rate."""
     links = collector.links()
     known = links.send.keys() & links.receive.keys()
     rounds = []
@@ -434,12 +428,13 @@ def _describe_hosts(
 ) -> list[str]:
     outside = len(hosts) - sum(map(len, members.values()))
     sharing = count_sharing_hosts([host.facts for host in hosts])
-    notes = {
-        f"{outside} of {len(hosts)} hosts are in no group and take no part": outside,
-        f"{sharing} of {len(hosts)} hosts share a machine: its processors may be the limit where "
-        "uplinks are fast": sharing,
-    }
-    return [note for note, count in notes.items() if count]
+    notes = []
+    if outside:
+        notes.append(f"{outside} of {len(hosts)} hosts are in no group and take no part")
+    if sharing:
+        limit = "its processors may be the limit where uplinks are fast"
+        notes.append(f"{sharing} of {len(hosts)} hosts share a machine: {limit}")
+    return notes
 
 
 _BOTH_WAYS_S = 1

@@ -14,9 +14,9 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     options = ListenOptions("127.0.0.1", 0, task["secret"].encode(), wait_s=task["wait_s"])
     callers = gather(options, task["agents"], lambda port: say({"port": port}))
-    say({"called": len(callers.hosts), "refused": callers.listener.refusals()})
+    say({"called": len(callers.hosts), "refused": callers.refusals()})
     sys.stdin.read()
-    callers.listener.close()
+    callers.close()
 
 
 def say(what: dict[str, object]) -> None:
