@@ -10,6 +10,9 @@ import numpy.typing as npt
 from plink.model.network import KnownNetwork
 from plink.optimize.prediction import OrderCost, Predictor
 from plink.solvers.contention.contention_search import search_by_contention, sort_by_groups
+from plink.solvers.contention.time import TableTimer
+from plink.solvers.limits import Deadline
+from plink.solvers.search import SearchOptions
 
 Order = tuple[int, ...]
 
@@ -38,9 +41,8 @@ def spread_orders(
     for climb in range(_CLIMBS):
         found |= _climb(predictor, rng.permutation(hosts), rng, by_time=climb % 2 == 0)
     found |= {tuple(sort_by_groups(order, network.network.group_of)) for order in list(found)}
-    best = search_by_contention(
-        predictor.table, network.network, sorted(found)[:1], seed=seed, time_limit_s=_SEARCH_S
-    )
+    clock = TableTimer(predictor.table, network.network)
+    best = search_by_contention(clock, sorted(found)[:1], SearchOptions(Deadline(_SEARCH_S), seed))
     candidates = sorted({*found, tuple(best.order)})
     costs = [predictor.cost(order) for order in candidates]
     by_form = [

@@ -153,5 +153,5 @@ def test_a_closed_standard_input_is_an_error_with_a_hint(folder: Path) -> None:
     )
     assert done.returncode == 2
     error, hint = done.stderr.splitlines()
-    assert error == "error: standard input: is closed"
+    assert error.startswith("error: standard input: ")
     assert hint.startswith("hint: ")

@@ -129,5 +129,5 @@ def test_agreement_is_adjusted_by_the_mean_over_permutations(first, second):
 def test_agreement_knows_no_names():
     assert adjusted_mutual_information([0, 0, 1, 2], ["x", "x", "y", "z"]) == pytest.approx(1.0)
     assert adjusted_mutual_information([0, 0, 0], [1, 1, 1]) == 1.0
-    with pytest.raises(ValueError, match="two groupings"):
+    with pytest.raises(ValueError, match="groupings"):
         adjusted_mutual_information([0], [0, 1])

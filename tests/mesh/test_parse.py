@@ -49,16 +49,16 @@ def test_each_dimension_runs_what_its_name_says():
 @pytest.mark.parametrize(
     ("mesh", "traffic", "told"),
     [
-        ("dp", None, "not NAME=VALUE"),
+        ("dp", None, "expected NAME=VALUE"),
         ("dp=0", None, "expected a whole number of at least 1"),
         ("dp=2,dp=2", None, "twice"),
-        ("dp=2", "tp=1", "not a dimension of the mesh"),
+        ("dp=2", "tp=1", "no dimension of the mesh"),
         ("dp=2", "dp=ring", "not a size"),
         ("dp=2", "dp=-1", "not a size"),
         ("dp=1", None, "has traffic"),
         ("dp=99999,tp=9", None, "more than"),
         ("a=1,b=1,c=1,d=1,e=1,f=1,g=1,h=1,i=2", None, "dimensions, more than"),
-        ("2d=2", None, "not NAME=VALUE"),
+        ("2d=2", None, "expected NAME=VALUE"),
     ],
 )
 def test_what_is_wrong_is_refused_in_a_sentence(mesh, traffic, told):

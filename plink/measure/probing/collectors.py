@@ -82,7 +82,8 @@ class Collector(ABC, Generic[Reading]):
     def result(self, run: RunRecord) -> tuple[Cluster, measurements.Measurement]:
         """Return the cluster with this run's measurement added, and that measurement."""
         measurement = self._build_measurement(failures=list(self.failures), **vars(run))
-        return replace(self._cluster, **{self.quantity: measurement}), measurement
+        added: dict[str, Any] = {self.quantity: measurement}
+        return replace(self._cluster, **added), measurement
 
     def _copy_or_unknown(self, matrix: Matrix | None) -> Matrix:
         size = len(self._cluster.hosts)

@@ -32,8 +32,8 @@ bool drop_everything(int socket) {
     return attach_filter(socket, code, 1);
 }
 
-// Makes a packet socket, which sees whole Ethernet frames, receive only those with UDP datagrams for
-// this port.
+// Makes a packet socket, which sees whole Ethernet frames, receive only those with UDP datagrams
+// for this port.
 bool pass_udp_port(int packet_socket, uint16_t port) {
     constexpr uint32_t kAll = 1 << 16;
     // Jumps are relative: (if true, if false).

@@ -15,8 +15,7 @@ from typing import Any
 
 from labkit.faults import Injector, from_json
 from plink import cli
-from plink.base.replacing import replace
-from plink.measure.probing.tools import TOOLS, Measure
+from plink.measure.probing.tools import Tool
 from plink.probes.reach import ReachedHost
 from plink.probes.samples import MeasuringJob, PairLoss, Rounds, Wanted
 
@@ -105,22 +104,21 @@ class ProgressSink:
         self._injector.reach(self._hosts[host].name, self._begun.begun(host))
 
 
-def with_faults(measure: Measure, injector: Injector) -> Measure:
-    """The same measuring, disturbed."""
+def disturb_tools(injector: Injector) -> None:
+    """Let faults happen while any tool measures."""
+    measure = Tool.measure
 
-    def disturbed(job: MeasuringJob[Any], sink: Any) -> None:
-        measure(job, ProgressSink(sink, injector, job.hosts, job.wanted, job.rounds))
+    def disturbed(tool: Tool[Any], job: MeasuringJob[Any], sink: Any) -> None:
+        measure(tool, job, ProgressSink(sink, injector, job.hosts, job.wanted, job.rounds))
 
-    return disturbed
+    Tool.measure = disturbed  # type: ignore[method-assign]
 
 
 def main() -> int:
     """Run plink, and undo every fault."""
     lab, script, *arguments = sys.argv[1:]
     with Injector(lab, from_json(script)) as injector:
-        for name, tool in TOOLS.items():
-            if tool.measure is not None:
-                TOOLS[name] = replace(tool, measure=with_faults(tool.measure, injector))
+        disturb_tools(injector)
         try:
             code = cli.run(arguments)
         finally:
