@@ -111,7 +111,7 @@ def disturb_tools(injector: Injector) -> None:
     def disturbed(tool: Tool[Any], job: MeasuringJob[Any], sink: Any) -> None:
         measure(tool, job, ProgressSink(sink, injector, job.hosts, job.wanted, job.rounds))
 
-    Tool.measure = disturbed  # type: ignore[method-assign]
+    Tool.measure = disturbed  # type: ignore[assignment,method-assign]
 
 
 def main() -> int:
