@@ -39,7 +39,8 @@ def parse_json(content: bytes) -> Any:
             digits, half of a character, or too many lists and objects for the text's length.
         RecursionError: too deeply nested.
     """
-    content = content.removeprefix(codecs.BOM_UTF8)
+    mark_bytes = len(codecs.BOM_UTF8) if content.startswith(codecs.BOM_UTF8) else 0
+    content = content[mark_bytes:]
     containers = content.count(b"[") + content.count(b"{")
     if containers > max(_CONTAINERS_OF_ANY_FILE, len(content) // _LEAST_BYTES_A_CONTAINER):
         raise ValueError(
@@ -48,7 +49,8 @@ def parse_json(content: bytes) -> Any:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start + 1:,} is not text in UTF-8") from None
+        number = mark_bytes + error.start + 1
+        raise ValueError(f"byte {number:,} is not text in UTF-8") from None
     try:
         value = _Decoder().decode(text)
     except ValueError as error:

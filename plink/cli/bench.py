@@ -77,5 +77,7 @@ def command(
         else:
             comparison.print_comparison(paper_page.paper(None).console, result, orders)
     if done.stopped is not None:
-        raise PartialResultError(f"not all rounds ran: {done.stopped}", done.stopped.hint)
+        raise PartialResultError(
+            f"not all repetitions of the bench ran: {done.stopped}", done.stopped.hint
+        )
     return 0

@@ -200,7 +200,7 @@ def _callers(
             raise PlinkError(
                 missing, "without --strict the run continues with the hosts that have connected"
             )
-        warn(f"{missing}: the run continues with the others")
+        warn(f"{missing}: the run continues without the others")
     return callers
 
 
@@ -209,7 +209,9 @@ def _refuse_single_stage(given: Mapping[str, str]) -> None:
     for name, written in given.items():
         takers = TAKEN_BY.get(name, list(TOOLS))
         if name in {"tool", "groups"} or not {DEFAULT_TOOL, UplinkOptions.tool} & set(takers):
-            raise click.UsageError(f"{written} is for a single tool and excludes --all.")
+            raise click.UsageError(
+                f"{written} is for measuring with a single tool and excludes --all."
+            )
 
 
 def resume_command(tool: str, output: str) -> str:

@@ -90,7 +90,7 @@ def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVer
     job = parse_nccl_log(text, len(expected))
     if not job.host_of_rank:
         lacking = "lines of NCCL" if "NCCL INFO" not in text else f"job of {len(expected)} ranks"
-        raise WrongUseError(f"{source}: the logs have no {lacking}", _WANTED)
+        raise WrongUseError(f"{source}: the job's NCCL logs have no {lacking}", _WANTED)
     if job.missing:
         raise _lacks_ranks(job, source)
     aliases = {alias: host.name for host in hosts for alias in _aliases(host)}

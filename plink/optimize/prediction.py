@@ -284,7 +284,7 @@ class Predictor:
 
 
 def known_distances(cluster: Cluster) -> Distances | None:
-    """Return the distances between a cluster's hosts; None if no round-trip time was measured."""
+    """Return distances of all hosts, with gaps filled; None if no round trip was measured."""
     try:
         return distances(cluster)
     except WrongUseError:  # nothing was measured

@@ -1,4 +1,4 @@
-"""Readings of pairs, combined from the reports of both agents that measure each other."""
+"""Readings of directed pairs, delivered once both agents of a pair have reported its end."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def tree_table(
 
 
 def _rounds(parents: Indices, round_of: Indices, sizes_bytes: Floats) -> list[Round]:
-    """Return the messages from every member to its parent, grouped by the given round numbers."""
+    """Return the messages from members to parents in R trees, grouped by round numbers (R, P)."""
     routes, members = np.nonzero(parents >= 0)
     if not len(routes):
         return []

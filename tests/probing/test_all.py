@@ -242,4 +242,4 @@ def test_standard_output_gets_one_file(play: Play, tmp_path: Path) -> None:
 def test_what_would_choose_a_stage_is_refused(tmp_path: Path, options: tuple[str, str]) -> None:
     done = probe(tmp_path, *options)
     assert done.code == 2
-    assert f"{options[0]} is for a single tool and excludes --all" in done.stderr
+    assert f"{options[0]} is for measuring with a single tool and excludes --all" in done.stderr

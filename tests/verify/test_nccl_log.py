@@ -110,8 +110,8 @@ def test_mixed_lines_prefixes_and_other_communicators_are_taken_apart() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("loss 0.4\n", "the logs have no lines of NCCL"),
-        (job(NAMES[:3], "2.18.5"), "the logs have no job of 4 ranks"),
+        ("loss 0.4\n", "the job's NCCL logs have no lines of NCCL"),
+        (job(NAMES[:3], "2.18.5"), "the job's NCCL logs have no job of 4 ranks"),
         (job(["a", "b", "c", "d"], "2.18.5"), "ran on hosts that the order lacks, such as a"),
         (
             "n03:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 4 cudaDev 0 - Init COMPLETE",

@@ -70,7 +70,7 @@ class Demand:
 
 
 def between_bytes(demand: Demand, ranks: int) -> Floats:
-    """Return the bytes that each rank (row) sends each other (column) without trees, (P, P)."""
+    """Return the bytes that each rank (row) sends each other directly, not by trees, (P, P)."""
     between = np.zeros((ranks, ranks))
     part_bytes = demand.size_bytes / ranks
     if demand.collective == GATHER:
