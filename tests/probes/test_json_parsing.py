@@ -131,3 +131,9 @@ def test_too_little_memory_is_a_sentence() -> None:
         1,
         b"error: there is not enough memory for this command\n",
     )
+
+
+@pytest.mark.parametrize(("mark", "number"), [(b"", 11), (b"\xef\xbb\xbf", 14)])
+def test_a_byte_is_counted_from_the_beginning_of_the_file(mark: bytes, number: int) -> None:
+    with pytest.raises(ValueError, match=f"byte {number} "):
+        parse_json(mark + b'{"name": "\xff"}')
