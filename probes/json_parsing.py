@@ -3,9 +3,8 @@
 The standard library is all that this needs: training processes, which import nothing else of
 `plink.probes`, read plans by it.
 
-The native parser of Python hears no signal until it ends. So the outer levels of a file are parsed
-by the standard library's parsers in Python, and what is inside, such as a row of a matrix, by the
-native one.
+The parser of Python is native, and deaf until it ends. So the outer levels of a file are taken
+apart here, and what is inside, such as a row of a matrix, is given to it one by one.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable
-from json.decoder import JSONArray, JSONObject  # type: ignore[attr-defined]  # not in the stubs
+from collections.abc import Iterable
 from typing import Any
 
 # A list or an object takes some 16 times as much memory as text; a number at most 8 times.
@@ -24,11 +22,8 @@ _CONTAINERS_OF_ANY_FILE = 1 << 18
 # What holds a matrix, the matrix, its rows.
 _OUTER_LEVELS = 3
 
-_LIST_OF_CONTAINERS = re.compile(r"\[[ \t\n\r]*[\[{]")
+_SPACE = re.compile(r"[ \t\n\r]*")
 _HALF_OF_A_CHARACTER = re.compile(rb"\\u[dD][89a-fA-F]")
-
-# Parses the value at a position of a text; returns it and the position after it.
-_Scan = Callable[[str, int], tuple[Any, int]]
 
 
 def parse_json(content: bytes) -> Any:
@@ -51,12 +46,9 @@ def parse_json(content: bytes) -> Any:
     except UnicodeDecodeError as error:
         number = mark_bytes + error.start + 1
         raise ValueError(f"byte {number:,} is not text in UTF-8") from None
-    try:
-        value = _Decoder().decode(text)
-    except ValueError as error:
-        if "integer string conversion" in str(error):
-            raise ValueError("a number has thousands of digits") from None
-        raise
+    value, end = _value(text, _past_space(text, 0), _OUTER_LEVELS)
+    if (end := _past_space(text, end)) != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
     if _HALF_OF_A_CHARACTER.search(content):
         # No output could encode it; a pair of halves is a character.
         try:
@@ -64,6 +56,78 @@ def parse_json(content: bytes) -> Any:
         except UnicodeEncodeError:
             raise ValueError("a string holds half of a surrogate pair") from None
     return value
+
+
+def _value(text: str, at: int, levels: int) -> tuple[Any, int]:
+    """Parse the JSON value at a position; return the value and the position after it."""
+    first = text[at : at + 1]
+    if levels and first == "{":
+        return _object(text, at + 1, levels - 1)
+    if levels and first == "[":
+        begin = _past_space(text, at + 1)
+        if text[begin : begin + 1] in ("[", "{"):
+            return _array(text, begin, levels - 1)
+    return _native(text, at)
+
+
+def _object(text: str, at: int, levels: int) -> tuple[dict[str, Any], int]:
+    """Parse a JSON object after its opening brace; return it and the position after its end."""
+    pairs: list[tuple[str, Any]] = []
+    at = _past_space(text, at)
+    if text[at : at + 1] == "}":
+        return {}, at + 1
+    while True:
+        if text[at : at + 1] != '"':
+            raise json.JSONDecodeError(
+                "Expecting property name enclosed in double quotes", text, at
+            )
+        name, at = _native(text, at)
+        at = _past_space(text, at)
+        if text[at : at + 1] != ":":
+            raise json.JSONDecodeError("Expecting ':' delimiter", text, at)
+        value, at = _value(text, _past_space(text, at + 1), levels)
+        pairs.append((name, value))
+        at, is_end = _next(text, at, "}")
+        if is_end:
+            return _without_repeats(pairs), at
+
+
+def _array(text: str, at: int, levels: int) -> tuple[list[Any], int]:
+    """Parse a JSON list from its first value; return it and the position after its end."""
+    values = []
+    while True:
+        value, at = _value(text, at, levels)
+        values.append(value)
+        at, is_end = _next(text, at, "]")
+        if is_end:
+            return values, at
+
+
+def _next(text: str, at: int, end: str) -> tuple[int, bool]:
+    """Return the position after a comma, or after the closing bracket, and whether it closed."""
+    at = _past_space(text, at)
+    character = text[at : at + 1]
+    if character == end:
+        return at + 1, True
+    if character != ",":
+        raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+    return _past_space(text, at + 1), False
+
+
+def _native(text: str, at: int) -> tuple[Any, int]:
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except ValueError as error:
+        if "integer string conversion" in str(error):
+            raise ValueError("a number has thousands of digits") from None
+        raise
+
+
+def _past_space(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return at if match is None else match.end()
 
 
 def _without_repeats(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -80,24 +144,4 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
 
 
-class _Decoder(json.JSONDecoder):
-    """Decoder that parses the outer levels of a text in Python."""
-
-    scan_once: _Scan
-
-    def __init__(self) -> None:
-        super().__init__(parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
-        native = self.scan_once
-        for _ in range(_OUTER_LEVELS):
-            self.scan_once = _scan_outer(self.scan_once, native)
-
-
-def _scan_outer(inner: _Scan, native: _Scan) -> _Scan:
-    def scan(text: str, at: int) -> tuple[Any, int]:
-        if text.startswith("{", at):
-            return JSONObject((text, at + 1), True, inner, None, _without_repeats, {})  # type: ignore[no-any-return]
-        if _LIST_OF_CONTAINERS.match(text, at):
-            return JSONArray((text, at + 1), inner)  # type: ignore[no-any-return]
-        return native(text, at)
-
-    return scan
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)

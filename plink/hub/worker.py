@@ -230,7 +230,7 @@ class Worker:
             # Who is done is not lost; where the service has failed that makes no difference.
             with contextlib.suppress(PlinkError):
                 if client is not None:
-                    control.ask(Leave(client.contributed()))
+                    control.ask(Leave(client.last_contribution()))
         if client is not None:
             client.close()
         for control in self._connected.controls:

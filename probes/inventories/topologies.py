@@ -204,7 +204,9 @@ def _read_instances(data: Any, keys: tuple[str, str, str], source: str) -> Paths
     """Yield names and layers of listed instances that have layers, as they stand there."""
     items, id_key, layers_key = keys
     for place, instance in enumerate(entries(at(data, items))):
-        name, layers = at(instance, id_key), at(instance, layers_key) or []
+        name, layers = at(instance, id_key), at(instance, layers_key)
+        if layers is None and layers_key == "NetworkNodes":
+            continue  # EC2 knows no topology of instances of this type
         is_known = isinstance(name, str) and isinstance(layers, list)
         if not is_known or not all(isinstance(layer, str) for layer in layers):
             message = f"{source}: {items}[{place}] has no {id_key}, or no {layers_key}"

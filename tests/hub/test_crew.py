@@ -5,12 +5,24 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hub.runs import MANIFEST, Outcome, Service, Threads, Twin, gradient, service, train
+from hub.runs import (
+    ADMIN_SECRET,
+    MANIFEST,
+    Outcome,
+    Service,
+    Threads,
+    Twin,
+    gradient,
+    service,
+    train,
+)
 from hub.vanishing import break_connections, vanish
+from plink.hub.admin import checkpoint, restore
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
 from plink.hub.manifest import Key, Manifest
@@ -296,6 +308,21 @@ def test_the_last_push_of_a_worker_that_leaves_counts(mode: str) -> None:
         with served.worker() as worker:
             worker.initialise(np.zeros(manifest.items, np.float32))
             assert (worker.values == -1.0).all()
+
+
+def test_who_leaves_before_its_first_push_is_not_waited_for(tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    with service(1, mode="async", snapshots=tmp_path) as served, served.worker() as worker:
+        worker.initialise(np.zeros(ITEMS, np.float32))
+        for _ in range(3):
+            worker.push_pull(ONE)
+        checkpoint(served.addresses, ADMIN_SECRET, "job")
+    with service(1, mode="async", snapshots=tmp_path) as served:
+        restore(served.addresses, ADMIN_SECRET, "job", "job-3")
+        for _ in range(2):
+            with served.worker() as worker:
+                worker.initialise(np.zeros(ITEMS, np.float32))
+    assert time.monotonic() - began_s < 30
 
 
 def test_nobody_waits_for_one_that_has_left() -> None:

@@ -206,10 +206,17 @@ class _Remeasurement:
         found = regroup_cluster(self._cluster, replace(after, rtt=rtt), measured_us)
         if not found.moved or 2.0 * left_s() < began_left_s:
             return found
-        again = self._probe(self.request(before, blank), reached)
+        try:
+            again = self._probe(self.request(before, blank), reached)
+        except (PlinkError, ProbesError):
+            return found
         if again.rtt is None:
             return found
-        least = merging.least_rtt(after.rtt, again.rtt)
+        least = merging.least_rtt(before, after.rtt, again.rtt)
+        names = self._cluster.names
+        unread = {(names[i], names[j]) for i, j in np.argwhere(np.isnan(least.readings_us))}
+        failures = {(each.source, each.destination): each for each in self.failures}
+        self.failures = [each for pair, each in failures.items() if pair in unread]
         rtt, measured_us = merging.compare_rtt(before, least, pairs, known)
         return regroup_cluster(self._cluster, replace(again, rtt=rtt), measured_us)
 

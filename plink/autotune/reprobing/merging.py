@@ -135,8 +135,19 @@ def compare_rtt(
     return rtt, np.where(pairs & ~np.isnan(after.readings_us), rtt.readings_us, np.nan)
 
 
-def least_rtt(first: RttMeasurement, second: RttMeasurement) -> RttMeasurement:
-    """Return the lesser readings of two measurements of the same pairs: other work only adds."""
+def least_rtt(
+    before: RttMeasurement, first: RttMeasurement, second: RttMeasurement
+) -> RttMeasurement:
+    """Return the lesser readings of two measurements of the same pairs: other work only adds.
+
+    Args:
+        before: what there was, whose counts of samples and losses both continue.
+    """
+    is_first = (first.readings_us < second.readings_us) | np.isnan(second.readings_us)
+
+    def chosen(one: Matrix | None, other: Matrix | None) -> Matrix | None:
+        return other if one is None or other is None else np.where(is_first, one, other)
+
     passes, halves_us = None, None
     if first.passes is not None and second.passes is not None:
         passes = first.passes + second.passes
@@ -146,8 +157,10 @@ def least_rtt(first: RttMeasurement, second: RttMeasurement) -> RttMeasurement:
     return replace(
         second,
         rtt_us={key: np.fmin(first.rtt_us[key], us) for key, us in second.rtt_us.items()},
-        samples=first.samples + second.samples,
-        losses=first.losses + second.losses,
+        samples=first.samples + second.samples - before.samples,
+        losses=first.losses + second.losses - before.losses,
+        precision_percent=chosen(first.precision_percent, second.precision_percent),
+        disturbance=chosen(first.disturbance, second.disturbance),
         passes=passes,
         halves_us=halves_us,
     )

@@ -19,7 +19,10 @@ constexpr int kEventsAtOnce = 64;
 
 Client::Client(std::vector<ClientChunk> chunks, float* gradients, float* values, Wire wire,
                bool is_by_step, std::uint32_t iteration, std::vector<Dialled> links)
-    : is_by_step_(is_by_step), epoll_(::epoll_create1(EPOLL_CLOEXEC)), iteration_(iteration) {
+    : is_by_step_(is_by_step),
+      joined_after_(iteration),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      iteration_(iteration) {
     if (!epoll_.is_open()) throw std::runtime_error("no epoll: " + transport::text_of(errno));
     state_.chunks = std::move(chunks);
     state_.gradients = gradients;
@@ -153,11 +156,12 @@ std::optional<StepResult> Client::wait(double seconds) {
     return result_;
 }
 
-std::uint32_t Client::contributed() const {
+std::uint32_t Client::last_contribution() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto is_pushed = [](std::uint32_t missing) { return missing == 0; };
     const bool has_all = std::all_of(items_missing_.begin(), items_missing_.end(), is_pushed);
-    return has_all ? iteration_ : iteration_ - 1;
+    const std::uint32_t last = has_all ? iteration_ : iteration_ - 1;
+    return last == joined_after_ ? 0 : last;
 }
 
 std::vector<ClientLinkFigures> Client::figures() const {

@@ -55,8 +55,8 @@ class Client {
     /// None where it takes longer. Throws std::runtime_error where the service has failed.
     std::optional<StepResult> wait(double seconds);
 
-    /// The last iteration of which everything is ready, sent or on its way.
-    std::uint32_t contributed() const;
+    /// The last iteration that was pushed in full, sent or on its way; 0 where there is none.
+    std::uint32_t last_contribution() const;
 
     /// Whether it has failed because connections broke, and not because the service has.
     bool is_lost() const { return is_lost_; }
@@ -88,6 +88,7 @@ class Client {
 
     ClientState state_;
     const bool is_by_step_;
+    const std::uint32_t joined_after_;  ///< this iteration, and contributes to the next ones
     std::vector<std::unique_ptr<ClientLink>> links_;
     std::size_t partials_wanted_ = 0;
     double total_ = 0.0;

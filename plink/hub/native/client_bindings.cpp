@@ -83,7 +83,7 @@ void register_client(nb::module_& module) {
             "hypers"_a)
         .def("push", &Client::push, "first"_a, "end"_a, unlocked)
         .def("wait", &Client::wait, "seconds"_a, unlocked)
-        .def("contributed", &Client::contributed)
+        .def("last_contribution", &Client::last_contribution)
         .def("is_lost", &Client::is_lost)
         .def(
             "resume",

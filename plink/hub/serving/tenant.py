@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ from plink.hub.snapshot import Part, Snapshot
 # Between two looks for what a worker that leaves has sent.
 _SHORTEST_LOOK_S = 0.001
 _LONGEST_LOOK_S = 0.05
+# Seconds after which what has not come of it never will.
+_LONGEST_ARRIVAL_S = 60.0
 
 
 class Tenant:
@@ -197,8 +200,12 @@ class Tenant:
 
     async def _await_arrival(self, member: Member, iteration: int) -> None:
         """Wait until all lanes have what a worker contributed, unless it is lost before."""
-        wait_s = _SHORTEST_LOOK_S
-        while self._members.get(member.number) is member and self.failure is None:
+        wait_s, end_s = _SHORTEST_LOOK_S, time.monotonic() + _LONGEST_ARRIVAL_S
+        while (
+            self._members.get(member.number) is member
+            and self.failure is None
+            and time.monotonic() < end_s
+        ):
             if await self._everywhere.has_all_of(member.number, iteration):
                 return
             await asyncio.sleep(wait_s)

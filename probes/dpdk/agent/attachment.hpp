@@ -13,8 +13,8 @@ namespace plink {
 
 class Port;
 
-// Writes to standard error, in one line, why the agent cannot work: the coordinator shows the last one
-// to the user. Returns false, for the caller to return.
+// Writes to standard error, in one line, why the agent cannot work: the coordinator shows the last
+// one to the user. Returns false, for the caller to return.
 inline bool print_error(const std::string& sentence) {
     std::fprintf(stderr, "%s\n", sentence.c_str());
     return false;
@@ -44,8 +44,8 @@ class Attachment {
     virtual int wake_fd() const { return -1; }
 };
 
-// Attaches by an interface that the kernel owns and goes on using, with DPDK's af_packet driver. The
-// kernel finds the next hops, and keeps the UDP port for us.
+// Attaches by an interface that the kernel owns and goes on using, with DPDK's af_packet driver.
+// The kernel finds the next hops, and keeps the UDP port for us.
 std::unique_ptr<Attachment> attach_by_kernel_interface();
 
 // A NIC taken from the kernel, or a virtual device of DPDK.

@@ -175,7 +175,8 @@ bool read_arp(const uint8_t* frame, size_t size, Arp* arp) {
     if (size < kArpFrame || ethernet_type(frame) != kEtherArp) return false;
     const uint8_t* body = frame + kEthernetBytes;
     uint16_t operation = get16(body + 6);
-    if (get16(body) != kArpEthernet || get16(body + 2) != kEtherIpv4 || body[4] != 6 || body[5] != 4) {
+    if (get16(body) != kArpEthernet || get16(body + 2) != kEtherIpv4 || body[4] != 6 ||
+        body[5] != 4) {
         return false;
     }
     if (operation != kArpRequest && operation != kArpReply) return false;
