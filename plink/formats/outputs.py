@@ -146,7 +146,7 @@ class Snapshots(Output, frozen=True):
 
 
 class RestoredService(Output, frozen=True):
-    """Output of `plink hub restore`: aggregation service, and the snapshot it goes on from.
+    """Service that continues from a snapshot after `plink hub restore`.
 
     Attributes:
         namespace: name of the service
