@@ -53,7 +53,7 @@ class Connected:
         controls: to the servers.
         sockets: for data, by loop; only to those that have chunks.
         names: the server of each loop, for people.
-        local_ports: of the data connections.
+        data_ports: local and remote port of each data connection.
     """
 
     joined: Joined
@@ -63,7 +63,7 @@ class Connected:
     controls: list[Control] = field(default_factory=list)
     sockets: dict[int, socket.socket] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    local_ports: set[int] = field(default_factory=set)
+    data_ports: set[tuple[int, int]] = field(default_factory=set)
 
     def fds(self) -> list[int]:
         """File descriptors by loop; -1 where there is no connection."""
@@ -167,7 +167,8 @@ def _dial(where: Place, found: Connected) -> None:
         )
         key = found.controls[server].session.data_key
         found.sockets[number] = data_connection(address, hello, key, where.timeout_s)
-        found.local_ports.add(found.sockets[number].getsockname()[1])
+        data = found.sockets[number]
+        found.data_ports.add((data.getsockname()[1], data.getpeername()[1]))
 
 
 def _resolve_wildcard(address: str, server: str) -> str:

@@ -21,9 +21,6 @@ def vanish(worker: Worker) -> None:
 
 def break_connections(worker: Worker) -> None:
     """As when a firewall forgets them: the data connections of this worker end at both ends."""
-    ports = set()
-    for addresses in worker._connected.joined.addresses:
-        ports |= {int(address.rpartition(":")[2]) for address in addresses}
     own = {control._socket.fileno() for control in worker._connected.controls}
     for entry in Path("/proc/self/fd").iterdir():
         fd = int(entry.name)
@@ -36,13 +33,12 @@ def break_connections(worker: Worker) -> None:
         except OSError:
             continue
         with found:
+            if found.family != socket.AF_INET:
+                continue
             try:
-                peer = found.getpeername() if found.family == socket.AF_INET else (None, 0)
+                # Connections to different servers may have one local port.
+                ports = (found.getsockname()[1], found.getpeername()[1])
             except OSError:
                 continue
-            if peer[1] in ports and _is_of(worker, found):
+            if ports in worker._connected.data_ports:
                 found.shutdown(socket.SHUT_RDWR)
-
-
-def _is_of(worker: Worker, connection: socket.socket) -> bool:
-    return connection.getsockname()[1] in worker._connected.local_ports
