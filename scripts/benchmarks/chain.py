@@ -1,8 +1,8 @@
 """From a list of hosts to an all-reduce, on labs whose shape is drawn.
 
 `plink probe --all`, `plink plan`, then the engine along the plan beside Gloo in the given order of
-hosts and in plink's. The limit is that of the lab's own links (docs/plan.md), for what Ethernet
-leaves to TCP. A lab a seed, from --seed on.
+hosts, in plink's, and with the true racks in sequence. The limit is that of the lab's own links
+(docs/plan.md), for what Ethernet leaves to TCP. A lab a seed, from --seed on.
 """
 
 from __future__ import annotations
@@ -43,8 +43,13 @@ HEADER = (
     "engine, s",
     "Gloo given, s",
     "Gloo plink, s",
+    "Gloo racks, s",
+    "plink / racks",
     "limit, s",
 )
+# Of the labs, how many have right groups and uplinks, and an order as good as that of the racks.
+ASKED_SHARE = {"groups and uplinks": 0.95, "an order within 5 % of the racks'": 0.9}
+ASKED_OF_RACKS = 1.05
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Measure and print the table."""
-    rows = []
+    rows, right = [], dict.fromkeys(ASKED_SHARE, 0)
     for seed in range(arguments.seed, arguments.seed + arguments.labs):
         drawn = draw_for_chain(seed)
         with (
@@ -67,15 +72,23 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
             bench_lab(*drawn.options(Path(folder))) as lab,
         ):
             shape = f"{drawn} hops; {drawn.host_mbit}/{drawn.uplink_mbit}"
-            rows.append((str(seed), shape, *_chain(lab, drawn, arguments)))
+            row, is_right = _chain(lab, drawn, arguments)
+            rows.append((str(seed), shape, *row))
+            for what, is_so in zip(right, is_right, strict=True):
+                right[what] += is_so
             if arguments.keep is not None:
                 arguments.keep.mkdir(parents=True, exist_ok=True)
                 for name in ("cluster.json", "plan.json", "bench.json"):
                     shutil.copy(lab.dir / name, arguments.keep / f"{seed}-{name}")
     report.table(HEADER, rows)
+    for what, share in ASKED_SHARE.items():
+        report.at_least(f"labs with {what}", share * arguments.labs, right[what], "")
 
 
-def _chain(lab: BenchLab, drawn: DrawnLab, arguments: argparse.Namespace) -> tuple[str, ...]:
+def _chain(
+    lab: BenchLab, drawn: DrawnLab, arguments: argparse.Namespace
+) -> tuple[tuple[str, ...], tuple[bool, bool]]:
+    """A lab's row, and whether groups and uplinks are right and the order as good as the racks'."""
     cluster_path, plan_path = lab.dir / "cluster.json", lab.dir / "plan.json"
     probe_s = _run(lab, "probe", lab.dir / "hosts.txt", "--all", "-o", cluster_path)
     planning = ("plan", cluster_path, "--size", arguments.size, "-o", plan_path)
@@ -83,17 +96,20 @@ def _chain(lab: BenchLab, drawn: DrawnLab, arguments: argparse.Namespace) -> tup
     cluster = cluster_file.read_cluster(str(cluster_path))
     error = uplinks_error(cluster, lab.racks, drawn)
     times = _bench(lab, arguments)
-    return (
+    of_racks, groups_right = times["plink"] / times["racks"], agreement(cluster, lab.racks)
+    row = (
         "–" if cluster.rtt is None else f"{cluster.rtt.seconds:.1f}",
         "–" if cluster.uplinks is None else f"{cluster.uplinks.seconds:.1f}",
         f"{probe_s:.1f}",
         f"{plan_s:.1f}",
-        f"{agreement(cluster, lab.racks):.2f}",
+        f"{groups_right:.2f}",
         "–" if error is None else f"{100 * error:.1f} %",
         json.loads(plan_path.read_text())["kind"],
-        *(f"{times[name]:.3f}" for name in ("engine", "given", "plink")),
+        *(f"{times[name]:.3f}" for name in ("engine", "given", "plink", "racks")),
+        f"{of_racks:.3f}",
         f"{_limit_s(lab, drawn, arguments.size):.3f}",
     )
+    return row, (groups_right > 0.999 and error is not None, of_racks <= ASKED_OF_RACKS)
 
 
 def _run(lab: BenchLab, *arguments: object, over_ssh: bool = True) -> float:
@@ -111,8 +127,11 @@ def _bench(lab: BenchLab, arguments: argparse.Namespace) -> dict[str, float]:
     """Median seconds of the engine, and of Gloo by its order."""
     output = lab.dir / "bench.json"
     how = ("--rounds", arguments.rounds, "--repetitions", arguments.repetitions)
+    racks = lab.dir / "racks.txt"
+    racks.write_text("\n".join(lab.in_rack_order()) + "\n")
     what = ("--client", "engine,gloo", "--plan", lab.dir / "plan.json", "--size", arguments.size)
-    _run(lab, "bench", lab.dir / "cluster.json", *what, *how, "-o", output)
+    orders = ("--orders", f"given,plink,file:{racks}")
+    _run(lab, "bench", lab.dir / "cluster.json", *what, *orders, *how, "-o", output)
     rows: list[dict[str, Any]] = json.loads(output.read_text())["rows"]
     return {row["order"] if row["client"] == "gloo" else "engine": row["median_s"] for row in rows}
 
