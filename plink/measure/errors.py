@@ -7,7 +7,7 @@ from plink.probes.errors import HostError, ProbesError
 
 
 def to_plink_error(error: ProbesError) -> PlinkError:
-    """Convert an error of `probes`: of a host to PlinkError, of the user's to WrongUseError."""
+    """Convert an error of `probes`: HostError to PlinkError, any other to WrongUseError."""
     options = dict.fromkeys(error.options)
     hint = error.marked_hint
     if isinstance(error, HostError):

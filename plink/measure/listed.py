@@ -1,4 +1,4 @@
-"""Hosts of a run: from a host list, an inventory or an earlier file, and how to reach them.
+"""Readers of the hosts to measure: from a host list, an inventory or a cluster file.
 
 Hosts that no host list could name raise `HostListError`.
 """
@@ -35,7 +35,7 @@ _ALLOCATION = "@slurm"
 
 @dataclass(frozen=True)
 class HostList:
-    """Hosts of a host list, the hash of its file, and what the program that wrote it knows."""
+    """Hosts of a host list or inventory, its file's hash, and what an inventory says of access."""
 
     hosts: Sequence[ListedHost]
     made_from: str | None = None
@@ -47,7 +47,7 @@ class HostList:
         return () if self.found is None else self.found.notes
 
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
-        """Return the options to reach the hosts: the user's, or else a command or key of the list.
+        """Return the options to reach the hosts: the user's, or else the list's own command or key.
 
         Options of SSH that are all the default say nothing, unless the user wants SSH as it is
         (`is_ssh_said`). Raises HostListError where only the user can say.
@@ -120,7 +120,7 @@ def to_listed_host(host: Host, place: str) -> ListedHost:
 
 
 def list_again(cluster: Cluster, source: str) -> list[ListedHost]:
-    """Return the hosts of an earlier run's file in list order, with those it could not reach."""
+    """Return the hosts of an earlier run's file in list order, unreached ones too; raise if < 2."""
     listed = [to_listed_host(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
     # Ascending, so that the hosts listed before are there already; those without a place come last.

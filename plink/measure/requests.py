@@ -184,17 +184,17 @@ class _PairsRequest:
             values["nics"] = _resolve_nics(self.nics)
         return {name: value for name, value in values.items() if value is not None}
 
-    def refuse_unused(self, tool: str, reason: str) -> None:
+    def refuse_unused(self, tool: str, why_this_tool: str) -> None:
         """Raise if an option is set that the tool does not use.
 
         Args:
-            reason: how the tool was chosen, as the rest of a sentence.
+            why_this_tool: how the tool was chosen, as the rest of a sentence.
         """
         for name in given_names(self):
             takers = tools.TAKEN_BY.get(name, list(tools.TOOLS))
             if tool not in takers:
                 raise WrongUseError(
-                    f"{{{name}}} applies to the tool {join_texts(takers, 'or')}, {reason}",
+                    f"{{{name}}} applies to the tool {join_texts(takers, 'or')}, {why_this_tool}",
                     arguments={name: None},
                 )
 

@@ -21,7 +21,7 @@ from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.base.text import format_count, format_names
 from plink.formats.cluster import Cluster
-from plink.measure.drift.judge import expect
+from plink.measure.drift.judge import build_baseline
 from plink.measure.probing.check import build_check_request, check_reached, select_comparable_rtt
 from plink.measure.probing.request import ProbeRequest, resume_options
 from plink.measure.probing.run import measure_pairs
@@ -168,7 +168,7 @@ def still_holds(
         tell: tells the other processes where to connect, and which of them are to.
         number: of this process.
     """
-    file = expect(select_comparable_rtt(cluster, _KEPT))
+    file = build_baseline(select_comparable_rtt(cluster, _KEPT))
     request = build_check_request(
         cluster, _KEPT, {"passes": _PASSES}, timeout_s=_SILENT_S, way=SshOptions()
     )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import RttMeasurement
-from plink.measure.drift.judge import DriftJudgement, Mask, Pair, expect, measure_and_judge
+from plink.measure.drift.judge import DriftJudgement, Mask, Pair, build_baseline, measure_and_judge
 from plink.measure.probing.tools import CHECK_PARTNERS
 
 IN_RACK_US, ACROSS_US = 7.0, 13.0
@@ -58,7 +58,11 @@ def check_again(file: RttMeasurement, now: Matrix, seed: int) -> DriftJudgement:
         return np.where(as_matrix(pairs, len(now)), readings_us, np.nan)
 
     found = measure_and_judge(
-        expect(file), np.isfinite(file.readings_us), measure, partners=CHECK_PARTNERS, seed=seed
+        build_baseline(file),
+        np.isfinite(file.readings_us),
+        measure,
+        partners=CHECK_PARTNERS,
+        seed=seed,
     )
     assert found is not None
     return found

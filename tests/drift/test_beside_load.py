@@ -10,7 +10,7 @@ import pytest
 from drift.networks import as_matrix, named, racks_of, truth_us
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import Halves, RttMeasurement
-from plink.measure.drift.judge import DriftJudgement, Pair, expect, measure_and_judge
+from plink.measure.drift.judge import DriftJudgement, Pair, build_baseline, measure_and_judge
 from plink.measure.probing.tools import CHECK_PARTNERS, CHECK_PASSES
 from plink.solvers.shrinkage import estimate_distances, lowest_readings
 
@@ -66,7 +66,7 @@ def check_beside_load(
 
     comparable = np.isfinite(file.readings_us)
     found = measure_and_judge(
-        expect(file, estimate), comparable, measure, partners=CHECK_PARTNERS, seed=seed
+        build_baseline(file, estimate), comparable, measure, partners=CHECK_PARTNERS, seed=seed
     )
     assert found is not None
     return host, found
@@ -96,11 +96,11 @@ def test_the_threshold_is_that_of_the_estimate():
     rack = racks_of(4, 4)
     file = read(truth_us(rack), rng, 0.6)
     estimate = estimate_distances(*lowest_readings(list(file.halves_us)), [rack])
-    with_estimate = expect(file, estimate).ceilings[~np.eye(len(rack), dtype=bool)]
+    with_estimate = build_baseline(file, estimate).ceilings[~np.eye(len(rack), dtype=bool)]
     assert np.exp(np.median(with_estimate)) - 1.0 < 0.3
-    assert expect(file).ceilings.min() > np.median(with_estimate)
+    assert build_baseline(file).ceilings.min() > np.median(with_estimate)
 
 
 def test_without_an_estimate_readings_are_compared():
     file = read(truth_us(racks_of(4, 4)), np.random.default_rng(0), 0.35)
-    assert np.array_equal(expect(file).times_us, file.readings_us, equal_nan=True)
+    assert np.array_equal(build_baseline(file).times_us, file.readings_us, equal_nan=True)

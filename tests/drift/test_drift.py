@@ -9,7 +9,7 @@ import pytest
 
 from drift.networks import as_matrix, check_again, named, racks_of, read, truth_us, uplink_slower
 from plink.formats.matrices import Matrix
-from plink.measure.drift.judge import Pair, expect, measure_and_judge, noise_ceilings
+from plink.measure.drift.judge import Pair, build_baseline, measure_and_judge, noise_ceilings
 
 SHAPES = [(4, 4), (8, 8), (12, 16)]
 SEEDS = range(12)
@@ -103,7 +103,7 @@ def test_what_lasts_only_for_one_run_is_no_change() -> None:
         return np.where(as_matrix(pairs, 16), readings, np.nan)
 
     comparable = np.isfinite(file.readings_us)
-    found = measure_and_judge(expect(file), comparable, measure, partners=8, seed=1)
+    found = measure_and_judge(build_baseline(file), comparable, measure, partners=8, seed=1)
     assert runs > 1
     assert found is not None
     assert not found.is_changed

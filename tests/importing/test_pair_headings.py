@@ -171,7 +171,7 @@ def test_a_matrix_whose_hosts_are_called_like_columns_is_a_matrix(names: tuple[s
         ("source,destination,rtt_ms\na,b,1\n", "us", "says ms, but the unit us"),
         ("source,destination,rtt_ms\na,b,1\n", "Gbit/s", "no column is a bandwidth"),
         ("source,destination,gbit_s\na,b,1\n", "ms", "no column is a time"),
-        ("source,destination,rtt_ms\na,b,9 furlongs\n", None, "is not a number"),
+        ("source,destination,rtt_ms\na,b,9 furlongs\n", None, "is not a known unit"),
         ("source,destination,rtt_ms\na,b,9 Gbps\n", None, "does not fit the column"),
         ("source,destination,rtt_ms\na,b,-9\n", None, "is not a number"),
         ("source,destination,rtt_ms\nSao Paulo,b,9\n", None, "is not a host name"),

@@ -94,7 +94,7 @@ def test_what_cannot_be_read_as_one_is_refused(kind: str, tmp_path: Path) -> Non
     else:
         (tmp_path / "logs").mkdir()
         done = plink_here("import", tmp_path / "logs", "-o", tmp_path / "c.json")
-        assert "folder without files" in done.stderr
+        assert "folder has no files" in done.stderr
     assert done.code == 2
 
 

@@ -21,7 +21,7 @@ from plink.deploy.slurm.switches import count_partners, fill_by_switch, parse_sw
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Host
 from plink.formats.order import Order
-from plink.measure.drift.judge import expect
+from plink.measure.drift.judge import build_baseline
 from plink.measure.probing.check import build_check_request, check, select_comparable_rtt
 from plink.measure.probing.request import ProbeRequest
 from plink.measure.probing.run import ProbeResult, probe
@@ -155,7 +155,7 @@ def _still_holds(cluster: Cluster, reach: _Reach, progress: ProgressListener) ->
         try:
             found = check(
                 cluster,
-                expect(rtt),
+                build_baseline(rtt),
                 asked,
                 partners=_CHECK_PARTNERS,
                 transfers_s=0.0,

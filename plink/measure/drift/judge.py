@@ -1,4 +1,4 @@
-"""Judgement of which pairs and hosts changed, from new round-trip times of some pairs.
+"""Drift judgement by latency: which pairs and hosts changed distance, by new round-trip times.
 
 Three things are told apart. A *common factor* is in all readings: the hosts' processors are faster
 or slower than they were, and no distance changed against another. A *pair* has changed when both
@@ -59,7 +59,7 @@ def choose_pairs(
     hosts: Iterable[int] | None = None,
     having: Iterable[Pair] = (),
 ) -> list[Pair]:
-    """Return sorted pairs that give hosts `partners` partners: half their nearest, half random.
+    """Choose pairs to measure again: per host `partners` others, half its nearest, half random.
 
     Args:
         times_us: (N, N), symmetric, NaN for pairs that cannot be compared.
@@ -110,7 +110,7 @@ _SAME_SCORE = 0.05
 
 @dataclass(frozen=True)
 class DistanceChange:
-    """Hosts (indices) whose distances to all others, but not among themselves, changed together.
+    """Hosts (indices) whose round-trip times to all others, but not to each other, changed.
 
     Args:
         pairs: number of pairs of one of them with another host that were compared.
@@ -128,7 +128,7 @@ class DistanceChange:
 
     @property
     def changed(self) -> int:
-        """Number of pairs of one of these hosts with another whose round-trip time changed."""
+        """Number of pairs of one of these hosts and another whose round-trip time changed."""
         return self.longer + self.shorter
 
 
@@ -157,7 +157,7 @@ class DriftJudgement:
 
     @property
     def is_changed(self) -> bool:
-        """Whether a host changed, or all readings by more than a factor of 2."""
+        """Whether a host's distances changed, or all round-trip times by over a factor of 2."""
         limit = MAX_COMMON_FACTOR
         return bool(self.changes) or not 1.0 / limit <= self.common_factor <= limit
 
@@ -185,18 +185,18 @@ def noise_ceilings(rtt: RttMeasurement) -> Matrix:
 
 @dataclass(frozen=True)
 class Baseline:
-    """Expected readings by a cluster file, (N, N) in µs, and by how much their logs may differ."""
+    """Round-trip times (N, N) in µs to expect, and noise allowed in their logarithms, (N, N)."""
 
     times_us: Matrix
     ceilings: Matrix
 
 
-def expect(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> Baseline:
-    """Return the times and the noise that unchanged pairs should have, by a file or an estimate.
+def build_baseline(rtt: RttMeasurement, estimate: EstimatedDistances | None = None) -> Baseline:
+    """Build the baseline of a drift check from a file's round-trip times, or an estimate of them.
 
-    With an estimate of the same pairs, its distances are that. Readings are then as far off as the
-    lower ones of both directions in the file are: a change counts only if both directions show it,
-    so that what one of them shows more is no noise of this test.
+    With an estimate of the same pairs, its distances are expected. The noise is then how far the
+    lower readings of both directions in the file are off: a change counts only if both directions
+    show it, so that what one of them shows more is no noise of this test.
     """
     if estimate is None:
         return Baseline(rtt.readings_us, noise_ceilings(rtt))
@@ -272,7 +272,7 @@ def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
 
 
 def fit_common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
-    """Return the log of the factor (new over old) of most pairs; near 0 if half as many fit."""
+    """Return the shift log(new / old) that most pairs share, or one near 0 if half as many fit."""
     values, limits = shifts[compared], ceilings[compared]
     candidates = np.quantile(values, np.linspace(0.0, 1.0, _CANDIDATES))
     unchanged = [int((np.abs(values - shift) <= limits).sum()) for shift in candidates]
@@ -284,7 +284,7 @@ def fit_common_shift(shifts: Matrix, ceilings: Matrix, compared: Mask) -> float:
 
 
 def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) -> list[int]:
-    """Return hosts to blame for changed pairs: half of their near or of their far pairs changed."""
+    """Return hosts that explain changed pairs: half of their near or of their far pairs changed."""
     open_ = compared.copy()
     blamed: list[int] = []
     while True:
@@ -305,7 +305,7 @@ def _blame_hosts(near: Mask, compared: Mask, changed: Mask, evidence: Matrix) ->
 
 
 def _group_neighbours(hosts: Sequence[int], near: Mask, changed: Mask) -> list[list[int]]:
-    """Group blamed hosts that were near each other and whose mutual distance did not change."""
+    """Join changed hosts into sets that were near each other and whose distance did not change."""
     is_mate = near & near.T & ~changed
     groups: list[list[int]] = []
     for host in hosts:
@@ -347,7 +347,7 @@ def measure_and_judge(
     partners: int,
     seed: int,
 ) -> DriftJudgement | None:
-    """Measure some pairs again, changed ones up to twice more, and judge; None without pairs.
+    """Measure some pairs again, changed ones up to twice more, and judge; None if no pair can be.
 
     Args:
         is_comparable: (N, N) which pairs can be measured again.

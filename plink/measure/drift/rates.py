@@ -32,7 +32,7 @@ def predict_gbit_s(
     groups: Sequence[Group],
     uplinks: UplinkMeasurement | None,
 ) -> Matrix:
-    """Return the rate in Gbit/s that a file predicts of each directed pair, (N, N); else NaN.
+    """Return the rate in Gbit/s that a cluster file expects of each directed pair, (N, N), or NaN.
 
     These are its bandwidths (N, N), or without any what both hosts' links allow inside groups.
     """
@@ -84,9 +84,9 @@ def choose_transfers(expected: Matrix, most: int, seed: int) -> Rounds:
 
 
 def choose_other_transfers(expected: Matrix, changed: Mask, compared: Mask, seed: int) -> Rounds:
-    """Return rounds with the changed pairs again, and with their hosts paired with new partners.
+    """Return rounds that repeat changed pairs and pair their hosts anew, to find whose link it is.
 
-    The new ones, whose own pairs did not change, show whose change it is.
+    New partners, whose own pairs did not change, show it.
 
     Args:
         expected: (N, N) in Gbit/s, NaN for pairs that cannot be compared.
@@ -157,7 +157,7 @@ class LinkJudgement:
 
 
 def judge_links(names: Sequence[str], expected: Matrix, now: Matrix) -> LinkJudgement:
-    """Compare new link rates (N, N) with those expected by the file; both NaN if unknown."""
+    """Judge which hosts' links changed, by expected and new pair rates (N, N), NaN if unknown."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shifts = np.where((expected > 0.0) & (now > 0.0), np.log(now / expected), np.nan)
     compared: Mask = ~np.isnan(shifts)
@@ -264,7 +264,7 @@ def find_changed_uplinks(
 def limit_by_hosts(
     groups: Sequence[Group], links: Sequence[HostLink], changes: Sequence[RateChange]
 ) -> dict[GroupDirection, float]:
-    """Return, per direction of groups with a changed link, the sum of their hosts' Gbit/s."""
+    """Return the sum of hosts' link rates in Gbit/s by (group, sends), where a link changed."""
     limits: dict[GroupDirection, float] = {}
     for sends in (True, False):
         file = {each.host: each.send_gbit_s if sends else each.receive_gbit_s for each in links}

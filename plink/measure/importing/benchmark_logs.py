@@ -62,7 +62,7 @@ class _Test:
     directions: Sequence[tuple[int, int]] = ((0, 1),)
 
     def build_message(self, size_bytes: int, value: float, gbit_s: float) -> Message:
-        """Convert a row's value to a message: a time, or a bandwidth to Gbit/s per direction.
+        """Convert a row's value to a `Message`: a time in µs, or a bandwidth per direction.
 
         `gbit_s` is the benchmark's unit of bandwidth in Gbit/s.
         """
@@ -85,7 +85,7 @@ class _PairRun:
 
 @dataclass(frozen=True)
 class _PairLog:
-    """Log format of a benchmark whose two hosts a line `# pair: A B` names, as it prints none.
+    """Reader of logs that name no hosts (OSU, perftest): an added line `# pair: A B` does.
 
     Args:
         note: what a reader of its times should know.
@@ -154,7 +154,9 @@ def _parse_pair_line(line: str, place: str, hint: str) -> tuple[str, str] | None
 
 def _read_pair_run(run: _PairRun, size_bytes: int | None) -> Iterator[PairReading]:
     if not run.rows:
-        raise WrongUseError(f"{run.place}: this run has no row of results")
+        raise WrongUseError(
+            f"{run.place}: this run has no row of results", "import the run's whole output"
+        )
     if run.test.ways is not None:
         yield PairReading(*run.hosts, rtt_us=select_round_trip_us(run.rows, run.test.ways))
         return
@@ -333,7 +335,7 @@ class _NcclRun:
 
 
 def read_nccl_tests(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return the readings in a log of nccl-tests: bandwidths, and latencies of sendrecv_perf.
+    """Return the readings in a log of nccl-tests: bandwidths, and round trips of sendrecv_perf.
 
     Runs without a result are left out and named: those that printed no row or did not come to
     their end, have no row of the size that is asked for, were not on two hosts, are mixed with
@@ -441,10 +443,10 @@ _HINT_MPIGRAPH = (
 
 
 def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Readings:
-    """Return the bandwidths of all pairs in mpiGraph's output, which has no times."""
+    """Return all pairs' bandwidths in mpiGraph's output; raise if a message size is given."""
     if size_bytes is not None:
         raise WrongUseError(
-            f"{source}: has a single message size, so {{size}} cannot select another",
+            f"{source}: mpiGraph has a single message size, so {{size}} cannot select another",
             "mpiGraph measures one message size, which is set when it runs",
             arguments={"size": size_bytes},
         )
@@ -460,7 +462,8 @@ def read_mpigraph(text: str, source: str, size_bytes: int | None = None) -> Read
                 pairs = list(_read_mpigraph_rows(names, rows, word, place))
                 return Readings("mpiGraph", pairs, hosts=names)
     raise WrongUseError(
-        f"{source}: has no table of bandwidths that begins with Recv or Send", _HINT_MPIGRAPH
+        f"{source}: has no table of bandwidths, whose first line begins with Recv or Send",
+        _HINT_MPIGRAPH,
     )
 
 
@@ -501,7 +504,7 @@ def _read_mpigraph_rows(
 
 @dataclass(frozen=True)
 class BenchmarkLog:
-    """Kind of benchmark log: how to recognise a text, read it, and make a log that can be read.
+    """Kind of benchmark log: how to recognise and read one, and a hint on how to record one.
 
     Args:
         read: returns the readings in a text, given its source and the size of the messages whose

@@ -76,7 +76,7 @@ def build_latencies(
     *,
     is_limited: bool,
 ) -> RttMeasurement | None:
-    """Return pairs' round-trip times, twice the described latencies (0 if only rates are); or None.
+    """Return round-trip times (N, N), twice the described latencies; None if none are described.
 
     An omitted latency is zero where rates of links are described (`is_limited`).
     """
@@ -107,7 +107,7 @@ def build_latencies(
 def _places(
     hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[GroupRow]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return each host's numbers of group and row, (H,) each; a host in none gets its own.
+    """Return each host's group number and row number, (H,) each; a host in none has its own.
 
     What is in no group or no row is alone, but where there are no groups, or no rows, at all.
     """
@@ -155,7 +155,7 @@ def read_network(path: str) -> Cluster:
 
 
 def import_network(content: bytes, source: str) -> Cluster:
-    """Return the cluster of a TOML description; if any link has a rate, others are unlimited.
+    """Return the cluster of a TOML description; if one host link has a rate, others have no limit.
 
     Raises:
         WrongUseError: it is not TOML, has a key that is not known, or a value that cannot be.
@@ -301,8 +301,9 @@ def _read_clients(top: Fields) -> list[ClientFit]:
     for name in () if given is None else given.names():
         if name not in FITTED:
             raise WrongUseError(
-                f"{top.place}: {brief(name)} is not a client that plink can predict",
-                f"known clients: {', '.join(FITTED)}",
+                f"{top.place}: clients: {brief(name)} is not a communication library that plink "
+                "can predict",
+                f"known libraries: {', '.join(FITTED)}",
             )
         part = _check_names(given.object(name), tuple(_OF_CLIENT)) if given is not None else top
         values = {

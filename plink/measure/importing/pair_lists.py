@@ -83,7 +83,7 @@ _WORD = re.compile(r"[pP][0-9]{1,4}(?![0-9A-Za-z])|[0-9]+th|[A-Z]+(?![a-z])|[A-Z
 
 @dataclass(frozen=True)
 class Values:
-    """Columns of one quantity in a list of pairs, and how to convert them: unit and factor.
+    """Columns of one quantity in a pair list, with the unit and factor to convert them by.
 
     Args:
         columns: one, or one for every run.
@@ -116,13 +116,13 @@ class Columns:
 
 
 def split_heading(heading: str) -> list[str]:
-    """Return a heading's words in lower case: `Avg RTT (ms)`, `avg_rtt_ms` and `avgRttMs` alike."""
+    """Split a column's heading into lower-case words: `Avg RTT (ms)` and `avgRttMs` alike."""
     text = " ".join(_WORD.findall(heading)).lower()
     return text.replace("round trip", "roundtrip").replace("one way", "oneway").split()
 
 
 def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bool] | None:
-    """Return the columns of both hosts, and if a row means both directions; None without."""
+    """Return the two columns that name hosts, and if a row means both directions; or None."""
     words = [split_heading(heading) for heading in headings]
     pairs = [(roles, False) for roles in _DIRECTED] + [(roles, True) for roles in _BOTH_WAYS]
     for roles, is_both_ways in pairs:
@@ -141,7 +141,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
 
 
 def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
-    """Return the columns that may name one end of a pair, by the noun that suits a host best."""
+    """Return the columns that may name this end of a pair, those whose noun means a host best."""
     columns: dict[int, list[int]] = {}
     for column, own in enumerate(words):
         strong = [word for word in own if word in roles - _WEAK_ROLES]
@@ -264,7 +264,7 @@ def _build_unit_error(
 
 
 def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
-    """Return the columns without spreads, and without nominal speeds if others are left."""
+    """Return the columns except spreads (stdev), and except nominal speeds if others are left."""
     kept = [column for column in columns if not _SPREAD & set(split_heading(headings[column]))]
     return [c for c in kept if not _PROMISED & set(split_heading(headings[c]))] or kept
 
@@ -394,7 +394,7 @@ _GOOD = {
 
 
 def is_pair_list(text: str) -> bool:
-    """Return whether a CSV text is a pair list: its heading names two host columns; no matrix."""
+    """Return whether a CSV text is a pair list (its heading names two host columns), no matrix."""
     rows = _rows(text[: 2 * _MOST_HEADING], "")
     try:
         heading = next(rows, (0, [""]))[1]
@@ -414,7 +414,7 @@ def is_pair_list(text: str) -> bool:
 def read_pair_list(
     text: str, source: str, size_bytes: int | None, unit: RateUnit | TimeUnit | None
 ) -> Readings:
-    """Parse a CSV table with one row per pair of hosts; `unit` is as in `find_columns`."""
+    """Parse a CSV table with one row per pair; `unit` is that of numbers whose heading has none."""
     rows = _rows(text, source)
     columns = find_columns(next(rows)[1], source, unit)
     if size_bytes is not None and columns.size is None:
@@ -435,13 +435,13 @@ def read_pair_list(
         status = "" if columns.status is None else row[columns.status]
         time_us, gbit_s = (_value(row, values, place) for values in (columns.times, columns.rates))
         size = None if columns.size is None else int(parse_number(row[columns.size], place))
-        fault = None
+        why_skipped = None
         if status.lower() not in _GOOD:
-            fault = f"has the status {brief(status)}"
+            why_skipped = f"has the status {brief(status)}"
         elif time_us is None and not gbit_s:
-            fault = "has no value" if gbit_s is None else "reports that no data arrived"
-        if fault is not None:
-            readings.left_out.append(SkippedPart(place, fault, pair, what="row"))
+            why_skipped = "has no value" if gbit_s is None else "reports that no data arrived"
+        if why_skipped is not None:
+            readings.left_out.append(SkippedPart(place, why_skipped, pair, run_or_row="row"))
             continue
         if time_us is not None and (size is None or size <= MOST_ROUND_TRIP_BYTES):
             readings.pairs += [
@@ -509,7 +509,7 @@ def _number(cell: str, values: Values, place: str) -> float:
         except WrongUseError as error:
             raise WrongUseError(f"{place}: {error}", error.hint) from None
         if own is None:
-            raise WrongUseError(f"{place}: {brief(cell)} is not a number")
+            raise WrongUseError(f"{place}: {brief(behind)} in {brief(cell)} is not a known unit")
         if unit is not None and type(own) is not type(unit):
             raise WrongUseError(
                 f"{place}: the unit of {brief(cell)} does not fit the column {values.heading!r}"

@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?")
 
 @dataclass(frozen=True)
 class Message:
-    """Result of a benchmark for one message size: time of a message, bandwidth or both."""
+    """Result of a benchmark for one message size: time of a message in µs, bandwidth, or both."""
 
     size_bytes: int
     time_us: float | None = None
@@ -43,7 +43,7 @@ class Message:
 
 
 def select_round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> float | None:
-    """Return the round-trip time (`ways` times) in µs of the smallest message up to 4096 bytes."""
+    """Return the round trip in µs, `ways` times the smallest message's; None above 4096 bytes."""
     timed = [
         (each.size_bytes, each.time_us)
         for each in messages
@@ -53,7 +53,7 @@ def select_round_trip_us(messages: Sequence[Message], ways: float = 2.0) -> floa
 
 
 def select_bandwidth(messages: Sequence[Message], size_bytes: int | None) -> Message | None:
-    """Return the message with the greatest bandwidth, of the requested size if one is given."""
+    """Return the message with the greatest bandwidth (of that size, if given); None without any."""
     known = [each for each in messages if each.gbit_s]
     if size_bytes is not None:
         known = [each for each in known if each.size_bytes == size_bytes]
@@ -76,18 +76,18 @@ class PairReading:
 
 @dataclass(frozen=True)
 class SkippedPart:
-    """Run or row (`what`) of a file without a reading, with the reason, to follow `this run`.
+    """Run or row of an imported file that gave no reading, and why, as the rest of `this run ...`.
 
     Args:
         kind: kind of the failure (`Failure`), or None.
     """
 
     place: str
-    reason: str
+    why_skipped: str
     hosts: tuple[str, ...]
     hint: str | None = None
     kind: str | None = None
-    what: str = "run"
+    run_or_row: str = "run"
 
 
 @dataclass
@@ -136,7 +136,9 @@ def build_cluster(
             raise WrongUseError(f"{source}: holds no measurement of a pair of hosts", hint)
         # The one that somebody can do something about tells most.
         first = next((run for run in left_out if run.hint), left_out[0])
-        raise WrongUseError(f"{first.place}: this {first.what} {first.reason}", first.hint or hint)
+        raise WrongUseError(
+            f"{first.place}: this {first.run_or_row} {first.why_skipped}", first.hint or hint
+        )
     names = [name for part in parts for name in part.hosts]
     names += [name for pair in pairs for name in (pair.source, pair.destination)]
     names += [name for run in of_pairs for name in run.hosts]
@@ -185,7 +187,7 @@ def build_cluster(
 def _collect_rates(
     pairs: Sequence[PairReading], index: Mapping[str, int], source: str
 ) -> tuple[Matrix, Matrix]:
-    """Return each pair's greatest bandwidth in Gbit/s and its message size in bytes: (N, N)."""
+    """Return pairs' greatest bandwidths in Gbit/s and their message sizes in bytes, (N, N) each."""
     gbit_s = np.full((len(index), len(index)), np.nan)
     size_bytes = gbit_s.copy()
     for pair in pairs:
@@ -235,10 +237,10 @@ def _describe_skipped(
     for run in left_out:
         ends = tuple(index[name] for name in run.hosts if name in index)
         if len(run.hosts) == _PAIR and (run.kind is not None or not is_measured[ends]):
-            reason = f"{run.place}: this {run.what} {run.reason}"
-            failures.append(Failure(run.hosts[0], reason, run.hosts[1], kind=run.kind))
+            why_skipped = f"{run.place}: this {run.run_or_row} {run.why_skipped}"
+            failures.append(Failure(run.hosts[0], why_skipped, run.hosts[1], kind=run.kind))
         else:
-            notes.append(f"left out, for it {run.reason}: the {run.what} at {run.place}")
+            notes.append(f"left out, for it {run.why_skipped}: the {run.run_or_row} at {run.place}")
     return failures, notes
 
 
@@ -247,7 +249,7 @@ def _join_tools(parts: Iterable[Readings]) -> str:
 
 
 def _describe_sizes(sizes: Matrix) -> dict[str, int]:
-    """Return the range of message sizes in bytes as options of a measurement; empty without any."""
+    """Return a measurement's options that record the range of message sizes in bytes, if any."""
     if not sizes.size:
         return {}
     least, most = int(sizes.min()), int(sizes.max())

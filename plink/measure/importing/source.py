@@ -123,7 +123,7 @@ def import_measurement(
 
 
 def import_files(paths: Sequence[str], options: ImportRequest) -> tuple[Cluster, int]:
-    """Return the cluster in one file of any supported kind, or in several logs and pair lists.
+    """Return the cluster in a file, or in several logs and pair lists, and how many were left out.
 
     A folder stands for the files in it. Of several files, those that hold no measurement are left
     out, named in the cluster's notes and counted in the second value.
@@ -177,7 +177,7 @@ def list_files(paths: Sequence[str]) -> list[str]:
             reason = getattr(error, "strerror", None) or error
             raise WrongUseError(f"{path}: cannot be read: {reason}") from None
         if not names:
-            raise WrongUseError(f"{path}: is a folder without files")
+            raise WrongUseError(f"{path}: the folder has no files to import")
     return list(files.values())
 
 

@@ -117,7 +117,7 @@ class RepeatedTransfers:
     def uplinks(
         self, uplinks: UplinkMeasurement, hosts: Sequence[drift_rates.RateChange], limit_s: float
     ) -> tuple[dict[drift_rates.GroupDirection, float], list[drift_rates.RateChange]]:
-        """Measure uplinks again; return the rates in Gbit/s by direction, and those that changed.
+        """Measure uplinks again; return rates in Gbit/s by (group, sends), and those that changed.
 
         Args:
             hosts: links of hosts that changed, which may explain what groups exchange.

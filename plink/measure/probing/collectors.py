@@ -115,7 +115,7 @@ class Collector(ABC, Generic[Reading]):
         return []
 
     def count_asked(self, rounds: samples.Rounds) -> int:
-        """Return the number of directed pairs that `rounds` contain or that have a reading."""
+        """Return how many directed pairs of cluster indices `rounds` contain or have a reading."""
         asked = ~np.isnan(self._readings())
         for pairs in rounds:
             for i, j in pairs:
@@ -136,7 +136,7 @@ class Collector(ABC, Generic[Reading]):
         self._settle(reading.source, reading.destination)
 
     def pair_lost(self, loss: samples.PairLoss) -> None:
-        """Record that a directed pair was given up; an earlier reading stays."""
+        """Record why a directed pair was given up, unless it has an earlier reading."""
         pair = loss.source, loss.destination
         ends = self._measured[loss.source], self._measured[loss.destination]
         if np.isnan(self._readings()[ends]) and pair not in self._lost:
@@ -228,7 +228,7 @@ _STANDS_OUT = 2.0
 
 @dataclass(frozen=True)
 class PassReadings:
-    """Number of passes of each pair, and its least readings in odd and in even passes.
+    """Number of passes of each pair, and its least readings in µs in odd and in even passes.
 
     Args:
         passes: (N, N) how often a direction was read.
@@ -295,7 +295,7 @@ class RttCollector(Collector[samples.RttReading]):
         return untrusted
 
     def warnings(self) -> list[str]:
-        """Return a sentence on readings that other work on hosts may have raised; else nothing."""
+        """Return a warning if other work on hosts may have raised readings, else an empty list."""
         is_read = ~np.isnan(self._readings())
         return describe_disturbed_hosts(self._cluster.names, self._untrusted_pairs(), is_read)
 
@@ -365,7 +365,7 @@ def _none_if_all_nan(matrix: Matrix) -> Matrix | None:
 def describe_disturbed_hosts(
     names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> list[str]:
-    """Return a sentence on readings that other work disturbed, naming hosts; empty without any.
+    """Return a warning that names the hosts whose other work disturbed readings, or no entry.
 
     Args:
         disturbed, measured: (N, N), [source][destination].

@@ -26,7 +26,7 @@ _LITTLE = 0.75
 def ask_conditions(
     reached: Reached, progress: ProgressListener, concurrency: int
 ) -> ConditionMeasurement:
-    """Ask all hosts for their network condition and processor share; failures are recorded."""
+    """Ask all hosts for network settings, counters and processor share; failures are recorded."""
     progress.stage("asking hosts", len(reached.hosts))
     started, began_s = datetime.now(timezone.utc), time.monotonic()
     conditions: dict[str, HostCondition] = {}

@@ -82,7 +82,7 @@ def read_given_groups(
 
 
 def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
-    """Parse groups from lines `NAME: HOSTS`, in their order."""
+    """Parse groups from lines `NAME: HOSTS`, in their order; raise if one is not in `hosts`."""
     groups: dict[str, tuple[str, list[str]]] = {}
     places: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), start=1):
@@ -157,13 +157,13 @@ def _build_topology_groups(
         # A slash parts the levels of a position.
         name = "/".join(part.replace("/", "_") for part in path) if are_positions else path[-1]
         if name in groups or not is_word(name):
-            fault = (
+            why_not = (
                 "is the name of two switches"
                 if name in groups
                 else f"is not a valid group name: {WORD_EXPECTED}"
             )
             raise WrongUseError(
-                f"{topology.source}: groups are named after switches, but {brief(name)} {fault}"
+                f"{topology.source}: groups are named after switches, but {brief(name)} {why_not}"
             )
         groups[name] = Group(name, names)
     return list(groups.values())

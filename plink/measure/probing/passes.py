@@ -148,7 +148,7 @@ class Passes:
         return arrange_rounds(size, pairs, (self._options.seed, self.number))
 
     def _disagreement(self, seen: PassReadings) -> Matrix:
-        """Return the share by which a pair's passes or directions differ, (N, N); 0 if precise."""
+        """Return the share by which a pair's passes or directions differ, (N, N); 0 if small."""
         share = disagreement(seen.halves_us)
         share = np.nan_to_num(np.fmax(share, share.T))
         if self._options.precision_percent == 0.0:

@@ -109,7 +109,7 @@ def resume_options(
     rounds: int | None = None,
     seed: int | None = None,
 ) -> ResumedSettings:
-    """Return settings that continue an earlier run, or the given ones; raise if both differ."""
+    """Return the settings that continue an earlier run, or the given ones; raise on a conflict."""
     measuring = TOOLS[tool]
     if earlier is None:
         return ResumedSettings(measuring.options(**given), network, interface, rounds, seed or 0)
@@ -170,7 +170,7 @@ def keep_network(
         network = None if recorded is None else ipaddress.ip_network(str(recorded))
     except ValueError:
         raise WrongUseError(
-            f"{source}: options.network is {brief(recorded)}, expected one such as 10.0.0.0/16"
+            f"{source}: options.network is {brief(recorded)}, expected a network as 10.0.0.0/16"
         ) from None
     if given is not None and given != network:
         raise build_option_changed_error(source, "network", network, given)
@@ -237,11 +237,11 @@ def connect_hosts(request: ProbeRequest, progress: ProgressListener) -> Iterator
         on_done=progress.step,
     ) as reached:
         if reached.failures and request.strict:
-            first = reached.failures[0]
+            failure = reached.failures[0]
             raise PlinkError(
-                f"{first.host}: {first}",
-                first.marked_hint or "without {strict} the run continues with the other hosts",
-                arguments=dict.fromkeys([*first.options, "strict"]),
+                f"{failure.host}: {failure}",
+                failure.marked_hint or "without {strict} the run continues with the other hosts",
+                arguments=dict.fromkeys([*failure.options, "strict"]),
             )
         if len(reached.hosts) < 2:
             raise TooFewReachedError(reached.failures)

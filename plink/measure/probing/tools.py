@@ -210,9 +210,11 @@ def build_option_changed_error(
     source: str, option: str, before: object, given: object
 ) -> WrongUseError:
     """Build the error that an option is given otherwise than the earlier measurement had it."""
-    with_option = f"without {{{option}}}" if before is None else f"with {{{option}={before}}}"
+    with_or_without_option = (
+        f"without {{{option}}}" if before is None else f"with {{{option}={before}}}"
+    )
     return WrongUseError(
-        f"{source}: was measured {with_option}, not {given}",
+        f"{source}: was measured {with_or_without_option}, not {given}",
         f"leave out {{{option}=}}, or write a new measurement to another file",
         arguments={option: given},
     )

@@ -174,7 +174,7 @@ class UplinkCollector:
         return uplinks
 
     def host_links(self, links: plan.HostRates) -> list[HostLink]:
-        """Return each measured host's best send and receive rate, alone or in group transfers."""
+        """Return each measured host's best rates in Gbit/s, alone or in group transfers."""
         seen = plan.raise_to_seen_rates(links, self._exchanges.values())
         return [
             HostLink(name, seen.send.get(host), seen.receive.get(host))
@@ -233,7 +233,7 @@ class UplinkResult:
 
     @property
     def asked(self) -> int:
-        """Number of groups."""
+        """Number of groups whose uplinks were to be measured."""
         return len(self.cluster.groups)
 
     @property
