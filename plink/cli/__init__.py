@@ -57,7 +57,7 @@ COMMANDS = {
     "bench": ("plink.cli.bench", "Run real clients in several orders and compare."),
     "fit": ("plink.cli.fit", "Measure a client's software costs, for predictions."),
     "import": ("plink.cli.import_", "Make a cluster file from other programs' output."),
-    "export": ("plink.cli.export", "Write a measured matrix as CSV."),
+    "export": ("plink.cli.export", "Write a measured matrix as CSV, or groups as a topology."),
     "slurm-order": ("plink.cli.slurm_order", "Make the srun of a Slurm job follow an order."),
     "kube": ("plink.cli.kube", "Measure the nodes of a Kubernetes cluster, and label them."),
     "hub": ("plink.cli.hub", "Run parameter servers, and compute what they need."),
@@ -195,7 +195,7 @@ def run(arguments: list[str] | None = None) -> int:
         if isinstance(error, click.exceptions.NoArgsIsHelpError):
             click.echo(error.format_message(), err=True)
         else:
-            print_error(_usage(error))
+            print_error(_to_usage_error(error))
         return error.exit_code
     except (PlinkError, ProbesError, MemoryError) as error:
         as_plinks = _as_plinks(error)
@@ -221,15 +221,15 @@ def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
     return error if isinstance(error, PlinkError) else to_plink_error(error)
 
 
-def _usage(error: click.ClickException) -> PlinkError:
-    """Convert click's usage error to a `WrongUseError` in plink's style."""
-    message = _EXTRA_ARGUMENTS.sub(_some_arguments, error.format_message().rstrip("."))
+def _to_usage_error(error: click.ClickException) -> PlinkError:
+    """Convert click's usage error to a `WrongUseError` that hints at the command's --help."""
+    message = _EXTRA_ARGUMENTS.sub(_shorten_arguments, error.format_message().rstrip("."))
     context = getattr(error, "ctx", None)
     hint = None if context is None else f"{context.command_path} --help"
     return WrongUseError(message[:1].lower() + message[1:], hint)
 
 
-def _some_arguments(found: re.Match[str]) -> str:
+def _shorten_arguments(found: re.Match[str]) -> str:
     """Shorten the list of unexpected arguments in click's error to the first few."""
     return f"{found[1]}({format_names(found[2].split())})"
 

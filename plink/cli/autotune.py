@@ -107,7 +107,7 @@ class AttachRequest:
 @click.argument("address", metavar="HOST:PORT")
 @with_request(AttachRequest)
 def attach(*, address: str, request: AttachRequest) -> int:
-    """Show a job of the daemon that listens at HOST:PORT, from any terminal that reaches it.
+    """Show a job that the daemon at HOST:PORT tunes, from any terminal that reaches the daemon.
 
     Nothing of the job can be changed from there.
     """
@@ -148,7 +148,7 @@ def replay(log: str, *, has_all: bool, as_json: bool) -> int:
     try:
         replayed = list(log_replay.replay(start, entries))
     except ValueError as error:  # the plan has no masters, or the state is not valid
-        raise WrongUseError(f"{document.label(log)}: {error}") from None
+        raise WrongUseError(f"{document.label(log)}: cannot be replayed: {error}") from None
     if as_json:
         hosts = list(dict.fromkeys(rank.host for rank in start.plan.ranks))
         print_json_line([_describe_decision(each, hosts) for each in replayed])
@@ -214,7 +214,8 @@ def _print_decisions(replayed: Sequence[log_replay.Replayed], *, has_all: bool) 
             )
         )
     changes = sum(each.decision.forest is not None for each in replayed)
-    note(f"{format_count(len(replayed), 'window')}, {format_count(changes, 'new plan')}")
+    windows = format_count(len(replayed), "measured window")
+    note(f"{windows} of iterations, {format_count(changes, 'new plan')}")
 
 
 def _describe_decision(

@@ -100,7 +100,8 @@ def run(plans_of_jobs: Sequence[str], request: DaemonRequest, reach: ReachOption
         for served in jobs.values()
     ]
     statuses = [served.job.status for served in jobs.values()]
-    begin_metrics = None if request.metrics is None else _metrics(request.metrics, statuses, server)
+    address = request.metrics
+    begin_metrics = None if address is None else _build_metrics(address, statuses, server)
 
     async def begin() -> asyncio.Server:
         if begin_metrics is not None:
@@ -263,14 +264,14 @@ def _secret(path: str) -> bytes:
     return make_secret(path)
 
 
-def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
+def _build_metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
     """Return a function that starts serving Prometheus metrics of jobs at an address."""
     try:
         registry = prometheus_client.CollectorRegistry()
         registry.register(metrics.JobCollector(jobs, server))
     except ImportError:
         raise PlinkError(
-            "--metrics needs prometheus_client", "pip install prometheus-client"
+            "--metrics needs the package prometheus_client", "pip install prometheus-client"
         ) from None
     host, port = parse_address(address, "--metrics")
     return lambda: scraping.Scraping(registry).listen(host, port)
@@ -279,7 +280,7 @@ def _metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:
 def build_prober(
     request: DaemonRequest, reach: ReachOptions, plans: Iterable[Plan]
 ) -> Prober | None:
-    """Return what measures the hosts again; None if no option says how to reach them."""
+    """Build the prober that measures hosts again; None without --cluster and --hosts."""
     cluster, hosts, way = request.cluster, request.hosts, reach.resolve()
     if cluster is None and hosts is None:
         return None

@@ -51,7 +51,7 @@ def command(
     as_json: bool,
     reach: ReachOptions,
 ) -> int:
-    """Run a real client in several orders and compare; or several clients and sizes.
+    """Run a real client (MPI, Gloo, ...) in several orders, or several clients, and compare.
 
     Starts one rank a host over SSH, or as many as --slots says, checks every result, and compares
     the times with what the cluster file predicts. Ctrl-C prints what was measured so far.

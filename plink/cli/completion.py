@@ -36,12 +36,12 @@ def add_completion(command: click.Command) -> click.Command:
         add_completion(verb)
     for parameter in command.params:
         if parameter.type is click.STRING:
-            parameter.type = _Text(parameter)
+            parameter.type = _CompletableText(parameter)
     return command
 
 
 def items(named: list[tuple[str, str]], beginning: str) -> list[click_completes.CompletionItem]:
-    """Return click's completion items of the names that begin with what was typed."""
+    """Return click's completion items of those names that begin with what was typed."""
     return [
         click_completes.CompletionItem(name, help=text)
         for name, text in named
@@ -49,8 +49,8 @@ def items(named: list[tuple[str, str]], beginning: str) -> list[click_completes.
     ]
 
 
-class _Text(click.types.StringParamType):
-    """Type of a text parameter, which completes to files or to the names that it may have."""
+class _CompletableText(click.types.StringParamType):
+    """Click type of a text parameter, whose values complete to files, folders or known names."""
 
     def __init__(self, parameter: click.Parameter) -> None:
         self._kind = _kind(parameter)

@@ -1,4 +1,4 @@
-"""`plink doctor`: explain in words what slows a cluster down."""
+"""`plink doctor`: explain in words what slows a cluster or a job down."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _live = make_section_option("Asking hosts")
 
 
 def _refuse_without_live(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Raise UsageError for an option that needs `--live` when that is not given."""
+    """Decorate a command to raise UsageError if --output or --listen is given without --live."""
 
     @functools.wraps(command)
     def checked(*, request: DiagnosisRequest, **values: Any) -> Any:

@@ -21,7 +21,7 @@ with lazy_imports():
 
 @dataclass(frozen=True, kw_only=True)
 class ExportRequest:
-    """Options of `plink export`: the format, and what a matrix holds."""
+    """Options of `plink export`: the format, and a matrix's quantity, percentile and unit."""
 
     kind: Literal["csv", "slurm-topology", "topograph"] = option(
         "csv",

@@ -36,11 +36,11 @@ def command(
     output: str | None,
     as_json: bool,
 ) -> int:
-    """Run a client for a few seconds on a few hosts of CLUSTER, and record its software costs.
+    """Run a client (MPI, Gloo, ...) on a few hosts of CLUSTER, and record its software costs.
 
     With that, plink predict tells times with an interval. The client runs over SSH as in plink
-    bench, in a few sizes, on two hosts, on a few, and across two groups. The file must say what
-    links carry.
+    bench, for a few seconds, in a few sizes, on two hosts, on a few, and across two groups. The
+    file must say what links carry.
     """
     written = cluster_name if output is None else output
     check_output(written, "the cluster", as_json=as_json, has_matrices=True)

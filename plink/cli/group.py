@@ -119,7 +119,7 @@ def command(
 
 
 def _refuse_finding(options: Mapping[str, str]) -> None:
-    """Raise UsageError for options on finding groups beside given groups."""
+    """Raise UsageError if an option for finding groups is given together with --given."""
     for name, written in options.items():
         if name not in {"file", "output", "given", "as_json"}:
             raise click.UsageError(f"{written} applies to finding groups, and excludes --given.")
@@ -136,8 +136,8 @@ def _take_over(cluster: cluster_file.Cluster, given: str, target: str, *, as_jso
     placed = {host for group in groups for host in group.hosts}
     absent = [name for name in cluster.names if name not in placed]
     if absent:
-        what = f"{format_count(len(absent), 'host')} in no group of {document.label(given)}"
-        warn(f"{what}: {format_names(absent)}")
+        count, source = format_count(len(absent), "host"), document.label(given)
+        warn(f"{count} in no group of {source}: {format_names(absent)}")
     return EXIT_PARTIAL if absent else 0
 
 

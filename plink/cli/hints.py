@@ -1,4 +1,4 @@
-"""The command line's spelling of what errors name, and options that suggested commands repeat."""
+"""Hints of errors for the command line: options as typed, and full commands to paste."""
 
 from __future__ import annotations
 

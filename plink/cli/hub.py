@@ -112,7 +112,7 @@ def _print_done(text: str, done: structs.Output, *, as_json: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ServeRequest:
-    """Options of `plink hub serve`."""
+    """Options of `plink hub serve`: addresses, cores, secret, snapshots, TLS and metrics."""
 
     host: str | None = option(None, metavar="NAME", help="Host of the plan whose server this is.")
     listen: str | None = option(
@@ -142,7 +142,7 @@ class ServeRequest:
         """Return a server's addresses, and their traffic weights: none if they are equal."""
         if (plan is None) == (self.listen is None) or (plan is not None and self.weights):
             raise WrongUseError(
-                "a server needs addresses, from --listen or from a plan",
+                "a server needs addresses, from --listen or from a plan, whose weights it then has",
                 "plink hub serve --listen 10.0.0.9:7100, or plink hub serve plan.json --host NAME",
             )
         if plan is not None:
@@ -167,7 +167,7 @@ class ServeRequest:
 @with_request(ServeRequest)
 @_json
 def serve(*, plan: str | None, request: ServeRequest, as_json: bool) -> None:
-    """Serve jobs whose workers push gradients and pull new values.
+    """Run a parameter server for jobs whose workers push gradients and pull new values.
 
     Where it listens is told, or is that of a host's server in a plan with servers.
 
@@ -184,7 +184,7 @@ def serve(*, plan: str | None, request: ServeRequest, as_json: bool) -> None:
         proofs.make_secret(request.secret_file)
     folder = request.snapshots
     if folder is not None and not os.path.isdir(folder):  # noqa: PTH112
-        raise WrongUseError(f"{folder}: is not a folder", "create the folder first")
+        raise WrongUseError(f"{folder}: is not a folder for snapshots", "create it first")
     files = None if request.tls is None else transport_tls.Tls.of_folder(request.tls)
     if files is not None:
         note_if_others_read(files.for_host().key)
@@ -207,7 +207,7 @@ def serve(*, plan: str | None, request: ServeRequest, as_json: bool) -> None:
             "can read and change the data; --tls FOLDER encrypts"
         )
         if request.metrics is not None:
-            note(f"metrics at http://{server.metrics_address}/metrics")
+            note(f"serving metrics at http://{server.metrics_address}/metrics")
         is_asked_to_end = wait() == signal.SIGTERM
     if not is_asked_to_end:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""`plink hub bounds` and `cost`: bandwidth that hides communication, and costs of servers."""
+"""`plink hub bounds` and `cost`: link rates that parameter servers need, and costs with them."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ _MOST_DOLLARS = 1e9
 
 @dataclass(frozen=True, kw_only=True)
 class CostRequest:
-    """Options of `plink hub cost` on the hardware of a deployment."""
+    """Options of `plink hub cost`: a worker's GPUs, ports of switch and hub, and throughput."""
 
     gpus: int = option(4, low=0, high=1024, help="GPUs of a worker.")
     switch_ports: int = option(
@@ -212,7 +212,7 @@ class CostRequest:
 def cost(
     *, request: CostRequest, prices: Sequence[str], factors: Sequence[float], as_json: bool
 ) -> None:
-    """Compare a worker's cost with fast links and with a hub and slow links.
+    """Compare a worker's price with fast links, and with slow links and a parameter server (hub).
 
     The model is that of the paper's section 6.1.10, with your prices: links of 100 Gbit/s without
     oversubscription against 25 Gbit/s with a hub in every rack. It does not reproduce the paper's
@@ -250,6 +250,6 @@ def _prices(given: Sequence[str]) -> cost_model.Prices:
         except ValueError:
             dollars = math.nan
         if not 0.0 <= dollars <= _MOST_DOLLARS:
-            raise WrongUseError(f"--price {text!r} is not a number of dollars from 0")
+            raise WrongUseError(f"--price {text!r} is not a number of dollars up to a billion")
         found[known[name]] = dollars
     return cost_model.Prices(**found)

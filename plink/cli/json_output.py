@@ -1,4 +1,4 @@
-"""Option `--json`: standard output holds one JSON object and nothing else."""
+"""Option `--json`, checks of output files, and printing of JSON on standard output."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def manifests(
 
 @dataclass(frozen=True, kw_only=True)
 class LabelRequest:
-    """Options of `plink kube labels`."""
+    """Options of `plink kube labels`: label keys, what to replace or remove, and the API server."""
 
     keys: tuple[str, ...] = option(
         (),
@@ -170,7 +170,7 @@ def labels(cluster: str | None, *, request: LabelRequest, as_json: bool) -> int:
 @click.option("-o", "--output", metavar="FILE", help="File to write (default: stdout).")
 @json_option("Print the metrics as JSON.")
 def metrics(cluster: str, *, output: str | None, as_json: bool) -> int:
-    """Print a measurement's metrics in Prometheus' text format.
+    """Print a cluster file's measurements as metrics in Prometheus' text format.
 
     For the textfile collector of its node exporter, or a push gateway.
     """

@@ -96,7 +96,7 @@ def _list_holders(plan: plan_file.Plan, *, for_ranks: bool) -> dict[str, certifi
     for folder, what in ((DAEMON, "daemon"), (HUB, "hub")):
         if folder in holders:
             raise WrongUseError(
-                f"the host name {folder} is also the name of the folder for the {what}",
+                f"the host name {folder} is also the name of the certificate folder for the {what}",
                 "--certificate-for rank names folders by rank",
             )
     beside = {folder: certificates.Holder(["localhost"], is_rank=False) for folder in (DAEMON, HUB)}

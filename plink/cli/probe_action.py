@@ -118,7 +118,8 @@ class ProbeAction:
         given = self.reach.resolve_any()
         way: Way = given
         if self.hosts is None and earlier is None and isinstance(given, ListenOptions):
-            way = callers = _callers(given, self.expect, self.progress, strict=self.request.strict)
+            strict = self.request.strict
+            way = callers = _wait_for_agents(given, self.expect, self.progress, strict=strict)
             found = HostList(callers.hosts)
         elif self.expect is not None:
             raise click.UsageError("--expect needs --listen, and excludes HOSTS and --resume.")
@@ -174,10 +175,10 @@ class ProbeAction:
         return HostList(list_again(earlier, self.resume or ""), earlier.made_from)
 
 
-def _callers(
+def _wait_for_agents(
     options: ListenOptions, expected: int | None, progress: ProgressListener, *, strict: bool
 ) -> Listener:
-    """Wait until the expected number of agents has connected; return their connections."""
+    """Wait until the expected agents have connected or time is up; return their connections."""
     if expected is None:
         raise click.UsageError(
             "Missing argument 'HOSTS', or --expect N, the number of hosts that will connect."
@@ -250,9 +251,10 @@ class _Report:
             return
         _warn_of_gaps(result)
         if result.measured == 0:
-            what = "uplink" if isinstance(result, UplinkResult) else "pair of hosts"
+            uplink_or_pair = "uplink" if isinstance(result, UplinkResult) else "pair of hosts"
             then = f"; then: {self._again}" if self._results else ""
-            raise PlinkError(f"no {what} could be measured", f"the warnings above say why{then}")
+            hint = f"the warnings above say why{then}"
+            raise PlinkError(f"no {uplink_or_pair} could be measured", hint)
         self._write(result.cluster)
         self._results.append(result)
         self._is_interrupted = result.interrupted
@@ -306,8 +308,8 @@ class _Report:
             self._is_partial = True
         if not result.has_uplinks:
             self._is_over = True
-            what = f"one group only, {groups[0].name}" if groups else "no structure found"
-            note(f"{what}: uplinks are not measured, as they belong to groups")
+            why = f"one group only, {groups[0].name}" if groups else "no structure found"
+            note(f"{why}: uplinks are not measured, as they join groups")
             return
         how = "as the file has them" if grouping is None else "found in the round-trip times"
         sizes = format_names([f"{group.name} ({len(group.hosts)})" for group in groups])

@@ -124,8 +124,10 @@ def _print_end(failed: deploy_run.EndedRank | None, *, as_json: bool) -> int:
     if as_json:
         print_json_line(describe_end(failed, status))
     if failed is not None:
-        how = f" ended with exit status {status}" if failed.reason is None else f": {failed.reason}"
-        print_error(PlinkError(f"rank {failed.rank} on {failed.host}{how}"))
+        how_it_ended = (
+            f" ended with exit status {status}" if failed.reason is None else f": {failed.reason}"
+        )
+        print_error(PlinkError(f"rank {failed.rank} on {failed.host}{how_it_ended}"))
     return status
 
 

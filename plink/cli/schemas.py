@@ -94,7 +94,7 @@ def _says(member: str, value: str) -> Schema:
 
 
 def _by_case(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema:
-    """Return a JSON Schema that applies the schema of the first condition that matches."""
+    """Return a JSON Schema that applies the schema of the first matching case, or `otherwise`."""
     for case, schema in reversed(cases):
         otherwise = {"if": case, "then": schema, "else": otherwise}
     return otherwise

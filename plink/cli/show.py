@@ -61,7 +61,7 @@ class _View(NamedTuple):
 
 
 def _read(content: unpacking.Content, source: str, percentile: float | None) -> _View:
-    """Return how the content of a file is shown."""
+    """Return the functions that show a file's content, by its format; raise for an unknown one."""
     is_timeline = isinstance(content, bytes) and reading.is_timeline(content)
     is_log = isinstance(content, bytes) and records.is_log(content)
     data = {} if is_timeline or is_log else document.load_document(content, source).data
@@ -93,9 +93,9 @@ def _read(content: unpacking.Content, source: str, percentile: float | None) -> 
             lambda: structs.encode(compared),
             lambda page: comparison_page.print_comparison(page.console, compared),
         )
-    named = f"a {brief(found)} file" if isinstance(found, str) else "not a plink file"
+    what_it_is = f"a {brief(found)} file" if isinstance(found, str) else "not a plink file"
     raise WrongUseError(
-        f"{source}: is {named}, and cannot be shown",
+        f"{source}: is {what_it_is}, and cannot be shown",
         "plink show reads cluster, order, plan and comparison files, logs and timelines",
     )
 

@@ -1,4 +1,4 @@
-"""`plink verify`: check whether a launcher keeps an order."""
+"""`plink verify`: check by a trial run, or NCCL's logs, whether a launcher keeps an order."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class VerifyRequest:
             line = words[0] if len(words) == 1 else shlex.join(words)
         if self.python is not None and verify.RANK_VARIABLES[self.launcher] != "RANK":
             raise WrongUseError(
-                f"--python does not apply to {self.launcher}", "see plink verify -h"
+                f"--python does not apply to {self.launcher}",
+                "it names the interpreter that torchrun and its like start on the hosts",
             )
         return verify.Trial(self.launcher, line, self.python, self.timeout_s)
 
@@ -159,7 +160,7 @@ _MOST_HOSTS = 20
 
 
 def _verify_logs(order: str, words: Sequence[str], request: VerifyRequest, *, as_json: bool) -> int:
-    """Compare where NCCL's debug logs say ranks ran with an order; return the exit code."""
+    """Compare the ranks' hosts and the rings in NCCL's logs with an order; return the exit code."""
     if request.launcher != _LAUNCHER:
         raise WrongUseError(f"--log applies to --launcher {_LAUNCHER}, not to {request.launcher}")
     if words or request.program or request.python:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from plink.base.progress import ProgressListener
 from plink.base.request import keyword_function
 from plink.base.text import format_count, format_names
-from plink.measure.drift.judge import expect
+from plink.measure.drift.judge import build_baseline
 from plink.measure.listed import apply_recorded_way
 from plink.measure.probing import check as checking
 from plink.measure.requests import CheckRequest
@@ -36,7 +36,7 @@ class Verdict(checking.CheckResult):
 
     @property
     def changed(self) -> list[list[str]]:
-        """Sets of hosts whose times to all others changed together, most changed pairs first."""
+        """Lists of hosts whose round-trip times to all others changed, most changed pairs first."""
         return [[self.names[host] for host in each.hosts] for each in self.judgement.changes]
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ def measure_again(
     )
     found = checking.check(
         known,
-        expect(rtt, estimate_round_trips(known)),
+        build_baseline(rtt, estimate_round_trips(known)),
         probe_request,
         partners=request.partner_count,
         transfers_s=request.transfers_s,

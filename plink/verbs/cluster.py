@@ -82,7 +82,7 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
         groups: Mapping[str, Sequence[str]] | None = None,
         slots: int = 1,
     ) -> MeasuredCluster:
-        """Return a cluster made from matrices of measurements.
+        """Build a cluster from matrices of round-trip times in µs and bandwidths in Gbit/s.
 
         Args:
             names: names of the N hosts. A host's name is its address, too.
@@ -98,9 +98,10 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
         if isinstance(names, str) or not names:
             raise WrongUseError("names must be a list of host names")
         for name in names:
-            fault = hostlist.find_name_fault(name) if isinstance(name, str) else "is no host name"
-            if fault is not None:
-                raise WrongUseError(f"{brief(name)} {fault}", hostlist.HINT_NAME)
+            is_text = isinstance(name, str)
+            why_invalid = hostlist.find_name_fault(name) if is_text else "is no host name"
+            if why_invalid is not None:
+                raise WrongUseError(f"{brief(name)} {why_invalid}", hostlist.HINT_NAME)
         check_whole("slots", slots, 1, _MAX_SLOTS)
         rtt = None
         if rtt_us is not None:

@@ -67,7 +67,7 @@ def build_warner(list_texts: Callable[[_Object], Iterable[str]]) -> Callable[[_O
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Convert errors of `probes` in the block to `PlinkError`, with the hosts not reached."""
+    """Convert errors of the `probes` package in a block to `PlinkError`, naming unreached hosts."""
     try:
         yield
     except probing_request.TooFewReachedError as error:
@@ -127,7 +127,7 @@ class CallbackProgress:
 
 
 def report_stages(on_progress: OnProgress | None) -> Callable[[str], None] | None:
-    """Convert a progress callback to a function of a stage's name; None without a callback."""
+    """Convert a user's progress callback to one that takes a stage's name; None if given None."""
     if on_progress is None:
         return None
     return lambda stage: on_progress(Progress(stage))
@@ -136,7 +136,7 @@ def report_stages(on_progress: OnProgress | None) -> Callable[[str], None] | Non
 def report_search(
     on_progress: OnProgress | None, time_limit_s: float
 ) -> Callable[[SearchProgress], None] | None:
-    """Convert a progress callback to one of searches, with cost and gap; None without one."""
+    """Convert a user's progress callback to one for searches (cost, gap); None if given None."""
     if on_progress is None:
         return None
 

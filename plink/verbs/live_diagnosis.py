@@ -42,7 +42,7 @@ def examine(
     source: str,
     progress: ProgressListener,
 ) -> tuple[Cluster, list[str], datetime]:
-    """Ask all hosts for their condition; measure round trips, hosts' links and uplinks anew.
+    """Ask all hosts for settings, counters and load; measure round trips, links and uplinks anew.
 
     What is not measured anew stays as the cluster has it, with its date: bandwidths of pairs,
     round trips of more than 64 hosts, and what cannot be measured.
@@ -64,7 +64,7 @@ def examine(
     """
     asked_at = datetime.now(timezone.utc).replace(microsecond=0)
     way = apply_recorded_way(way, cluster.way, source)
-    probe_request = _request(cluster, way, source, request.timeout_s)
+    probe_request = _build_rtt_request(cluster, way, source, request.timeout_s)
     missed: list[str] = []
     with connect_hosts(probe_request, progress) as reached:
         missed += [f"{error.host}: {error}" for error in reached.failures]
@@ -83,7 +83,7 @@ def examine(
     return found, missed, asked_at
 
 
-def _request(cluster: Cluster, way: Way, source: str, timeout_s: float) -> ProbeRequest:
+def _build_rtt_request(cluster: Cluster, way: Way, source: str, timeout_s: float) -> ProbeRequest:
     """Return the request to measure round trips, with the settings of the cluster file."""
     known = cluster
     if cluster.rtt is not None and cluster.rtt.tool not in TOOLS:

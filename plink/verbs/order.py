@@ -58,7 +58,7 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
 
     @property
     def hosts_by_rank(self) -> list[str]:
-        """Name of the host of every rank."""
+        """Name of the host of every rank, by rank: a host with two slots stands twice."""
         return [host.name for host in self.runs for _ in range(host.slots)]
 
     @cached_property
@@ -174,7 +174,7 @@ def find_rank_order(
 
 
 def reuse_order(order: RankOrder, request: OrderRequest, source: str) -> RankOrder:
-    """Return an existing order, changed to the requested number of ranks per host.
+    """Return an existing order with the requested ranks per host; raise if the total differs.
 
     Raises:
         WrongUseError: the request is for another number of ranks than the order has.
@@ -202,5 +202,5 @@ def algorithms() -> dict[str, str]:
 
 
 def launchers() -> dict[str, str]:
-    """Return the launchers that `Order.write` supports: name to description of the file."""
+    """Return the launchers that `RankOrder.write` supports: name to description of the file."""
     return {name: found.about for name, found in writers.ALL.items()}

@@ -89,7 +89,7 @@ class _Rows(Mapping[str, T]):
 
 @dataclass(frozen=True, repr=False)
 class Prediction(_Rows[PredictionRow]):
-    """Predicted cost of each algorithm, by name.
+    """Predicted costs (time, latency) of collective algorithms: a mapping by algorithm.
 
     Each row has `order` (None where a cluster was given), `given` and `random`; each of these has
     `time_s` and `latency_us`, None where that is not known.
@@ -126,7 +126,7 @@ class Prediction(_Rows[PredictionRow]):
 
 @dataclass(frozen=True, repr=False)
 class PlanPrediction(_Rows[CollectiveRow]):
-    """Predicted time of each collective along a plan, by name.
+    """Predicted times of collectives along a plan: a mapping from collective to its row.
 
     Each row has `time_s`, `bound_s` (no way of doing it takes less), `rounds`, `wire_bytes` and
     `cross_group_bytes`.

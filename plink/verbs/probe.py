@@ -153,9 +153,9 @@ def measure_hosts(
         raise ProbeInterrupted(cluster)
     failures = found.measurement.failures
     if found.measured == 0:
-        what = "group" if isinstance(found, UplinkResult) else "pair of hosts"
+        group_or_pair = "group" if isinstance(found, UplinkResult) else "pair of hosts"
         reason = str(failures[0]) if failures else None
-        raise PlinkError(f"no {what} could be measured", reason)
+        raise PlinkError(f"no {group_or_pair} could be measured", reason)
     for text in gaps(cluster.unreachable, failures):
         warn(text, stacklevel=4)
     for doubt in found.warnings:

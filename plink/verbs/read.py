@@ -60,7 +60,7 @@ def _read(path: PathName) -> MeasuredCluster | RankOrder | AggregationPlan | Com
         return copy_as(AggregationPlan, plan_file.decode_plan(data, source, with_servers=True))
     if kind == comparison_file.FORMAT:
         return comparison_file.decode_comparison(data, source)
-    what = f"a {brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"
+    what_it_is = f"a {brief(kind)} file" if isinstance(kind, str) else "not one of plink's files"
     raise WrongUseError(
-        f"{source}: is {what}, expected a cluster, an order, a plan or a comparison"
+        f"{source}: is {what_it_is}, expected a cluster, an order, a plan or a comparison"
     )
