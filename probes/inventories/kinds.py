@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import ListedHost, check_hosts, parse_host_list_bytes
 from plink.probes.hosts.launcher_files import parse_launcher_file
 from plink.probes.hosts.listing import parse_listing
@@ -17,6 +18,11 @@ from plink.probes.inventories.inventory import InventoryHosts, ReadFile
 
 # In a host list, a bracket opens an IPv6 address.
 _JSON = re.compile(rb"\s*(\{|\[\s*[\]{])")
+# What only Ansible inventories have: section headings in INI, keys in YAML, variables in both.
+_ANSIBLE = re.compile(
+    rb"^(\[[A-Za-z_][^\]\n]*\]|[ \t]*(hosts|children|vars):)[ \t\r]*$|\bansible_[a-z_]+[ \t]*[=:]",
+    re.MULTILINE,
+)
 
 
 def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
@@ -27,7 +33,14 @@ def parse_hosts(content: bytes, source: str) -> list[ListedHost]:
     if topology is not None:
         return check_hosts((ListedHost(name, place=source) for name in topology.paths), source)
     ranked = parse_launcher_file(content.decode("utf-8-sig", errors="replace"), source)
-    return parse_host_list_bytes(content, source) if ranked is None else ranked
+    if ranked is not None:
+        return ranked
+    try:
+        return parse_host_list_bytes(content, source)
+    except HostListError as error:
+        if not _ANSIBLE.search(content):
+            raise
+        raise HostListError(str(error), f"for an Ansible inventory write {ansible.FORM}") from None
 
 
 @dataclass(frozen=True)
