@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
@@ -195,6 +196,47 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
             self,
             passes=(~np.isnan(readings)).astype(np.int64),
             halves_us=Halves(readings.copy(), np.full(readings.shape, np.nan)),
+        )
+
+    def overlay(self, above: RttMeasurement, is_above: npt.NDArray[np.bool_]) -> RttMeasurement:
+        """Return the measurement with the readings of another one laid over those of some pairs.
+
+        What only one of them records (precision, disturbance) is NaN for the other's pairs; tool,
+        options, times, failures and notes are not touched.
+
+        Args:
+            above: of the same hosts, at the same percentiles.
+            is_above: (N, N) the pairs whose readings are those of `above`.
+        """
+        over, under = above, self
+        if over.passes is not None or under.passes is not None:
+            over, under = over.with_passes(), under.with_passes()
+
+        def lay(name: str) -> Any:
+            top, bottom = getattr(over, name), getattr(under, name)
+            if top is None and bottom is None:
+                return None
+            empty = np.full(is_above.shape, np.nan)
+            return np.where(
+                is_above, empty if top is None else top, empty if bottom is None else bottom
+            )
+
+        halves_us = None
+        if over.halves_us is not None and under.halves_us is not None:
+            halves = zip(over.halves_us, under.halves_us, strict=True)
+            halves_us = Halves(*(np.where(is_above, *both) for both in halves))
+        return replace(
+            self,
+            rtt_us={
+                percentile: np.where(is_above, over.rtt_us[percentile], times_us)
+                for percentile, times_us in self.rtt_us.items()
+            },
+            samples=lay("samples"),
+            losses=lay("losses"),
+            precision_percent=lay("precision_percent"),
+            disturbance=lay("disturbance"),
+            passes=lay("passes"),
+            halves_us=halves_us,
         )
 
 

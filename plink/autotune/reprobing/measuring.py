@@ -200,7 +200,7 @@ class _Remeasurement:
         after = self._probe(self.request(before, blank), reached)
         if after.rtt is None:
             raise PlinkError("no round-trip time could be measured")
-        rtt, measured_us = merging.compare_rtt(before, after.rtt, pairs, known)
+        rtt, measured_us = merging.merge_rtt(before, after.rtt, pairs, known)
         if np.isnan(measured_us).all():
             raise PlinkError("no pair of hosts could be measured")
         found = regroup_cluster(self._cluster, replace(after, rtt=rtt), measured_us)
@@ -217,7 +217,7 @@ class _Remeasurement:
         unread = {(names[i], names[j]) for i, j in np.argwhere(np.isnan(least.readings_us))}
         failures = {(each.source, each.destination): each for each in self.failures}
         self.failures = [each for pair, each in failures.items() if pair in unread]
-        rtt, measured_us = merging.compare_rtt(before, least, pairs, known)
+        rtt, measured_us = merging.merge_rtt(before, least, pairs, known)
         return regroup_cluster(self._cluster, replace(again, rtt=rtt), measured_us)
 
     def _measure_bandwidth(

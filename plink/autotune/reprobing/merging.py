@@ -8,7 +8,7 @@ import numpy as np
 
 from plink.base.replacing import replace
 from plink.formats.cluster import Cluster
-from plink.formats.matrices import Counts, Matrix
+from plink.formats.matrices import Matrix
 from plink.formats.measurements import BandwidthMeasurement, Halves, RttMeasurement
 from plink.measure.drift.judge import (
     Mask,
@@ -78,9 +78,9 @@ def without_bandwidth(bandwidth: BandwidthMeasurement, pairs: Mask) -> Bandwidth
     return replace(bandwidth, gbit_s=np.where(pairs, np.nan, bandwidth.gbit_s))
 
 
-def merged_rtt(
+def merge_rtt(
     before: RttMeasurement, after: RttMeasurement, pairs: Mask, known: Sequence[Pair]
-) -> tuple[RttMeasurement, float]:
+) -> tuple[RttMeasurement, Matrix]:
     """Return the new readings of these pairs, as they compare with the old ones of the others.
 
     Readings are longer where hosts are busier. By how much all are, the controls tell; new readings
@@ -93,46 +93,25 @@ def merged_rtt(
         known: the controls (`controls`).
 
     Returns:
-        what there is now: where measuring failed, what there was; and the common factor.
+        what there is now (where measuring failed, what there was), and (N, N) the new readings in
+        µs, NaN elsewhere.
     """
     is_new = (pairs | np.isnan(before.readings_us)) & ~np.isnan(after.readings_us)
     measured_us = np.where(is_new, after.readings_us, np.nan)
     factor = None
     if len(known) >= _LEAST_CONTROLS:
         factor = fit_common_factor(before.readings_us, measured_us, known)
-    if factor is None or abs(factor - 1.0) <= _ALIKE:
-        factor = 1.0
-
-    def chosen(old: Matrix | None, new: Matrix | None) -> Matrix | None:
-        if old is None and new is None:
-            return None
-        empty = np.full(is_new.shape, np.nan)
-        return np.where(is_new, empty if new is None else new, empty if old is None else old)
-
-    rtt_us = {
-        key: np.where(is_new, after.rtt_us[key] / factor, before.rtt_us[key])
-        for key in before.rtt_us
-    }
-    passes, halves_us = _merged_passes(before, after, is_new, factor)
-    found = replace(
-        after,
-        rtt_us=rtt_us,
-        passes=passes,
-        halves_us=None if halves_us is None else Halves(*halves_us),
-        samples=np.where(is_new, after.samples, before.samples),
-        losses=np.where(is_new, after.losses, before.losses),
-        precision_percent=chosen(before.precision_percent, after.precision_percent),
-        disturbance=chosen(before.disturbance, after.disturbance),
-    )
-    return found, factor
+    if factor is not None and abs(factor - 1.0) > _ALIKE:
+        after = _divide(after, factor)
+    merged = after.overlay(before, ~is_new)
+    is_measured = pairs & ~np.isnan(after.readings_us)
+    return merged, np.where(is_measured, merged.readings_us, np.nan)
 
 
-def compare_rtt(
-    before: RttMeasurement, after: RttMeasurement, pairs: Mask, known: Sequence[Pair]
-) -> tuple[RttMeasurement, Matrix]:
-    """Return what `merged_rtt` does, and (N, N) the new readings in µs, NaN elsewhere."""
-    rtt, _ = merged_rtt(before, after, pairs, known)
-    return rtt, np.where(pairs & ~np.isnan(after.readings_us), rtt.readings_us, np.nan)
+def _divide(rtt: RttMeasurement, factor: float) -> RttMeasurement:
+    halves_us = rtt.halves_us and Halves(*(half_us / factor for half_us in rtt.halves_us))
+    times_us = {key: values_us / factor for key, values_us in rtt.rtt_us.items()}
+    return replace(rtt, rtt_us=times_us, halves_us=halves_us)
 
 
 def least_rtt(
@@ -144,10 +123,7 @@ def least_rtt(
         before: what there was, whose counts of samples and losses both continue.
     """
     is_first = (first.readings_us < second.readings_us) | np.isnan(second.readings_us)
-
-    def chosen(one: Matrix | None, other: Matrix | None) -> Matrix | None:
-        return other if one is None or other is None else np.where(is_first, one, other)
-
+    least = second.overlay(first, is_first)
     passes, halves_us = None, None
     if first.passes is not None and second.passes is not None:
         passes = first.passes + second.passes
@@ -155,30 +131,12 @@ def least_rtt(
         both = zip(first.halves_us, second.halves_us, strict=True)
         halves_us = Halves(*(np.fmin(one, other) for one, other in both))
     return replace(
-        second,
-        rtt_us={key: np.fmin(first.rtt_us[key], us) for key, us in second.rtt_us.items()},
+        least,
         samples=first.samples + second.samples - before.samples,
         losses=first.losses + second.losses - before.losses,
-        precision_percent=chosen(first.precision_percent, second.precision_percent),
-        disturbance=chosen(first.disturbance, second.disturbance),
         passes=passes,
         halves_us=halves_us,
     )
-
-
-def _merged_passes(
-    before: RttMeasurement, after: RttMeasurement, is_new: Mask, factor: float
-) -> tuple[Counts | None, tuple[Matrix, Matrix] | None]:
-    if before.passes is None and after.passes is None:
-        return None, None
-    old, new = before.with_passes(), after.with_passes()
-    if old.passes is None or new.passes is None or not old.halves_us or not new.halves_us:
-        return None, None
-    odd_us, even_us = (
-        np.where(is_new, now_us / factor, was_us)
-        for was_us, now_us in zip(old.halves_us, new.halves_us, strict=True)
-    )
-    return np.where(is_new, new.passes, old.passes), (odd_us, even_us)
 
 
 def merged_bandwidth(

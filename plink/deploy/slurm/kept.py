@@ -14,14 +14,13 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
 from plink.formats import cluster as cluster_file
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Host
-from plink.formats.measurements import Halves, RttMeasurement
+from plink.formats.measurements import RttMeasurement
 from plink.probes.options import EchoOptions
 
 _SUFFIX = ".npz"
@@ -71,7 +70,7 @@ class Kept:
                 if host.address == present[host.name].address
             }
             here = cluster.rtt.for_hosts([index.get(host.name) for host in hosts])
-            rtt = here if rtt is None else overlay_readings(rtt, here)
+            rtt = here if rtt is None else rtt.overlay(here, ~np.isnan(here.readings_us))
         if rtt is None or np.isnan(rtt.readings_us).all():
             return None
         return Cluster(hosts, rtt=rtt)
@@ -159,33 +158,6 @@ def select_new_readings(cluster: Cluster, before: Cluster | None) -> Cluster | N
         is_new &= rtt.samples > old.samples
     if not is_new.any():
         return None
-    fresh = _overlay(rtt.for_hosts([None] * len(cluster.hosts)), rtt, is_new)
+    fresh = rtt.for_hosts([None] * len(cluster.hosts)).overlay(rtt, is_new)
     bare = replace(fresh, options={}, failures=[], notes=[], precision_percent=None)
     return Cluster(cluster.hosts, rtt=replace(bare, disturbance=None))
-
-
-def overlay_readings(below: RttMeasurement, above: RttMeasurement) -> RttMeasurement:
-    """Return the readings of `above`, and those of `below` where `above` has none."""
-    return _overlay(below, above, ~np.isnan(above.readings_us))
-
-
-def _overlay(
-    below: RttMeasurement, above: RttMeasurement, is_above: npt.NDArray[np.bool_]
-) -> RttMeasurement:
-    """Return the readings of `above` where the mask says so, else those of `below`."""
-    passes, halves_us = None, None
-    if below.passes is not None and above.passes is not None:
-        passes = np.where(is_above, above.passes, below.passes)
-    if below.halves_us is not None and above.halves_us is not None:
-        pairs = zip(above.halves_us, below.halves_us, strict=True)
-        halves_us = Halves(*(np.where(is_above, over, under) for over, under in pairs))
-    return replace(
-        below,
-        rtt_us={
-            key: np.where(is_above, above.rtt_us[key], below.rtt_us[key]) for key in below.rtt_us
-        },
-        samples=np.where(is_above, above.samples, below.samples),
-        losses=np.where(is_above, above.losses, below.losses),
-        passes=passes,
-        halves_us=halves_us,
-    )
