@@ -1,4 +1,4 @@
-"""Network condition of a host: its settings, counters, clock and load, as it reports them.
+"""Network settings, counters, clock and load of a host, read by shell scripts that run on it.
 
 A shell reads `/sys/class/net`, `/proc/net/snmp` and `/proc/stat` twice, a second apart, so that
 what a host does while nobody measures is known beside what its counters add up to.
@@ -156,7 +156,8 @@ def ask(session: Session, interface: str) -> HostCondition:
     text = done.stdout.decode(errors="replace")
     if not text.rstrip().endswith("done"):
         raise HostError(
-            session.host, "did not complete the shell script that reads its network settings"
+            session.host,
+            "its shell did not reach the end of the script that reads its network settings",
         )
     offset_s = error_s = None
     if _CLOCK_ANSWER.fullmatch(clock):
@@ -189,7 +190,7 @@ def measure_processor_shares(session: Session) -> ProcessorShares:
 
 
 def compute_throttled_share(text: str) -> float | None:
-    """Return the share of cgroup periods that were throttled; None with fewer than three."""
+    """Return the share of scheduling periods in which a cgroup was throttled; None with < 3."""
     lines = [line.rpartition(" ") for line in text.splitlines()]
     counts = {name: int(value) for name, _, value in lines if _WHOLE.fullmatch(value)}
     with suppress(KeyError):
@@ -201,7 +202,7 @@ def compute_throttled_share(text: str) -> float | None:
 
 
 def find_best_share(text: str) -> float | None:
-    """Return the greatest ratio of two times in lines `RAN ELAPSED` in ns; None without one."""
+    """Return the best share of a processor, by lines `RAN ELAPSED` in ns; None without one."""
     shares = []
     for line in text.splitlines():
         ran, _, passed = line.partition(" ")
@@ -264,7 +265,7 @@ def _rate(before: Mapping[str, int], after: Mapping[str, int], name: str) -> flo
 
 
 def _cpu_shares(before: str, after: str) -> tuple[float, float] | tuple[None, None]:
-    """Return the shares of processor time used and stolen between two readings, if known."""
+    """Return the shares of processor time used and stolen between two lines of /proc/stat."""
     ticks = [
         [int(word) for word in text.split() if _WHOLE.fullmatch(word)] for text in (before, after)
     ]

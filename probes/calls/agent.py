@@ -145,11 +145,11 @@ class _SshServer(paramiko.ServerInterface):
         except (OSError, ValueError):
             return False
         serving = (channel, process, self._asking)
-        threading.Thread(target=_serve, args=serving, daemon=True).start()
+        threading.Thread(target=_relay_command, args=serving, daemon=True).start()
         return True
 
 
-def _serve(
+def _relay_command(
     channel: paramiko.Channel, process: subprocess.Popen[bytes], asking: threading.Lock
 ) -> None:
     """Relay a command's input and output over SSH until it ends, then send its exit status."""

@@ -76,7 +76,7 @@ class Listener:
             return list(self._refused)
 
     def describe_refusals(self) -> str:
-        """Return why callers were refused, in parentheses; empty if none was."""
+        """Return why agents were refused, as text in parentheses; empty if none was."""
         return f" (turned away: {'; '.join(self.refusals())})" if self.refusals() else ""
 
     def wait_until(self, enough: Callable[[set[str]], bool], limit_s: float) -> None:

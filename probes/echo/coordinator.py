@@ -249,12 +249,13 @@ class _EchoRun:
         self._is_in_further_rounds = True
         while rounds := more():
             # Agents run further meetings in ascending order of rounds.
-            self._grants = Grants(self._further(rounds), self._concurrency, in_order=True)
+            further = self._plan_further_pairs(rounds)
+            self._grants = Grants(further, self._concurrency, in_order=True)
             self._reports.begin(time.monotonic())
             while not self._grants.is_idle:
                 self._step()
 
-    def _further(self, rounds: samples.Rounds) -> list[tuple[int, int, int]]:
+    def _plan_further_pairs(self, rounds: samples.Rounds) -> list[tuple[int, int, int]]:
         """Return (round, host, host) of further pairs with living hosts; record others as lost."""
         meetings = []
         for pairs in rounds:

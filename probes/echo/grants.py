@@ -101,7 +101,7 @@ _RELIEF = 0.5
 
 @dataclass(frozen=True)
 class Grant:
-    """Permission for two agents to measure each other now; `slot` is its number among them."""
+    """Permission for two agents to measure each other now; `slot` numbers concurrent pairs."""
 
     leader: int
     follower: int
@@ -137,7 +137,7 @@ class Grants:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether no pair is being measured or waits."""
+        """Whether no pair is being measured, and none waits."""
         return not self._running and not self._waiting
 
     def is_running(self, host: int, number: int) -> bool:

@@ -41,7 +41,7 @@ class PingDeadlines:
         self._doubted.clear()
 
     def doubts_end_at(self) -> float:
-        """Return when the first agent that was silent to others must answer; infinity if none."""
+        """Return when the first agent that was silent to others has to answer; infinity if none."""
         due = (self._asked_at[index] + self._doubted_answer_within_s for index in self._doubted)
         return min(due, default=float("inf"))
 
@@ -59,7 +59,7 @@ class PingDeadlines:
 
 
 class ReportDeadlines:
-    """Deadlines, by a monotonic clock, by which the second end of a meeting must report its end.
+    """Deadlines, by a monotonic clock, by which the second agent of a pair must report it is done.
 
     A host that answers the coordinator, but reports nothing, would else be waited for for ever.
 

@@ -181,7 +181,7 @@ def parse_event(line: str) -> Event:
                 return MeetingOver(_whole(round_), _whole(partner), *times_us)
     except (ValueError, KeyError):
         pass
-    raise ProtocolError(f"sent {line[:40]!r}, which is not a message of the echo agent")
+    raise ProtocolError(f"its agent sent {line[:40]!r}, which is not a message of the echo agent")
 
 
 def _whole(word: str, most: int = (1 << 32) - 1) -> int:

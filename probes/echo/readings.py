@@ -17,7 +17,7 @@ DISTURBED = 0.15
 def compute_disturbance(
     one: MeetingOver, other: MeetingOver, *, same_processor: bool
 ) -> float | None:
-    """Return the share of a pair's measuring time that the agents waited for a processor, or None.
+    """Return the share of a pair's measuring time, 0 to 1, in which agents waited for a processor.
 
     On one processor the two ends wait for each other all the time, and that is no disturbance:
     there it is the time in which neither of them ran, as far as they were ready to.
@@ -35,7 +35,7 @@ def compute_disturbance(
 
 @dataclass
 class _Meeting:
-    """Reports so far of both ends of a meeting, leader first."""
+    """Reports so far of a pair's two agents in one round: round-trip times, and times taken."""
 
     ends: tuple[int, int]
     readings: dict[int, Rtt] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Delivery:
         self._open_meeting(host, event).readings[host] = event
 
     def over(self, host: int, event: MeetingOver) -> float | None:
-        """Record that one agent is done; once both are, deliver, and return their disturbance."""
+        """Record that one agent is done; if both are, deliver and return the disturbance."""
         meeting = self._open_meeting(host, event)
         meeting.times[host] = event
         if set(meeting.ends) - meeting.times.keys() - self._lost:

@@ -509,9 +509,9 @@ def _check_user(user: str, place: str) -> str:
 
 def check_name(name: str, place: str) -> None:
     """Raise if a text is neither a host name nor an address."""
-    fault = find_name_fault(name)
-    if fault is not None:
-        raise HostListError(f"{place}: {_brief(name)} {fault}", HINT_NAME)
+    why_invalid = find_name_fault(name)
+    if why_invalid is not None:
+        raise HostListError(f"{place}: {_brief(name)} {why_invalid}", HINT_NAME)
 
 
 def check_host(host: ListedHost) -> None:

@@ -71,7 +71,7 @@ def _hosts(
         entry = read(line)
         if entry is None:
             raise HostListError(
-                f"{place}: {clean(line[:60])!r} is not in the launcher's format of the first line"
+                f"{place}: {clean(line[:60])!r} does not have the format of the file's first line"
             )
         if entry.rank is not None and seen.setdefault(entry.rank, place) != place:
             raise HostListError(

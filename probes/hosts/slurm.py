@@ -116,7 +116,7 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Yield line number and content, without comments, with continued lines joined."""
+    """Return (line number, content) without comments, with lines that end in a backslash joined."""
     lines: list[tuple[int, str]] = []
     begun: tuple[int, str] | None = None
     for number, raw in enumerate(text.split("\n"), start=1):

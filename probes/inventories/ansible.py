@@ -121,19 +121,19 @@ def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connec
     given = {key: value for key, value in values.items() if value not in (None, "", False)}
     for variable, value in given.items():
         _check_known(variable, value, name, source)
-    port = _text(values, source, name, *_PORTS)
+    port = _read_text(values, source, name, *_PORTS)
     if port is not None and not (port.isascii() and port.isdigit() and len(port) <= 5):
         raise HostListError(
             f"{source}: the port of {clean(name)} is {clean(port)!r}, "
             "expected a number from 1 to 65535"
         )
     options, keys = _ssh_options(name, values, source)
-    key = _text(values, source, name, *_KEYS)
+    key = _read_text(values, source, name, *_KEYS)
     host = ListedHost(
         name,
-        user=_text(values, source, name, *_USERS),
+        user=_read_text(values, source, name, *_USERS),
         port=None if port is None else int(port),
-        connect_to=_text(values, source, name, *_ADDRESSES),
+        connect_to=_read_text(values, source, name, *_ADDRESSES),
         ssh_options=tuple(options),
         place=source,
     )
@@ -163,7 +163,7 @@ def describe_unused(connections: Sequence[Connection], source: str) -> list[str]
 def _is_become(variable: str, value: Any) -> bool:
     match = _BECOME.fullmatch(variable)
     # The variable alone turns it on or off; the others say how.
-    return match is not None and (match[2] is not None or _flag(value) is not False)
+    return match is not None and (match[2] is not None or _parse_flag(value) is not False)
 
 
 def _check_known(variable: str, value: Any, name: str, source: str) -> None:
@@ -189,7 +189,7 @@ def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[lis
     options: list[str] = []
     keys: dict[str, None] = {}
     for variable in _ARGUMENTS:
-        for option, value in _arguments(name, variable, values, source):
+        for option, value in _list_ssh_options(name, variable, values, source):
             keyword = option.lower()
             handed_on = _HANDED_ON.get(keyword, ())
             if keyword == _IDENTITY:
@@ -212,7 +212,7 @@ def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
     """Return whether an Ansible variable turns off the check of SSH host keys."""
     given = [(key, values[key]) for key in _CHECKING if values.get(key) not in (None, "")]
     for variable, value in given[:1]:
-        flag = _flag(value)
+        flag = _parse_flag(value)
         if flag is None:
             raise HostListError(
                 f"{source}: {variable} of {clean(name)} is {clean(str(value))!r}, "
@@ -223,11 +223,11 @@ def _is_unchecked(name: str, values: Mapping[str, Any], source: str) -> bool:
     return False
 
 
-def _arguments(
+def _list_ssh_options(
     name: str, variable: str, values: Mapping[str, Any], source: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield (name, value) of options in a variable of `ssh` arguments, without harmless ones."""
-    text = _text(values, source, name, variable) or ""
+    """Yield (name, value) of `ssh` options in an Ansible variable, without harmless ones."""
+    text = _read_text(values, source, name, variable) or ""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -248,7 +248,7 @@ def _arguments(
             yield word, ""
 
 
-def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str | None:
+def _read_text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str | None:
     """Return the value of the first of these variables that is set, as text; None if none is."""
     for name in names:
         value = values.get(name)
@@ -262,7 +262,7 @@ def _text(values: Mapping[str, Any], source: str, host: str, *names: str) -> str
     return None
 
 
-def _flag(value: Any) -> bool | None:
+def _parse_flag(value: Any) -> bool | None:
     """Return the boolean that Ansible parses from a value; None if it is not one."""
     return _FLAGS.get(str(value).strip().lower())
 
@@ -489,7 +489,9 @@ def parse_structured(text: str, source: str) -> Inventory:
     variables = data.pop("_meta", None)
     for name, group in data.items():
         _take_group(inventory, name, group, 0)
-    for name, values in _pairs(variables.get("hostvars") if isinstance(variables, dict) else None):
+    for name, values in _list_named(
+        variables.get("hostvars") if isinstance(variables, dict) else None
+    ):
         if isinstance(values, dict):
             inventory.hosts.setdefault(name, {}).update(values)
     return inventory
@@ -504,17 +506,17 @@ def _take_group(inventory: Inventory, name: Any, group: Any, depth: int) -> None
         )
     parsed = inventory.group(name)
     group = group or {}
-    for host, values in _pairs(group.get("hosts")):
+    for host, values in _list_named(group.get("hosts")):
         for each in expand_pattern(host, source):
             inventory.add(each, None if name == ALL else name, values or {})
-    for child, content in _pairs(group.get("children")):
+    for child, content in _list_named(group.get("children")):
         parsed.children[child] = None
         _take_group(inventory, child, content, depth + 1)
     if isinstance(group.get("vars"), dict):
         parsed.variables.update(group["vars"])
 
 
-def _pairs(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
+def _list_named(value: Any) -> Iterator[tuple[str, dict[str, Any] | None]]:
     """Yield (name, mapping or None) for the entries of a mapping or list, or for a single name."""
     if not isinstance(value, dict):
         names = value if isinstance(value, list) else [value]

@@ -38,7 +38,7 @@ _MOST_PAGES = 100
 
 
 def read_pcluster(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the running compute nodes of a cluster, or in the output of `pcluster` in a file."""
+    """Return the running nodes of an AWS ParallelCluster, by `pcluster` or its output in a file."""
     name, queue = file_and_part(where)
     place = clean(f"pcluster:{where}")
     if not _PCLUSTER_NAME.fullmatch(name):
@@ -57,7 +57,7 @@ def read_pcluster(where: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
-    """Return the instances on a page of a listing, and the token of the next page. Pure."""
+    """Return the instances on a page of pcluster's listing, and the next page's token. Pure."""
     data = parse_listing_json(content, place, _HINT_PCLUSTER)
     instances = at(data, "instances")
     if not isinstance(instances, list):
@@ -69,7 +69,7 @@ def parse_instances(content: bytes, place: str) -> tuple[list[Any], str]:
 
 
 def list_compute_nodes(instances: list[Any], queue: str, place: str) -> list[ListedHost]:
-    """Return the running nodes of a queue, or of all, under their private addresses. Pure."""
+    """Return the running compute nodes of a queue, or of all, by private address. Pure."""
     nodes = [each for each in instances if at(each, "nodeType") == "ComputeNode"]
     running = [each for each in nodes if at(each, "state") == "running"]
     queues = {str(at(each, "queueName")) for each in running}
@@ -118,7 +118,7 @@ def read_skypilot(cluster: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def parse_nodes(text: str, cluster: str) -> list[ListedHost]:
-    """Return the nodes in a cluster's SSH configuration, head first, workers by number. Pure."""
+    """Return the nodes in SkyPilot's SSH configuration, head first, workers by number. Pure."""
     place = f"sky:{cluster}"
     worker = re.compile(re.escape(cluster) + r"-worker([0-9]{1,6})")
     names: dict[int, str] = {}
@@ -151,7 +151,7 @@ _ADDRESSES = (
 
 
 def read_terraform(where: str, read_file: ReadFile) -> InventoryHosts:
-    """Return the hosts in an output of a folder, or of `terraform output -json` in a file."""
+    """Return the hosts in a Terraform output: of a folder, or of `output -json` in a file."""
     path, name = file_and_part(where)
     if not Path(path).is_dir():
         content = read_file(path)
@@ -163,7 +163,7 @@ def read_terraform(where: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
-    """Return the hosts in an output of `terraform output -json`, or in the only one. Pure."""
+    """Return the hosts in the named Terraform output, or in the only one that lists any. Pure."""
     data = parse_listing_json(content, place, _HINT_TERRAFORM)
     values = _values(data)
     if name and name not in values:
@@ -182,8 +182,10 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
         choice = f"choose one of {name_some(f'{place}:{each}' for each in lists)}"
         raise HostListError(f"{place}: {len(lists)} outputs list hosts, expected one", choice)
     if not lists:
-        which = f"the output {clean(name)!r} lists" if name else "no output lists"
-        raise HostListError(f"{place}: {which} {'no ' if name else ''}hosts", _HINT_TERRAFORM)
+        if name:
+            message = f"{place}: the output {clean(name)!r} lists no hosts"
+            raise HostListError(message, _HINT_TERRAFORM)
+        raise HostListError(f"{place}: no output lists hosts", _HINT_TERRAFORM)
     (hosts,) = lists.values()
     return check_hosts(
         [ListedHost(each, ssh_address=known, place=place) for each, known in hosts], place

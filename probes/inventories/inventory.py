@@ -46,7 +46,7 @@ TIMEOUT_S = 60.0
 
 
 def run_program(words: Sequence[str], place: str, hint: str) -> bytes:
-    """Run another program, such as kubectl, and return its standard output.
+    """Run another program, such as kubectl, and return its standard output; raise if it fails.
 
     Args:
         words: the program and its arguments; no shell sees them.
@@ -101,11 +101,11 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
         return super().construct_mapping(node, deep)
 
 
-def _unknown(*_: object) -> None:
+def _construct_unknown(*_: object) -> None:
     """Return None in place of a YAML value with another program's tag, such as !vault."""
 
 
-_Loader.add_multi_constructor("!", _unknown)
+_Loader.add_multi_constructor("!", _construct_unknown)
 
 
 def parse_yaml(text: str, source: str, hint: str) -> Any:

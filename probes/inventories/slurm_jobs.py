@@ -78,8 +78,8 @@ def parse_job(text: str, place: str) -> SlurmJob:
         )
     if not running:
         states = sorted({_find_first(_STATE, record).lower() or "unknown" for record in records})
-        problem = f"the job is {' and '.join(states)}" if states else "Slurm describes no job"
-        raise HostListError(f"{place}: {problem}, and only a running job has nodes", _HINT)
+        job_state = f"the job is {' and '.join(states)}" if states else "Slurm describes no job"
+        raise HostListError(f"{place}: {job_state}, and only a running job has nodes", _HINT)
     (record,) = running
     nodes = _find_first(_NODES, record)
     if not nodes or nodes.startswith("("):

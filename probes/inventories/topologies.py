@@ -76,7 +76,7 @@ class Topology:
 
 def parse_topology(content: bytes, source: str) -> Topology | None:
     """Parse a switch topology; return None if the content is in no known format."""
-    reader = _reader(content)
+    reader = _choose_reader(content)
     if reader is None:
         return None
     read, data = reader
@@ -110,7 +110,7 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
 Paths = Iterator[tuple[str, tuple[str, ...]]]
 
 
-def _reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
+def _choose_reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
     """Return the parser for a topology's content, with the parser's input; None if unknown."""
     text = content.decode("utf-8-sig", errors="replace")
     if text.lstrip().startswith(("{", "[")):
@@ -220,7 +220,7 @@ def _read_azslurm(data: Any, source: str) -> Paths:
         name, nodes = block.get("blockname", block.get("switchname")), block["nodelist"]
         names = expand_names(nodes, source) if isinstance(nodes, str) else entries(nodes)
         if not all(isinstance(word, str) for word in (name, *names)):
-            raise HostListError(f"{source}: [{place}] has no blockname, or no nodelist", _HINT)
+            raise HostListError(f"{source}: block [{place}] has no name, or no nodelist", _HINT)
         yield from ((node, (str(name),)) for node in names)
 
 
@@ -267,7 +267,7 @@ def read_topograph(where: str, read_file: ReadFile) -> InventoryHosts:
 
 
 def read_topology(where: str, read_file: ReadFile) -> tuple[Topology, bytes]:
-    """Return topograph's topology, and the text from which it was parsed."""
+    """Return the topology that topograph's URL or file holds, and the text it was parsed from."""
     place = clean(f"{PREFIX}{where}")
     is_url = where.startswith(("http://", "https://"))
     content = _fetch_topology(where, place) if is_url else read_file(where)

@@ -51,7 +51,7 @@ def parse_version(output: str) -> Version | None:
 
 
 def parse_report(output: str) -> TransferReport | str:
-    """Parse the output of `iperf3 -c ADDRESS -R -J`, in which the client receives, or its error.
+    """Parse the output of `iperf3 -c ADDRESS -R -J` (the client receives); return an error as text.
 
     Older versions differ in what is at the end; the intervals are the same in all of them.
     """
@@ -102,8 +102,6 @@ def compute_received_between_gbit_s(
     report: TransferReport, start_s: float, end_s: float
 ) -> float | None:
     """Return the rate in Gbit/s between two times; None if the test did not last so long.
-
-    None where it did not last so long.
 
     Intervals that lie in there partly count in part.
     """

@@ -74,7 +74,7 @@ def find_version(session: remote.Session) -> parse.Version:
         raise HostError(session.host, "iperf3 is not installed there", "apt-get install iperf3")
     if version < OLDEST:
         found, oldest = (".".join(map(str, numbers)) for numbers in (version, OLDEST))
-        raise HostError(session.host, f"has iperf3 {found}: {oldest} or later is needed")
+        raise HostError(session.host, f"it has iperf3 {found}: {oldest} or later is needed")
     return version
 
 

@@ -287,10 +287,10 @@ def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
         known: Mapping[str, str] = tokens if match[2] is None else os.environ
         key = match[1] if match[2] is None else match[2]
         if key not in known:
-            where = f"{clean(match[0])!r} of the SSH configuration, in {clean(text)!r},"
+            token = f"{clean(match[0])!r} of the SSH configuration, in {clean(text)!r},"
             if match[2] is not None:
-                raise OptionError(f"{where} is an environment variable that is not set")
-            raise OptionError(f"{where} is a token that plink cannot expand")
+                raise OptionError(f"{token} is an environment variable that is not set")
+            raise OptionError(f"{token} is a token that plink cannot expand")
         return known[key]
 
     return _TOKEN.sub(value, text)

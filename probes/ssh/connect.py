@@ -183,7 +183,7 @@ class SshOpener(Opener):
         with ThreadPoolExecutor(_MOST_AT_ONCE) as pool:
             targets = list(pool.map(config.target, listed))
         self.targets = {
-            host.name: _resolvable(host, target)
+            host.name: _ensure_resolvable(host, target)
             for host, target in zip(listed, targets, strict=True)
         }
 
@@ -311,7 +311,7 @@ class ProxyCommand(paramiko.ProxyCommand):
                     pipe.close()
 
 
-def _resolvable(host: ListedHost, target: Target) -> Target:
+def _ensure_resolvable(host: ListedHost, target: Target) -> Target:
     """Return the settings, with the address known from before if the name cannot be resolved.
 
     Raises:

@@ -46,7 +46,7 @@ class HostKeyError(ProbesError):
 
 
 class CertificateError(Exception):
-    """Error that a host certificate is not valid; the message follows `its certificate`."""
+    """Error that a host's SSH certificate is not valid for it; the message is a whole sentence."""
 
 
 class UnknownAuthorityError(CertificateError):
@@ -88,37 +88,52 @@ def check_certificate(
         authority = certificate.signature_key()
         if _encode_key(authority) not in set(authorities):
             raise UnknownAuthorityError(
-                "is signed by an authority that known_hosts does not trust for the host"
+                "its SSH host certificate is signed by an authority that known_hosts does not "
+                "trust for the host"
             )
         certificate.verify_cert_signature()
         is_its_key = _encode_key(certificate.public_key()) == key
     except InvalidSignature:
-        raise CertificateError("has a signature that its authority did not make") from None
+        raise CertificateError(
+            "its SSH host certificate has a signature that its authority did not make"
+        ) from None
     except (ValueError, UnsupportedAlgorithm):
-        raise CertificateError("cannot be read as an OpenSSH certificate") from None
+        raise CertificateError(
+            "its SSH host certificate is not a readable OpenSSH certificate"
+        ) from None
     if isinstance(authority, RSAPublicKey):
         # The kind of the signature stands before it.
         before = blob[: -((authority.key_size + 7) // 8 + _LENGTH_BYTES)]
         if not before.endswith(_RSA_SIGNATURES):
-            raise CertificateError("is signed with SHA-1")
+            raise CertificateError("its SSH host certificate is signed with SHA-1")
     if not is_its_key:
-        raise CertificateError("is for a key other than the server's")
+        raise CertificateError("its SSH host certificate is for a key other than the server's")
     if certificate.type is not serialization.SSHCertificateType.HOST:
-        raise CertificateError("is for a user and not for a host")
+        raise CertificateError("its SSH host certificate is for a user and not for a host")
     _check_limits(certificate, name, time.time() if now_s is None else now_s)
 
 
 def _check_limits(certificate: serialization.SSHCertificate, name: str, now_s: float) -> None:
     if now_s < certificate.valid_after:
-        raise CertificateError(f"is not valid before {_date(certificate.valid_after)}")
+        raise CertificateError(
+            f"its SSH host certificate is not valid before {_date(certificate.valid_after)}"
+        )
     if now_s >= certificate.valid_before:
-        raise CertificateError(f"was valid until {_date(certificate.valid_before)}")
+        raise CertificateError(
+            f"its SSH host certificate was valid until {_date(certificate.valid_before)}"
+        )
     principals = [each.decode(errors="replace") for each in certificate.valid_principals]
     if principals and not any(matches_pattern(pattern, name) for pattern in principals):
-        raise CertificateError(f"is for the hosts {', '.join(principals[:3])} and not for {name}")
+        raise CertificateError(
+            f"its SSH host certificate is for the hosts {', '.join(principals[:3])} and not for "
+            f"{name}"
+        )
     if certificate.critical_options:
         option = next(iter(certificate.critical_options)).decode(errors="replace")
-        raise CertificateError(f"has the critical option {option}, which plink does not support")
+        raise CertificateError(
+            f"its SSH host certificate has the critical option {option}, which plink does not "
+            "support"
+        )
 
 
 def _load(blob: bytes) -> serialization.SSHCertificate:
@@ -323,7 +338,7 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
         hint = "have the host certified again, or put the host's own key into known_hosts"
         if "not for" in str(doubt):
             hint = "HostKeyAlias in the SSH configuration says which name it is checked for"
-        raise HostKeyError(f"its SSH host certificate {doubt}", hint)
+        raise HostKeyError(str(doubt), hint)
     if known.trusted:
         raise HostKeyError(
             "its SSH host key differs from the one in known_hosts",
@@ -335,7 +350,7 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
         )
     if not target.accept_new_host_keys:
         more = ", and it shows no certificate of the authority that is" if known.authorities else ""
-        more = more if doubt is None else f", and its certificate {doubt}"
+        more = more if doubt is None else f", and {doubt}"
         raise HostKeyError(
             f"its SSH host key is not in known_hosts{more}",
             "connect once with ssh, or accept new host keys",

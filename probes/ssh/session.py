@@ -202,7 +202,7 @@ class SshSession(remote.Session):
         try:
             return self._transport.open_session(timeout=timeout_s)
         except (OSError, EOFError, paramiko.SSHException) as error:
-            raise HostError(self.host, f"the server opens no channel ({error})") from None
+            raise HostError(self.host, f"the SSH server opens no channel ({error})") from None
 
 
 def _read(receive: Callable[[int], bytes], into: bytearray) -> bool:

@@ -178,7 +178,7 @@ def _circle(hosts: Sequence[int]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class ExchangeTurn:
-    """Groups, by index, that are measured at the same time and exchange nothing with each other."""
+    """Groups (indices) measured at once in one direction, which exchange nothing among them."""
 
     groups: tuple[int, ...]
     sends: bool
@@ -244,7 +244,7 @@ def may_exceed(
     links: HostRates,
     carried: Mapping[tuple[int, bool], float],
 ) -> bool:
-    """Return whether a group's rate is a lower bound, as something else may have limited it.
+    """Return whether a group's rate is only a lower bound, as not its uplink may have limited it.
 
     It does not where all its hosts' own links were full, nor where a transfer had room left on its
     two hosts' links and on the partner's uplink: what kept that one down is the group's own uplink,

@@ -339,7 +339,7 @@ def measure_both_ways(
     duration_s: int,
     enough_gbit_s: float,
 ) -> float | None:
-    """Return a group's rate in Gbit/s, both directions at once, with others; None on failure.
+    """Return a group's Gbit/s to and from other groups at once, summed; None if that failed.
 
     Transfers that carried less than `enough_gbit_s` are tried again, too: other work takes time
     from them now and then, and adds none. None where one failed each time, or they never ran

@@ -97,7 +97,7 @@ def test_a_test_without_time_is_not_made_and_a_late_one_does_not_count(
     ("script", "reason"),
     [
         ("exit 127", "iperf3 is not installed there"),
-        ('echo "iperf 3.0.11"', "has iperf3 3.0: 3.1 or later is needed"),
+        ('echo "iperf 3.0.11"', "it has iperf3 3.0: 3.1 or later is needed"),
         ('echo "iperf version 2.1.8"', "iperf3 is not installed there"),
     ],
 )
