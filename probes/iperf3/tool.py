@@ -32,12 +32,21 @@ TAKEN = "plink:taken"
 # The server prints TAKEN where something listens at the port, LISTENING when it does, and what
 # iperf3 complains of. The client prints JSON.
 #
-# When a server listens is asked of the kernel: iperf3 holds back what it prints into a pipe.
+# When a server listens is asked of the kernel: iperf3 holds back what it prints into a pipe. What
+# counts is a socket of this server, or of its child where iperf3 is a script: another program may
+# listen at the same port of another address.
 _SERVE = f"""
 exec 3<&0
 port=$(printf ':%04X 0*:0000 0A' "$2")
-listens() {{ cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q "$port"; }}
-if listens; then echo {TAKEN}; exit; fi
+listeners() {{ cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep "$port"; }}
+listens() {{
+    children=$(cat /proc/$server/task/$server/children 2>/dev/null)
+    sockets=$(for process in $server $children; do ls -l /proc/$process/fd; done 2>/dev/null)
+    listeners | while read -r _ _ _ _ _ _ _ _ _ inode _; do
+        case $sockets in *"socket:[$inode]"*) echo yes ;; esac
+    done | grep -q yes
+}}
+if listeners >/dev/null; then echo {TAKEN}; exit; fi
 iperf3 -s -1 -B "$1" -p "$2" 2>&1 >/dev/null </dev/null 3<&- & server=$!
 {{ read _ <&3; kill -9 $server; }} >/dev/null 2>&1 & watcher=$!
 until listens; do

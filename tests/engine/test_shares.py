@@ -32,7 +32,8 @@ def windows(shares: Shares, cost: Callable[[Sequence[float]], list[float]], coun
 def test_random_interfaces_are_used_to_the_full(seed: int) -> None:
     rates = np.random.default_rng(seed).uniform(50.0, 1000.0, size=2 + seed % 3)
     shares = Shares(len(rates))
-    windows(shares, interfaces(rates, noise=0.02, seed=seed), 10)
+    # Three windows in a row have to agree; of 6,000 seeds one has no such three among ten.
+    windows(shares, interfaces(rates, noise=0.02, seed=seed), 30)
     slowest_s = max(weight / rate for weight, rate in zip(shares.weights, rates, strict=True))
     assert 1.0 / slowest_s > 0.9 * rates.sum()
     assert sum(shares.weights) == pytest.approx(1.0)
