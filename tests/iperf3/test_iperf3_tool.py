@@ -87,7 +87,8 @@ def test_a_test_without_time_is_not_made_and_a_late_one_does_not_count(
         replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
     # Before the server is started, before the test begins, after it, before the next one.
     left_s = iter([9.0, 9.0, after_s, after_s])
-    sink = run(hosts, left_s=lambda: next(left_s))
+    # At a taken port it would ask once more.
+    sink = run(hosts, left_s=lambda: next(left_s), port=free_port())
     assert next(left_s, None) is None
     assert sink.measured() == measured
     assert sink.lost() == {(0, 1), (1, 0)} - measured
