@@ -16,7 +16,7 @@ MAX_SEED = (1 << 63) - 1
 
 
 def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
-    """Raise WrongUseError if a value is not one of the allowed texts."""
+    """Raise WrongUseError if an argument's value is not one of the allowed texts."""
     if value not in allowed:
         raise WrongUseError(
             f"{name} is {brief(value)}, expected {join_texts(sorted(allowed), 'or')}",
@@ -25,7 +25,7 @@ def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
 
 
 def check_whole(name: str, value: object, low: int, high: int) -> None:
-    """Raise WrongUseError unless a value is a whole number, of any type, in these limits."""
+    """Raise WrongUseError unless a value is whole (8, 8.0, NumPy's 8) and from `low` to `high`."""
     number = to_finite_number(_as_builtin(value))
     if number is None or not number.is_integer() or not low <= number <= high:
         raise WrongUseError(
@@ -34,7 +34,7 @@ def check_whole(name: str, value: object, low: int, high: int) -> None:
 
 
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> None:
-    """Raise WrongUseError unless a value is an integer between `low` and `high`."""
+    """Raise WrongUseError unless a value has an integer type and is from `low` to any `high`."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or not low <= value or (high is not None and value > high):  # type: ignore[operator]
         limits = f"of at least {low}" if high is None else f"from {low} to {high}"
@@ -42,7 +42,7 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
 
 
 def check_real(name: str, value: object, low: float = -math.inf, high: float = math.inf) -> None:
-    """Raise WrongUseError unless a value is a finite number between `low` and `high`."""
+    """Raise WrongUseError unless a value is a finite number from `low` to `high`, both allowed."""
     number = to_finite_number(_as_builtin(value))
     if number is None or not low <= number <= high:
         limits = "" if low == -math.inf else f" of at least {low:g}"
@@ -59,13 +59,13 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_text(name: str, value: object, hint: str | None = None) -> None:
-    """Raise WrongUseError if a value is not a text, or an empty one."""
+    """Raise WrongUseError if a value is not a text, or is an empty one."""
     if not isinstance(value, str) or not value:
         raise WrongUseError(f"{name} is {brief(value)}, expected a text", hint)
 
 
 def check_texts(name: str, value: object) -> list[str]:
-    """Return an argument, one text or several, as a list, or raise WrongUseError."""
+    """Return an argument, a text or a sequence of texts, as a list, or raise WrongUseError."""
     found = [value] if isinstance(value, str) else value
     if not isinstance(found, Sequence) or not all(isinstance(each, str) for each in found):
         raise WrongUseError(f"{name} is {brief(value)}, expected a list of texts")
@@ -89,11 +89,11 @@ def check_instance(
 
 
 def parse_size_argument(size: Any) -> int:
-    """Return a number, or a size such as `25MB`, in bytes, or raise WrongUseError."""
+    """Return a size, `25MB` or a number of bytes, as a number of bytes, or raise WrongUseError."""
     if isinstance(size, str):
         return parse_size(size)
     if size is None:
-        raise WrongUseError("size is None, expected a size such as 25MB, or bytes")
+        raise WrongUseError("size is None, expected a size such as 25MB, or a number of bytes")
     check_whole("size", size, 1, MAX_SEED)
     return int(size)
 
@@ -110,7 +110,7 @@ def to_finite_number(value: Any) -> float | None:
 
 
 def suggest_nearest(value: object, allowed: Collection[str]) -> str | None:
-    """Return a hint that suggests the most similar allowed text, or None."""
+    """Return the hint "did you mean ...?" with the most similar allowed text; None if none is."""
     found = difflib.get_close_matches(str(value), list(allowed), n=1)
     return f"did you mean {found[0]!r}?" if found else None
 

@@ -1,4 +1,4 @@
-"""Runner of a daemon's coroutine that an interrupt (SIGINT, SIGTERM, SIGHUP) cancels."""
+"""Run a daemon's coroutine until it ends, or an interrupt (SIGINT, SIGTERM, SIGHUP) cancels it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from plink.base.interrupts import replace_handlers, restore_handlers
 
 
 def run_until_interrupted(main: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine as `asyncio.run` does; an interrupt cancels it at any await.
+    """Run a coroutine as `asyncio.run` does; an interrupt cancels it and raises KeyboardInterrupt.
 
     Raises:
-        KeyboardInterrupt: one came.
+        KeyboardInterrupt: an interrupt came, and the coroutine has been cancelled.
     """
     came: list[int] = []
 

@@ -97,7 +97,7 @@ def spell_keyword(name: str, value: str | None) -> str:
 
 
 def option_speller(flags: Mapping[str, str], bare: Collection[str] = ()) -> Speller:
-    """Return a function that spells an argument and its value as a command's option.
+    """Return a function that spells an argument and its value as a command's option: `--ranks 8`.
 
     Args:
         flags: options by the names of the arguments; what is not there is spelled as in Python.
@@ -123,9 +123,9 @@ class NotMeasuredError(WrongUseError):
     """Error that a cluster lacks the measurement that a verb needs, such as bandwidths.
 
     Args:
-        message, hint: as of every error.
+        message, hint: what is wrong, and what to do about it.
         source: what messages call the cluster's file.
-        tool: tool of `plink probe`, that measures it; None for the one that it takes by itself.
+        tool: tool of `plink probe` that measures it; None for the default one.
         way: how the hosts were reached, as the file has it.
     """
 

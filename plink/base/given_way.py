@@ -21,7 +21,7 @@ class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
     via: str | None = None
 
     def words(self) -> list[str]:
-        """Return the options and their values as words of a command line."""
+        """Return the options that were given, with their values, as words of a command line."""
         options = (
             ("-F", self.config),
             ("-i", self.identity),

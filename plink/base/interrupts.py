@@ -115,10 +115,10 @@ def defer_interrupts() -> Iterator[None]:
 
 @contextmanager
 def ignore_interrupts() -> Iterator[list[int]]:
-    """Ignore SIGINT, SIGTERM and SIGHUP during a command's last seconds of work.
+    """Ignore SIGINT, SIGTERM and SIGHUP in the block; yield a list of those that came meanwhile.
 
     Signals whose handler is not Python's keep it, as do all of them in other threads than the main
-    one. Yields the numbers of those that came.
+    one. For a command's last seconds of work.
     """
     came: list[int] = []
     if not _is_main_thread():
@@ -134,10 +134,10 @@ def ignore_interrupts() -> Iterator[list[int]]:
 
 @contextmanager
 def limit_interrupts_to_waits() -> Iterator[Callable[[], int]]:
-    """Let interrupts end only a daemon's wait for them, and never cut its start short.
+    """Let interrupts do nothing in the block but end the yielded function, which waits for one.
 
-    Yields a function that waits for the first interrupt, even one that came before, and returns
-    its number.
+    So none cuts the start of a daemon short. The function waits for the first interrupt, even one
+    that came before, and returns its number.
     """
     if not _is_main_thread():
         raise RuntimeError("interrupts can be waited for in the main thread only")

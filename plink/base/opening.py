@@ -16,7 +16,7 @@ _PIECE_BYTES = 1 << 16
 
 
 def open_input(path: str, most_bytes: int) -> BinaryIO:
-    """Open a file, a pipe or a terminal for reading.
+    """Open a file, a pipe or a terminal for reading; OSError if a device or above `most_bytes`.
 
     Args:
         path: what the user names.
@@ -42,7 +42,7 @@ def open_input(path: str, most_bytes: int) -> BinaryIO:
         if not stat.S_ISREG(found.st_mode) and not os.isatty(descriptor):
             raise OSError(errno.ENODEV, "is a device, expected a file, a pipe or a terminal")
         if found.st_size > most_bytes:
-            raise OSError(errno.EFBIG, f"holds more than {most_bytes >> 20} MiB")
+            raise OSError(errno.EFBIG, f"holds more than {most_bytes >> 20} MiB, the limit")
         os.set_blocking(descriptor, True)
         return os.fdopen(descriptor, "rb")
     except BaseException:
@@ -51,7 +51,7 @@ def open_input(path: str, most_bytes: int) -> BinaryIO:
 
 
 def _read_pipe(descriptor: int, most_bytes: int) -> bytes:
-    """Return everything that a non-blocking pipe yields until its end."""
+    """Return a pipe's bytes up to its end or just above `most_bytes`; OSError if nobody writes."""
     poller = select.poll()
     poller.register(descriptor, select.POLLIN)
     # An event is data, or a writer that has left.

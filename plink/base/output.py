@@ -28,7 +28,7 @@ _NEAREST = str.maketrans("µ–→·×…█▓▒░▁▂▃▄▅▆▇", "u-
 
 
 def write_output(content: bytes | memoryview) -> None:
-    """Write all of `text` to standard output.
+    """Write all of `content` to standard output, and flush it.
 
     Raises:
         PlinkError: it is closed.
@@ -43,7 +43,7 @@ def write_output(content: bytes | memoryview) -> None:
 def check_output() -> None:
     """Raise PlinkError if the caller has closed standard output."""
     if sys.stdout is None:
-        raise PlinkError("standard output: is closed")
+        raise PlinkError("standard output: is closed, so that no result can be written")
 
 
 def output_error(error: OSError) -> PlinkError:
@@ -63,7 +63,7 @@ def fill_closed_descriptors() -> None:
 
 
 def make_forgiving(stream: TextIO | None) -> TextIO:
-    """Return a text stream that ignores failed writes to the file of `stream`; None discards all.
+    """Return a stream that writes to `stream`'s file and ignores failures; for None, to nowhere.
 
     Any text is taken (`tolerate`), and what cannot be written is lost.
     """

@@ -107,7 +107,7 @@ class Option:
     needs: tuple[str | tuple[str, ...], str] | None = None
 
     def check(self, value: object) -> None:
-        """Raise WrongUseError if a value is not allowed; None is only as the default."""
+        """Raise WrongUseError if a value is not allowed; None is allowed only as the default."""
         if value is None and self.default is None:
             return
         if self.kind == "flag":
@@ -199,7 +199,7 @@ def command_words(request: Any, names: Container[str] | None = None) -> list[str
 
 
 def check_request(request: Any, given: Collection[str] | None = None) -> None:
-    """Raise WrongUseError if a request's values are not allowed, or not together.
+    """Raise WrongUseError for a request's wrong values, or options that exclude or miss others.
 
     A request that has more to check than its options can say has a method `validate`.
 

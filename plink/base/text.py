@@ -11,7 +11,7 @@ _MAX_SHOWN = 40
 
 
 def rtt_text(rtt_us: float) -> str:
-    """Return a time with three digits and a suitable unit: `22.1 µs`, `380 ms`."""
+    """Format a time in µs with three digits, in a suitable unit: `22.1 µs`, `380 ms`."""
     return _three_digits(rtt_us * 1000.0, "ns", "µs", "ms", "s")
 
 
@@ -44,14 +44,14 @@ def range_text(low_us: float, high_us: float | None) -> str:
 
 
 def bandwidth_text(gbit_s: float) -> str:
-    """Return a bandwidth with three digits and a suitable unit: `382 Mbit/s`, `9.41 Gbit/s`."""
+    """Format a bandwidth in Gbit/s with three digits: `382 Mbit/s`, `9.41 Gbit/s`."""
     if gbit_s >= 0.9995:
         return _three_digits(gbit_s, "Gbit/s")
     return _three_digits(gbit_s * 1000.0, "Mbit/s")
 
 
 def bytes_text(size_bytes: float) -> str:
-    """Return a number of bytes with three digits and a suitable unit: `37.5 MB`."""
+    """Format a number of bytes with three digits, in a suitable unit: `37.5 MB`."""
     if size_bytes < 999.5:
         return f"{size_bytes:.0f} B"
     return _three_digits(size_bytes / 1000.0, "KB", "MB", "GB", "TB")

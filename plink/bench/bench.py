@@ -24,7 +24,7 @@ from plink.bench.request import ENGINE, HUB, BenchRequest, Case
 from plink.bench.rounds import Rounds, run_rounds
 from plink.bench.rows import make_rows
 from plink.bench.served import settings_of
-from plink.deploy.remote.hosts import RemoteHost, describe, seats
+from plink.deploy.remote.hosts import RemoteHost, assign_slots, describe
 from plink.formats.cluster import Cluster
 from plink.formats.comparison import BenchSetting, ClientRecord, Comparison
 from plink.measure.listed import to_listed_host
@@ -90,7 +90,7 @@ def bench(request: BenchRequest, progress: ProgressListener) -> BenchOutcome:
 
         def launch(index: int) -> Measured:
             case = cases[index]
-            placed = seats(case.order.order, request.slots)
+            placed = assign_slots(case.order.order, request.slots)
             forest = None if case.plan is None else case.plan.forest
             service = None if case.served is None else case.served.service
             launch = Launch(placed, case.workload, forest, service)

@@ -89,8 +89,8 @@ def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVer
     expected = [place.host.name for place in places(hosts)]
     job = parse_nccl_log(text, len(expected))
     if not job.host_of_rank:
-        lacking = "lines of NCCL" if "NCCL INFO" not in text else f"job of {len(expected)} ranks"
-        raise WrongUseError(f"{source}: the job's NCCL logs have no {lacking}", _WANTED)
+        missing = "lines of NCCL" if "NCCL INFO" not in text else f"job of {len(expected)} ranks"
+        raise WrongUseError(f"{source}: the job's NCCL logs have no {missing}", _WANTED)
     if job.missing:
         raise _lacks_ranks(job, source)
     aliases = {alias: host.name for host in hosts for alias in _aliases(host)}
@@ -146,7 +146,7 @@ def _lacks_ranks(job: NcclJob, source: str) -> PlinkError:
         )
     what = "rank" if len(job.missing) == 1 else "ranks"
     some = format_names([str(rank) for rank in job.missing], _SHOWN)
-    return PlinkError(f"{source}: the logs lack {what} {some} of {job.ranks}", _WANTED)
+    return PlinkError(f"{source}: the logs have no lines of {what} {some} of {job.ranks}", _WANTED)
 
 
 def _lacks_hosts(job: NcclJob, source: str) -> PlinkError:

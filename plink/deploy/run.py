@@ -1,4 +1,4 @@
-"""Start of a job over SSH, one process per rank in an order's rank order, ended together."""
+"""Run a job over SSH: one process per rank, in an order's rank order; all end if one fails."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def run_job(
     settings: Sequence[str],
     on_line: Callable[[int, str], None],
 ) -> EndedRank | None:
-    """Run a command as every rank until all have ended or one has failed; return that one.
+    """Run a command as every rank until all have ended or one has failed; return that one, or None.
 
     An exception, Ctrl-C above all, ends all of them.
 

@@ -182,7 +182,10 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
         environment |= dict.fromkeys(_FOR_ROOT, "1")
     ended = run_launcher(["sh", "-c", command], trial.timeout_s, environment)
     if ended is None:
-        raise PlinkError(f"the launcher did not end within {trial.timeout_s:g} s")
+        raise PlinkError(
+            f"the launcher did not end within {trial.timeout_s:g} s",
+            "allow it more time, or check that it reaches all hosts",
+        )
     reports = parse_reports(ended.stdout)
     if ended.status != 0 or not reports:
         raise _failure(ended)
@@ -229,7 +232,7 @@ def parse_reports(output: str) -> list[RankReport]:
 
 
 def fit_to_job(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Host]:
-    """Return the order's hosts that have ranks in a running job, with its number of ranks.
+    """Return the order's hosts that have ranks in a running job, with as many slots as ranks there.
 
     Hosts whose ranks the order has apart stay as they are.
 
@@ -262,7 +265,10 @@ def compare(hosts: Sequence[Host], reports: Sequence[RankReport]) -> list[Placed
     missing = [rank for rank in range(len(expected)) if rank not in found]
     if missing:
         some = format_names([str(rank) for rank in missing])
-        raise PlinkError(f"there is no report from rank {some} of {len(expected)} ranks")
+        raise PlinkError(
+            f"there is no report from rank {some} of {len(expected)} ranks",
+            "check that the launcher starts a process for every rank of the order",
+        )
     if len(found) > len(expected):
         raise PlinkError(f"{len(found)} ranks were started, but the order has {len(expected)}")
     return [PlacedRank(rank, name, found[rank]) for rank, name in enumerate(expected)]

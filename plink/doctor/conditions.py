@@ -284,7 +284,7 @@ def find_traffic(evidence: Evidence) -> list[Finding]:
 
 
 def find_clocks(evidence: Evidence) -> list[Finding]:
-    """Return a finding for each host whose clock is over 0.1 s off the others', errors aside."""
+    """Return a finding for each host whose clock is off by over 0.1 s, beyond clocks' errors."""
     offsets = evidence.reported(lambda each: each.clock_offset_s)
     errors = {host: evidence.conditions[host].clock_error_s or 0.0 for host in offsets}
     if len(offsets) < _LEAST_HOSTS:

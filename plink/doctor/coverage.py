@@ -1,4 +1,4 @@
-"""Coverage of a diagnosis: which inputs it had, so that no finding is not taken for health."""
+"""Inputs that a diagnosis had or lacked: no findings do not mean health where little was known."""
 
 from __future__ import annotations
 

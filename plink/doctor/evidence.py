@@ -60,7 +60,7 @@ class Evidence:
         return np.array([place.get(n, len(groups) + i) for i, n in enumerate(self.names)], np.intp)
 
     def list_hosts(self, group: str) -> list[str]:
-        """Return the names of a group's hosts."""
+        """Return the names of a group's hosts, by the group's name."""
         return next(list(each.hosts) for each in self.cluster.groups if each.name == group)
 
     def members(self, group: int) -> Indices:

@@ -82,8 +82,8 @@ class DoctorOutput(Output, frozen=True):
 
     Attributes:
         findings: findings, the weightiest first
-        looked_at: what there was to look at
-        not_looked_at: what there was not
+        looked_at: inputs that were there, with their dates
+        not_looked_at: inputs that were missing
         not_asked: hosts that could not be asked, and why
     """
 

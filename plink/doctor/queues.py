@@ -40,7 +40,7 @@ _COST = 3.0
 
 
 def find(evidence: Evidence) -> list[Finding]:
-    """Return a finding for the hosts whose packets to all others wait in queues, if any do."""
+    """Return at most one finding: hosts whose packets to all other hosts wait in queues."""
     waits = _waits(evidence)
     if waits is None:
         return []
@@ -99,7 +99,7 @@ def _score(waiting: Mask, known: Mask, is_in: Mask) -> float:
 
 
 def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
-    """Return each pair's median wait in µs over its groups' fastest round trip; both (N, N)."""
+    """Return waits beyond the groups' quickest round trips, and those, in µs; None without p50."""
     rtt = evidence.cluster.rtt
     if rtt is None or _USUAL_PERCENTILE not in rtt.rtt_us or rtt.reading >= _USUAL_PERCENTILE:
         return None

@@ -1,9 +1,9 @@
-"""The binary file form: a `.npz` archive with JSON beside its matrices (`docs/files.md`).
+"""Cluster files in binary form: write and read `.npz` archives of JSON and matrices.
 
-A zip archive of stored members: `cluster.json` is the file's JSON without its matrices, and
-`rtt/rtt_us/p10.npy` is the member `p10` of `rtt_us` of `rtt`. Nothing in it is packed, so that no
-file takes more memory than its own length, and matrices are read where they lie. What is read is
-hostile until parsed.
+A zip archive of stored members (`docs/files.md`): `cluster.json` is the file's JSON without its
+matrices, and `rtt/rtt_us/p10.npy` is the member `p10` of `rtt_us` of `rtt`. Nothing in it is
+packed, so that no file takes more memory than its own length, and matrices are read where they
+lie. What is read is hostile until parsed.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def write(stream: IO[bytes], data: Mapping[str, Any], dump: Callable[[Any], byte
 
 
 def digest(data: Mapping[str, Any], dump: Callable[[Any], bytes]) -> str:
-    """Return the content hash (SHA-256) that a file of `write` will have, as `read` returns it."""
+    """Return the SHA-256 (`sha256:...`) of what `write` would write, as `read` returns it."""
     found = hashlib.sha256()
     for name, _, chunks in _members(data, dump):
         found.update(name.encode() + b"\0")
@@ -145,7 +145,9 @@ def read(
         start, end = _place(entries[name], content, source)
         found.update(name.encode() + b"\0")
         if _hash_member(content, start, end, found) != entries[name].CRC:
-            raise WrongUseError(f"{source}: {name[:80]} is damaged: its checksum is wrong")
+            raise WrongUseError(
+                f"{source}: file {name[:80]} in the archive is damaged: its checksum is wrong"
+            )
         if name == _JSON_MEMBER:
             data = parse(content[start:end], f"{source}: {_JSON_MEMBER}")
         else:
@@ -193,7 +195,9 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
         raise WrongUseError(f"{source}: the archive has two files of the same name")
     # Every byte of every member is read: members that lie on each other would multiply the work.
     if sum(entry.compress_size for entry in entries) > len(content):
-        raise WrongUseError(f"{source}: the members of the archive are longer than the file")
+        raise WrongUseError(
+            f"{source}: the files in the archive are longer than itself: they overlap"
+        )
     return entries
 
 
@@ -237,7 +241,7 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
     if kind not in (*_WHOLE, _NUMBERS):
         raise WrongUseError(f"{place}: numbers are {kind.name}, expected float64 or integers")
     if start + 10 + length + size * kind.itemsize != end:
-        raise WrongUseError(f"{place}: is cut short: {shape[0]} x {shape[1]} numbers do not fit")
+        raise WrongUseError(f"{place}: does not hold exactly {shape[0]} x {shape[1]} numbers")
     values = np.frombuffer(content, kind, size, start + 10 + length).reshape(shape)
     values.flags.writeable = False
     return values

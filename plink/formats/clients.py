@@ -46,7 +46,8 @@ class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if not self.low <= self.value <= self.high:
             raise ValueError(
-                f"value is {self.value:g}, expected from low, {self.low:g}, to high, {self.high:g}"
+                f"value is {self.value:g}, expected a number from low to high, "
+                f"{self.low:g} to {self.high:g}"
             )
 
 
@@ -119,10 +120,10 @@ class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
         for name, (low, high) in _RANGES.items():
             estimate = getattr(self, name)
             if estimate is not None and not low <= estimate.low <= estimate.high <= high:
-                raise ValueError(f"{name}: low and high must ascend within {low:g} to {high:g}")
+                raise ValueError(f"{name}: low and high must be from {low:g} to {high:g}")
         sizes = [each.size_bytes for each in self.spreads]
         if sizes != sorted(set(sizes)):
-            raise ValueError("spreads must be sorted by the size of buffers, each once")
+            raise ValueError("spreads must be sorted by size_bytes, with no size twice")
 
 
 def with_estimates(fit: ClientFit, estimates: Mapping[str, Estimate]) -> ClientFit:
@@ -137,7 +138,7 @@ def build_exact_estimate(value: float) -> Estimate:
 
 
 def build_free_client(client: str) -> ClientFit:
-    """Return a client without software costs, whose flows use links fully."""
+    """Return the costs of an ideal client, for predictions: none, and links are used fully."""
     nothing = build_exact_estimate(0.0)
     return ClientFit(
         client, nothing, nothing, nothing, flow_share=build_exact_estimate(1.0), serialised=nothing

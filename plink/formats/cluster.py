@@ -128,7 +128,9 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True, dict=True):
         for part, hosts in self._hosts_of_parts():
             strange = find_repeated(hosts) or next((h for h in hosts if h not in names), None)
             if strange is not None:
-                raise ValueError(f"{part}: {brief(strange)} is listed twice, or not a known host")
+                raise ValueError(
+                    f"{part}: {brief(strange)} is listed twice, or is not one of the hosts"
+                )
         check_way(self.way)
 
     def _hosts_of_parts(self) -> list[tuple[str, list[str]]]:
@@ -171,10 +173,10 @@ def build_not_measured_error(
     cluster: Cluster, what: Literal["rtt", "bandwidth", "rates"], source: str | None = None
 ) -> NotMeasuredError:
     """Return the error for a cluster without round-trip times, bandwidths or rates of links."""
-    lacking, hint, tool = _NOT_MEASURED[what]
+    quantity, hint, tool = _NOT_MEASURED[what]
     source = source or cluster.source
     return NotMeasuredError(
-        f"{source}: holds no {lacking}", hint, source=source, tool=tool, way=cluster.way
+        f"{source}: holds no {quantity}", hint, source=source, tool=tool, way=cluster.way
     )
 
 
@@ -205,7 +207,7 @@ def write_cluster(path: str, cluster: Cluster) -> None:
 
 
 def parse_cluster(content: Content, source: str) -> Cluster:
-    """Parse the content of a cluster file in either form; `source` names it in errors."""
+    """Parse the content of a cluster file, JSON or binary; raise WrongUseError naming `source`."""
     return open_cluster(document.load_document(content, source))
 
 
@@ -226,7 +228,7 @@ def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
     size = len(cluster.hosts)
     if cluster.rtt is not None:
         if len(cluster.rtt.rtt_us) < len(data["rtt"]["rtt_us"]):
-            raise FormatError(source, "rtt.rtt_us", "has the same percentile in two spellings")
+            raise FormatError(source, "rtt.rtt_us", "has a percentile in two spellings")
         check_rtt(cluster.rtt, size, source)
         by_percentile = dict(sorted(cluster.rtt.rtt_us.items()))
         cluster = replace(cluster, rtt=replace(cluster.rtt, rtt_us=by_percentile))
@@ -245,7 +247,7 @@ def is_cluster(content: Content) -> bool:
 
 
 def content_hash(cluster: Cluster) -> str:
-    """Return the SHA-256 of the file that `write_cluster` would write for this cluster."""
+    """Return the SHA-256 of a cluster's file: as JSON, or in binary form above 2,048 hosts."""
     return document.compute_digest(
         encode_cluster(cluster), is_binary=len(cluster.hosts) > _MAX_IN_JSON
     )

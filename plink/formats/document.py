@@ -76,12 +76,12 @@ def label(path: str) -> str:
 
 
 def argument(source: str) -> str:
-    """Return the word for a file in suggested commands: its path, or `FILE` for standard input."""
+    """Return the word for a file in suggested commands: its path, or `FILE` if it has none."""
     return UNNAMED_FILE if source in (label(STANDARD_STREAM), NOT_A_FILE) else source
 
 
 def read_bytes(path: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return the content of a file, or of standard input for `-`.
+    """Return the unpacked content of a file (`-`: standard input), or raise WrongUseError.
 
     A file whose name ends in `.gz` is unpacked, and so is a standard input that begins like one.
 
@@ -162,12 +162,12 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
     if path.endswith(f"{EXTENSION}.gz"):
         hint = f"leave .gz out: {EXTENSION} files are read without unpacking"
         raise WrongUseError(
-            f"{path}: {EXTENSION} files are compressed already, so the name must not end in .gz",
+            f"{path}: {EXTENSION} files are never packed, so their name must not end in .gz",
             hint,
         )
     if path.endswith(EXTENSION) and not has_matrices:
         raise WrongUseError(
-            f"{path}: only cluster files are written as {EXTENSION}", "choose another name"
+            f"{path}: only cluster files are written as {EXTENSION}", "choose another ending"
         )
     if path == STANDARD_STREAM:
         check_output()
@@ -177,7 +177,7 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
     try:
         target = Path(path).resolve()
         if target.is_dir():
-            raise WrongUseError(f"{path}: is a folder")
+            raise WrongUseError(f"{path}: is a folder, expected a file to write")
         if not target.parent.is_dir():
             raise WrongUseError(f"{path}: there is no folder {target.parent}")
         is_special = target.exists() and not target.is_file()
@@ -224,7 +224,7 @@ def parse(content: bytes, source: str) -> dict[str, Any]:
         WrongUseError: empty, not JSON, cut short, or not an object.
     """
     if not content.strip():
-        raise WrongUseError(f"{source}: is empty")
+        raise WrongUseError(f"{source}: is empty, expected a JSON object")
     try:
         data = parse_json(content)
     except (ValueError, RecursionError) as error:
@@ -253,7 +253,7 @@ def check_format(data: Mapping[str, Any], source: str, format_name: str, version
 
 
 def dump(data: Mapping[str, Any]) -> bytes:
-    """Convert JSON data to text, with one line per top-level item and per matrix row."""
+    """Return a JSON object as UTF-8 text, with one line per top-level item and per matrix row."""
     return "".join(json_text.pieces(data)).encode()
 
 

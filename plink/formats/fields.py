@@ -38,50 +38,50 @@ class Fields:
         return WrongUseError(f"{self.place}: {name} is {found}, expected {expected}")
 
     def text(self, name: str) -> str:
-        """Return a text field that is not empty."""
+        """Return a field's text, or raise WrongUseError if it is missing, empty or no text."""
         value = self.values.get(name)
         if not isinstance(value, str) or not value:
             raise self.error(name, "a text")
         return value
 
     def word(self, name: str) -> str:
-        """Return a text field that is safe as a word in host lists and commands (`is_word`)."""
+        """Return a field's text if it is one word (`is_word`), else raise WrongUseError."""
         value = self.text(name)
         if not is_word(value):
             raise self.error(name, WORD_EXPECTED)
         return value
 
     def texts(self, name: str) -> list[str]:
-        """Return a list-of-texts field; empty if the field is absent."""
+        """Return a field's list of texts, empty if absent; WrongUseError for anything else."""
         value = self.values.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise self.error(name, "a list of texts")
         return value
 
     def integer(self, name: str, low: int, high: int, default: int | None = None) -> int:
-        """Return an integer field between `low` and `high`."""
+        """Return a field's integer, `default` if absent; WrongUseError outside `low` to `high`."""
         value = self.values.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise self.error(name, f"a whole number from {low} to {high}")
         return value
 
     def optional_integer(self, name: str, low: int, high: int) -> int | None:
-        """Return an integer field, or None if it is absent or null."""
+        """Return a field's integer from `low` to `high`, or None if the field is absent or null."""
         return None if self.values.get(name) is None else self.integer(name, low, high)
 
     def number(self, name: str, low: float, high: float) -> float:
-        """Return a finite number field between `low` and `high`."""
+        """Return a field's number, or raise WrongUseError unless it is from `low` to `high`."""
         number = to_finite_number(self.values.get(name))
         if number is None or not low <= number <= high:
             raise self.error(name, f"a number from {format_bound(low)} to {format_bound(high)}")
         return number
 
     def optional_number(self, name: str, low: float, high: float) -> float | None:
-        """Return a finite number field, or None if it is absent or null."""
+        """Return a field's number from `low` to `high`, or None if the field is absent or null."""
         return None if self.values.get(name) is None else self.number(name, low, high)
 
     def numbers(self, name: str, size: int, high: float) -> list[float]:
-        """Return a list field of exactly `size` finite numbers from 0 to `high`."""
+        """Return a field's list of `size` numbers from 0 to `high`, or raise WrongUseError."""
         values = self.values.get(name)
         if not isinstance(values, list):
             raise self.error(name, f"{size} numbers")
@@ -98,25 +98,25 @@ class Fields:
         return [float(value) for value in values]
 
     def flag(self, name: str) -> bool:
-        """Return a boolean field; False if it is absent."""
+        """Return a field's boolean, False if absent; raise WrongUseError for any other value."""
         value = self.values.get(name, False)
         if not isinstance(value, bool):
             raise self.error(name, "true or false")
         return value
 
     def object(self, name: str) -> Fields:
-        """Return a nested object field."""
+        """Return the JSON object in a field, or raise WrongUseError if there is none."""
         value = self.values.get(name)
         if not isinstance(value, dict):
             raise self.error(name, "an object")
         return Fields(value, f"{self.place}: {name}")
 
     def optional_object(self, name: str) -> Fields | None:
-        """Return a nested object field, or None if it is absent or null."""
+        """Return the JSON object in a field, or None if the field is absent or null."""
         return None if self.values.get(name) is None else self.object(name)
 
     def objects(self, name: str, *, optional: bool = False) -> list[Fields]:
-        """Return a field with a list of nested objects; empty if it is absent and `optional`."""
+        """Return the JSON objects in a field's list; an absent one is empty only if `optional`."""
         value = self.values.get(name, [] if optional else None)
         if not isinstance(value, list):
             raise self.error(name, "a list")
@@ -124,6 +124,6 @@ class Fields:
         for index, item in enumerate(value):
             place = f"{self.place}: {name}[{index}]"
             if not isinstance(item, dict):
-                raise WrongUseError(f"{place}: expected an object")
+                raise WrongUseError(f"{place}: expected a JSON object")
             items.append(Fields(item, place))
         return items

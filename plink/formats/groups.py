@@ -115,7 +115,7 @@ class GroupRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
-    """Facts about links that the user stated: bytes of a burst, and rows of groups.
+    """Facts about links that the user stated: bytes that may pass in a burst, and rows of groups.
 
     Attributes:
         burst_bytes: what every limited link lets pass at once after a pause, in bytes
@@ -127,7 +127,7 @@ class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GroupQuality(Struct, frozen=True, forbid_unknown_fields=True):
-    """Distances within a group and to the nearest other group, with the group's probability.
+    """Median distances within a group and to the nearest other one, and how sure its hosts are.
 
     Attributes:
         group: name of the group

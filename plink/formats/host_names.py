@@ -34,6 +34,6 @@ def check_host_name(name: str, source: str, place: str) -> None:
     Raises:
         FormatError: saying why `name` is none; `source` and `place` say where it stands.
     """
-    fault = find_name_fault(name)
-    if fault is not None:
-        raise FormatError(source, place, f"{brief(name)} {fault}", HINT_NAME)
+    why_no_host_name = find_name_fault(name)
+    if why_no_host_name is not None:
+        raise FormatError(source, place, f"{brief(name)} {why_no_host_name}", HINT_NAME)

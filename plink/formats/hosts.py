@@ -76,7 +76,7 @@ def check_groups(groups: Iterable[Group], hosts: Iterable[str]) -> None:
 
 
 def places_by_domain(domains: Iterable[Hashable]) -> list[int]:
-    """Return indices in order, but with all of an NVLink domain after its first; None is none."""
+    """Return the hosts' indices, with those of an NVLink domain (None: no domain) side by side."""
     first: dict[Hashable, int] = {}
     begins = [
         place if domain is None else first.setdefault(domain, place)
@@ -91,12 +91,12 @@ def with_domains(hosts: Iterable[Host], domain_of: Mapping[str, str]) -> list[Ho
 
 
 def check_way(way: GivenWay | None) -> None:
-    """Raise ValueError if a recorded option is not safe to print (`is_recordable`)."""
+    """Raise ValueError if a recorded option for reaching hosts is too long or not printable."""
     for option, value in ({} if way is None else asdict(way)).items():
         if not is_recordable(value):
             raise ValueError(f"way.{option} (for reaching hosts) must be a short printable text")
 
 
 def is_recordable(value: str | None) -> bool:
-    """Return whether a path, name or command may be stored in a file: short and printable."""
+    """Return whether a path, name or command is None, or short and printable enough for a file."""
     return value is None or (value.isprintable() and 0 < len(value) <= _MAX_TYPED)

@@ -43,7 +43,7 @@ def constrain_rows(kind: str, high: float, *, may_be_unknown: bool = True) -> Me
 
 
 def find_row_limits(hint: Any) -> Mapping[str, Any]:
-    """Return the limits that `constrain_rows` put on a matrix, from a member's annotation."""
+    """Return the limits that `constrain_rows` put on a matrix, from its annotation; {} if none."""
     for constraint in getattr(hint, "__metadata__", ()):
         if isinstance(constraint, Meta) and constraint.extra_json_schema is not None:
             limits: Mapping[str, Any] = constraint.extra_json_schema["items"]["items"]
@@ -71,7 +71,7 @@ def decode_array(kind: Any, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _check_type(value, is_float=is_float)
     if not isinstance(value, list):
-        raise ValueError("expected a list")
+        raise ValueError("expected a list of numbers, or of rows")
     if not value or not isinstance(value[0], list):
         return _decode_row(value, "", is_float=is_float, dtype=dtype)
     array = np.empty((len(value), len(value[0])), dtype=_DTYPES[dtype])
@@ -201,8 +201,8 @@ def _decode_row(
     allowed: set[type] = {int, float, type(None)} if is_float else {int, type(None)}
     if not set(map(type, row)) <= allowed:
         wrong = next(column for column, value in enumerate(row) if type(value) not in allowed)
-        what = "number" if is_float else "whole number"
-        raise ValueError(f"{place}column {wrong} must be a {what}")
+        number_kind = "number" if is_float else "whole number"
+        raise ValueError(f"{place}column {wrong} must be a {number_kind}")
     values = row if is_float else [-1 if value is None else value for value in row]
     try:
         return np.array(values, dtype=_DTYPES[dtype])

@@ -18,7 +18,7 @@ import numpy as np
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
-from plink.base.text import brief, format_count
+from plink.base.text import brief, format_count, join_texts
 from plink.formats.limits import MAX_HOSTS, MAX_RTT_US
 from plink.formats.matrices import Matrix
 from plink.formats.units import TIMES, find_rate_unit, find_time_unit
@@ -33,7 +33,7 @@ UNITS = {name: -exponent for name, exponent in TIMES.items()}
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:[eE]([+-]?[0-9]{1,4}))?")
 # Of these alone JSON has what `_NUMBER` takes, or nothing.
 _DIGITS = b"0123456789+-."
-_UNIT_HINT = f"name one of {', '.join(UNITS)} there, or give the unit us"
+_UNIT_HINT = "write the unit into this cell, or give the unit us"
 
 
 @dataclass(frozen=True)
@@ -150,10 +150,10 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
         raise WrongUseError(f"{source}: row 1 names no hosts", hint)
     seen: dict[str, int] = {}
     for column, name in enumerate(names, start=2):
-        fault = find_name_fault(name)
-        if fault is not None:
+        why_no_host_name = find_name_fault(name)
+        if why_no_host_name is not None:
             raise WrongUseError(
-                f"{source}: row 1, column {column}: {brief(name)} {fault}",
+                f"{source}: row 1, column {column}: {brief(name)} {why_no_host_name}",
                 f"names have no blanks: write {'-'.join(name.split())}"
                 if " " in name
                 else HINT_NAME,
@@ -187,9 +187,11 @@ def _unit(corner: str, given: str | None, source: str) -> str:
             )
         return named
     if given is None:
-        found = brief(corner) if corner else "empty"
+        content = brief(corner) if corner else "empty"
+        units = join_texts(list(UNITS), "or")
         raise WrongUseError(
-            f"{source}: row 1, column 1 is {found}, expected the unit of time", _UNIT_HINT
+            f"{source}: row 1, column 1 is {content}, expected the unit of all times, {units}",
+            _UNIT_HINT,
         )
     return given
 

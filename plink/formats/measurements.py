@@ -143,7 +143,7 @@ class Halves(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """Measured round-trip times of every ordered pair of hosts.
+    """Measured round-trip times in µs of every ordered pair of hosts, by percentile.
 
     Noise only ever adds to a round-trip time: of several passes the one with the least reading
     counts, in `rtt_us` for every percentile. `samples` and `losses` are of all of them.
@@ -157,7 +157,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
             far its 95 % confidence interval reaches to either side, in per cent
         disturbance: share of the measuring time, 0 to 1, that other work on the two hosts took in
             the pass that counts
-        passes: number of meetings that read this direction
+        passes: number of passes that gave a reading in this direction
         halves_us: readings of the odd passes and of the even ones
     """
 
@@ -188,7 +188,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
         return disagreement(self.halves_us)
 
     def with_passes(self) -> RttMeasurement:
-        """Return the measurement with counts of passes; without a record every pair counts one."""
+        """Return the measurement with counts of passes; if none are recorded, each pair has one."""
         if self.passes is not None:
             return self
         readings = self.readings_us
@@ -241,7 +241,7 @@ class RttMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
 
 
 class BandwidthMeasurement(Measurement, frozen=True, forbid_unknown_fields=True):
-    """Measured bandwidth of every ordered pair of hosts.
+    """Measured bandwidth in Gbit/s of every ordered pair of hosts.
 
     Attributes:
         gbit_s: what the destination received, in Gbit/s; null if not measured
@@ -287,7 +287,7 @@ def percentile_name(percentile: float) -> str:
 
 
 def readings_at(rtt: RttMeasurement, percentile: float | None, source: str) -> tuple[float, Matrix]:
-    """Return the given percentile, or the file's default, with its (N, N) readings in µs.
+    """Return a percentile (None: the file's own) and its (N, N) µs; WrongUseError if not measured.
 
     Args:
         rtt: round-trip times.
@@ -311,20 +311,20 @@ def check_rtt(rtt: RttMeasurement, size: int, source: str) -> None:
     """Raise FormatError if a file's round-trip times have matrices of a wrong shape or value."""
     check_matrices(rtt, size, source, "rtt")
     if (rtt.passes is None) != (rtt.halves_us is None):
-        raise FormatError(source, "rtt", "must have both passes and halves_us, or neither")
+        raise FormatError(source, "rtt", "passes and halves_us must both be there, or neither")
     if rtt.halves_us is None:
         return
     for odd, even, reading in zip(*rtt.halves_us, rtt.readings_us, strict=True):
         if not np.allclose(np.fmin(odd, even), reading, rtol=_SAME, atol=0.0, equal_nan=True):
-            place, reason = "rtt.halves_us", "the reading of a pair is not the lesser of its halves"
-            raise FormatError(source, place, reason)
+            reason = "the lesser of odd and even must be the reading of every pair"
+            raise FormatError(source, "rtt.halves_us", reason)
 
 
 def check_routes(routes: RouteMeasurement, size: int, source: str) -> None:
     """Raise FormatError if a file's routes have matrices of a wrong shape or value."""
     check_matrices(routes, size, source, "routes")
     if (routes.hops % 1 > 0).any():
-        raise FormatError(source, "routes.hops", "must hold whole numbers")
+        raise FormatError(source, "routes.hops", "numbers of hops must be whole")
     _check(routes.route_of, size, len(routes.routes) - 1, source, "routes.route_of", least=NO_ROUTE)
 
 
@@ -362,8 +362,9 @@ def _check(
     matrix: Array, size: int, high: float, source: str, place: str, *, least: int | None = None
 ) -> None:
     if matrix.shape != (size, size):
-        found = " x ".join(map(str, matrix.shape))
-        raise FormatError(source, place, f"is a matrix of {found}, expected {size} x {size}")
+        shape = " x ".join(map(str, matrix.shape))
+        expected = f"{size} x {size}, a row and a column for each host"
+        raise FormatError(source, place, f"is a matrix of {shape}, expected {expected}")
     wrong = find_outside(matrix, high, least or 0)
     if wrong is not None:
         expected = "null or a number" if least is None else "a whole number"

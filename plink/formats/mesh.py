@@ -68,7 +68,7 @@ class Mesh(Struct, frozen=True, forbid_unknown_fields=True):
             )
         if not any(one.size > 1 and one.size_bytes for one in self.dimensions):
             raise InvalidValueError(
-                "no dimension with more than one rank has traffic", _TRAFFIC_HINT
+                "no dimension of the mesh with several ranks has traffic", _TRAFFIC_HINT
             )
 
     @property
@@ -140,14 +140,14 @@ def _default(name: str) -> str:
     return _PATTERNS.get(name, _PATTERN)
 
 
-def _pairs(text: str, what: str, hint: str) -> list[tuple[str, str]]:
+def _pairs(text: str, argument: str, hint: str) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = (word.strip() for word in part.partition("="))
         if not (equals and value and _NAME.fullmatch(name)):
-            raise WrongUseError(f"{what} has {part.strip()!r}, expected NAME=VALUE", hint)
+            raise WrongUseError(f"{argument} has {part.strip()!r}, expected NAME=VALUE", hint)
         if name in found:
-            raise WrongUseError(f"{what} names {name} twice", hint)
+            raise WrongUseError(f"{argument} names the dimension {name} twice", hint)
         found[name] = value
     return list(found.items())
 

@@ -101,7 +101,7 @@ class CostRange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="time"):
-    """Cost of an order in µs (latency or time), beside the listed order's and random orders'.
+    """Cost of an order in µs (sum of latencies, or predicted time), and of others to compare.
 
     Attributes:
         objective: `latency`, the sum of round-trip times on the algorithm's critical path (Luo
@@ -144,7 +144,7 @@ class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
 class BandwidthCost(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bandwidth"
 ):
-    """Cost of an order by bandwidth: that of the bottleneck, and a Gbit's time over all hops.
+    """Cost of an order by bandwidth: its bottleneck's Gbit/s, and a Gbit's seconds over all hops.
 
     Attributes:
         bottleneck_gbit_s: smallest bandwidth that the algorithm uses in this order, in Gbit/s
@@ -282,20 +282,24 @@ class Order(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError("listed must name the same hosts as hosts and unused together")
         if not set(self.unmeasured_hosts) <= set(self.names):
             raise ValueError("unmeasured_hosts names a host that is not in hosts")
-        if self.filled_pairs > len(names) * (len(names) - 1) // 2:
-            raise ValueError("filled_pairs is more than the pairs of hosts")
+        pairs = len(names) * (len(names) - 1) // 2
+        if self.filled_pairs > pairs:
+            raise ValueError(f"filled_pairs is {self.filled_pairs}, but there are {pairs} pairs")
         if max(self.filled_hops, default=0) >= len(self.hosts):
-            raise ValueError("filled_hops has the index of a hop that does not exist")
+            raise ValueError(f"filled_hops must be indices of hops, below {len(self.hosts)}")
         if len(self.cost.hops_us) != len(self.hosts):
-            raise ValueError(f"cost has {len(self.cost.hops_us)} hops, expected one a host")
+            hops, hosts = len(self.cost.hops_us), len(self.hosts)
+            raise ValueError(f"cost has {hops} hops, expected {hosts}, one for each host")
         self._check_ranks()
         self._check_ring()
 
     def _check_ranks(self) -> None:
         if (self.mesh is not None) != (self.algorithm == MESH):
-            raise ValueError(f"algorithm must be {MESH} exactly if there is a mesh")
+            raise ValueError(f"algorithm must be {MESH} if there is a mesh, and only then")
         if self.mesh is not None and self.mesh.ranks != self.ranks:
-            raise ValueError(f"the mesh has {self.mesh.ranks} ranks, but the hosts {self.ranks}")
+            raise ValueError(
+                f"the mesh has {self.mesh.ranks} ranks, but the hosts have {self.ranks}"
+            )
         if self.host_of_rank is None:
             return
         ranks_on = Counter(self.host_of_rank)

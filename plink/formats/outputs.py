@@ -394,7 +394,7 @@ class ProbeOutput(Output, frozen=True):
 
 
 class ChangedHosts(Output, frozen=True):
-    """Hosts whose round-trip times to all others changed together.
+    """Hosts whose round-trip times to all other hosts differ alike from the cluster file's.
 
     Attributes:
         hosts: names of the hosts
@@ -452,7 +452,7 @@ _HOST_OR_GROUP = Meta(
 
 
 class CheckedTransfers(Output, frozen=True):
-    """Result of measuring bandwidths of links and uplinks again.
+    """Bandwidths of links and uplinks that `plink check` measured again, beside the file's.
 
     Attributes:
         hosts: hosts whose links were measured

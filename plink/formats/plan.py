@@ -133,9 +133,9 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
         forest = self.forest
         check_shapes(forest)
         if not 0 < forest.routes <= MAX_ROUTES:
-            raise ValueError(f"has {forest.routes} routes, expected 1 to {MAX_ROUTES}")
+            raise ValueError(f"the forest has {forest.routes} routes, expected 1 to {MAX_ROUTES}")
         if not (forest.weights <= _MAX_WEIGHT).all():
-            raise ValueError(f"every weight must be a number up to {_MAX_WEIGHT:g}")
+            raise ValueError(f"the weight of every route must be at most {_MAX_WEIGHT:g}")
         if forest.ranks != len(self.ranks):
             raise BrokenForestError(
                 f"the forest is over {forest.ranks} ranks, but {len(self.ranks)} ranks are listed"
@@ -182,7 +182,7 @@ class Plan(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_plan(path: str, *, with_servers: bool = False) -> Plan:
-    """Read a plan file; `-` is standard input.
+    """Read a plan file (`-`: standard input), or raise WrongUseError, also for one with servers.
 
     Args:
         path: path of the file.

@@ -70,7 +70,7 @@ class InvalidValueError(ValueError):
 
 
 def convert(data: Any, kind: type[_Format], source: str) -> _Format:
-    """Convert parsed JSON to an instance of a struct.
+    """Convert parsed JSON to an instance of a struct, or raise FormatError.
 
     Args:
         data: JSON value, in which a matrix may be an array of the binary form.
@@ -90,7 +90,9 @@ def convert(data: Any, kind: type[_Format], source: str) -> _Format:
         hint = getattr(error.__cause__, "hint", None)
         raise FormatError(source, place, reason, hint) from None
     except UnicodeEncodeError:
-        raise FormatError(source, "", "holds half of a surrogate pair") from None
+        raise FormatError(
+            source, "", "holds half of a surrogate pair, expected Unicode text"
+        ) from None
     if _has_complete(kind):  # type: ignore[arg-type]  # types of a variable have a hash, too
         _check_complete(converted, data, source)
     return converted
@@ -116,7 +118,7 @@ def _check_complete(value: Any, data: Any, source: str, place: str = "") -> None
 
 
 def check_members(struct: Struct, place: str = "") -> None:
-    """Raise WrongUseError if a member is outside its limits; constructors check none.
+    """Raise WrongUseError if a struct's member is outside its limits; constructors check none.
 
     Args:
         struct: struct that was just made.
@@ -126,8 +128,8 @@ def check_members(struct: Struct, place: str = "") -> None:
     try:
         msgspec.convert(values, _copy_members(type(struct)), dec_hook=decode_array)
     except msgspec.ValidationError as error:
-        inside, reason = _explain(error, values)
-        raise WrongUseError(f"{place}{inside} {printable(reason)}") from None
+        member, what_is_wrong = _explain(error, values)
+        raise WrongUseError(f"{place}{member} {printable(what_is_wrong)}") from None
     except UnicodeEncodeError:
         raise WrongUseError(f"{place}a text holds half of a surrogate pair") from None
 

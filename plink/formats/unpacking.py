@@ -36,7 +36,7 @@ def is_binary(content: Content) -> bool:
 
 
 def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return the content of a file, decompressed if its name ends in `.gz`.
+    """Return a file's content, decompressed if its name ends in `.gz`, or raise WrongUseError.
 
     Raises:
         WrongUseError: the file is not there, not readable, too large, packed too well, or a
@@ -54,13 +54,15 @@ def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
 
 
 def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
-    """Return the content of standard input, decompressed if it is gzip.
+    """Return the content of standard input, decompressed if it is gzip, or raise WrongUseError.
 
     Raises:
         WrongUseError: closed, not readable, too large, packed too well, or a damaged archive.
     """
     if sys.stdin is None:
-        raise WrongUseError(f"{source}: has been closed by the caller", "name a file in place of -")
+        raise WrongUseError(
+            f"{source}: is closed, so that nothing can be read", "name a file in place of -"
+        )
     try:
         content = _check_size(sys.stdin.buffer.read(most_bytes + 1), source, most_bytes)
     except OSError as error:
@@ -79,7 +81,7 @@ def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: i
                 pieces.append(piece)
                 size_bytes += len(piece)
                 if size_bytes > most_bytes:
-                    raise WrongUseError(f"{source}: holds more than {most_bytes >> 20} MiB")
+                    raise WrongUseError(f"{source}: unpacks to more than {most_bytes >> 20} MiB")
                 if size_bytes > max(_BYTES_OF_ANY_ARCHIVE, _MOST_TIMES * packed_bytes):
                     raise WrongUseError(
                         f"{source}: decompresses to more than {_MOST_TIMES} times its size",
@@ -92,5 +94,5 @@ def _unpack_gzip(packed: BinaryIO, packed_bytes: int, source: str, most_bytes: i
 
 def _check_size(content: bytes, source: str, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
-        raise WrongUseError(f"{source}: holds more than {most_bytes >> 20} MiB")
+        raise WrongUseError(f"{source}: holds more than {most_bytes >> 20} MiB, the limit")
     return content

@@ -1,4 +1,4 @@
-"""Distances to group hosts by: the lesser of both directions, gaps filled in or embedded."""
+"""Distances by which hosts are grouped: lesser of both directions, gaps filled in or embedded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Denoised:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether the embedding's distances are better than the filled-in readings."""
+        """Whether pairs are missing, and the embedding's distances beat the filled-in readings."""
         return (
             self.filled_pairs > 0
             and self.embedding is not None
@@ -69,7 +69,7 @@ class Denoised:
 
 
 def find_measured_hosts(cluster: Cluster) -> list[int]:
-    """Return the indices of hosts that have readings with enough others to be grouped."""
+    """Return the indices of the hosts that have readings with at least 3 others of these hosts."""
     size = len(cluster.hosts)
     is_measured = np.isfinite(min_over_directions(cluster))
     np.fill_diagonal(is_measured, val=False)
@@ -84,10 +84,10 @@ def find_measured_hosts(cluster: Cluster) -> list[int]:
 
 
 def min_over_directions(cluster: Cluster) -> Matrix:
-    """Return each pair's lesser reading of both directions, (N, N); NaN if not measured.
+    """Return each pair's lesser round trip in µs, (N, N); s per Gbit if only bandwidths are known.
 
     What disturbs a round trip makes it longer, and both directions of a pair take the same way
-    there and back. In µs, or seconds a Gbit where only bandwidths are known.
+    there and back. Where only bandwidths are known, `bandwidth_distances` in seconds a Gbit.
     """
     if has_only_bandwidth(cluster):
         return bandwidth_distances(cluster)
@@ -108,7 +108,7 @@ def denoise(
     seed: int = 0,
     on_progress: Callable[[str], None] | None = None,
 ) -> Denoised:
-    """Compute the distances to group hosts by, with an embedding where pairs are missing.
+    """Compute the distances by which hosts are grouped, with an embedding if pairs are missing.
 
     Args:
         cluster: with round-trip times or bandwidths.
@@ -152,7 +152,7 @@ def select_readings(cluster: Cluster, hosts: Sequence[int]) -> Matrix:
 
 
 def split_halves(cluster: Cluster) -> tuple[Cluster, Cluster] | None:
-    """Split readings into two clusters, by odd and even passes or by direction; None if not twice.
+    """Return two clusters, each with one of a pair's readings (by passes or direction), or None.
 
     None where there is only one measurement of most pairs.
     """

@@ -103,7 +103,7 @@ class Distances:
         return self.limits_until(Deadline(_MOST_WAYS_S))
 
     def limits_until(self, deadline: Deadline) -> DistanceLimits | None:
-        """Return limits of filled-in distances; without upper ones if time runs out."""
+        """Return limits of filled-in distances, no upper ones if out of time; None without gaps."""
         if not self.filled_pairs:
             return None
         paths_us = self._find_shortest_paths_us(deadline)
@@ -243,7 +243,7 @@ def _any_between(values: Matrix, least: float) -> bool:
 
 
 def bandwidth_distances(cluster: Cluster) -> Matrix:
-    """Return the seconds that a Gbit takes in each pair's slower direction, (N, N).
+    """Return the seconds that a Gbit takes in each pair's slower direction, (N, N); NaN if unknown.
 
     Returns:
         (N, N) in s a Gbit, symmetric, zero diagonal; the direction that was measured where only one
@@ -267,7 +267,7 @@ def _s_per_gbit(one: Matrix, other: Matrix) -> Matrix:
 
 
 def filled_bandwidth_distances(cluster: Cluster) -> BandwidthDistances:
-    """Return distances by bandwidth, unmeasured pairs filled in as slow as the slowest measured.
+    """Return seconds per Gbit of all pairs, unmeasured ones as slow as the slowest measured.
 
     A transfer between them may well have failed, and no order should rest on them.
 
@@ -304,7 +304,7 @@ def combine_directions(values: Matrix, choose: Callable[[Matrix, Matrix], Matrix
 
 
 def median_of_known(values: Vector) -> float:
-    """Return the median without NaN, which is NaN for no values.
+    """Return the median of the values that are not NaN; NaN if there are none.
 
     NumPy's own would import masked arrays.
     """

@@ -26,7 +26,7 @@ MOST_UNGROUPED = 128
 def estimate_round_trips(
     cluster: Cluster, *, uses_known_groups: bool = True
 ) -> EstimatedDistances | None:
-    """Estimate all round trips in µs from noisy readings and groups; None if readings are best.
+    """Estimate all round trips in µs from readings and groups; None to take readings as they are.
 
     Groups are those in the file, at all levels that `plink group` found there; where the file says
     nothing of groups, those that the readings show.

@@ -36,7 +36,7 @@ Range = tuple[Amount, Amount | None]
 
 
 def latency_range_us(form: Form, limits: DistanceLimits, placement: Hosts) -> Range:
-    """Return the range in µs of an algorithm's latency cost for a placement of ranks."""
+    """Return least and greatest latency cost of a placement of ranks in µs; None if no greatest."""
     hosts = _hosts(form, placement)
     low_us, high_us = (
         latency_cost(form, matrix, hosts) for matrix in (limits.lowest_us, limits.highest_us)
@@ -50,7 +50,7 @@ def measured_latency_us(form: Form, limits: DistanceLimits, placement: Hosts) ->
 
 
 def drop_bounds(on_progress: Callable[[SearchProgress], None]) -> Callable[[SearchProgress], None]:
-    """Return a progress callback that reports no bounds: filled-in distances prove none."""
+    """Wrap a progress callback to report the bound 0, as filled-in distances prove none."""
     return lambda progress: on_progress(replace(progress, lower_bound=0.0))
 
 
@@ -63,7 +63,7 @@ def _hosts(form: Form, placement: Hosts) -> list[int]:
 def time_range_s(
     table: PeerTable, network: Network, limits: DistanceLimits, placement: Hosts
 ) -> Range:
-    """Return the range in seconds of a collective's time over what unmeasured latencies may be."""
+    """Return a collective's least and greatest time in s over unmeasured pairs; None: no limit."""
     highest_us = np.where(np.isfinite(limits.highest_us), limits.highest_us, _ENDLESS_US)
     low_s, high_s = (
         TableTimer(table, with_latency(network, matrix)).time_s([int(host) for host in placement])
@@ -88,5 +88,5 @@ def time_bound_us(
 
 
 def with_latency(network: Network, distance_us: Matrix) -> Network:
-    """Return a copy of a network model with latencies from a matrix of round-trip times in µs."""
+    """Return a network model whose latencies are half of the given round-trip times in µs."""
     return replace(network, latency_s=distance_us / 2.0 * 1e-6)

@@ -49,7 +49,7 @@ USUAL_LINK_GBIT_S = 10.0
 
 @dataclass(frozen=True)
 class Capacity:
-    """Rates of a cluster's links: hosts' links and groups' uplinks.
+    """Rates in Gbit/s of hosts' links and groups' uplinks, measured and as predictions assume them.
 
     Args:
         send_gbit_s, receive_gbit_s: (N,) of each host's link; NaN where unknown.
@@ -70,7 +70,7 @@ class Capacity:
 def capacity(
     cluster: Cluster, groups: Sequence[Group], *, unknown_gbit_s: float = np.inf
 ) -> Capacity:
-    """Compute the rates of a cluster's host links and of the uplinks of the given groups.
+    """Compute the rates in Gbit/s of a cluster's host links and of the given groups' uplinks.
 
     A host's link carries the most that any of its measured transfers did; where none was measured,
     what it did by itself when uplinks were measured (`links`), and in older files an even share of
@@ -285,5 +285,7 @@ def _latency_s(cluster: Cluster, found: Distances | None, assumptions: list[str]
         return None
     if found.filled_pairs:
         pairs = format_count(found.filled_pairs, "pair")
-        assumptions.append(f"{pairs} without a round-trip time: taken from what others suggest")
+        assumptions.append(
+            f"{pairs} without a round-trip time: assuming an estimate from other pairs"
+        )
     return found.matrix_us * 0.5e-6

@@ -1,4 +1,4 @@
-"""Forests over members (workers and parameter servers' ports), and back to forests over ranks.
+"""Convert forests over ranks to forests over members (workers, ports of servers), and back.
 
 Members stand rank by rank, a rank's ports in their order; a rank without ports is one member. A
 route has of each rank one member at most, and does without the others (`ABSENT`).
@@ -19,7 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 
 def list_member_ranks(ports_of: Sequence[int]) -> Indices:
-    """Return the rank of each member, (M,), if ranks have so many ports, (P,); 0 counts as 1."""
+    """Return the rank of each member (a port of a rank, or a rank without ports), shape (M,)."""
     counts = np.maximum(np.asarray(ports_of, dtype=np.intp), 1)
     return np.repeat(np.arange(len(counts)), counts)
 

@@ -77,7 +77,7 @@ def check_shapes(forest: Forest) -> None:
     shape = forest.reduce_parents.shape
     if len(shape) != 2 or forest.weights.shape != shape[:1] or not all(shape):
         raise BrokenForestError(
-            "the arrays of weights and trees differ in the number of routes or ranks"
+            "the arrays of weights and trees differ in the number of routes or ranks, or are empty"
         )
     if forest.broadcast_parents.shape != shape:
         raise BrokenForestError("the trees of reduction and broadcast have different shapes")
@@ -113,7 +113,7 @@ def check_ports(forest: Forest, route_ports: Ports, ports_of: Sequence[int]) -> 
 
 
 def _find_roots(tree: str, parents: Parents, is_server: Flags) -> npt.NDArray[np.intp]:
-    """Return the root of each tree, shape (R,); raise if one has not one, or a wrong parent."""
+    """Return the root of each tree, (R,); raise if it has none, several or a wrong parent."""
     ranks = parents.shape[1]
     is_outside = (parents < ABSENT) | (parents >= ranks)
     is_absent = parents == ABSENT
@@ -135,13 +135,13 @@ def _find_roots(tree: str, parents: Parents, is_server: Flags) -> npt.NDArray[np
         checks = [(is_absent & ~is_server, omitted), *checks, (is_below_absent, under)]
     for is_wrong, text in checks:
         for route, rank in np.argwhere(is_wrong)[:1]:
-            what = text.format(rank=rank, parent=parents[route, rank], last=ranks - 1)
-            raise BrokenForestError(f"route {route}: the {tree} tree {what}")
+            what_is_wrong = text.format(rank=rank, parent=parents[route, rank], last=ranks - 1)
+            raise BrokenForestError(f"route {route}: the {tree} tree {what_is_wrong}")
     is_root = parents == NO_PARENT
     for route in np.flatnonzero(is_root.sum(axis=1) != 1)[:1]:
         roots = np.flatnonzero(is_root[route]).tolist()
-        what = f"{len(roots)} roots: ranks {_list_ranks(roots)}" if roots else "no root"
-        raise BrokenForestError(f"route {route}: the {tree} tree has {what}")
+        roots_text = f"{len(roots)} roots: ranks {_list_ranks(roots)}" if roots else "no root"
+        raise BrokenForestError(f"route {route}: the {tree} tree has {roots_text}")
     found: npt.NDArray[np.intp] = np.argmax(is_root, axis=1)
     return found
 
@@ -160,9 +160,9 @@ def _check_paths(parents: Parents, roots: npt.NDArray[np.intp], text: str) -> No
     cycle = [int(above[route, rank])]
     while (parent := int(parents[route, cycle[-1]])) != cycle[0]:
         cycle.append(parent)
-    what = text.format(rank=rank, root=roots[route])
+    what_is_lost = text.format(rank=rank, root=roots[route])
     raise BrokenForestError(
-        f"route {route}: {what}: ranks {_list_ranks(sorted(cycle))} wait for each other"
+        f"route {route}: {what_is_lost}: ranks {_list_ranks(sorted(cycle))} wait for each other"
     )
 
 

@@ -30,7 +30,7 @@ ABSENT = -2
 
 
 class Forest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Forest of R weighted routes over P ranks, which share a buffer's chunks by weight.
+    """Forest of R routes (reduction and broadcast tree) over P ranks; weights share the buffer out.
 
     Attributes:
         weights: (R,) weight of each route, not negative, with a positive sum

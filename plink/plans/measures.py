@@ -85,7 +85,7 @@ def measure_messages(
 
 
 def bytes_between(forest: Forest, size_bytes: float) -> Bytes:
-    """Return bytes from each rank (row) to each other (column) in one allreduce, (P, P)."""
+    """Return bytes from each rank (row) to each other (column) in one all-reduce, (P, P)."""
     total = np.zeros((forest.ranks, forest.ranks))
     share = size_bytes * forest.shares
     route, child = np.nonzero(forest.reduce_parents >= 0)

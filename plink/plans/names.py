@@ -1,4 +1,4 @@
-"""Names of collectives in plans, predictions and benchmarks."""
+"""Names of collectives in plans, predictions and benchmarks, checked and formatted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST_CALLS = 64
 
 
 def check_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the names of collectives, given one by one or as text with commas between them.
+    """Return names of collectives, given as a list or as text with commas; raise if one is unknown.
 
     Raises:
         WrongUseError: none, too many, or one that plink does not know; the hint says which it does.

@@ -32,12 +32,11 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     in a copy of the second.
 
     Args:
-        forest: over the old ranks, which `check` lets pass.
-        old_ranks: (P,) by rank of the result the rank of `forest`, once at most; None for a new
-            one.
+        forest: forest over the old ranks that passes `plink.plans.check.check`.
+        old_ranks: (P,) old rank of each new rank, at most once; None for a rank that is new.
 
     Returns:
-        Of `check`'s liking, its weights with the sum 1.
+        a forest over P ranks that passes `check`; its weights sum to 1.
 
     Raises:
         ValueError: no rank at all, an old one twice, or one that is not in `forest`.

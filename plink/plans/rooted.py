@@ -22,13 +22,13 @@ MOST_TURNED = 8
 
 
 def find_roots(forest: Forest) -> Indices:
-    """Return the root of each route, shape (R,)."""
+    """Return the root rank of each route of a forest, shape (R,)."""
     roots: Indices = np.argmax(forest.reduce_parents == NO_PARENT, axis=1)
     return roots
 
 
 def select_rooted(forest: Forest, root: int, roots: Indices | None = None) -> Forest:
-    """Return a forest's routes with a given root, or its heaviest routes rerooted to it.
+    """Return a forest's routes with a given root; without any, its heaviest routes rerooted to it.
 
     Args:
         forest: that `plink.plans.check` lets pass.

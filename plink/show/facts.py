@@ -174,7 +174,7 @@ def uplink_lines(cluster: Cluster) -> list[str]:
 
 
 def rate_text(gbit_s: float | None, is_lower_bound: bool = False) -> str:
-    """Format a rate in Gbit/s, marked by `≥` if it is a lower bound."""
+    """Format a rate in Gbit/s, marked by `≥` if it is a lower bound; `-` for None."""
     if gbit_s is None:
         return UNKNOWN
     return f"{'≥ ' if is_lower_bound else ''}{bandwidth_text(gbit_s)}"

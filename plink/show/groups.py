@@ -1,4 +1,4 @@
-"""Groups of hosts in words: table, certainty, and agreement with known true groups."""
+"""Groups of hosts as text for people: table, certainty, and agreement with true groups."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def judgement_lines(judgement: Judgement) -> list[str]:
 def describe_groups(
     cluster: Cluster, capacity: Capacity, judgement: Judgement | None
 ) -> GroupsOutput:
-    """Return what `plink group --json` prints."""
+    """Return a cluster's groups and its links' rates, as `plink group --json` prints them."""
     rates = zip(cluster.names, capacity.send_gbit_s, capacity.receive_gbit_s, strict=True)
     links = [
         LinkRates(name, *(None if np.isnan(rate) else float(rate) for rate in pair))

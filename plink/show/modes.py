@@ -1,4 +1,4 @@
-"""Modes of a set of distances, and a one-line histogram of it.
+"""Find the modes (peaks) of a set of distances, and draw its histogram on one line.
 
 Both work on the logarithm: distances in one network span rack, row and ocean.
 """

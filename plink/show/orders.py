@@ -77,12 +77,12 @@ def costs_us(order: Order) -> list[tuple[str, float | None]]:
 
 
 def has_bound(order: Order) -> bool:
-    """Return whether an order has a lower bound above 0."""
+    """Return whether a lower bound on any order's cost is proven: one above 0, or a cost of 0."""
     return order.cost.lower_bound_us > 0.0 or order.most_us == 0.0
 
 
 def explain_unproven(order: Order) -> str | None:
-    """Return a phrase on why no lower bound is proven for the order; None if one is."""
+    """Return a phrase that unmeasured pairs leave the cost unproven; None if they do not."""
     if not order.filled_pairs or (order.most_us is not None and has_bound(order)):
         return None
     verb = "was" if order.filled_pairs == 1 else "were"

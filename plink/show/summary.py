@@ -310,7 +310,7 @@ def _spread(values: Matrix) -> tuple[float, float, float] | tuple[None, None, No
 
 
 def rank_pairs(values: Matrix, *, largest: bool = False) -> list[tuple[int, int]]:
-    """Return (row, column) of a matrix's few least known values, or of its largest ones."""
+    """Return (row, column) of a matrix's five least known values, or of its five largest ones."""
     flat = -values.ravel() if largest else values.ravel()
     known = np.flatnonzero(np.isfinite(flat))
     if not known.size:

@@ -58,7 +58,7 @@ class Knowledge:
     def _content(self, said: str) -> bytes:
         version, _, parts = said.partition(" ")
         if not 0 < int(parts) <= _MOST_PARTS:
-            raise ValueError(f"they have {int(parts):,} parts, expected 1 to {_MOST_PARTS}")
+            raise ValueError(f"the readings have {int(parts):,} parts, expected 1 to {_MOST_PARTS}")
         keys = [f"{_KEY}/{version}/{part}" for part in range(int(parts))]
         values = get_all(self._store, keys, 0.0)
         return expand(b"".join(value or b"" for value in values), MOST_BYTES)

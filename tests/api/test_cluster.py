@@ -118,7 +118,7 @@ def test_what_others_measured_becomes_a_cluster(tmp_path: Path) -> None:
         plink.MeasuredCluster.from_measurements(path, unit="weeks")
     with pytest.raises(plink.WrongUseError, match="row 1, column 1 is empty") as caught:
         plink.MeasuredCluster.from_measurements(path)
-    assert caught.value.hint == "name one of ns, us, ms, s there, or give the unit us"
+    assert caught.value.hint == "write the unit into this cell, or give the unit us"
 
 
 def test_what_is_saved_is_read_again(tmp_path: Path) -> None:

@@ -243,7 +243,7 @@ def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) ->
     ("content", "message", "hint"),
     [
         (None, "x.json: No such file or directory", None),
-        ("", "x.json: is empty", None),
+        ("", "x.json: is empty, expected a JSON object", None),
         ("us,a\na,0\n", "x.json: is not JSON", "plink import reads CSV"),
         ('{"format": "pl', "x.json: not valid JSON", "the file may be truncated"),
         ("[]", "x.json: expected a JSON object, found a list", None),

@@ -172,7 +172,7 @@ def test_a_damaged_archive(tmp_path: Path, damage: str) -> None:
 def test_an_archive_that_unpacks_without_end(tmp_path: Path) -> None:
     (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(2 << 20)))
     path = str(tmp_path / "bomb.gz")
-    with pytest.raises(WrongUseError, match=f"{path}: holds more than 1 MiB"):
+    with pytest.raises(WrongUseError, match=f"{path}: unpacks to more than 1 MiB"):
         document.read_bytes(path, 1 << 20)
 
 

@@ -62,7 +62,7 @@ def test_nested_objects_know_their_place() -> None:
     fields = Fields({"hosts": [{"name": "a"}, {"name": 5}]}, "f.json")
     with pytest.raises(WrongUseError, match=re.escape("f.json: hosts[1]: name is 5")):
         fields.objects("hosts")[1].text("name")
-    with pytest.raises(WrongUseError, match=re.escape("f.json: hosts[0]: expected an object")):
+    with pytest.raises(WrongUseError, match=re.escape("f.json: hosts[0]: expected a JSON object")):
         Fields({"hosts": [1]}, "f.json").objects("hosts")
     with pytest.raises(WrongUseError, match=r"f.json: rtt: tool is missing"):
         Fields({"rtt": {}}, "f.json").object("rtt").text("tool")

@@ -103,8 +103,12 @@ def test_where_the_unit_comes_from(corner: str, option: str | None, unit: str) -
 @pytest.mark.parametrize(
     ("corner", "option", "reason"),
     [
-        ("", None, "row 1, column 1 is empty, expected the unit of time"),
-        ("host", None, "row 1, column 1 is 'host', expected the unit of time"),
+        ("", None, "row 1, column 1 is empty, expected the unit of all times, ns, us, ms or s"),
+        (
+            "host",
+            None,
+            "row 1, column 1 is 'host', expected the unit of all times, ns, us, ms or s",
+        ),
         ("Gbit/s", None, "has bandwidths in Gbit/s, expected round-trip times"),
         ("ms", "us", "row 1, column 1 says ms, but the unit us was given"),
     ],

@@ -165,7 +165,7 @@ def test_environments_count_the_ranks_of_a_host_that_are_apart() -> None:
     ],
 )
 def test_ranks_that_are_apart_are_refused_where_it_cannot(name: str, why: str) -> None:
-    with pytest.raises(WrongUseError, match=f"cannot take the ranks of 'gpu1' apart: {why}"):
+    with pytest.raises(WrongUseError, match=f"needs the ranks of 'gpu1' to be adjacent: {why}"):
         launchers.render(name, APART, ())
 
 

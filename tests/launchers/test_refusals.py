@@ -70,7 +70,7 @@ def refusal(name: str, hosts: list[Host]) -> WrongUseError:
 )
 def test_names_that_are_none(name: str, odd: str) -> None:
     error = refusal(name, [Host("good", "10.0.0.1"), Host(odd, "10.0.0.2")])
-    assert str(error) == f"{LAUNCHERS[name]} cannot take {odd!r}, which is not a host name"
+    assert str(error) == f"{LAUNCHERS[name]} cannot take the host {odd!r}, which is not a host name"
     assert error.hint
 
 
@@ -83,7 +83,7 @@ def test_no_host(name: str) -> None:
 def test_ipv6(name: str) -> None:
     error = refusal(name, [Host("2001:db8::1", "2001:db8::1")])
     launcher = LAUNCHERS[name]
-    assert str(error) == f"{launcher} cannot take '2001:db8::1', which is an IPv6 address"
+    assert str(error) == f"{launcher} cannot take the host '2001:db8::1', which is an IPv6 address"
 
 
 @pytest.mark.parametrize("name", OPEN_MPI)
@@ -102,7 +102,7 @@ def test_ipv6(name: str) -> None:
 )
 def test_names_that_open_mpi_reads_otherwise(name: str, odd: str, reason: str) -> None:
     error = refusal(name, [Host("good.example.org", "10.0.0.1"), Host(odd, "10.0.0.2")])
-    assert str(error) == f"Open MPI cannot take {odd!r}, which {reason}"
+    assert str(error) == f"Open MPI cannot take the host {odd!r}, which {reason}"
 
 
 @pytest.mark.parametrize("name", OPEN_MPI)
@@ -130,16 +130,16 @@ def test_long_names_are_cut_in_the_message() -> None:
 def test_addresses_that_must_be_ipv4(name: str, address: str) -> None:
     error = refusal(name, [Host("a", address), Host("b", "10.0.0.2")])
     reason = "has no IPv4 address in the cluster file"
-    assert str(error) == f"{LAUNCHERS[name]} cannot take 'a', which {reason}"
+    assert str(error) == f"{LAUNCHERS[name]} cannot take the host 'a', which {reason}"
 
 
 def test_lightgbm_tells_machines_apart_by_address_and_port() -> None:
     error = refusal("lightgbm", [Host("a", "10.0.0.1"), Host("b", "10.0.0.1")])
-    assert str(error) == "LightGBM cannot take 'b', which has the same address as 'a'"
+    assert str(error) == "LightGBM cannot take the host 'b', which has the same address as 'a'"
     error = refusal("lightgbm", [Host("a", "10.0.0.1", slots=60_000)])
     assert (
         str(error)
-        == "LightGBM cannot take 'a', which has too few ports from 12400 on for 60000 ranks"
+        == "LightGBM cannot take the host 'a', which has too few ports from 12400 on for 60000 ranks"
     )
 
 
@@ -147,7 +147,7 @@ def test_lightgbm_tells_machines_apart_by_address_and_port() -> None:
 def test_pods_of_a_job_are_alike(name: str) -> None:
     error = refusal(name, [Host("a", "10.0.0.1"), Host("b", "10.0.0.2", slots=2)])
     reason = "has 2 slots, while other hosts have another number"
-    assert str(error) == f"{LAUNCHERS[name]} cannot take 'b', which {reason}"
+    assert str(error) == f"{LAUNCHERS[name]} cannot take the host 'b', which {reason}"
     for odd in ("Gpu1", "a_b", "a.", "a" * 64):
         error = refusal(name, [Host(odd, "10.0.0.1")])
         assert str(error).endswith("which cannot name a node")

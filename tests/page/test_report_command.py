@@ -256,7 +256,7 @@ def test_files_are_held_to_be_of_one_cluster(capsys: pytest.CaptureFixture[str])
         (["d.json", "o.json"], "error: o.json was made from another version of d.json\n"),
         (["c.json", "d.json"], "error: c.json and d.json are both cluster files\n"),
         (["o.json", "p.json"], "error: o.json and p.json were not made from the same cluster"),
-        (["-", "-"], "error: only one file can be standard input\n"),
+        (["-", "-"], "error: only one of the files can be standard input (-)\n"),
     ):
         assert run(["report", *files, "-o", "r.html"]) == 2
         assert capsys.readouterr().err.startswith(said)

@@ -115,7 +115,7 @@ def test_mixed_lines_prefixes_and_other_communicators_are_taken_apart() -> None:
         (job(["a", "b", "c", "d"], "2.18.5"), "ran on hosts that the order lacks, such as a"),
         (
             "n03:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 4 cudaDev 0 - Init COMPLETE",
-            "the logs lack ranks 1, 2, 3 of 4",
+            "the logs have no lines of ranks 1, 2, 3 of 4",
         ),
         (job(["94f182076445", "0123456789ab"] * 2, "2.18.5"), "ran in containers"),
     ],

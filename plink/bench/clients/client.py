@@ -50,7 +50,7 @@ class Launch:
     """Start of a client's ranks.
 
     Args:
-        seats: of every rank (`plink.deploy.remote.hosts.seats`).
+        seats: slot of every rank (`plink.deploy.remote.hosts.assign_slots`).
         workload: what they run.
         forest: the plan that the engine follows; None for a library.
         service: of the hub; None for others.

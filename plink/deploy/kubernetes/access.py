@@ -105,7 +105,7 @@ def _read_token(path: str | None) -> str | None:
         return None
     text = _text(path).strip()
     if not text or not text.isprintable() or " " in text:
-        raise WrongUseError(f"{path}: the file does not hold a bearer token")
+        raise WrongUseError(f"{path}: the file does not hold a bearer token, expected one word")
     return text
 
 
@@ -115,7 +115,9 @@ def _create_context(ca_file: str | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cadata=_text(ca_file))
     except (ssl.SSLError, ValueError):
-        raise WrongUseError(f"{ca_file}: the file holds no certificates") from None
+        raise WrongUseError(
+            f"{ca_file}: the file holds no certificates, expected them as PEM"
+        ) from None
 
 
 def _text(path: str) -> str:

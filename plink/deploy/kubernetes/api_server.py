@@ -79,7 +79,7 @@ class Access:
     Args:
         place: what messages call it.
         connect: makes a connection, whose requests may take so many seconds each.
-        token: says the bearer token, which may change from request to request; None without one.
+        token: returns the bearer token, which may change between requests; None without one.
         root: what stands before every path.
     """
 
@@ -118,18 +118,18 @@ class ApiServer:
             try:
                 page = self._answer("GET", f"/api/v1/nodes?{urlencode(query)}")
             except NoNodeError:
-                raise self._nonsense("a list of nodes") from None
+                raise self._unexpected_answer("a list of nodes") from None
             items = page.get("items")
             if not isinstance(items, list):
-                raise self._nonsense("a list of nodes")
+                raise self._unexpected_answer("a list of nodes")
             found += [self._node(item) for item in items]
             more = _mapping(page.get("metadata")).get("continue") or None
             if more is not None and not items:
-                raise self._nonsense("a list of nodes")
+                raise self._unexpected_answer("a list of nodes")
         return found
 
     def node(self, name: str) -> Node:
-        """Return one node of the Kubernetes cluster by name.
+        """Return a node of the Kubernetes cluster by name; raise NoNodeError if it is gone.
 
         Raises:
             NoNodeError: it has gone.
@@ -172,8 +172,15 @@ class ApiServer:
             pause_s = min(_LONGEST_PAUSE_S, 2 * pause_s)
             wait_s = pause_s if wanted_s is None else wanted_s
             if time.monotonic() + wait_s > end_s:
-                failure = f"answers with status {status}" if status else "does not answer"
-                raise PlinkError(f"{self._access.place} {failure} ({reason})")
+                if status:
+                    raise PlinkError(
+                        f"{self._access.place} answers with status {status} ({reason})",
+                        "the server may be overloaded or starting: try again later",
+                    )
+                raise PlinkError(
+                    f"{self._access.place} does not answer ({reason})",
+                    "check its address, and that it can be reached from here",
+                )
             self._pause(wait_s)
 
     def _request(
@@ -197,7 +204,7 @@ class ApiServer:
             data = _mapping(json.loads(content))
         except (ValueError, RecursionError):
             if response.status < 300:
-                raise self._nonsense("JSON") from None
+                raise self._unexpected_answer("JSON") from None
             data = {}
         reason = data.get("message")
         said = reason if isinstance(reason, str) else response.reason
@@ -218,7 +225,7 @@ class ApiServer:
         metadata = _mapping(_mapping(item).get("metadata"))
         name, version = metadata.get("name"), metadata.get("resourceVersion", "")
         if not isinstance(name, str) or not isinstance(version, str):
-            raise self._nonsense("a node")
+            raise self._unexpected_answer("a node")
         addresses = _mapping(_mapping(item).get("status")).get("addresses")
         return Node(
             name,
@@ -232,7 +239,7 @@ class ApiServer:
             version,
         )
 
-    def _nonsense(self, expected: str) -> PlinkError:
+    def _unexpected_answer(self, expected: str) -> PlinkError:
         return WrongUseError(
             f"{self._access.place} does not answer with {expected}",
             "check that this is the address of a Kubernetes API server",

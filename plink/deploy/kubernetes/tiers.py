@@ -75,7 +75,8 @@ def check_key(key: str) -> str:
     is_key = _NAME.fullmatch(name) is not None and (not slash or _PREFIX.fullmatch(prefix))
     if not is_key:
         raise WrongUseError(
-            f"{key!r} is not a valid label key", "write a key as example.com/rack, or rack"
+            f"{key!r} is not a valid label key of Kubernetes",
+            "write a key as example.com/rack, or rack",
         )
     if any(prefix == domain or prefix.endswith(f".{domain}") for domain in _RESERVED):
         raise WrongUseError(f"{key!r}: Kubernetes reserves label keys with the prefix {prefix}")
@@ -151,6 +152,6 @@ def _check_nested(finer: Tier, wider: Tier, source: str) -> None:
     domain_of = {host: n for n, hosts in enumerate(wider.domains) for host in hosts}
     if any(len({domain_of.get(host) for host in hosts}) > 1 for hosts in finer.domains):
         raise WrongUseError(
-            f"{source}: a group of one level overlaps two groups of the next",
+            f"{source}: a group of one level overlaps two groups of the next, wider level",
             "plink group finds groups that are nested",
         )

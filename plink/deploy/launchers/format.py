@@ -91,20 +91,20 @@ def ranks_by_host(hosts: Sequence[Host]) -> Counter[str]:
     return ranks_on
 
 
-def check_adjacent(hosts: Sequence[Host], found: Format[Host]) -> None:
+def check_adjacent(hosts: Sequence[Host], launcher: Format[Host]) -> None:
     """Raise if a host's ranks are not consecutive but the launcher needs them to be.
 
     Raises:
         WrongUseError: a host comes more than once, and the format has each once.
     """
-    if found.adjacent_because is None:
+    if launcher.adjacent_because is None:
         return
     seen: set[str] = set()
     for host in hosts:
         if host.name in seen:
             raise WrongUseError(
-                f"{found.name} cannot take the ranks of {host.name!r} apart: "
-                f"{found.adjacent_because}",
+                f"{launcher.name} needs the ranks of {host.name!r} to be adjacent: "
+                f"{launcher.adjacent_because}",
                 "make the order without {interleave=}, which keeps them adjacent",
                 arguments={"interleave": True},
             )
@@ -167,8 +167,10 @@ def master_address(hosts: Sequence[Host], launcher: str) -> str:
     """
     address = hosts[0].address
     if not is_address(address) and not _NAME.fullmatch(address):
-        reason = f"{launcher} cannot reach rank 0 at {brief(address)}, which is not an address"
-        raise WrongUseError(reason, "correct the host's address in the cluster file")
+        raise WrongUseError(
+            f"{launcher} cannot reach rank 0 at {brief(address)}, which is not an address",
+            "correct the host's address in the cluster file",
+        )
     return address
 
 
@@ -181,6 +183,8 @@ def is_address(text: str) -> bool:
     return "%" not in text
 
 
-def refusal(host: Host, launcher: str, reason: str) -> WrongUseError:
-    """Build the error that a launcher cannot take a host; `reason` follows "which"."""
-    return WrongUseError(f"{launcher} cannot take {brief(host.name)}, which {reason}", _HINT)
+def refusal(host: Host, launcher: str, why_not: str) -> WrongUseError:
+    """Build the error that a launcher cannot take a host; `why_not` follows "which"."""
+    return WrongUseError(
+        f"{launcher} cannot take the host {brief(host.name)}, which {why_not}", _HINT
+    )

@@ -51,7 +51,7 @@ Labels = Callable[[int], str]
 
 
 def kubernetes_format(name: str, kind: str, labels: Labels) -> Format[Host]:
-    """Return the format of one kind of job; `labels` selects the pod of a host by its index."""
+    """Return the file format of a kind of Kubernetes job; `labels` selects a pod by host index."""
 
     def render(hosts: Sequence[Host]) -> str:
         check_names(hosts, kind, ipv6=False)

@@ -57,7 +57,7 @@ def render_commands(hosts: Sequence[Host]) -> str:
 
 
 def render_script(hosts: Sequence[Host]) -> str:
-    """Return a script that runs torchrun on all hosts by SSH and exits with the worst status."""
+    """Return a script that runs torchrun on all hosts by SSH, and fails if one of them did."""
     quoted = [(name, command.replace("'", "'\\''")) for name, command in _list_commands(hosts)]
     return _HEAD + "".join(f"on {name} '{command}'\n" for name, command in quoted) + _TAIL
 

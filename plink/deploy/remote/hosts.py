@@ -54,7 +54,7 @@ class RemoteHost:
 
 
 def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
-    """Return a cluster file's hosts as remote hosts, after checking their addresses.
+    """Return hosts with their open sessions; raise HostError if one lacks the file's address.
 
     All must have been reached.
 
@@ -66,8 +66,8 @@ def describe(listed: Sequence[Host], reached: Reached) -> list[RemoteHost]:
     return for_each(found, lambda index, host: _describe(listed[index], host))
 
 
-def seats(placement: Sequence[int], slots: int) -> tuple[int, ...]:
-    """Return the slot number of every rank; host h has slots h * `slots` to (h + 1) * `slots` - 1.
+def assign_slots(placement: Sequence[int], slots: int) -> tuple[int, ...]:
+    """Return each rank's slot, numbered over all hosts: host h has those from h * `slots` on.
 
     Args:
         placement: the host of every rank, each at most `slots` times.

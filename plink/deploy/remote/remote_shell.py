@@ -67,7 +67,7 @@ def _ssh_script(folder: Path, hosts: Sequence[Host], options: SshOptions) -> str
         if named is not None and not os.path.isfile(named):  # noqa: PTH113  Path's own can fail
             raise OptionError(f"{named}: there is no such file")
         if named is not None and (not named.isprintable() or '"' in named):
-            raise OptionError(f"{named}: an ssh_config cannot contain this file's name")
+            raise OptionError(f"{named}: ssh takes no file name with control characters or quotes")
     if options.user is not None and not is_word(options.user):
         raise OptionError(f"{options.user!r} is not a user name")
     config = folder / "ssh_config"

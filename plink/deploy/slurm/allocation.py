@@ -69,7 +69,7 @@ class Allocation:
 
 
 def has_one_node(environment: Mapping[str, str]) -> bool:
-    """Return whether a job's environment has a single node, so that nothing can be ordered."""
+    """Return whether the Slurm job has a single node, so that there is nothing to order."""
     known = ("SLURM_JOB_NUM_NODES", "SLURM_NNODES")
     return next((environment[name] for name in known if name in environment), None) == "1"
 
@@ -77,7 +77,7 @@ def has_one_node(environment: Mapping[str, str]) -> bool:
 def read_allocation(
     environment: Mapping[str, str], tasks_per_node: int | None = None
 ) -> Allocation:
-    """Read the Slurm job from environment variables, with another number of tasks if given.
+    """Read the Slurm job from its environment variables, with other tasks per node if given.
 
     Args:
         environment: environment of the job's script.

@@ -49,7 +49,7 @@ class Kept:
         self._now = now
 
     def read_known(self, names: Sequence[str], others: Collection[str] = ()) -> Cluster | None:
-        """Return stored round-trip times of hosts `names`, then of some `others`; None without any.
+        """Return stored round-trip times of `names`, and of `others` that have any; None if none.
 
         Args:
             names: hosts that are wanted, whether anything is known of them or not.

@@ -66,7 +66,7 @@ ROUND_TRIPS = Quantity(
 
 
 def distances_section(subject: Subject) -> Section | None:
-    """Return the report's section with the heat map of raw readings; None without any."""
+    """Return the report's section with a heat map of measured round trips; None without any."""
     cluster = subject.cluster
     if cluster is None or cluster.rtt is None or subject.distances is None:
         return None

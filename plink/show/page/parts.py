@@ -54,7 +54,7 @@ class Table:
 
 
 def table(caption: str, columns: Sequence[Column[Row]], rows: Iterable[Row]) -> Table:
-    """Build a table of a report from rows of texts or names."""
+    """Build a report's table from rows of any type; each column returns a row's text."""
     return Table(caption, headings(columns), cells(columns, rows), number_columns(columns))
 
 

@@ -59,7 +59,7 @@ def main_finding(subject: Subject) -> str:
 
 
 def groups_text(subject: Subject) -> str:
-    """Return a sentence on the number of hosts and their groups."""
+    """Return the numbers of hosts and groups as text: `16 hosts in 4 groups of 4`."""
     hosts = format_count(len(subject.names), "host")
     if len(subject.names) < 2:
         return hosts
@@ -74,7 +74,7 @@ def groups_text(subject: Subject) -> str:
 
 
 def group_sizes(subject: Subject) -> tuple[str, int]:
-    """Format the sizes of groups, and the number of hosts in none."""
+    """Return the groups' sizes as text (`4 to 8`), and the number of hosts in no group."""
     sizes = [len(group.hosts) for group in subject.groups]
     least, most = min(sizes), max(sizes)
     return f"{least}" if least == most else f"{least} to {most}", len(subject.names) - sum(sizes)

@@ -42,7 +42,7 @@ class NamedOrder:
 
 @dataclass(frozen=True)
 class Subject:
-    """Subject of a report: a cluster, orders, a tuned run or timelines, from files."""
+    """Subject of a report: a cluster and orders of its hosts, or orders alone, read from files."""
 
     cluster: Cluster | None
     source: str | None
@@ -156,7 +156,7 @@ def read_inputs(paths: Sequence[str]) -> Subject | History | Timeline:
         WrongUseError: a file is wrong or of no such kind, or they do not belong together.
     """
     if paths.count(document.STANDARD_STREAM) > 1:
-        raise WrongUseError("only one file can be standard input")
+        raise WrongUseError("only one of the files can be standard input (-)")
     contents = [(document.label(path), document.read_content(path)) for path in paths]
     texts = [(source, content) for source, content in contents if isinstance(content, bytes)]
     if any(is_timeline(text) for _, text in texts):
@@ -194,7 +194,7 @@ def _read_logs(logs: Sequence[tuple[str, bytes]]) -> History:
     try:
         return history_of((start, entries) for _, _, start, entries in parts)
     except ValueError as error:  # the plan has no masters, or the state is not valid
-        raise WrongUseError(f"{first_source}: {error}") from None
+        raise WrongUseError(f"{first_source}: the run cannot be read: {error}") from None
 
 
 def _read_cluster(contents: Sequence[tuple[str, Content]], shown: Sequence[str]) -> Subject:

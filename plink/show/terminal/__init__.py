@@ -1,1 +1,1 @@
-"""Terminal output of plink's files, with the statistics behind it."""
+"""Printing of plink's files, predictions and results on the terminal."""

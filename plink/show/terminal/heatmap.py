@@ -80,7 +80,7 @@ def draw(
 
 
 def legend(scale: Scale, *, has_gaps: bool, shades: str | None = None) -> Text:
-    """Return a line that explains the colours or shades of a heat map, with values in µs."""
+    """Return a line that says which times the colours or shades of a heat map stand for."""
     text = Text()
     if shades is None:
         text.append(f"{rtt_text(scale.low)} ")

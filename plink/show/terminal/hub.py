@@ -1,4 +1,4 @@
-"""Output of `plink hub bounds` and `plink hub cost`: bandwidths and prices of servers."""
+"""Tables of `plink hub bounds` (rates that hide a gradient exchange) and `cost` (of a worker)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def compute_bounds(
 
 
 def print_bounds(console: Console, job: FoundBounds) -> None:
-    """Print the table of needed bandwidths, and remarks on ports and racks."""
+    """Print the bandwidths that hide a gradient exchange, and remarks on ports and racks."""
     print_line(
         console,
         f"{job.model}: {bytes_text(job.model_bytes)} in every iteration of "
@@ -125,7 +125,7 @@ def _seconds(time_s: float) -> str:
 
 
 def print_costs(console: Console, costs: Costs) -> None:
-    """Print the table of a worker's costs, and where it differs from the paper's."""
+    """Print what a worker costs with its network and hub, and where the paper's table differs."""
     contradiction = costs.contradiction
     print_table(console, _COST_COLUMNS, costs.rows)
     console.print()

@@ -31,7 +31,7 @@ class Paper:
 
 
 def paper(width: int | None) -> Paper:
-    """Return a console on standard output, or raise PlinkError; `width` is in columns."""
+    """Return a console on standard output, `width` columns wide; PlinkError if that is closed."""
     check_output()
     shades = SHADES
     if isinstance(sys.stdout, TextIOWrapper):
