@@ -195,9 +195,7 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
         raise WrongUseError(f"{source}: the archive has two files of the same name")
     # Every byte of every member is read: members that lie on each other would multiply the work.
     if sum(entry.compress_size for entry in entries) > len(content):
-        raise WrongUseError(
-            f"{source}: the files in the archive are longer than itself: they overlap"
-        )
+        raise WrongUseError(f"{source}: the files in the archive overlap: they exceed its size")
     return entries
 
 

@@ -139,7 +139,8 @@ def test_lightgbm_tells_machines_apart_by_address_and_port() -> None:
     error = refusal("lightgbm", [Host("a", "10.0.0.1", slots=60_000)])
     assert (
         str(error)
-        == "LightGBM cannot take the host 'a', which has too few ports from 12400 on for 60000 ranks"
+        == "LightGBM cannot take the host 'a', which has too few ports from 12400 on for 60000 "
+        "ranks"
     )
 
 
