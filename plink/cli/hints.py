@@ -21,7 +21,7 @@ with lazy_imports():
 
 
 def command_speller(command: click.Command | None) -> Speller:
-    """Return a function that spells an argument and its value as the command's option."""
+    """Return a function that spells a parameter and its value as an option, such as `--size 4`."""
     options = {} if command is None else _options(command)
     return option_speller(
         {name: max(option.opts, key=len) for name, option in options.items()},

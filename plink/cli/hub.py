@@ -81,7 +81,7 @@ _json = json_option("Print the result as JSON.")
 
 @dataclass(frozen=True, kw_only=True)
 class AccessRequest:
-    """Options of a verb on a service: its name, and how to prove the right to manage it."""
+    """Options of verbs on a parameter service: its name, the servers' secret, and TLS files."""
 
     namespace: str = option("job", "--name", metavar="NAME", help="Name of the service.")
     secret_file: str = option(
@@ -142,7 +142,7 @@ class ServeRequest:
         """Return a server's addresses, and their traffic weights: none if they are equal."""
         if (plan is None) == (self.listen is None) or (plan is not None and self.weights):
             raise WrongUseError(
-                "a server needs addresses, from --listen or from a plan, whose weights it then has",
+                "a server needs addresses, from --listen or from a plan, which also sets weights",
                 "plink hub serve --listen 10.0.0.9:7100, or plink hub serve plan.json --host NAME",
             )
         if plan is not None:
@@ -215,7 +215,7 @@ def serve(*, plan: str | None, request: ServeRequest, as_json: bool) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRequest:
-    """Options of `plink hub create`: members of `plink.hub.service.ServiceOptions` and quotas."""
+    """Options of `plink hub create`: workers, optimizer, synchronisation, lost workers, quotas."""
 
     workers: int | None = option(
         None,
@@ -314,7 +314,7 @@ class ServiceRequest:
 def create(
     *, servers: Servers, access: AccessRequest, as_json: bool, request: ServiceRequest
 ) -> None:
-    """Create a service on these servers, listed in the order that workers will use.
+    """Create a parameter service on these servers, listed in the order that workers will use.
 
     A plan with servers names them and how many workers there are; where it has a server in each
     rack, workers call that of their own.

@@ -23,13 +23,17 @@ def json_option(text: str) -> Callable[[Function], Function]:
 
 
 def check_output(
-    output: str | None, what: str, *inputs: str, as_json: bool = False, has_matrices: bool = False
+    output: str | None,
+    result_name: str,
+    *inputs: str,
+    as_json: bool = False,
+    has_matrices: bool = False,
 ) -> None:
     """Raise WrongUseError if a result cannot be written, or would overwrite an input.
 
     Args:
         output: file to write, `-` for standard output; None for no file.
-        what: what it would hold, for the message.
+        result_name: what the message calls the result, such as `the cluster`.
         inputs: files that are read.
         as_json: whether JSON goes to standard output.
         has_matrices: whether the result has a binary form.
@@ -38,7 +42,8 @@ def check_output(
         return
     if as_json and output == document.STANDARD_STREAM:
         raise WrongUseError(
-            f"--json and {what} both write to standard output", "give the file a name with -o"
+            f"--json and {result_name} both write to standard output",
+            "give the file a name with -o",
         )
     document.check_writable(output, has_matrices=has_matrices)
     for source in inputs:

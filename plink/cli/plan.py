@@ -93,10 +93,10 @@ def _list_holders(plan: plan_file.Plan, *, for_ranks: bool) -> dict[str, certifi
         }
     else:
         holders = {rank.host: certificates.Holder([rank.host, rank.address]) for rank in plan.ranks}
-    for folder, what in ((DAEMON, "daemon"), (HUB, "hub")):
+    for folder, server in ((DAEMON, "autotune daemon"), (HUB, "hub")):
         if folder in holders:
             raise WrongUseError(
-                f"the host name {folder} is also the name of the certificate folder for the {what}",
+                f"the host name {folder} is also the name of the {server}'s certificate folder",
                 "--certificate-for rank names folders by rank",
             )
     beside = {folder: certificates.Holder(["localhost"], is_rank=False) for folder in (DAEMON, HUB)}

@@ -35,7 +35,7 @@ _ALLOCATION = "@slurm"
 
 @dataclass(frozen=True)
 class HostList:
-    """Hosts of a host list or inventory, its file's hash, and what an inventory says of access."""
+    """Hosts of a host list or inventory, its file's hash, and how the inventory reaches them."""
 
     hosts: Sequence[ListedHost]
     made_from: str | None = None
@@ -120,7 +120,7 @@ def to_listed_host(host: Host, place: str) -> ListedHost:
 
 
 def list_again(cluster: Cluster, source: str) -> list[ListedHost]:
-    """Return the hosts of an earlier run's file in list order, unreached ones too; raise if < 2."""
+    """Return the hosts of an earlier run's file in list order, with those that were not reached."""
     listed = [to_listed_host(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
     # Ascending, so that the hosts listed before are there already; those without a place come last.

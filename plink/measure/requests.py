@@ -458,9 +458,9 @@ class ImportRequest:
             return units.TimeUnit(name, units.TIMES[name])
         rate_unit = units.find_rate_unit(self.unit)
         if rate_unit is None:
-            known = join_texts([*sorted(units.TIMES), "Gbit/s", "GB/s"], "or")
+            known_units = join_texts([*sorted(units.TIMES), "Gbit/s", "GB/s"], "or")
             raise WrongUseError(
-                f"{{unit}} is {self.unit!r}, expected {known}", arguments={"unit": self.unit}
+                f"{{unit}} is {self.unit!r}, expected {known_units}", arguments={"unit": self.unit}
             )
         return rate_unit
 

@@ -229,9 +229,9 @@ def _choose_cluster(
     known: Cluster | None = request.cluster or getattr(subject, "cluster", None)
     if known is None:
         place = "" if source is None else f"{source}: "
-        what = "a plan" if isinstance(subject, Plan) else "an order read from a file"
+        plan_or_order = "a plan" if isinstance(subject, Plan) else "an order read from a file"
         raise WrongUseError(
-            f"{place}{what} does not contain the measurements to predict from",
+            f"{place}{plan_or_order} does not contain the measurements to predict from",
             "give the cluster that it was made from as {cluster}",
             arguments={"cluster": None},
         )

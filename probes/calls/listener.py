@@ -65,7 +65,7 @@ class Listener:
 
     @property
     def hosts(self) -> list[ListedHost]:
-        """Connected hosts, by name."""
+        """Connected hosts, sorted by name."""
         with self._changed:
             names = sorted(name for name, session in self._sessions.items() if session.is_open)
         return [ListedHost(name, place="callers") for name in names]

@@ -106,7 +106,7 @@ class ReportDeadlines:
         self._due = dict.fromkeys(self._due, now)
 
     def late(self, now: float, *, in_turn: bool) -> list[tuple[int, int, bool]]:
-        """Return hosts that overran a deadline, with the partner, and whether it is a repetition.
+        """Return (host, partner, whether it is late again) of hosts that overran a deadline.
 
         A host is to be told first that its partner is gone, and given up the second time.
 

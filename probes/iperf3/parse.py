@@ -23,7 +23,7 @@ _TOLERANCE_S = 0.01
 
 @dataclass(frozen=True)
 class Interval:
-    """Bytes received in one interval, in seconds from the start, of an iperf3 test."""
+    """Bytes received in an interval of an iperf3 test, in seconds from the test's start."""
 
     start_s: float
     end_s: float

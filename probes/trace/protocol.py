@@ -45,7 +45,7 @@ _UNREACHABLE = {
 
 @dataclass(frozen=True)
 class ProbeAnswer:
-    """Answer to one probe of a route: the probe's kind and TTL, its sender, ICMP type and code.
+    """Answer to one probe of a route: the probe's kind and TTL, who answered, ICMP type and code.
 
     Args:
         is_echo: the probe was an ICMP echo request, and not UDP.

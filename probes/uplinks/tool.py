@@ -54,7 +54,7 @@ class TimedTransfer:
 def common_windows_s(
     transfers: Sequence[TimedTransfer], duration_s: float, warm_up_s: float
 ) -> list[tuple[float, float]] | None:
-    """Return the time in which all transfers ran, as (start, end) in seconds of each; or None.
+    """Return when all transfers ran, as (start, end) in s since each began; None if too short.
 
     A transfer begins some time after it was told to: its two ends exchange a few packets before,
     which takes longest for those that find the queues on the way full. Little lies between its end

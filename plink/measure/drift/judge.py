@@ -110,7 +110,7 @@ _SAME_SCORE = 0.05
 
 @dataclass(frozen=True)
 class DistanceChange:
-    """Hosts (indices) whose round-trip times to all others, but not to each other, changed.
+    """Set of hosts (indices) whose round-trip times to the others, not to each other, changed.
 
     Args:
         pairs: number of pairs of one of them with another host that were compared.

@@ -188,8 +188,10 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
         )
     is_time = isinstance(unit, TimeUnit)
     if unit is not None and (times if is_time else rates) is None:
-        what = "a time" if is_time else "a bandwidth"
-        raise WrongUseError(f"{source}: no column is {what}, but the unit {unit.name} was given")
+        quantity = "time" if is_time else "bandwidth"
+        raise WrongUseError(
+            f"{source}: no column is a {quantity}, but the unit {unit.name} was given"
+        )
     return Columns(places, is_both_ways, times, rates, size, status, notes)
 
 

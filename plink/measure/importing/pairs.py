@@ -260,10 +260,10 @@ def _describe_sizes(sizes: Matrix) -> dict[str, int]:
 
 def check_host_name(name: str, place: str) -> str:
     """Return a host's name unchanged; raise, naming `place`, if it is not valid."""
-    fault = find_name_fault(name)
-    if fault is not None:
+    why_invalid = find_name_fault(name)
+    if why_invalid is not None:
         hint = f"names have no blanks: write {'-'.join(name.split())}" if " " in name else HINT_NAME
-        raise WrongUseError(f"{place}: {brief(name)} {fault}", hint)
+        raise WrongUseError(f"{place}: {brief(name)} {why_invalid}", hint)
     return name
 
 

@@ -115,7 +115,7 @@ class Collector(ABC, Generic[Reading]):
         return []
 
     def count_asked(self, rounds: samples.Rounds) -> int:
-        """Return how many directed pairs of cluster indices `rounds` contain or have a reading."""
+        """Return the number of directed pairs that are in `rounds` or have a reading already."""
         asked = ~np.isnan(self._readings())
         for pairs in rounds:
             for i, j in pairs:
@@ -365,7 +365,7 @@ def _none_if_all_nan(matrix: Matrix) -> Matrix | None:
 def describe_disturbed_hosts(
     names: Sequence[str], disturbed: npt.NDArray[np.bool_], measured: npt.NDArray[np.bool_]
 ) -> list[str]:
-    """Return a warning that names the hosts whose other work disturbed readings, or no entry.
+    """Return a list with a warning that names hosts whose other work disturbed readings, or empty.
 
     Args:
         disturbed, measured: (N, N), [source][destination].

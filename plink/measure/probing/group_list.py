@@ -82,7 +82,7 @@ def read_given_groups(
 
 
 def parse_groups(text: str, source: str, hosts: Collection[str], listed_in: str) -> list[Group]:
-    """Parse groups from lines `NAME: HOSTS`, in their order; raise if one is not in `hosts`."""
+    """Parse groups from lines `NAME: HOSTS`, in their order; raise if a host is unknown."""
     groups: dict[str, tuple[str, list[str]]] = {}
     places: dict[str, str] = {}
     for number, line in enumerate(text.split("\n"), start=1):

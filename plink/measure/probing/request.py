@@ -170,7 +170,8 @@ def keep_network(
         network = None if recorded is None else ipaddress.ip_network(str(recorded))
     except ValueError:
         raise WrongUseError(
-            f"{source}: options.network is {brief(recorded)}, expected a network as 10.0.0.0/16"
+            f"{source}: options.network is {brief(recorded)}, expected a network such as "
+            "10.0.0.0/16"
         ) from None
     if given is not None and given != network:
         raise build_option_changed_error(source, "network", network, given)
