@@ -39,16 +39,16 @@ _SERVE = f"""
 exec 3<&0
 port=$(printf ':%04X 0*:0000 0A' "$2")
 listeners() {{ cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep "$port"; }}
+family() {{ echo "$server"; cat "/proc/$server/task/$server/children" 2>/dev/null; }}
 listens() {{
-    children=$(cat /proc/$server/task/$server/children 2>/dev/null)
-    sockets=$(for process in $server $children; do ls -l /proc/$process/fd; done 2>/dev/null)
+    sockets=$(for process in $(family); do ls -l "/proc/$process/fd"; done 2>/dev/null)
     listeners | while read -r _ _ _ _ _ _ _ _ _ inode _; do
         case $sockets in *"socket:[$inode]"*) echo yes ;; esac
     done | grep -q yes
 }}
 if listeners >/dev/null; then echo {TAKEN}; exit; fi
 iperf3 -s -1 -B "$1" -p "$2" 2>&1 >/dev/null </dev/null 3<&- & server=$!
-{{ read _ <&3; kill -9 $server; }} >/dev/null 2>&1 & watcher=$!
+{{ read _ <&3; kill -9 $(family); }} >/dev/null 2>&1 & watcher=$!
 until listens; do
     kill -0 $server 2>/dev/null || break
     sleep 0.02 2>/dev/null || sleep 1
