@@ -77,7 +77,7 @@ def decode_array(kind: Any, value: Any) -> Any:
     array = np.empty((len(value), len(value[0])), dtype=_DTYPES[dtype])
     for i, row in enumerate(value):
         if not isinstance(row, list) or len(row) != len(value[0]):
-            raise ValueError(f"row {i} must be a list of {len(value[0])} values")
+            raise ValueError(f"row {i} must be a list of {len(value[0])} values, as row 0 is")
         array[i] = _decode_row(row, f"row {i}, ", is_float=is_float, dtype=dtype)
     if is_float and array.shape[0] == array.shape[1]:
         np.fill_diagonal(array, np.nan)
@@ -185,7 +185,7 @@ def _check_type(values: npt.NDArray[Any], *, is_float: bool) -> Array:
     is_whole = np.issubdtype(values.dtype, np.integer)
     if not is_float:
         if not is_whole:
-            raise ValueError(f"expected whole numbers, found {values.dtype.name}")
+            raise ValueError(f"expected a matrix of whole numbers, found {values.dtype.name}")
         return values
     # Whole numbers below 0 stand for what is unknown: NaN has no place among integers.
     matrix: Matrix = np.where(values < 0, np.nan, values) if is_whole else values

@@ -170,8 +170,8 @@ def _names(heading: Sequence[str], source: str) -> list[str]:
 def _unit(corner: str, given: str | None, source: str) -> str:
     try:
         rate, time = find_rate_unit(corner), find_time_unit(corner)
-    except WrongUseError as error:
-        raise WrongUseError(f"{source}: row 1, column 1: {error}", error.hint) from None
+    except WrongUseError as ambiguity:
+        raise WrongUseError(f"{source}: row 1, column 1: {ambiguity}", ambiguity.hint) from None
     if rate is not None:
         raise WrongUseError(
             f"{source}: has bandwidths in {rate.name}, expected round-trip times",
@@ -236,10 +236,12 @@ def _values_us(
     for column, cell in enumerate(cells):
         try:
             found[column] = _value_us(cell, unit)
-        except WrongUseError as error:
+        except WrongUseError as wrong_time:
             row_place = f"{place} ({brief(names[own])})"
             column_place = f"column {column + 2} ({brief(names[column])})"
-            raise WrongUseError(f"{row_place}, {column_place}: {error}", error.hint) from None
+            raise WrongUseError(
+                f"{row_place}, {column_place}: {wrong_time}", wrong_time.hint
+            ) from None
     return found
 
 

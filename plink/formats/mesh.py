@@ -166,5 +166,7 @@ def _parse_traffic(name: str, value: str) -> tuple[str, int]:
         algorithm = _default(name)
     try:
         return algorithm.strip(), parse_size(size)
-    except WrongUseError as error:
-        raise WrongUseError(f"the traffic of dimension {name}: {error}", _TRAFFIC_HINT) from None
+    except WrongUseError as wrong_size:
+        raise WrongUseError(
+            f"the traffic of dimension {name}: {wrong_size}", _TRAFFIC_HINT
+        ) from None

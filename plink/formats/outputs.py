@@ -69,10 +69,10 @@ class HubService(Output, frozen=True):
         workers: number of workers that are connected
         wanted_workers: number of workers that it was created for
         iteration: the iteration begun last; 0 before the first
-        steps: steps of the optimiser; where every push is one, of a chunk
+        steps: steps of the optimiser; in the modes `async` and `ssp`, one for every pushed chunk
         skipped: iterations whose gradients were not finite
-        replays: pushes of chunks that had come before
-        early_bytes: most bytes kept for the sake of a fixed order
+        replays: chunks that were pushed again though they had arrived before
+        early_bytes: most bytes that waited at once for their turn in a fixed order of addition
         connections: connections for data
         bytes_in: bytes of frames that were received
         bytes_out: bytes of frames that were sent
@@ -223,7 +223,7 @@ class Metrics(Output, frozen=True):
         unreachable_hosts: hosts that were not reached
         pairs_missing: directed pairs without a reading
         probes_lost: probes without an answer
-        tier_domains: domains of each tier
+        tier_domains: number of domains, such as racks, of each network tier
         host_rtt_seconds: median round trip to the other hosts, in s
     """
 
@@ -279,8 +279,8 @@ class AgentState(Output, frozen=True):
     """New state of an agent's connection to plink: waiting, connected, left or refused.
 
     Attributes:
-        state: state of the call
-        message: the same for a person
+        state: state of the connection
+        message: the state in a sentence for a person
     """
 
     state: Annotated[str, constrain_to_words("waiting", "connected", "left", "refused")]
@@ -485,7 +485,7 @@ class CheckOutput(Output, frozen=True):
         failures: what could not be measured
         transfers: bandwidths that were measured again; null if none was
         not_checked: what was not measured again, and why
-        rounds: partners of each host
+        rounds: number of partners that each host was measured with
         seed: seed of the choice of pairs
         seconds: time that it took, in s
     """

@@ -50,7 +50,8 @@ def read_file(path: str, most_bytes: int = MOST_BYTES) -> bytes:
                 return _unpack_gzip(stream, packed_bytes, path, most_bytes)
             return _check_size(stream.read(most_bytes + 1), path, most_bytes)
     except OSError as error:
-        raise WrongUseError(f"{path or repr(path)}: {error.strerror or error}") from None
+        why_not_read = error.strerror or error
+        raise WrongUseError(f"{path or repr(path)}: {why_not_read}") from None
 
 
 def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
@@ -66,7 +67,8 @@ def read_standard_input(source: str, most_bytes: int = MOST_BYTES) -> bytes:
     try:
         content = _check_size(sys.stdin.buffer.read(most_bytes + 1), source, most_bytes)
     except OSError as error:
-        raise WrongUseError(f"{source}: {error.strerror or error}") from None
+        why_not_read = error.strerror or error
+        raise WrongUseError(f"{source}: {why_not_read}") from None
     if not content.startswith(_MAGIC):
         return content
     return _unpack_gzip(io.BytesIO(content), len(content), source, most_bytes)

@@ -64,7 +64,7 @@ def merge_ports(members: Forest, rank_of: Indices) -> tuple[Forest, Ports]:
     ports: Ports = np.zeros((members.routes, ranks), dtype=np.int32)
     route, member = np.nonzero(is_part)
     if len(np.unique(route * ranks + rank_of[member])) < len(route):
-        raise ValueError("a route uses two ports of one rank")
+        raise ValueError("a route uses two ports of one rank, expected at most one")
     ports[route, rank_of[member]] = member - first[rank_of[member]]
 
     def gather(parents: Parents) -> Parents:

@@ -44,7 +44,8 @@ def regroup_forest(forest: Forest, old_ranks: Sequence[int | None]) -> Forest:
     kept = [old for old in old_ranks if old is not None]
     if not old_ranks or len(set(kept)) < len(kept) or set(kept) - set(range(forest.ranks)):
         raise ValueError(
-            f"{list(old_ranks)} must be distinct ranks of the old forest, which has {forest.ranks}"
+            f"old_ranks is {list(old_ranks)}, expected distinct ranks of the old forest, below "
+            f"{forest.ranks}"
         )
     if not kept:
         return _normalise(flat(len(old_ranks)))

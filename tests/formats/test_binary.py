@@ -176,7 +176,10 @@ P10 = "rtt/rtt_us/10.npy"
         (having(P10, npy(np.array([[0.0, -1.0], [1.0, 0.0]]))), r"10\[0\]\[1\] is -1, expected"),
         (having(P10, npy(np.array([[0.0, 1.0], [np.inf, 0.0]]))), r"10\[1\]\[0\] is inf, exp"),
         (having(P10, npy(np.array([[0.0, 1.0], [1e9, 0.0]]))), r"10\[1\]\[0\] is 1e\+09, exp"),
-        (having("rtt/samples.npy", npy(np.eye(2))), "expected whole numbers, found float64"),
+        (
+            having("rtt/samples.npy", npy(np.eye(2))),
+            "expected a matrix of whole numbers, found float64",
+        ),
         (having("rtt/samples.npy", npy(np.array([[0, 1], [-1, 0]]))), r"samples\[1\]\[0\] is -1"),
         (having("rtt/options/a.npy", npy(np.eye(2))), "options"),
         (having("made_from.npy", npy(np.eye(2))), "made_from|is no matrix of a cluster"),

@@ -150,7 +150,7 @@ def test_a_file_whose_mesh_has_other_ranks_is_refused(folder, capsys):
     data["mesh"]["dimensions"][0]["size"] = 3
     Path("o.json").write_bytes(document.dump(data))
     assert run(["show", "o.json"]) == 2
-    assert "the mesh has 24 ranks, but the hosts 16" in capsys.readouterr().err
+    assert "the mesh has 24 ranks, but the hosts have 16" in capsys.readouterr().err
     data["algorithm"] = "ring"
     Path("o.json").write_bytes(document.dump(data))
     assert run(["show", "o.json"]) == 2

@@ -122,5 +122,5 @@ def test_two_levels_stay_two_levels() -> None:
 
 @pytest.mark.parametrize("wrong", [[], [0, 0], [4], [-1, None]])
 def test_what_is_no_change_of_its_ranks(wrong: list[int | None]) -> None:
-    with pytest.raises(ValueError, match="must be distinct ranks of the old forest"):
+    with pytest.raises(ValueError, match="expected distinct ranks of the old forest"):
         regroup_forest(flat(4), wrong)

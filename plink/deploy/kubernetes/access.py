@@ -125,8 +125,8 @@ def _text(path: str) -> str:
         with open_input(path, _MOST_FILE_BYTES) as stream:
             return stream.read(_MOST_FILE_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "is not text"
-        raise WrongUseError(f"{path}: {reason}") from None
+        why_not_read = getattr(error, "strerror", None) or "is not text"
+        raise WrongUseError(f"{path}: {why_not_read}") from None
 
 
 class _LocalConnection(http.client.HTTPConnection):

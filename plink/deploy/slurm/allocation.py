@@ -91,8 +91,8 @@ def read_allocation(
     components = environment.get("SLURM_HET_SIZE", "1")
     if components not in ("", "0", "1"):
         raise PlinkError(
-            f"the job has {components[:20]} components (--het-group), but an order is for one "
-            "component",
+            f"the Slurm job has {components[:20]} components (--het-group), but an order is for "
+            "one component",
             "order a component by itself with plink probe and plink order",
         )
     job = environment.get("SLURM_JOB_ID", "")

@@ -185,7 +185,7 @@ def _measure_missing_pairs(
         )
         result = probe(request, progress)
     if not isinstance(result, ProbeResult):
-        raise TypeError("the tool echo returned no result of pairs")
+        raise TypeError("a probe with the tool echo returned no readings of pairs")
     if result.measured == 0:
         failures = result.measurement.failures
         raise PlinkError(
