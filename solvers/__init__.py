@@ -1,4 +1,4 @@
-"""Search, bounds, grouping and embedding on distance matrices.
+"""Search for rank orders, bounds on them, and groups and points of hosts, from distances.
 
 This package knows no file and no host, and imports nothing else of plink.
 """

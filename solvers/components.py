@@ -53,7 +53,7 @@ def component_sizes(graph: Graph) -> list[int]:
 def components(
     size: int, sources: npt.NDArray[np.intp], destinations: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.intp]:
-    """Return the number of each vertex's connected component, (N,), from 0, given the edges.
+    """Return the index of each vertex's connected component, (N,), from 0, given the edges.
 
     Args:
         size: N.

@@ -57,7 +57,7 @@ def sample_pairs(distance: Matrix, per_host: int) -> Matrix:
 
 
 def fill_gaps(matrix: Matrix) -> tuple[Matrix, Mask]:
-    """Fill unmeasured pairs in place: the least, over third hosts, of the longer distance to it.
+    """Fill unmeasured pairs in place: with the longer of two hops over the best third host.
 
     Args:
         matrix: (N, N), NaN where nothing was measured. It is changed: of a large cluster there is

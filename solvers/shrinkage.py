@@ -79,7 +79,7 @@ def lowest_readings(readings: Sequence[Matrix]) -> tuple[Matrix, Matrix]:
 def estimate_distances(
     lowest: Matrix, second: Matrix, levels: Sequence[Labels]
 ) -> EstimatedDistances | None:
-    """Estimate distances by shrinking each pair's lowest readings towards those of its class.
+    """Estimate distances: shrink readings towards those of pairs that as many group levels part.
 
     Args:
         lowest, second: (N, N) as `lowest_readings` returns them.
@@ -124,7 +124,7 @@ def _expected_logs(
     above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]],
     size: int,
 ) -> Matrix:
-    """Return each pair's expected log reading, (P,): its class's, plus slow hosts' extra.
+    """Return each pair's expected log reading, (P,): that of its class, plus slow hosts' extra.
 
     Args:
         logs: (P,) logarithms of the readings.

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 LOCAL = "local"
 # By engine: its library, and what to install for it.
 _ENGINES = {"dask": ("distributed", "distributed"), "ray": ("ray", "'ray[client]'")}
-_HINT = "an executor is local, dask://HOST:PORT or ray://HOST:PORT"
+_EXPECTED = "local, dask://HOST:PORT or ray://HOST:PORT"
 
 _CONNECT_S = 20
 
@@ -111,4 +111,4 @@ def check_address(address: str) -> None:
     host, _, port = place.rpartition(":")
     is_place = bool(colon and host) and port.isascii() and port.isdigit() and int(port) < 1 << 16
     if address != LOCAL and not (engine in _ENGINES and is_place):
-        raise WrongUseError(f"{address!r} is not the address of an executor", _HINT)
+        raise WrongUseError(f"{address!r} is not an executor's address, expected {_EXPECTED}")

@@ -1,4 +1,4 @@
-"""Predicted times of a client with fitted software costs, with an interval.
+"""Prediction of a communication library's collective times, from its fitted software costs.
 
 The contention form (`plink.optimize.prediction`) says what links allow. Here ranks go on by
 themselves (`plink.solvers.contention.flows`), and the client's own costs are added.
@@ -63,7 +63,7 @@ _GBIT_BYTES_S = 1e9 / 8.0
 
 
 class Expected(Output, frozen=True):
-    """Predicted time of a fitted client with its 90 % interval, or why there is none.
+    """Predicted time of a library's collective, with its 90 % interval, or why there is none.
 
     Attributes:
         seconds: median time, in s
@@ -78,12 +78,12 @@ class Expected(Output, frozen=True):
 
 
 def find_client(algorithm: str, clients: Sequence[ClientFit]) -> ClientFit | None:
-    """Return the fitted client that runs an algorithm, by the algorithm's prefix (`gloo-`)."""
+    """Return the fitted costs of an algorithm's library, by its name's prefix; None if missing."""
     return next((fit for fit in clients if algorithm.startswith(f"{fit.client}-")), None)
 
 
 class ExpectedTimes:
-    """Predictor of one client's collective times on one cluster.
+    """Predictor of the times of one communication library's collectives on one cluster.
 
     Args:
         cluster: hosts, and what is known of their network.
@@ -98,7 +98,7 @@ class ExpectedTimes:
 
     @cached_property
     def links(self) -> SharedLinks:
-        """Links of the cluster's network, which flows share."""
+        """Rates and bursts of the cluster's network links, which concurrent flows share."""
         facts = self._cluster.links
         place_of = {group.name: place for place, group in enumerate(self._cluster.groups)}
         trunks = [
@@ -119,7 +119,7 @@ class ExpectedTimes:
     def of_algorithm(
         self, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Sequence[int]
     ) -> Expected:
-        """Return the predicted time of an algorithm, rank r on host `hosts[r]`."""
+        """Predict an algorithm's time, or say why it cannot be; rank r is on host `hosts[r]`."""
         table = algorithm.table(ranks, size_bytes)
         messages = sum(len(step.sources) for step in table.rounds[:_MESSAGES_OF_A_RING])
         if messages > _MOST_MESSAGES:
@@ -136,7 +136,7 @@ class ExpectedTimes:
 
     @cached_property
     def manner(self) -> Manner:
-        """Software costs of the client, for the simulation of flows."""
+        """Fitted software costs of the library in seconds, as input of the flow simulation."""
         fit = self.fit
         return Manner(
             fit.overhead_us.value * 1e-6,
@@ -151,7 +151,7 @@ class ExpectedTimes:
         return self.manner.slice_s > 0.0 and 0 < self.manner.cores < ranks
 
     def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
-        """Return simulated seconds of a collective, one for each of several seeds."""
+        """Return simulated seconds of a collective, one a seed; one in all if nothing is random."""
         takes_turns = self.takes_turns(clock.ranks)
         is_by_chance = takes_turns or (clock.has_exchanges and self.manner.serialised > 0.0)
         seeds = range(runs if is_by_chance else 1)
@@ -162,7 +162,7 @@ class ExpectedTimes:
         ]
 
     def _drawn_manner(self, seed: int) -> Manner:
-        """Return the client's software costs with its time slice drawn from the fitted interval."""
+        """Return the library's software costs with a time slice drawn from its fitted interval."""
         turn_us = self.fit.turn_us
         if turn_us is None:
             return self.manner
@@ -222,14 +222,14 @@ class ExpectedTimes:
 
 
 def spread_at(fit: ClientFit, size_bytes: int) -> float:
-    """Return the spread (deviation of log times) at a size, interpolated between fitted sizes."""
+    """Return the standard deviation of log times at a buffer size, interpolated between sizes."""
     sizes = [math.log(max(1, each.size_bytes)) for each in fit.spreads]
     spreads = [each.spread for each in fit.spreads]
     return float(np.interp(math.log(max(1, size_bytes)), sizes, spreads))
 
 
 def beyond_spread(fit: ClientFit, size_bytes: int) -> float:
-    """Return the relative error to add for a size above those that a client was fitted to."""
+    """Return the deviation of log times to add for buffers larger than all that were fitted to."""
     if not fit.samples or not fit.spreads:
         return 0.0
     doublings = math.log2(max(1.0, size_bytes / max(1, fit.spreads[-1].size_bytes)))

@@ -83,7 +83,7 @@ def fit_time_slice(readings_s: Sequence[tuple[FlowClock, Sequence[float]]], core
 
 @dataclass(frozen=True)
 class Reading:
-    """Measured times of a client's all-reduce, with the hosts of its ranks and the engine's forest.
+    """Measured times of a library's all-reduce, its ranks' hosts, and the forest if by the engine.
 
     Args:
         sample: as the file has it.
@@ -98,7 +98,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Costs:
-    """Software costs per GB that were measured directly: of reducing, and of the processor.
+    """Software costs in seconds per GB, measured directly: of adding, and of processor time.
 
     Args:
         reduction_s_per_gb: of adding, each time that it was measured.
@@ -146,7 +146,7 @@ def fit_client(
     *,
     shared_cores: int | None = None,
 ) -> ClientFit:
-    """Fit a client's software costs so that predictions are nearest to measured times.
+    """Fit a communication library's software costs so that predictions are near measured times.
 
     They are found by simplex (Nelder and Mead, 1965) from a few places; a reading counts the less,
     the more its repetitions differ. What they leave is the spread.
@@ -162,7 +162,7 @@ def fit_client(
         PlinkError: there is no reading.
     """
     if not readings:
-        raise PlinkError("no measured all-reduce is usable for fitting the client's costs")
+        raise PlinkError(f"{client} has no usable all-reduce times, expected some to fit costs to")
     return _FitSearch(cluster, client, readings, costs, shared_cores).find()
 
 

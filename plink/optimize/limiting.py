@@ -1,4 +1,4 @@
-"""Analysis of what each collective algorithm waits for on a cluster: links or latency."""
+"""Prediction of which links and latencies each collective algorithm waits for on a cluster."""
 
 from __future__ import annotations
 

@@ -174,7 +174,8 @@ def forecast_costs(
         few = shuffled[:most]
         if len(few) < RANDOM_ORDERS:
             assumptions.append(
-                f"{algorithm.name} has too many messages for more than {len(few)} random orders"
+                f"{algorithm.name} has too many messages to be compared with more than {len(few)} "
+                "random orders"
             )
         if on_progress is not None:
             on_progress(algorithm.name)

@@ -44,7 +44,7 @@ _FEW_RANKS = 32
 
 @dataclass(frozen=True)
 class Falling:
-    """First and last softness and temperature of an annealing run, which fall geometrically."""
+    """First and last temperature and softness (of maxima) of an annealing run; both fall."""
 
     softness: tuple[float, float]
     temperature: tuple[float, float]
@@ -107,7 +107,7 @@ TREES_OF_FEW = replace(
 
 
 def _mesh_race(hot: float, cold: float) -> Race:
-    """Return a mesh's race, which has one heat and temperatures in units of the distances.
+    """Return a mesh's annealing phases: one run, a polish, temperatures in the distances' unit.
 
     Args:
         hot: what a rank exchanges in the mean, times the spread of the distances.

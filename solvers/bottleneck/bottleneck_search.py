@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.bottleneck.bound import Used, farthest_bound
+from plink.solvers.bottleneck.bound import ExchangingPairs, farthest_bound
 from plink.solvers.collectives.form import Form, RoundsForm
 from plink.solvers.distances import Matrix, check_distances, sample_pairs
 from plink.solvers.orders.latency_search import search_by_latency
@@ -104,7 +104,7 @@ def search_by_bottleneck(
 
 
 class _BottleneckSearch:
-    """Search for an order within the least distance, by cost searches on thresholded distances."""
+    """Search for the order whose greatest distance is least, by cost searches on thresholds."""
 
     # Its cost is the greatest distance that an order uses.
     search: Search
@@ -123,7 +123,7 @@ class _BottleneckSearch:
         self._known = known
         self._is_all_known = known is matrix
         self._options = options
-        self._used = Used(form, layout)
+        self._used = ExchangingPairs(form, layout)
         self._prices = prices_with_slots(form, matrix, layout)
         self._cost_bound = 0.0
 
@@ -144,7 +144,7 @@ class _BottleneckSearch:
             return []
         # What is cheap in all has near neighbours mostly. Where no time is left for more than
         # that, it has all of it.
-        share = _START_SHARE if self._suffices_for_others() else 1.0 / _FARTHEST_SHARE
+        share = _START_SHARE if self._has_time_for_search() else 1.0 / _FARTHEST_SHARE
         found = self._run(self._matrix, share, given)
         self._keep(found.order)
         if found.is_interrupted:
@@ -172,7 +172,7 @@ class _BottleneckSearch:
         least = _ONE_BEYOND * _least_weight(self._form)
         # The bound is met more often than not.
         middle = low + 1
-        while high - low > 1 and self._suffices_for_others():
+        while high - low > 1 and self._has_time_for_search():
             beyond = (self._matrix > levels[middle]).astype(np.float64)
             found = self._run(beyond, 1.0 / (1.0 + math.log2(high - low)), search.order)
             self._keep(found.order)
@@ -197,7 +197,7 @@ class _BottleneckSearch:
         # The first of several that cost the same: the given one.
         search.order = min(near, key=self._prices.of)
         cost = self._prices.of(search.order)
-        if not self._suffices_for_others():
+        if not self._has_time_for_search():
             return "time"
         # One step beyond makes any order dearer than the one there is.
         dear = cost / _least_weight(self._form)
@@ -253,7 +253,7 @@ class _BottleneckSearch:
         if farthest <= self.search.cost:
             self.search.order, self.search.cost = list(order), farthest
 
-    def _suffices_for_others(self) -> bool:
+    def _has_time_for_search(self) -> bool:
         """Return whether enough time is left for one more cost search on a changed matrix."""
         return self.search.deadline.left_s > _S_PER_PAIR * len(self._matrix) ** 2
 

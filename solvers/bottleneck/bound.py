@@ -28,7 +28,7 @@ _S_PER_PAIR = 2e-8
 
 
 @dataclass(frozen=True)
-class Used:
+class ExchangingPairs:
     """Pairs of ranks that exchange data in an algorithm, with the layout of ranks on hosts' slots.
 
     Args:
@@ -50,7 +50,7 @@ class Used:
 
     @cached_property
     def degrees(self) -> npt.NDArray[np.intp] | None:
-        """Number of partners that each rank exchanges data with, (R,); None with several slots."""
+        """Number of partners of each rank, (R,); None if a host has several slots."""
         if max(self.layout.slots) > 1:
             return None
         ranks = self.form.ranks
@@ -59,7 +59,7 @@ class Used:
         return np.bincount(self._edges.ravel(), minlength=ranks)
 
     def nearest_needed(self, distance: Matrix) -> float:
-        """Return a lower bound on the greatest distance, from each host's nearest others."""
+        """Return a lower bound on any order's greatest distance, from hosts' nearest others."""
         degrees = self.degrees
         if degrees is None:
             # Every host that takes a rank has another one beside it, where there is one.
@@ -160,7 +160,7 @@ def _largest_block(neighbours: list[list[int]]) -> int:
 
 
 def farthest_bound(
-    used: Used, distance: Matrix, levels: npt.NDArray[np.float64], deadline: Deadline
+    used: ExchangingPairs, distance: Matrix, levels: npt.NDArray[np.float64], deadline: Deadline
 ) -> int:
     """Return the index of the least distance that could be some order's greatest, by graph bounds.
 
@@ -190,7 +190,7 @@ def farthest_bound(
     return low
 
 
-def _may_hold(used: Used, graph: Graph) -> bool:
+def _may_hold(used: ExchangingPairs, graph: Graph) -> bool:
     needed = used.layout.fewest_hosts
     if needed < 2:
         return True

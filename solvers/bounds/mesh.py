@@ -85,7 +85,7 @@ def _cophenetic(merges: Floats) -> Floats:
 
 
 def _cut_bound(form: MeshForm, merges: Floats) -> float:
-    """Return a bound on a mesh's cost by how much traffic must cross single-linkage clusters."""
+    """Return a lower bound on a mesh's cost, by traffic that must leave single-linkage clusters."""
     mesh_ranks = form.mesh_ranks
     inside = most_inside(form)
     total = sum(line.weight * mesh_ranks / line.size for line in form.lines)
@@ -152,7 +152,7 @@ def _heaviest_first(form: MeshForm) -> Floats:
 
 
 def _assignment_bound(weights: Floats, rest: Floats) -> float:
-    """Return a bound on a mesh's cost if each rank's partners were on the hosts nearest to it."""
+    """Return a lower bound on a mesh's cost, with every rank's partners on the nearest hosts."""
     nearest = np.partition(
         rest + np.diag(np.full(len(rest), np.inf)), range(weights.shape[1]), axis=1
     )[:, : weights.shape[1]]
@@ -161,7 +161,7 @@ def _assignment_bound(weights: Floats, rest: Floats) -> float:
 
 
 def _least_assigned(cost: Floats, counts: npt.NDArray[np.intp]) -> float:
-    """Return a lower bound on the cost of assigning ranks of K kinds to N hosts.
+    """Return a lower bound on assigning ranks of K kinds to N hosts at (K, N) costs.
 
     Whatever a kind is paid for being chosen, hosts that choose freely pay no more in all; what it
     is paid follows how many choose it (Held, Wolfe, Crowder 1974).

@@ -70,7 +70,7 @@ def quick_rounds_bound(form: RoundsForm, nearest: Matrix) -> float:
 
 
 def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
-    """Return a lower bound on the greatest distance of partners, by how many each rank has."""
+    """Return a lower bound on partner ranks' greatest distance, by how many partners ranks have."""
     threshold = float(reached[0, 0])
     for degree in range(1, min(int(degrees.max()), reached.shape[1]) + 1):
         hosts = int((degrees >= degree).sum())
@@ -79,7 +79,7 @@ def degrees_threshold(degrees: npt.NDArray[np.intp], reached: Matrix) -> float:
 
 
 def quick_trees_bound(form: TreesForm, nearest: Matrix) -> float:
-    """Return a lower bound on the latency cost of trees: the sum of as many shortest hops."""
+    """Return a lower bound on trees' latency cost: the shortest hops, one for each level."""
     ascending = np.sort(nearest[:, 0])
     longest = (int(depths(tree[None]).max()) for tree in form.parents)
     return max((float(ascending[:edges].sum()) for edges in longest), default=0.0)

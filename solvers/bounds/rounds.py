@@ -60,7 +60,7 @@ def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> floa
 
 
 def _bound_single_rounds(form: RoundsForm, hosts: ShortPairs, deadline: Deadline) -> float:
-    """Return a bound on the cost of many rounds: each round by itself, or numbers of peers.
+    """Return a lower bound on the cost of rounds: round by round, or by peers, whichever is more.
 
     By the degrees and components of each; and by the peers of any k rounds (`quick_rounds_bound`).
     """
@@ -117,7 +117,7 @@ def _members(chosen: int) -> list[int]:
 
 
 def _cheapest_sequence(weights: Sequence[float], threshold: dict[int, float]) -> float:
-    """Return the least cost of rounds if every set of rounds has a distance of at least its bound.
+    """Return the least cost of rounds, given lower bounds on the greatest distance in sets of them.
 
     Sets without a threshold of their own have that of their subsets.
     """
@@ -156,7 +156,7 @@ class ShortPairs:
         return float(self._levels[0])
 
     def quick_threshold(self, pattern: Pattern) -> float:
-        """Return a lower bound on the greatest distance of partners, by degrees and components."""
+        """Return a lower bound on partners' greatest distance, by ranks' degrees and components."""
         by_degrees = degrees_threshold(pattern.degrees, self._reached)
         return max(by_degrees, self._component_threshold(pattern))
 
@@ -316,7 +316,7 @@ class Pattern:
 
     @cached_property
     def surroundings(self) -> tuple[int, int]:
-        """Least of both counts of `common_and_continued` over the pattern's edges."""
+        """Least common neighbours of an edge's ends, and least neighbours of one near the other."""
         if not self._union.any():
             return 0, 0
         common, continued = common_and_continued(self._union)

@@ -92,7 +92,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Deadline) -> float:
-    """Return a proven bound, no less than `known`, on the longest root-to-leaf path of all orders.
+    """Return a proven lower bound, at least `known`, on any order's longest root-to-leaf path.
 
     All trees together, or every one, get their share of the time.
     """
@@ -115,7 +115,7 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
 
 
 class _TriedLimits:
-    """Search for the greatest path limit that no order keeps, by prices of hosts (multipliers)."""
+    """Search for the greatest limit that no order's longest path keeps, by multipliers of hosts."""
 
     def __init__(
         self, pair: PairOfTrees, distance: Matrix, group: Sequence[int], root_bounds: Matrix
@@ -128,7 +128,7 @@ class _TriedLimits:
         self._root_bounds = root_bounds
 
     def raise_limit(self, known: float, deadline: Deadline) -> float:
-        """Try limits on the longest path; return the greatest that no order keeps, or `known`.
+        """Try limits on the longest path; return the greatest that provably no order keeps.
 
         Raises:
             TimeoutError: the time did not suffice to try all.
@@ -155,7 +155,7 @@ class _TriedLimits:
         return self.ruled_out
 
     def _rules_out(self, limit: float, cells: int, patience: int, deadline: Deadline) -> bool:
-        """Return True if prices prove that no order keeps all root-to-leaf paths within a limit."""
+        """Return True if host multipliers prove that no order's root-to-leaf paths keep a limit."""
         pair, hosts = self._pair, len(self._distance)
         tree = _native.BudgetTree(
             self._distance, pair.subtrees, pair.shares, self._group, limit, cells
@@ -202,7 +202,7 @@ class _TriedLimits:
                 points, of_others = LeastNorm(len(away)), 0
 
     def _round_to_exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
-        """Return the hosts' prices (2, N) and the path's price, rounded so that sums are exact."""
+        """Return host multipliers, (2, N), and the path length's, scaled so that sums are exact."""
         prices, way = nearest[:-1], max(0.0, _WAY * float(nearest[-1]))
         most = _MOST_PAID * 0.49
         greatest = max(
@@ -215,7 +215,7 @@ class _TriedLimits:
 
 
 def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
-    """Return each host's number of a cluster of few near hosts, (N,); most hosts are alone.
+    """Return the index of each host's cluster of at most 16 near hosts, (N,); some have one host.
 
     Groups are clusters of the average-linkage dendrogram, of few hosts. Where one is in another,
     that counts whose hosts are nearer, compared with the cluster that it is merged with.
@@ -276,7 +276,7 @@ def root_bounds(form: TreesForm, distance: Matrix, deadline: Deadline) -> Matrix
 
 
 def _list_onwards(form: TreesForm, distance: Matrix) -> list[tuple[int, Matrix]]:
-    """Return, for first and second children, how many ranks have none, and distances to any, (N,).
+    """Return for first and second children: how many ranks lack one, and hosts' least hops to one.
 
     One entry for a first child and one for a second.
     """
@@ -332,7 +332,7 @@ class PairOfTrees:
         return both & (diagonal if self.is_one_root else ~diagonal)
 
     def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
-        """Return how often (2, N) leaf and inner prices count in an upper bound on any order's sum.
+        """Return (2, N) factors; the prices weighted by them add up to no less than any order pays.
 
         The sum of prices times this is no less than what both trees pay in any order. A host pays
         both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,

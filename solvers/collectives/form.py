@@ -15,7 +15,7 @@ from plink.solvers.collectives.steps import Round
 
 @dataclass(frozen=True)
 class RingForm:
-    """Latency cost of a ring: the sum of the distances from each rank to the next."""
+    """Latency cost of a ring: the sum of distances from each rank to the next, wrapping around."""
 
     ranks: int
 
@@ -84,7 +84,7 @@ class MeshLine:
 
 @dataclass(frozen=True)
 class MeshForm(RoundsForm):
-    """Latency cost of a device mesh: the sum of its groups' rounds, each its greatest distance.
+    """Latency cost of a device mesh: the weighted sum of greatest distances in its groups' rounds.
 
     Args:
         lines: the dimensions of more than one rank.

@@ -70,7 +70,9 @@ def find_pattern(name: str) -> Algorithm:
     found = CHAIN if name == CHAIN.name else find(name)
     ranks = next(number for number in range(2, 1 << 20) if found.refusal(number) is None)
     if found.is_over_hosts or isinstance(found.form(ranks), TreesForm):
-        raise ValueError(f"{name} is no algorithm in rounds, which a mesh dimension needs")
+        raise ValueError(
+            f"{name} is no algorithm in rounds, expected chain, ring or another in rounds"
+        )
     return found
 
 
@@ -150,7 +152,7 @@ def _line(rounds: Sequence[WeightedRound], size: int) -> MeshLine:
 
 
 def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
-    """Return a bound on the traffic among any j ranks of a group, divided by j - 1.
+    """Return an upper bound on the traffic among any j ranks of a group, divided by j - 1.
 
     Any part of a ring or a chain is chains, of one hop less than ranks.
     """
@@ -173,10 +175,7 @@ def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
 def _nest_dimensions(
     sizes: Sequence[int], traffic: Sequence[float]
 ) -> tuple[list[Ranks], list[list[list[int]]]]:
-    """Return rank sequences, one per nesting of dimensions, and the blocks of ranks of the first.
-
-    The blocks are those of the first way.
-    """
+    """Return rank sequences, one for each nesting of dimensions, and the first one's blocks."""
     ranks = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
     # The last axis is the innermost.
     heaviest = sorted(range(len(sizes)), key=lambda axis: (traffic[axis], axis))

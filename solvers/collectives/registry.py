@@ -1,4 +1,4 @@
-"""Registry of all collective algorithms by name."""
+"""Collective algorithms of papers and libraries, to find by name or by collective."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_by_collective(collective: str) -> list[Algorithm]:
 
 
 def find(name: str) -> Algorithm:
-    """Return the collective algorithm of this name.
+    """Return the algorithm of a name, such as `ring` or `bcube:8`; raise if there is none.
 
     Args:
         name: name of an algorithm, or `bcube:B` or `gloo-bcube:B` for groups of B ranks.

@@ -171,7 +171,7 @@ def list_remaining(ranks: int, kept: Ranks) -> Ranks:
 
 
 def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
-    """Return recursive doubling: exchanges of whole buffers at distances 1, 2, 4, ...
+    """Return an allreduce by recursive doubling: exchanges of whole buffers 1, 2, 4, ... apart.
 
     The even ranks of the first pairs drop out.
     """
@@ -185,7 +185,7 @@ def recursive_doubling(ranks: int, size_bytes: int) -> PeerTable:
 
 
 def halving(members: Ranks, size_bytes: float) -> list[Round]:
-    """Return a reduce-scatter among 2^k ranks: halves at distance 1, quarters at 2, and so on."""
+    """Return a reduce-scatter's rounds over 2^k ranks: halves at distance 1, quarters at 2, ..."""
     groups = [2] * len(list_doublings(len(members)))
     return [
         Round(members[step.sources], members[step.destinations], step.sizes_bytes)

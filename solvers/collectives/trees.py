@@ -1,4 +1,4 @@
-"""Messages along trees, by round."""
+"""Messages of a collective along trees, by round, with depths and heights of the members."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _component_bound_s(stage: Stages, network: Network, *, is_balanced: bool) ->
 
 
 def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
-    """Return which numbers from 0 to their total are the sum of some of the sizes, (N + 1,)."""
+    """Return whether each number from 0 to the total N is a sum of some of the sizes, (N + 1,)."""
     reachable = np.zeros(int(sizes.sum()) + 1, dtype=np.bool_)
     reachable[0] = True
     for size in sizes:
@@ -121,7 +121,7 @@ def _sums(sizes: npt.NDArray[np.intp]) -> npt.NDArray[np.bool_]:
 
 
 def _cut_bound_s(loads: Stages, network: Network) -> float:
-    """Return the seconds that the busiest uplink needs at least, by the second eigenvalue."""
+    """Return the least seconds of the busiest uplink, by the traffic Laplacian's 2nd eigenvalue."""
     hosts = network.hosts
     stage = np.repeat(np.arange(len(loads.counts)), np.diff(loads.starts))
     between = np.zeros((hosts, hosts))

@@ -87,7 +87,7 @@ def search_by_contention(
     """
     hosts = clock.network.hosts
     if clock.positions > hosts:
-        raise ValueError(f"{clock.positions} positions need more than {hosts} hosts")
+        raise ValueError(f"{clock.positions} positions need as many hosts, but there are {hosts}")
     starts = [check_options(order, hosts, seed=options.seed) for order in start_orders]
     distance = tie_distance
     if distance is None:
@@ -204,7 +204,7 @@ def sort_by_groups(order: Sequence[int], group_of: npt.NDArray[np.intp]) -> list
 def ring_by_groups(
     waits: Stages, network: Network, distance: Floats, seed: int, deadline: Deadline
 ) -> list[int] | None:
-    """Return an order for a ring with the fewest hops between groups, then the shortest.
+    """Return a short ring with the fewest hops between groups; None if the collective is no ring.
 
     Returns:
         position p is on host `order[p]`, and the hosts that are left follow; None where the table

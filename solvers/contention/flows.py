@@ -60,7 +60,7 @@ class Trunk:
 
 @dataclass(frozen=True)
 class SharedLinks:
-    """Rates and token-bucket bursts of a network's links by number, and each host's group.
+    """Rates and token-bucket bursts of a network's links by index, and each host's group.
 
     Args:
         rate_bytes_s: (L,) that each carries.
@@ -75,7 +75,7 @@ class SharedLinks:
     trunk_of: Sequence[int]
 
     def path(self, source: int, destination: int) -> tuple[int, ...]:
-        """Return the numbers of rate-limited links from host to host; none within a host."""
+        """Return the indices of rate-limited links from host to host; empty within a host."""
         if source == destination:
             return ()
         hosts, groups = len(self.group_of), len(self.trunk_of)
@@ -124,7 +124,10 @@ def shared_links(
     for number, trunk in enumerate(trunks):
         for group in trunk.groups:
             if not 0 <= group < network.groups or trunk_of[group] >= 0:
-                raise ValueError(f"group {group} does not exist, or is in two trunks")
+                raise ValueError(
+                    f"trunk {number} has group {group}, expected groups 0 to {network.groups - 1}, "
+                    "each in one trunk"
+                )
             trunk_of[group] = number
     sent, received = (
         np.array([getattr(trunk, way) for trunk in trunks])
@@ -301,11 +304,11 @@ class FlowClock:
 
     @property
     def has_exchanges(self) -> bool:
-        """Whether any two hosts exchange large messages in one round, which may be serialised."""
+        """Whether ranks on two hosts exchange large messages in one round, perhaps one by one."""
         return bool(self._exchanges)
 
     def _find_exchanges(self) -> list[tuple[int, int]]:
-        """Return index pairs of large opposite messages between two hosts in one round."""
+        """Return index pairs of large opposite messages between two ranks in one round."""
         found: list[tuple[int, int]] = []
         place_of: dict[tuple[int, int, int], int] = {}
         all_messages = self._messages
@@ -323,7 +326,7 @@ class FlowClock:
     def messages(self, manner: Manner, seed: int) -> Messages:
         """Return the messages with the library's delays and randomly drawn serialised exchanges."""
         after = list(self._messages.after)
-        for draw, first, second in self._draw_turns(seed) if manner.serialised > 0.0 else ():
+        for draw, first, second in self._draw_serialised(seed) if manner.serialised > 0.0 else ():
             if draw < manner.serialised:
                 after[second] = first
         delays_s = [
@@ -334,7 +337,7 @@ class FlowClock:
         ]
         return replace(self._messages, delays_s=delays_s, after=after)
 
-    def _draw_turns(self, seed: int) -> list[tuple[float, int, int]]:
+    def _draw_serialised(self, seed: int) -> list[tuple[float, int, int]]:
         """Draw, for each exchange, a threshold of 0 to 1 for serialising it and who sends first.
 
         Both are drawn in any case, so that times change little with the share.

@@ -28,7 +28,7 @@ _AS_SLOW = 0.98
 
 @dataclass(frozen=True)
 class Limit:
-    """Link or latency that a collective waits for, with its share of the time.
+    """Links or latency that a collective waits for, with the seconds for which it does.
 
     Args:
         kind: `HOSTS` (links of hosts), `UPLINKS` (of groups) or `LATENCY`.

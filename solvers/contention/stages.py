@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Stages:
-    """Flows of each stage of a collective, as arrays, with the number of times of each stage.
+    """Flows of each distinct stage of a collective, as arrays, with how often each is passed.
 
     Args:
         starts: (K + 1,) where the flows of each stage begin.
@@ -160,7 +160,7 @@ def split(table: PeerTable) -> tuple[Stages, Stages]:
 
 
 def over_positions(loads: Stages, waits: Stages, position_of: Ranks) -> tuple[Stages, Stages]:
-    """Return the stages between positions of hosts instead of ranks; within one they are free.
+    """Return loads and waits between positions of hosts instead of ranks; within one they are free.
 
     What ranks of the same position exchange is free. Where messages go round, the mean latency of
     all ranks' messages counts, which those between positions are a part of.

@@ -1,4 +1,4 @@
-"""Embedding of hosts: choice of shape, fit, and comparison with the raw readings."""
+"""Embedding of hosts as points: choice of dimensions, fit, comparison with the raw readings."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def _list_dimensions(
     parts, _ = connected_components(observations.is_measured.astype(np.int8), directed=False)
     if parts > 1:
         raise ValueError(
-            f"the data are too sparse: no measured pair connects {parts} parts of {size} hosts"
+            f"the data are too sparse: {size} hosts are in {parts} parts without pairs between them"
         )
     wanted = DIMENSIONS if dimensions is None else (dimensions,)
     # Free coordinates, not counting translation and rotation.

@@ -133,7 +133,7 @@ class Objective:
 
 
 def square_distances(rows: Matrix, columns: Matrix) -> Matrix:
-    """Return squared distances between (R, D) and (C, D) points, never quite zero."""
+    """Return squared distances between (R, D) and (C, D) points, (R, C), at least 1e-12."""
     squared: Matrix = rows @ columns.T
     squared *= -2.0
     squared += (rows * rows).sum(axis=1)[:, None]

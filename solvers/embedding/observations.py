@@ -63,7 +63,7 @@ def observe(distance: Matrix) -> Observations:
     """
     size = len(distance)
     if distance.shape != (size, size):
-        raise ValueError(f"expected a square matrix, found shape {distance.shape}")
+        raise ValueError(f"distance has shape {distance.shape}, expected a square matrix")
     symmetric = np.fmin(distance, distance.T)
     is_measured = ~np.isnan(symmetric)
     np.fill_diagonal(is_measured, val=False)

@@ -21,7 +21,7 @@ from ortools.sat.python import cp_model
 from plink.solvers.bounds.rounds import adjacency, find_digit
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm, TreesForm
 from plink.solvers.collectives.trees import depths, heights
-from plink.solvers.exact.whole import Stage, Whole, WholeTerms
+from plink.solvers.exact.whole import EngineResult, Whole, WholeTerms
 from plink.solvers.limits import Deadline
 
 # `places[rank][host]`: whether the rank is on the host.
@@ -221,7 +221,9 @@ def most_ranks(form: Form) -> int:
     return _MOST_RANKS_OF_RING if isinstance(form, RingForm) else _MOST_RANKS
 
 
-def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
+def look_below(
+    form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline
+) -> EngineResult:
     """Search by CP-SAT for the cheapest order that costs less than a given cost.
 
     Args:
@@ -245,11 +247,13 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
     with _interruptible(solver):
         status = solver.solve(model)
     if status == cp_model.INFEASIBLE:
-        return Stage(None, below, is_final=True)
+        return EngineResult(None, below, is_final=True)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Stage(None, _whole_bound(solver, least, below), is_final=False)
+        return EngineResult(None, _whole_bound(solver, least, below), is_final=False)
     order = read(lambda variable: bool(solver.value(variable)))
-    return Stage(order, _whole_bound(solver, least, below), is_final=status == cp_model.OPTIMAL)
+    return EngineResult(
+        order, _whole_bound(solver, least, below), is_final=status == cp_model.OPTIMAL
+    )
 
 
 @contextmanager

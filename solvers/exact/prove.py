@@ -1,4 +1,4 @@
-"""Interface to the exact engines: request for a proof, and its result."""
+"""Proof by an exact engine that no order costs less than a known one, or an order that does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.form import Form, RoundsForm, merge_rounds
-from plink.solvers.exact.whole import Stage, whole_terms
+from plink.solvers.exact.whole import EngineResult, whole_terms
 from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import brute_force
 
@@ -66,7 +66,7 @@ class EngineMissingError(ImportError):
     """
 
     def __init__(self, package: str) -> None:
-        super().__init__(f"{package} is not installed")
+        super().__init__(f"{package}, the exact engine's library, is not installed")
         self.package = package
 
 
@@ -107,28 +107,28 @@ def prove(
         known = lower_bound(form, matrix, Deadline(bound_s))
         simple = merge_rounds(form) if isinstance(form, RoundsForm) else form
         if cost <= known:
-            stage = Stage(given, known, is_final=True)
+            result = EngineResult(given, known, is_final=True)
         elif engine == "brute-force" or form.ranks <= _FEW_RANKS:
-            stage = Stage(given, 0.0, is_final=False)
+            result = EngineResult(given, 0.0, is_final=False)
             if form.ranks <= _MOST_TRIED:
                 best = brute_force(simple, matrix, given, deadline)
-                stage = Stage(best.order, best.lower_bound, best.ended_by == "exact")
+                result = EngineResult(best.order, best.lower_bound, best.ended_by == "exact")
         else:
-            stage = _run_engine(engine, simple, matrix, given, known=known, until=deadline)
+            result = _run_engine(engine, simple, matrix, given, known=known, until=deadline)
     except (KeyboardInterrupt, ctypes.ArgumentError) as error:
         # Z3 is called by ctypes, which tells an interrupt during its conversions in this way.
         if isinstance(error, ctypes.ArgumentError) and "KeyboardInterrupt" not in str(error):
             raise
-        stage = Stage(None, known, is_final=False)
+        result = EngineResult(None, known, is_final=False)
     order = given
-    if stage.order is not None and latency_cost(form, matrix, stage.order) < cost:
-        order, cost = list(stage.order), latency_cost(form, matrix, stage.order)
+    if result.order is not None and latency_cost(form, matrix, result.order) < cost:
+        order, cost = list(result.order), latency_cost(form, matrix, result.order)
     outcome: Outcome = "gave-up" if order == given else "improved"
     return ProofResult(
-        outcome="optimal" if stage.is_final else outcome,
+        outcome="optimal" if result.is_final else outcome,
         order=order,
         cost=cost,
-        lower_bound=min(cost, max(known, stage.bound)),
+        lower_bound=min(cost, max(known, result.bound)),
         seconds=time.monotonic() - start,
     )
 
@@ -141,24 +141,24 @@ def _run_engine(
     *,
     known: float,
     until: Deadline,
-) -> Stage:
-    """Search with an engine on distances converted to integers; return its result in their unit."""
+) -> EngineResult:
+    """Search with an engine on distances as integers; return the result in the matrix's unit."""
     module = _load_engine(engine)
-    gave_up = Stage(None, known, is_final=False)
+    gave_up = EngineResult(None, known, is_final=False)
     if form.ranks > module.most_ranks(form):
         return gave_up
     whole = whole_terms(form, matrix)
     try:
-        found: Stage = module.look_below(
-            form, whole, whole.cost(form, given), whole.least(known), until
+        found: EngineResult = module.look_below(
+            form, whole, whole.cost(form, given), whole.convert_bound(known), until
         )
     except TimeoutError:
         return gave_up
-    return Stage(found.order, found.bound * whole.unit, found.is_final)
+    return EngineResult(found.order, found.bound * whole.unit, found.is_final)
 
 
 def _load_engine(engine: Engine) -> Any:
-    """Return an engine's module: its limit `most_ranks`, and its search `look_below`."""
+    """Import an engine's module (`most_ranks`, `look_below`); raise if its library is missing."""
     try:
         return importlib.import_module(_MODULES[engine])
     except ModuleNotFoundError as error:

@@ -14,7 +14,7 @@ import numpy as np
 import z3
 
 from plink.solvers.collectives.form import Form, RingForm, RoundsForm
-from plink.solvers.exact.whole import Stage, Whole, WholeTerms
+from plink.solvers.exact.whole import EngineResult, Whole, WholeTerms
 from plink.solvers.limits import Deadline
 
 _MOST_RANKS = 24
@@ -25,7 +25,9 @@ def most_ranks(form: Form) -> int:  # noqa: ARG001
     return _MOST_RANKS
 
 
-def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline) -> Stage:
+def look_below(
+    form: Form, whole: WholeTerms, below: int, least: int, deadline: Deadline
+) -> EngineResult:
     """Search by Z3 for orders below a cost, lowering the cost until there is none.
 
     Args:
@@ -47,16 +49,16 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
         solver.add(cost < below)
         left_ms = int(deadline.left_s * 1e3)
         if left_ms <= 0:
-            return Stage(order, least, is_final=False)
+            return EngineResult(order, least, is_final=False)
         solver.set("timeout", left_ms)
         try:
             answer = solver.check()
         except (KeyboardInterrupt, z3.Z3Exception):
-            return Stage(order, least, is_final=False)
+            return EngineResult(order, least, is_final=False)
         if answer == z3.unsat:
-            return Stage(order, below, is_final=True)
+            return EngineResult(order, below, is_final=True)
         if answer != z3.sat:
-            return Stage(order, least, is_final=False)
+            return EngineResult(order, least, is_final=False)
         model = solver.model()
         order = [
             next(i for i, here in enumerate(row) if z3.is_true(model.eval(here))) for row in places
@@ -66,7 +68,7 @@ def look_below(form: Form, whole: WholeTerms, below: int, least: int, deadline: 
 
 @dataclass(frozen=True)
 class _Formula:
-    """Formula over the variables `places[rank][host]`: whether the rank is on the host."""
+    """SMT formula being built over Booleans `places[rank][host]`: whether the rank is there."""
 
     solver: Any
     places: Sequence[Sequence[Any]]

@@ -21,7 +21,7 @@ _UNITS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Stage:
+class EngineResult:
     """Result of an exact engine's search: a cheaper order or None, and a lower bound on the cost.
 
     Args:
@@ -63,8 +63,8 @@ class WholeTerms:
             for step, terms in zip(form.rounds, self.terms_of, strict=True)
         )
 
-    def least(self, bound: float) -> int:
-        """Convert a lower bound on the cost to integer units, rounded down to remain a bound."""
+    def convert_bound(self, bound: float) -> int:
+        """Convert a lower bound from the matrix's unit to integer units, rounded down to hold."""
         return max(0, math.floor((bound - self.tolerance) / self.unit) - 1)
 
 

@@ -58,13 +58,13 @@ def master_shares(
     links = _level_rates(replace_unlimited(np.asarray(link_bytes_s, dtype=np.float64)))
     sizes = np.bincount(group_of)
     uplinks = _level_rates(np.asarray(uplink_bytes_s, dtype=np.float64))
-    room = _Room(group_of, sizes, links, uplinks)
-    time = room.find_least_time()
-    return MasterShares(room.share_by_group(time), room.share_by_member(time), time)
+    capacity = _LinkCapacity(group_of, sizes, links, uplinks)
+    time = capacity.find_least_time()
+    return MasterShares(capacity.share_by_group(time), capacity.share_by_member(time), time)
 
 
 @dataclass(frozen=True)
-class _Room:
+class _LinkCapacity:
     """Capacity of links and uplinks to carry a buffer of one byte within a given time."""
 
     group_of: Indices

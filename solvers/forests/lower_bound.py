@@ -30,7 +30,7 @@ LeastExchange = Callable[[Indices], ExchangedBytes]
 
 
 def allreduce_exchange(size_bytes: float) -> LeastExchange:
-    """Return a function from hosts' parties to the least bytes exchanged in an all-reduce.
+    """Return a function from hosts' parties (N,) to the least bytes these send in an all-reduce.
 
     Each party sends its part of every chunk or the sum, and receives the sum or a part: the buffer
     once at least in either direction; K of them exchange it 2 (K-1) times (Patarasuk and Yuan

@@ -80,7 +80,7 @@ def route_by_racks(
     carried = np.minimum(np.bincount(ports, np.minimum(rates, 1e30)), uplinks)
     weights, trees = [], []
     for share, tops in _split_by_trees(carried, between):
-        for part, port_of in _turns(ports, rates, groups):
+        for part, port_of in _split_by_ports(ports, rates, groups):
             weights.append(share * part)
             trees.append([_tree(workers, len(ports), port_of, top) for top in tops])
     up, down = zip(*trees, strict=True)
@@ -106,7 +106,7 @@ def _split_by_trees(carried: Floats, between: str) -> list[tuple[float, tuple[In
     return found
 
 
-def _turns(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indices]]:
+def _split_by_ports(ports: Indices, rates: Floats, groups: int) -> list[tuple[float, Indices]]:
     """Split a share by ports' rates; return each part with the port that each group uses for it."""
     of_group = [np.flatnonzero(ports == group) for group in range(groups)]
     ends = [np.cumsum(rates[own]) / rates[own].sum() for own in of_group]

@@ -83,7 +83,9 @@ def _number_groups(
 ) -> tuple[list[int], list[int]]:
     """Validate two groupings; return both with groups numbered by first appearance."""
     if len(first) != len(second) or not first:
-        raise ValueError(f"groupings differ in size: {len(first)} and {len(second)} hosts")
+        raise ValueError(
+            f"groupings have {len(first)} and {len(second)} hosts, expected the same number above 0"
+        )
     numbered = []
     for groups in (first, second):
         numbers: dict[Hashable, int] = {}
@@ -122,7 +124,7 @@ def affinity(distance: Matrix, positions: Sequence[Sequence[Hashable]]) -> Affin
     """
     size = len(positions)
     if distance.shape != (size, size):
-        raise ValueError(f"expected {size} x {size} distances, found shape {distance.shape}")
+        raise ValueError(f"distance has shape {distance.shape}, expected ({size}, {size})")
     shared = common_prefixes(positions)
     others = np.arange(size)
     right = triplets = 0

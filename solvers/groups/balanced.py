@@ -33,7 +33,7 @@ def compute_least_size(hosts: int, groups: int, elasticity: float) -> int:
 
 
 def balanced_linkage(distance: Matrix, groups: int, *, elasticity: float = 1.0) -> Labels:
-    """Return k groups of near hosts, each of N / k / elasticity to N / k * elasticity hosts.
+    """Return labels of k groups of near hosts, N / k / elasticity to N / k * elasticity in each.
 
     The two clusters with the least mean distance are joined, over and over, while the union has
     at most N / k * elasticity hosts (rounded up). Where that ends with more than k clusters, the
@@ -124,7 +124,7 @@ def _dissolve(distance: Matrix, labels: Labels, groups: int, largest: int) -> No
 
 
 def _fill(distance: Matrix, labels: Labels, groups: int, smallest: int) -> None:
-    """Move hosts to groups that are too small, those first that lose the least nearness."""
+    """Move hosts to groups that are too small, first those that get least farther from others."""
     while True:
         sizes = np.bincount(labels, minlength=groups)
         small = int(sizes.argmin())

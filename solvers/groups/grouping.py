@@ -26,7 +26,7 @@ def estimate_messages(hosts: int, groups: int) -> float:
 
 
 def list_members(labels: Labels) -> list[list[int]]:
-    """Return the indices of the hosts of each group 0 to k - 1."""
+    """Return the indices of each group's hosts, for the groups 0 to k - 1."""
     return [np.flatnonzero(labels == group).tolist() for group in range(int(labels.max()) + 1)]
 
 
@@ -53,7 +53,7 @@ def check_distances(distance: Matrix) -> None:
         ValueError: not square, not symmetric, negative, not finite, or without a zero diagonal.
     """
     if distance.ndim != 2 or distance.shape[0] != distance.shape[1] or not len(distance):
-        raise ValueError(f"expected a square matrix, found shape {distance.shape}")
+        raise ValueError(f"distance has shape {distance.shape}, expected a square matrix")
     if not np.isfinite(distance).all() or (distance < 0.0).any():
         raise ValueError("distances must be finite and not negative")
     if (distance != distance.T).any() or distance.diagonal().any():

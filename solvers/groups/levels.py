@@ -3,7 +3,7 @@
 1. *Distances.* The logarithm of the least reading of a pair: noise multiplies, and only adds.
 2. *Tree.* Average linkage on these (`partitions`).
 3. *Number of groups.* The cut whose two classes of readings, within and between groups, cost least
-   (`classes`), improved by moving hosts (`partitions`), with the times of slow hosts taken out.
+   (`densities`), improved by moving hosts (`partitions`), with the times of slow hosts taken out.
 4. *How sure.* What is gained on the best explanation without groups (`rivals`), and what the next
    best groups would cost (`partitions`).
 5. *Levels.* The same again between the groups that were found, and within them.
@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.groups.classes import Floats, Ints, Mask
+from plink.solvers.groups.densities import Floats, Ints, Mask
 from plink.solvers.groups.grouping import ALONE, Labels, Matrix, check_distances, renumber
 from plink.solvers.groups.partitions import Membership, Pairs, find_partition, weigh_membership
 from plink.solvers.groups.rivals import add_times, cost_points, fit_times, price_times
@@ -180,7 +180,7 @@ def count_messages(labels: Labels) -> int:
 
 @dataclass(frozen=True)
 class _Explanation:
-    """Groups of one level, with their cost in nats and that of the best explanation without.
+    """Groups of one level, with their cost in nats and that of the best explanation without groups.
 
     Args:
         pairs: the readings without the hosts' times.
@@ -225,7 +225,7 @@ def _convert_nats(gain: float) -> float:
 
 def _explain(pairs: Pairs) -> _Explanation:
     cost, labels = find_partition(pairs)
-    return _Explanation(pairs, labels, cost, EQUAL, pairs.classes.one_class_cost)
+    return _Explanation(pairs, labels, cost, EQUAL, pairs.densities.one_class_cost)
 
 
 def _explain_with_times(logs: Floats, is_measured: Mask) -> _Explanation:
@@ -241,7 +241,7 @@ def _explain_with_times(logs: Floats, is_measured: Mask) -> _Explanation:
             continue
         pairs = Pairs(logs - add_times(tried, tried), is_measured)
         cost, labels = find_partition(pairs)
-        cost += price_times(tried, pairs.partners, pairs.classes.bandwidth)[0]
+        cost += price_times(tried, pairs.partners, pairs.densities.bandwidth)[0]
         if cost < best.cost:
             best = replace(best, pairs=pairs, labels=labels, cost=cost, times=tried)
     return best
@@ -282,7 +282,7 @@ def _gain_on_points(
     levels = [np.unique(each.host_labels[some], return_inverse=True)[1] for each in chain]
     cost = pairs.cost_levels(levels)
     if best.times is not None:
-        cost += price_times(best.times[some], pairs.partners, pairs.classes.bandwidth)[0]
+        cost += price_times(best.times[some], pairs.partners, pairs.densities.bandwidth)[0]
     own = np.unique(labels[some], return_inverse=True)[1]
     return cost_points(logs[square], pairs.is_measured, own) - cost
 

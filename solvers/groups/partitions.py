@@ -1,6 +1,6 @@
 """Search for the partition of hosts with the shortest description: a cut tree, then moves.
 
-A partition costs what its two classes of readings cost (`classes`), and the nats that it takes to
+A partition costs what its two classes of readings cost (`densities`), and the nats that it takes to
 say which hosts are together: minus the logarithm of its probability, which is proportional to the
 product of a c! over its groups of c hosts. The weight a is the likelier one of two.
 """
@@ -17,7 +17,7 @@ from scipy.spatial.distance import squareform
 from scipy.special import gammaln
 
 from plink.solvers.distances import fill_gaps
-from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
+from plink.solvers.groups.densities import Floats, Ints, Mask, ReadingDensities
 from plink.solvers.groups.grouping import ALONE
 
 # Weights of a group before any reading, for few groups and for many.
@@ -33,7 +33,7 @@ _WEIGHT, _SHARE_OF_CHANGES = 0.56, 0.53
 
 
 def price_partition(labels: Ints, parents: Ints) -> tuple[float, float]:
-    """Return the prior cost of a partition in nats, and the prior weight of a group it is for.
+    """Return a partition's prior cost in nats, and the likelier of two prior weights of a group.
 
     Args:
         labels: (U,) the group of each unit, 0 ... k-1.
@@ -87,15 +87,15 @@ class Pairs:
         self.logs, self.is_measured = logs, is_measured
         self.upper = np.triu(is_measured, 1)
         self.partners = float(is_measured.sum(axis=1).mean())
-        self.classes = Classes(logs[self.upper])
+        self.densities = ReadingDensities(logs[self.upper])
         # Pairs that do not count have a bin of their own, the last.
-        self._bins = np.where(is_measured, self.classes.find_bins(logs), self.classes.count)
+        self._bins = np.where(is_measured, self.densities.find_bins(logs), self.densities.count)
         self.units = np.arange(len(logs)) if units is None else units
         self.size = int(self.units.max()) + 1
         self.parents = np.zeros(self.size, dtype=np.int64) if parents is None else parents
 
     def evaluate(self, labels: Ints) -> tuple[float, Floats, float]:
-        """Return a partition's nats, the log odds of units being together, a group's weight.
+        """Return a partition's cost in nats, units' log odds of being together, a group's weight.
 
         Args:
             labels: (U,) the group of each unit.
@@ -106,38 +106,38 @@ class Pairs:
         """
         of_hosts = labels[self.units].astype(np.int32)
         is_within = of_hosts[:, None] == of_hosts[None, :]
-        bins, count = self._bins[is_within], self.classes.count
+        bins, count = self._bins[is_within], self.densities.count
         within = np.bincount(bins, minlength=count + 1)[:count] / 2.0
-        own, new = self.classes.weigh_pairs(within)
+        own, new = self.densities.weigh_pairs(within)
         odds = np.append(new, 0.0)[self._bins]
         odds[is_within] = np.append(own, 0.0)[bins]
         odds = self._sum_units(odds)
         np.fill_diagonal(odds, 0.0)
         odds[self.parents[:, None] != self.parents[None, :]] = _NEVER
         price, weight = price_partition(labels, self.parents)
-        return float(self.classes.cost_splits(within[None])[0]) + price, odds, weight
+        return float(self.densities.cost_splits(within[None])[0]) + price, odds, weight
 
     def cost_levels(self, levels: Sequence[Ints]) -> float:
-        """Return the nats of nested partitions of hosts, with one class of readings for each level.
+        """Return the cost in nats of nested partitions of hosts, each level with its own density.
 
         Args:
             levels: (N,) labels each, 0 ... k-1, the finest first.
         """
         cost, below = 0.0, np.arange(self.size)
-        inner: Floats = np.zeros(self.classes.count)
+        inner: Floats = np.zeros(self.densities.count)
         for labels in levels:
             is_within = self.upper & (labels[:, None] == labels[None, :])
-            within = np.bincount(self._bins[is_within], minlength=self.classes.count)
+            within = np.bincount(self._bins[is_within], minlength=self.densities.count)
             own = (within - inner)[None]
-            cost += self.classes.cost_classes(own, is_one_distance=not inner.any())[0]
+            cost += self.densities.cost_readings(own, is_one_distance=not inner.any())[0]
             # Groups of the level below are what this level joins.
             joined = labels[np.unique(below, return_index=True)[1]]
             cost += price_partition(joined, np.zeros_like(joined))[0]
             below, inner = labels, within.astype(np.float64)
-        return float(cost + self.classes.cost_classes((self.classes.all - inner)[None])[0])
+        return float(cost + self.densities.cost_readings((self.densities.all - inner)[None])[0])
 
     def cut_tree(self) -> Ints:
-        """Return groups, (U,), by the cut of the average-linkage tree with the fewest nats."""
+        """Return units' groups, (U,), by the cheapest cut (in nats) of the average-linkage tree."""
         steps = self.size - int(self.parents.max()) - 1
         if self.size < 3 or steps < 1:
             return self.parents
@@ -146,10 +146,10 @@ class Pairs:
         merges[:, 2] = np.arange(self.size - 1)
         joined = squareform(cophenet(merges)).astype(np.int64)
         # (S, B) readings of pairs that are together at each step.
-        of_hosts, bins = joined[np.ix_(self.units, self.units)], self.classes.count
+        of_hosts, bins = joined[np.ix_(self.units, self.units)], self.densities.count
         flat = (of_hosts * bins + self._bins)[self.upper & (of_hosts < steps)]
         within = np.bincount(flat, minlength=steps * bins).reshape(steps, bins).cumsum(axis=0)
-        costs = self.classes.cost_splits(within.astype(np.float64))
+        costs = self.densities.cost_splits(within.astype(np.float64))
         cut = int(costs.argmin())
         if not np.isfinite(costs[cut]):
             return self.parents
@@ -158,7 +158,7 @@ class Pairs:
         return np.unique(first, return_inverse=True)[1]
 
     def fill_distances(self) -> Floats:
-        """Return distances between units with gaps filled, (U, U); farthest if parents differ."""
+        """Return log distances between units, (U, U), gaps filled; greatest if parents differ."""
         counts = self._sum_units(self.is_measured.astype(np.float64))
         logs = self._sum_units(np.where(self.is_measured, self.logs, 0.0))
         np.divide(logs, counts, out=logs, where=counts > 0)
@@ -183,7 +183,7 @@ def find_partition(pairs: Pairs) -> tuple[float, Ints]:
 
     Where no partition costs less than one class of readings, these are the parents of the units.
     """
-    best, labels = (pairs.classes.one_class_cost, pairs.parents), pairs.cut_tree()
+    best, labels = (pairs.densities.one_class_cost, pairs.parents), pairs.cut_tree()
     for _ in range(_ROUNDS):
         cost, odds, weight = pairs.evaluate(labels)
         if not np.isfinite(cost):
@@ -194,7 +194,7 @@ def find_partition(pairs: Pairs) -> tuple[float, Ints]:
 
 
 def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:
-    """Improve a partition: move units and join groups while the log odds gain.
+    """Improve a partition's labels, (U,): move units and join groups while the log odds grow.
 
     Args:
         odds: (U, U) log odds of two units being together, zero diagonal.
@@ -271,7 +271,7 @@ class Membership:
 
 
 def weigh_membership(pairs: Pairs, labels: Ints) -> Membership:
-    """Compute the probability of each unit's group against moving that unit elsewhere.
+    """Compute how probable each unit's group is against all other groups that it could be in.
 
     Args:
         pairs: the readings.

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 
 from plink.solvers.embedding.fit import Shape, fit_points, start
 from plink.solvers.embedding.observations import observe
-from plink.solvers.groups.classes import Classes, Floats, Ints, Mask
+from plink.solvers.groups.densities import Floats, Ints, Mask, ReadingDensities
 
 _DIMENSIONS = (1, 2, 3)
 # Time common to all pairs, as shares of the least reading that are tried.
@@ -30,7 +30,7 @@ _LEAST_DENSITY = 1e-6
 
 
 def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
-    """Return the nats of readings as distances of points; infinite if no points explain them.
+    """Return the cost in nats of readings as distances of points; infinite if no points fit.
 
     A reading is the distance of two points and a time common to all pairs, which is half or most
     of the least reading. Points are fitted in one to three dimensions; each coordinate is paid for.
@@ -60,13 +60,13 @@ def cost_points(logs: Floats, is_measured: Mask, labels: Ints) -> float:
         nearest = np.quantile(fitted[between], 0.1) if are_large else 0.0
         if are_large and _LEAST_GAP * np.quantile(fitted[within], 0.9) < nearest:
             continue
-        classes = Classes((logs - np.log(fitted))[upper])
-        precision = np.sqrt(partners / dimensions) / (2.5 * classes.bandwidth)
+        densities = ReadingDensities((logs - np.log(fitted))[upper])
+        precision = np.sqrt(partners / dimensions) / (2.5 * densities.bandwidth)
         spread = fit.points.std(axis=0) * (observations.scale / float(np.nanmedian(readings)))
         ranges = np.maximum(3.46 * spread * precision, 2.0)
         # Points can be turned as a whole, which saves coordinates.
         price = float((size - np.arange(dimensions)) @ np.log(ranges))
-        least = min(least, classes.one_class_cost + price)
+        least = min(least, densities.one_class_cost + price)
     return least
 
 
@@ -111,18 +111,18 @@ def fit_times(logs: Floats, is_measured: Mask, begin: Floats) -> tuple[float, Fl
     some = np.random.default_rng(0).permutation(size)[: max(round(share * size), 1)]
     readings, weight = logs[:, some], is_measured[:, some] * (size / len(some))
     for sweep in range(_MOST_SWEEPS):
-        classes = Classes((logs - add_times(times, times))[upper])
-        all_times, price = price_times(times, partners, classes.bandwidth)
-        cost = classes.one_class_cost + all_times
+        densities = ReadingDensities((logs - add_times(times, times))[upper])
+        all_times, price = price_times(times, partners, densities.bandwidth)
+        cost = densities.one_class_cost + all_times
         if cost < best[0] - 1e-6:
             best = cost, times
         elif sweep >= _LEAST_SWEEPS:
             break
         offered = np.append(np.zeros((size, 1)), times[:, None] + _STEPS, axis=1)
         added = add_times(offered.ravel(), times[some]).reshape(*offered.shape, -1)
-        bins = classes.find_bins(readings[:, None, :] - added)
-        log_densities = np.log(np.pad(classes.density, 1) + _LEAST_DENSITY)
-        likelihood = log_densities[np.clip(bins, -1, classes.count) + 1]
+        bins = densities.find_bins(readings[:, None, :] - added)
+        log_densities = np.log(np.pad(densities.density, 1) + _LEAST_DENSITY)
+        likelihood = log_densities[np.clip(bins, -1, densities.count) + 1]
         gain = np.einsum("htp,hp->ht", likelihood, weight) - price * (offered != 0.0)
         times = offered[np.arange(size), gain.argmax(axis=1)].round(3)
     return best

@@ -1,4 +1,4 @@
-"""Time limits of searches, natively: when they must end, and how they are interrupted."""
+"""Time limit of a search (`Deadline`), which native loops heed and which can be stopped early."""
 
 from plink.solvers._native import Deadline
 

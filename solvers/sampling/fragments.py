@@ -85,7 +85,7 @@ def spread(logs: Vector) -> float:
 
 
 def _first_valley(window: Vector) -> int | None:
-    """Return the bin of a smoothed histogram where its second mode begins; None if there is one."""
+    """Return the bin where a smoothed histogram's second mode begins; None if it has one mode."""
     peak, lowest, place = 0.0, math.inf, 0
     for step, value in enumerate(window):
         if _is_deeper(lowest, peak) and _is_deeper(lowest, value):
@@ -133,7 +133,7 @@ def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
 
 
 def _join_some(sums: Matrix) -> tuple[Labels, bool]:
-    """Join the best pairs of clusters; return which each is joined to, and whether that is all."""
+    """Join the best pairs of clusters; return the one each is now in, and whether that was all."""
     size = sums.shape[1]
     hosts = np.arange(size)
     joins = hosts.copy()
@@ -212,7 +212,7 @@ def kinship(mean_logs: Matrix, deviation: float, farthest: float) -> Matrix:
 
 
 def _table(level: npt.NDArray[np.intp], deviation: float) -> Matrix:
-    """Return log likelihood ratios, (L, L), of two readings at some levels to one third host."""
+    """Return log likelihood ratios, (L, L), that two are one, by levels of readings to a third."""
     levels = int(level.max()) + 1
     share = (np.bincount(level, minlength=levels) + 0.5) / (len(level) + 0.5 * levels)
     apart = np.arange(levels)[:, None] - np.arange(levels)[None, :]
@@ -250,7 +250,7 @@ def value_by_third_hosts(readings_us: Matrix) -> Matrix:
 
 
 @dataclass(frozen=True)
-class Found:
+class Fragments:
     """Fragments of groups, sets of hosts that near readings connect, with the evidence for them.
 
     Args:
@@ -271,7 +271,7 @@ class Found:
         return np.bincount(self.labels)
 
 
-def find_fragments(readings_us: Matrix) -> Found | None:
+def find_fragments(readings_us: Matrix) -> Fragments | None:
     """Find fragments of groups in a sample of readings; None if readings have only one mode.
 
     Args:
@@ -284,13 +284,13 @@ def find_fragments(readings_us: Matrix) -> Found | None:
         return None
     near = logs[logs <= ends[0]]
     deviation = min(max(spread(near), _LEAST_DEVIATION), _MOST_DEVIATION)
-    cast = _cast(logs, near, ends[0])
+    cast = _cast_votes(logs, near, ends[0])
     alone = np.arange(len(readings_us))
     fine = _join_clusters(alone, one, other, cast)
     coarse = fine
     if len(ends) > 1:
         second = logs[(logs > ends[0]) & (logs <= ends[1])]
-        coarse = _join_clusters(fine, one, other, _cast(logs, second, ends[1]))
+        coarse = _join_clusters(fine, one, other, _cast_votes(logs, second, ends[1]))
     direct = sum_by_cluster(fine, fine, one, other, _VOTE_WORTH * cast)
     farthest = float(np.median(logs[logs > ends[-1]]))
     is_far = logs > ends[0]
@@ -303,7 +303,7 @@ def find_fragments(readings_us: Matrix) -> Found | None:
         thirds += kinship(mean, deviation, farthest)
     votes = np.zeros(readings_us.shape)
     votes[np.nonzero(~np.isnan(readings_us))] = cast
-    return Found(fine, votes, direct, thirds)
+    return Fragments(fine, votes, direct, thirds)
 
 
 def sum_by_cluster(
@@ -316,7 +316,7 @@ def sum_by_cluster(
     return sums.reshape(height, width)
 
 
-def _cast(logs: Vector, mode: Vector, end: float) -> Vector:
+def _cast_votes(logs: Vector, mode: Vector, end: float) -> Vector:
     """Return each reading's vote for one group, -0.75 to 1: how far it lies below a mode's end."""
     # Votes are whole where readings are as near as most of the mode.
     width = max(end - float(np.median(mode)), _LEAST_WIDTH)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers.sampling.fragments import (
-    Found,
+    Fragments,
     find_fragments,
     sum_by_cluster,
     value_by_third_hosts,
@@ -114,7 +114,7 @@ def _one_each(mutual: Labels, best: Labels, labels: Labels, left: Matrix) -> Lab
     return kept
 
 
-class Wanted:
+class PairPriorities:
     """Priorities of host pairs to measure, updated while rounds of pairs are chosen.
 
     Args:
@@ -123,7 +123,7 @@ class Wanted:
         met: (N, N) pairs that met, with or without a reading.
     """
 
-    def __init__(self, found: Found, known: Mask, met: Mask) -> None:
+    def __init__(self, found: Fragments, known: Mask, met: Mask) -> None:
         labels = self._labels = found.labels
         sizes = found.sizes
         self._same: Mask = labels[:, None] == labels[None, :]
@@ -206,7 +206,7 @@ class SamplerStep:
 
     rounds: Sequence[Pairs]
     phase: Phase
-    found: Found | None
+    found: Fragments | None
 
 
 def usual_share(hosts: int) -> float:
@@ -261,7 +261,7 @@ def next_rounds(
     elif found is None:
         rounds = _draw_rounds(barred, _AT_ONCE, rng, value_by_third_hosts(readings_us))
     else:
-        return _search(Wanted(found, known, met), barred, left, found, rng)
+        return _search(PairPriorities(found, known, met), barred, left, found, rng)
     rounds = _cut_to_budget(rounds, left)
     return SamplerStep(rounds, "chance" if rounds else "done", found)
 
@@ -282,7 +282,7 @@ def _draw_rounds(
 
 
 def _search(
-    wanted: Wanted, barred: Mask, left: int, found: Found, rng: np.random.Generator
+    wanted: PairPriorities, barred: Mask, left: int, found: Fragments, rng: np.random.Generator
 ) -> SamplerStep:
     """Choose rounds of pairs that confirm fragments, join them, and measure near hosts in full.
 

@@ -48,7 +48,7 @@ class RankLayout:
         if not self.slots or min(self.slots) < 1:
             raise ValueError("every host must have at least 1 slot")
         if not 1 <= self.ranks <= sum(self.slots):
-            raise ValueError(f"ranks is {self.ranks}, expected 1 to {sum(self.slots)}, the slots")
+            raise ValueError(f"ranks is {self.ranks}, expected 1 to {sum(self.slots)}, all slots")
 
     @property
     def hosts(self) -> int:
@@ -75,7 +75,7 @@ class RankLayout:
     def position_by_rank(self) -> Ranks:
         """Position of each rank's host in any order, (R,); ValueError if slots are unequal."""
         if not self.is_even:
-            raise ValueError("hosts have different numbers of slots")
+            raise ValueError("hosts have different numbers of slots, expected the same on each")
         return np.arange(self.ranks) // self.slots[0]
 
     @cached_property
@@ -147,7 +147,7 @@ def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesFor
 
 
 def idle_form(form: Form, layout: RankLayout) -> Form | None:
-    """Return an equal latency cost over all hosts, unused ones idle; None if slots are unequal."""
+    """Return an equal latency cost over all hosts, unused ones idle; None if there is none."""
     if isinstance(form, RingForm):
         return RingForm(layout.hosts) if layout.takes_all_hosts else None
     if not layout.is_even:

@@ -41,7 +41,7 @@ _BOUND_SHARE, _START_SHARE = 0.2, 0.3
 def solve_subset_ring(
     distance: Matrix, layout: RankLayout, given: Sequence[int], options: SearchOptions
 ) -> Solution:
-    """Search for the shortest ring through as many hosts as ranks need; slots are equal.
+    """Search for the shortest ring through as many hosts as ranks need, if slots are equal.
 
     Up to 16 hosts by dynamic programming. Else chains of annealing, in which hosts of the ring and
     others change places, and after each the search for the nearest ring through those it chose.

@@ -249,7 +249,7 @@ CALLS: list[tuple[Any, dict[str, Any], str]] = [
     (plink.order, {"percentile": 50}, "the cluster: has no round-trip times at p50"),
     (plink.order, {"objective": "contention", "prove_s": 1}, "an exact engine cannot prove"),
     (plink.group, {"method": "levls"}, "method is 'levls', expected auto, kmeans, levels"),
-    (plink.group, {"k": 17}, "17 groups need more than"),
+    (plink.group, {"k": 17}, "17 groups need as many measured hosts"),
     (plink.group, {"elasticity": 3.0}, "elasticity is 3.0, expected a number from 1 to 2"),
     (
         plink.group,

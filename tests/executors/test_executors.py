@@ -151,9 +151,9 @@ def test_a_cluster_that_is_not_there_is_one_sentence(folder, capsys, monkeypatch
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--executor", "foo"], "is not the address of an executor"),
-        (["--executor", "dask://host"], "is not the address of an executor"),
-        (["--executor", "ray://:1"], "is not the address of an executor"),
+        (["--executor", "foo"], "is not an executor's address"),
+        (["--executor", "dask://host"], "is not an executor's address"),
+        (["--executor", "ray://:1"], "is not an executor's address"),
         (["--executor", "local", "--time-limit", "3"], "exclude each other"),
         (["--restarts", "3"], "needs --executor"),
         (["--executor", "local", "--interleave", "--slots", "2"], "limited by time"),

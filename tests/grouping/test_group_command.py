@@ -196,7 +196,7 @@ def test_the_file_passes_through_standard_streams(capsysbinary):
             ["--method", "levels", "--elasticity", "1.5"],
             "--elasticity 1.5 is allowed only with --method linkage",
         ),
-        (["--k", "99"], "99 groups need more than"),
+        (["--k", "99"], "99 groups need as many measured hosts"),
         (["--json", "-o", "-"], "--json and the cluster both write"),
         (["--elasticity", "3"], "invalid value for '--elasticity'"),
         (["--truth", "none.txt"], "none.txt"),

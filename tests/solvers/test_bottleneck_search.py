@@ -11,7 +11,7 @@ import pytest
 
 from forms import ANY, form_of
 from plink.solvers.bottleneck.bottleneck_search import search_by_bottleneck
-from plink.solvers.bottleneck.bound import Used, largest_block, largest_component
+from plink.solvers.bottleneck.bound import ExchangingPairs, largest_block, largest_component
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits import Deadline
 from plink.solvers.orders.latency_search import search_by_latency
@@ -34,7 +34,7 @@ def distances(rng: np.random.Generator, hosts: int, levels: int = 50) -> Matrix:
 
 def best_by_trying(form: Form, distance: Matrix, layout: RankLayout) -> tuple[float, float]:
     """The least greatest distance of all orders, and the least cost of those that have it."""
-    used = Used(form, layout)
+    used = ExchangingPairs(form, layout)
     return min(
         (used.farthest(distance, order), cost_with_slots(form, distance, layout, order))
         for order in map(list, itertools.permutations(range(layout.hosts)))

@@ -172,8 +172,9 @@ def test_a_missing_library_is_named_with_its_extra(engine, package, monkeypatch)
         monkeypatch.delattr(exact, module, raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
     form, distance = find("ring").form(8), data_centre(8, seed=1)
-    with pytest.raises(EngineMissingError, match=rf"^{package} is not installed$"):
+    with pytest.raises(EngineMissingError) as caught:
         prove(form, distance, worst_of_some(form, distance), 5.0, engine)
+    assert caught.value.package == package
 
 
 @given(distance_matrices(2, 6), st.sampled_from(forms.ANY), st.data())

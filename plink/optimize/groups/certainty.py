@@ -1,4 +1,4 @@
-"""Choice of pairs and passes to measure again until the groups are certain."""
+"""Decision to stop probing once the groups are certain, and advice to measure further passes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stop_when_groups_are_certain() -> StoppingPolicy:
 
 
 class _GroupWatch:
-    """Groups found after each pass over all pairs, to see whether they are certain and stable."""
+    """Groups found after each pass over all pairs, to tell when they are certain and stay equal."""
 
     def __init__(self) -> None:
         self._found: FoundGroups | None = None

@@ -39,7 +39,7 @@ DEFAULT_REQUEST = GroupRequest()
 
 
 class UngroupableError(WrongUseError):
-    """Error that what was measured of these hosts does not allow the requested groups."""
+    """Error that the requested groups cannot be made of these hosts and measurements."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,9 @@ def find_groups(
             "plink probe measures them, plink import takes them from a matrix",
         )
     if request.k is not None and not 1 <= request.k <= len(hosts):
-        raise UngroupableError(f"{request.k} groups need more than the {len(hosts)} measured hosts")
+        raise UngroupableError(
+            f"{request.k} groups need as many measured hosts at least, but there are {len(hosts)}"
+        )
     tell("distances")
     denoised = denoise(
         cluster,
@@ -173,7 +175,7 @@ def _choose_level(discovery: Discovery, request: GroupRequest) -> Level | None:
 
 
 def _labels(denoised: Denoised, request: GroupRequest, method: str, level: Level | None) -> Labels:
-    """Group the hosts that have enough readings; return the group number of each, (M,)."""
+    """Group the M hosts with enough readings; return each one's group, (M,), or `ALONE`."""
     size = len(denoised.hosts)
     if method == "levels":
         return np.full(size, ALONE) if level is None else level.labels
@@ -206,7 +208,7 @@ def _name_groups(labels: Labels, names: Sequence[str], before: Sequence[Group]) 
 def _compare_halves(
     cluster: Cluster, denoised: Denoised, request: GroupRequest, method: str
 ) -> float | None:
-    """Return the adjusted mutual information of groups from the two halves of the readings."""
+    """Return how well groups from the readings' two halves agree, at most 1; None if unknown."""
     if len(denoised.hosts) > _MOST_CONFIRMED:
         return None
     halves = split_halves(cluster)
@@ -249,5 +251,7 @@ def _notes(denoised: Denoised, method: str, discovery: Discovery) -> list[str]:
     if not denoised.is_time:
         notes.append("no round-trip times are known: hosts were grouped by bandwidth")
     if method != "levels" and not discovery.levels:
-        notes.append("the distances show no groups: these are cut from a continuum")
+        notes.append(
+            f"the distances show no groups: the method {method} cut these from a continuum"
+        )
     return notes

@@ -1,4 +1,4 @@
-"""Quality of groups: distances within and between them, membership probabilities."""
+"""Quality of found groups: distances within and between them, hosts that may belong elsewhere."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def qualities(
         labels: (M,) of the hosts of `denoised`.
         level: that they are; None where they were cut by another method.
     """
-    of_hosts = _of_hosts(labels, denoised, level)
+    of_hosts = _weigh_members(labels, denoised, level)
     mean = _mean_distances(labels, denoised)
     found = []
     for number, group in enumerate(groups):
@@ -64,7 +64,7 @@ def doubtful_hosts(
     """Return the hosts that may belong to another group, the least certain first."""
     if (labels == ALONE).all():
         return []
-    of_hosts = _of_hosts(labels, denoised, level)
+    of_hosts = _weigh_members(labels, denoised, level)
     least_sure = np.argsort(of_hosts, kind="stable")
     return [
         DoubtfulHost(names[host], float(of_hosts[host]))
@@ -79,7 +79,10 @@ def nearest_groups(
     level: Level | None,
     doubtful: Sequence[DoubtfulHost],
 ) -> list[NearestGroups]:
-    """Return the two most likely groups of each host that is doubtful or in no group."""
+    """Return the two most likely groups of each host that is doubtful or in no group.
+
+    Empty where the groups come from another method than `levels`.
+    """
     if level is None or not groups:
         return []
     open_hosts = {each.host for each in doubtful}
@@ -90,8 +93,10 @@ def nearest_groups(
     ]
 
 
-def _of_hosts(labels: Labels, denoised: Denoised, level: Level | None) -> npt.NDArray[np.float64]:
-    """Return the probability that each host belongs to its group, shape (M,)."""
+def _weigh_members(
+    labels: Labels, denoised: Denoised, level: Level | None
+) -> npt.NDArray[np.float64]:
+    """Return the probability that each of M hosts belongs to its group, (M,)."""
     if level is not None:
         return level.of_hosts
     logs = np.log(np.maximum(denoised.matrix, _LEAST_DISTANCE))

@@ -53,5 +53,5 @@ class GroupRequest:
 
     @property
     def most_uneven(self) -> float:
-        """Elasticity of group sizes, from 1 (equal sizes) to 2, with the default if not given."""
+        """Elasticity of group sizes, from 1 (equal sizes) to 2; the default, 2, if not given."""
         return _DEFAULT_ELASTICITY if self.elasticity is None else self.elasticity

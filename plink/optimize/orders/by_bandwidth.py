@@ -1,4 +1,4 @@
-"""Orders by bandwidth: the fastest bottleneck pair, then the least time of a Gbit over all hops."""
+"""Search for orders by bandwidth: fastest bottleneck first, then least summed time of a Gbit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plink.optimize.orders.mesh import choose_algorithm
 from plink.optimize.orders.request import RANDOM_SHARE, OrderRequest, random_deadline
 from plink.optimize.orders.slots import build_peer_layout, compose_order, refuse_too_many
 from plink.solvers.bottleneck.bottleneck_search import search_by_bottleneck
-from plink.solvers.bottleneck.bound import Used
+from plink.solvers.bottleneck.bound import ExchangingPairs
 from plink.solvers.collectives.form import Form, RingForm
 from plink.solvers.limits import Deadline
 from plink.solvers.search import (
@@ -50,7 +50,7 @@ def order_by_bandwidth(
     *,
     on_progress: OnProgress | None = None,
 ) -> Order:
-    """Search for the order whose slowest used pair of hosts is fastest, then of the fastest pairs.
+    """Search for the order whose slowest pair of hosts is fastest; of these, for least summed time.
 
     Args:
         cluster: bandwidths between hosts.
@@ -92,7 +92,7 @@ def order_by_bandwidth(
             replace(
                 best,
                 order=order,
-                farthest=Used(form, peers).farthest(found.s_per_gbit, order),
+                farthest=ExchangingPairs(form, peers).farthest(found.s_per_gbit, order),
                 cost=cost_with_slots(form, found.s_per_gbit, peers, order),
                 lower_bound=0.0,
                 ended_by="interrupt" if best.is_interrupted else "time",
@@ -142,11 +142,11 @@ def order_by_bandwidth(
 def _build_pricing(
     matrix: Matrix, form: Form, peers: RankLayout
 ) -> Callable[[Orders, Deadline], Matrix]:
-    """Return a function that prices orders: time of a Gbit over the slowest pair, and over all.
+    """Return a function from orders to seconds a Gbit, (K, 2): over the slowest pair, and summed.
 
-    The first is that over the slowest pair that an order uses, the second the sum.
+    K is as many orders as the deadline allows, at least 1.
     """
-    used, prices = Used(form, peers), prices_with_slots(form, matrix, peers)
+    used, prices = ExchangingPairs(form, peers), prices_with_slots(form, matrix, peers)
 
     def figures(orders: Orders, until: Deadline) -> Matrix:
         sums = prices.price_first(orders, until, least=1)

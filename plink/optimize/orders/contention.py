@@ -97,7 +97,7 @@ class ContentionObjective:
         return self._clock.time_s(placement) * _US_PER_S
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """Return the range of a placement's time in µs over what unmeasured latencies may be."""
+        """Return a placement's least and greatest time in µs; None if all pairs were measured."""
         if self.limits is None:
             return None
         low_s, high_s = time_range_s(self.table, self.network, self.limits, placement)

@@ -65,7 +65,7 @@ class Domains:
         return [order[place] for place in places_by_domain([self.codes[host] for host in order])]
 
     def penalize_crossings(self, objective: Objective) -> Objective:
-        """Return a latency objective with hops between NVLink domains penalised; others as is."""
+        """Return the objective with hops between NVLink domains penalised if it is by latency."""
         if not isinstance(objective, LatencyObjective):
             return objective
         apart = self.codes[:, None] != self.codes[None, :]

@@ -72,7 +72,7 @@ class LatencyObjective:
         return self._prices.price_first(orders, deadline, least=1)
 
     def range_us(self, placement: npt.NDArray[np.intp]) -> Range | None:
-        """Return the range of a placement's cost in µs over what unmeasured distances may be."""
+        """Return a placement's least and greatest cost in µs; None if all pairs were measured."""
         if self.limits is None:
             return None
         return latency_range_us(self.form, self.limits, placement)
@@ -117,7 +117,7 @@ class LatencyObjective:
     def _solve_with_gaps(
         self, given: Sequence[int], limits: DistanceLimits, options: SearchOptions
     ) -> Solution:
-        """Search on filled-in distances; return the order with a bound whatever they really are."""
+        """Search on distances with gaps filled; its lower bound holds whatever is in the gaps."""
         deadline, told = options.deadline, options.on_progress
         as_filled = replace(
             options,
@@ -172,7 +172,7 @@ class LatencyObjective:
     def _combine_verdicts(
         self, limits: DistanceLimits, found: Solution, as_filled: ProofResult, below: ProofResult
     ) -> ProofResult:
-        """Combine an exact engine's proofs on filled-in and on the least possible distances."""
+        """Combine an exact engine's proofs on filled-in distances and on the least possible."""
         placement = self.layout.placement(as_filled.order)
         cost_us = measured_latency_us(self.form, limits, placement)
         proven_us = max(found.lower_bound, below.lower_bound)

@@ -92,7 +92,7 @@ def _dimension(one: MeshDimension) -> Dimension:
         return Dimension(one.size, None, 0)
     reason = pattern.refusal(one.size)
     if reason is not None:
-        raise WrongUseError(f"mesh dimension {one.name}: {reason}")
+        raise WrongUseError(f"mesh dimension {one.name} cannot run {one.algorithm}: {reason}")
     return Dimension(one.size, pattern, one.size_bytes)
 
 

@@ -286,7 +286,10 @@ def _search(
 def _confirmed_gain(
     problem: _OrderProblem, request: OrderRequest, deadline: Deadline
 ) -> float | None:
-    """Return the gain on one direction's readings of an order found on the other's, if any."""
+    """Return the share that an order found on one direction's readings saves on the other's.
+
+    None where there is no second direction, or no time is left.
+    """
     objective, cluster = problem.objective, problem.cluster
     if deadline.is_over or deadline.left_s < _S_PER_PAIR * len(cluster.hosts) ** 2:
         return None

@@ -194,7 +194,7 @@ class OrderRequest:
             check_instance("traffic", self.traffic, (str, Mapping), "a text or a mapping")
         if isinstance(self.mesh, mesh_file.Mesh) and self.traffic is not None:
             raise WrongUseError(
-                "{traffic} excludes a Mesh object, whose dimensions have their own traffic",
+                "{traffic} excludes a Mesh object, whose dimensions have traffic of their own",
                 arguments={"traffic": None},
             )
         if self.mesh is None or isinstance(self.mesh, mesh_file.Mesh):

@@ -109,7 +109,7 @@ def index_placement(cluster: Cluster, order: Order, source: str) -> list[int]:
         raise WrongUseError(f"{source}: {unknown[0]} is not a host of {cluster.source}")
     missing = [name for name in cluster.names if name not in set(listed)]
     if missing:
-        raise WrongUseError(f"{source}: {format_names(missing)} of {cluster.source} is missing")
+        raise WrongUseError(f"{source} lacks {format_names(missing)}, hosts of {cluster.source}")
     return [place_of[host.name] for host in order.runs for _ in range(host.slots)]
 
 
@@ -183,7 +183,7 @@ def _with_slots(host: Host, slots: int) -> Host:
 
 
 def find_algorithm(name: str, layout: RankLayout) -> Algorithm:
-    """Return the algorithm called `name` if it runs with this number of ranks.
+    """Return the algorithm of a name; raise if there is none, or it does not run on these ranks.
 
     Raises:
         WrongUseError: no algorithm has it, or its library does not run it with that many ranks.

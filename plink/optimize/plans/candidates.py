@@ -175,7 +175,7 @@ def predict_candidate(
 
 
 def choose_best(candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """Return the candidate with the least predicted time, and the reason; ties by traffic.
+    """Return the quickest candidate, of equal ones that with least traffic, and the reason.
 
     Where several are predicted to be about as quick, it is the one that sends least between groups,
     where others may have traffic too, and among those the one with the fewest rounds.
@@ -200,7 +200,7 @@ def choose_best(candidates: Sequence[Candidate]) -> ChosenCandidate:
 
 
 def choose_requested(kind: str, candidates: Sequence[Candidate]) -> ChosenCandidate:
-    """Return the candidate of the requested kind, and which one `auto` would have chosen."""
+    """Return the candidate of the requested kind, with a sentence on what `auto` would choose."""
     chosen = next(each for each in candidates if each.kind == kind)
     preferred = choose_best(candidates).candidate
     if preferred is chosen:

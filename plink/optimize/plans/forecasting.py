@@ -49,7 +49,7 @@ def locate_ranks(plan: Plan, cluster: Cluster, source: str) -> list[int]:
 
 
 def regroup_cluster(plan: Plan, cluster: Cluster) -> Cluster:
-    """Return the cluster with a plan's groups in place of its own for the plan's hosts.
+    """Return the cluster with a plan's groups, unless its own are the same for hosts with ranks.
 
     Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
     uplinks were measured with all hosts of its groups.
@@ -74,7 +74,7 @@ def predict_plan_time(
 def predict_plan_s(
     times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]
 ) -> tuple[float, float]:
-    """Return the seconds of a call along a plan, without and with the client's overhead."""
+    """Return the seconds of a call along a plan, without and with the software's overhead."""
     share = times.fit.flow_share.value
     free_s = traffic_time_s(traffic, hosts, scale_rates(times.network, share))
     if traffic.routes is not None:

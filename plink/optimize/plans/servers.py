@@ -25,13 +25,13 @@ class ServerHost:
     Args:
         place: place of the host in the cluster.
         addresses: addresses of its ports; all that of the host where they are not known.
-        is_told: whether the ports' own addresses are known.
+        has_own_addresses: whether the ports' own addresses are known.
         port_bytes_s: what each port carries either way; None for what the host's link does.
     """
 
     place: int
     addresses: tuple[str, ...]
-    is_told: bool
+    has_own_addresses: bool
     port_bytes_s: float | None
 
 
@@ -118,7 +118,7 @@ def members_network(
 
 
 def server_ranks(servers: Sequence[ServerHost], cluster: Cluster, rates: Floats) -> list[PlanRank]:
-    """Return the servers as ranks of a plan, each with its ports' addresses and shares."""
+    """Return the servers as ranks of a plan, each with its ports' addresses and relative rates."""
     ranks, first = [], 0
     most = float(rates.max())
     for server in servers:
@@ -139,7 +139,7 @@ def describe_port_assumptions(servers: Sequence[ServerHost], cluster: Cluster) -
         name, ports = cluster.names[server.place], format_count(len(server.addresses), "port")
         if server.port_bytes_s is None and len(server.addresses) > 1:
             found.append(f"each of the {ports} of {name} is assumed to carry what its link does")
-        if not server.is_told:
+        if not server.has_own_addresses:
             found.append(
                 f"the addresses of the {ports} of {name} are not known: its own stands for each"
             )

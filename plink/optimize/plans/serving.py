@@ -46,7 +46,7 @@ PS = "ps"
 
 
 def traffic_through_servers(demand: Demand, forest: Forest) -> Traffic:
-    """Return the traffic of a collective along a forest through servers, in servers' chunks."""
+    """Return a collective's traffic along a forest through servers, in chunks of at most 32 KiB."""
     traffic = build_traffic(demand, forest)
     if traffic.chunks_bytes is None:
         return traffic
@@ -91,11 +91,11 @@ class ServerPlans:
 
     @property
     def has_ports(self) -> bool:
-        """Whether any server has several ports with addresses of their own in the plan."""
+        """Whether any server has several ports, or one at another address than its host's."""
         return any(rank.ports for rank in self.ranks)
 
     def judge_ports(self) -> PortsVerdict:
-        """Compute how much faster than an all-reduce these servers' ports allow at most."""
+        """Compute how much faster than an all-reduce these servers can be, by their ports alone."""
         between = self._between_workers
         return judge_ports(
             self._count, float(np.sum(self._rates / np.median(between.link_bytes_s)))
@@ -138,7 +138,7 @@ class ServerPlans:
         return None
 
     def _by_racks(self, between: str) -> Routes:
-        """Return routes with a server in every rack that has workers."""
+        """Return trees that lead through a server in every rack (group) that has workers."""
         count, network = self._count, self._members
         groups, dense = np.unique(network.group_of[:count], return_inverse=True)
         used = np.flatnonzero(np.isin(network.group_of[count:], groups))
@@ -183,7 +183,7 @@ def _embed_members(routes: Routes, members: Indices, count: int) -> Routes:
 
 
 def _least_exchange(size_bytes: float, is_worker: Flags) -> LeastExchange:
-    """Return a function from hosts' parties to the least bytes that those with workers exchange."""
+    """Return a function from hosts' parties (N,) to the least bytes that workers' ones exchange."""
 
     def least(party_of: Indices) -> ExchangedBytes:
         working = np.bincount(party_of, is_worker) > 0

@@ -66,7 +66,8 @@ class Demand:
 
     def __post_init__(self) -> None:
         if self.collective not in COLLECTIVES:
-            raise ValueError(f"there is no collective {self.collective!r}")
+            expected = ", ".join(COLLECTIVES)
+            raise ValueError(f"there is no collective {self.collective!r}, expected {expected}")
 
 
 def between_bytes(demand: Demand, ranks: int) -> Floats:
@@ -108,7 +109,7 @@ def compute_least_exchange(demand: Demand, host_of: Sequence[int] | Indices) -> 
 
 
 def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> ExchangedBytes:
-    """Return the least bytes that parties exchange if parts are summed at, or sent by, owners."""
+    """Return the least bytes between parties (hosts or groups) if owners sum parts or send them."""
     parties = int(party_of.max()) + 1
     ranks = len(party_of)
     if demand.collective in (BROADCAST, REDUCE):
@@ -124,7 +125,7 @@ def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> 
 
 
 def _least_of_messages(between: Floats, party_of: Indices) -> ExchangedBytes:
-    """Return the least bytes if (P, P) messages cannot be summed up on their way."""
+    """Return the bytes between parties (hosts or groups) of (P, P) direct messages of ranks."""
     parties = int(party_of.max()) + 1
     crossing = np.zeros((parties, parties))
     np.add.at(crossing, (party_of[:, None], party_of[None, :]), between)
@@ -195,7 +196,7 @@ def traffic_bytes(traffic: Traffic) -> Floats:
     if traffic.routes is not None:
         return bytes_between(Forest(*traffic.routes), traffic.size_bytes)
     if traffic.direct_bytes is None:
-        raise ValueError("no bytes are sent")
+        raise ValueError("the traffic has neither routes nor direct messages, expected one of them")
     return traffic.direct_bytes
 
 

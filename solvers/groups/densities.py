@@ -29,8 +29,8 @@ _MOST_NOISE, _RARE = np.log(2.5), 0.01
 _LEAST_STEP = np.log(1.06)
 
 
-class Classes:
-    """Histogram of log readings, which prices splits of host pairs into within and between groups.
+class ReadingDensities:
+    """Density of log readings, and the cost in nats of splits into within and between groups.
 
     Attributes:
         one_class_cost: nats of all readings as one class.
@@ -72,30 +72,35 @@ class Classes:
         return np.rint((values - self._lowest) / self.width).astype(np.int32)
 
     def cost_splits(self, within: Floats) -> Floats:
-        """Return the nats of readings split by M groupings, (M,); infinite if none are nearer.
+        """Return the cost in nats of all readings under M groupings, (M,); infinite if not nearer.
+
+        Readings within groups must be clearly nearer than those between.
 
         Args:
             within: (M, B) readings within groups by bin.
         """
         costs = np.full(len(within), np.inf)
         is_nearer = self._are_nearer(within)
-        costs[is_nearer] = self.cost_classes(within[is_nearer], is_one_distance=True)
-        costs[is_nearer] += self.cost_classes(self.all - within[is_nearer])
+        costs[is_nearer] = self.cost_readings(within[is_nearer], is_one_distance=True)
+        costs[is_nearer] += self.cost_readings(self.all - within[is_nearer])
         return costs
 
-    def cost_classes(self, histograms: Floats, *, is_one_distance: bool = False) -> Floats:
-        """Return the nats of each class of readings (such as those within groups), (M,).
+    def cost_readings(self, histograms: Floats, *, is_one_distance: bool = False) -> Floats:
+        """Return the cost in nats of M sets of readings (such as those within groups), (M,).
 
         Args:
-            histograms: (M, B) readings of M classes (pairs within groups, or between), by bin.
-            is_one_distance: whether noise alone spreads the readings of a class.
+            histograms: (M, B) readings of M sets (pairs within groups, or between), by bin.
+            is_one_distance: whether noise alone spreads the readings of a set.
+
+        Returns:
+            (M,), the negative log likelihoods.
         """
         own, _ = self._log_densities(histograms, is_one_distance=is_one_distance)
         costs: Floats = -(histograms * own).sum(axis=1)
         return costs
 
     def weigh_pairs(self, within: Floats) -> tuple[Floats, Floats]:
-        """Return the log odds of a pair being in one group, by bin (B,): if it is, and if not.
+        """Return log odds, by bin (B,), that a pair is within a group: if it is now, and if not.
 
         Args:
             within: (B,) readings within groups by bin.
@@ -107,9 +112,9 @@ class Classes:
     def _log_densities(
         self, histograms: Floats, *, is_one_distance: bool = False
     ) -> tuple[Floats, Floats]:
-        """Return log densities of M classes, (M, B): at their own readings, and at new ones.
+        """Return log densities of M sets of readings, (M, B): less the one at a bin, and of all.
 
-        Arguments are those of `cost_classes`.
+        Arguments are those of `cost_readings`.
         """
         totals, sums = histograms.sum(axis=1)[:, None], histograms @ self._kernel
         others = np.maximum(sums - self._kernel[0, 0], 0.0)
