@@ -122,7 +122,7 @@ def test_groups_that_are_asked_for_are_made_and_doubted(capsys):
     assert [len(group.hosts) for group in found.groups] == [8] * 5
     assert found.grouping.method == "linkage"
     assert found.grouping.confirmed < 0.5
-    assert "cut from a continuum" in capsys.readouterr().err
+    assert "linkage cut these from a continuum" in capsys.readouterr().err
 
 
 def test_kmeans_makes_root_n_groups_of_the_embedding():

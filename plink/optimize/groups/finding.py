@@ -251,7 +251,5 @@ def _notes(denoised: Denoised, method: str, discovery: Discovery) -> list[str]:
     if not denoised.is_time:
         notes.append("no round-trip times are known: hosts were grouped by bandwidth")
     if method != "levels" and not discovery.levels:
-        notes.append(
-            f"the distances show no groups: the method {method} cut these from a continuum"
-        )
+        notes.append(f"the distances show no groups: {method} cut these from a continuum of hosts")
     return notes
