@@ -30,6 +30,11 @@ def main() -> None:
 
 def _give_way_to_the_installed_plink() -> None:
     """Drop the checkout from the path: `python -m plink` would find its unbuilt sources first."""
+    if getattr(sys.flags, "safe_path", False):  # since Python 3.11
+        return
+    if os.path.dirname(os.path.dirname(__file__)) != sys.path[0]:  # noqa: PTH120
+        del sys.path[0]
+        return
     from importlib.machinery import PathFinder  # noqa: PLC0415
 
     if PathFinder.find_spec("plink.solvers._native", [f"{sys.path[0]}/plink/solvers"]):

@@ -69,10 +69,12 @@ def running_sshd(folder: Path, more: Callable[[Path], str] = lambda _: "") -> It
     (folder / "authorized").write_text((folder / "key.pub").read_text())
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    # A bash that another shell started reads no start files, which may be long and are not tested.
     (folder / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {host_key}\nUsePAM no\n"
         f"PidFile none\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n"
-        f"AuthorizedKeysFile {folder}/authorized\nMaxStartups 100\n{more(host_key)}"
+        f"AuthorizedKeysFile {folder}/authorized\nMaxStartups 100\n"
+        f"SetEnv SHLVL=1\n{more(host_key)}"
     )
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
