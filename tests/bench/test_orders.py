@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
 from plink.bench.orders import NamedOrder, Sources, as_permutation, names_in, resolve_orders
-from plink.deploy.remote.hosts import seats
+from plink.deploy.remote.hosts import assign_slots
 from plink.solvers.slots.layout import RankLayout
 
 NAMES = ["a", "b", "c", "d"]
@@ -140,4 +140,4 @@ def test_an_order_of_some_hosts_needs_ranks() -> None:
 
 
 def test_ranks_of_a_host_have_seats_of_their_own() -> None:
-    assert seats((2, 2, 0, 1, 0), 2) == (4, 5, 0, 2, 1)
+    assert assign_slots((2, 2, 0, 1, 0), 2) == (4, 5, 0, 2, 1)
