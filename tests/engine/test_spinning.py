@@ -23,8 +23,8 @@ pytestmark = pytest.mark.timing
 
 # Longer than any wait here.
 EVER_US = 1e6
-WAIT_S = 0.03
-MOST_WAITS = 100
+WAIT_S = 0.02
+MOST_WAITS = 1000
 # Of the processor, in a wait; one that sleeps takes a tenth of that.
 SPINS_S = 1e-3
 
@@ -68,7 +68,7 @@ def test_a_rank_sleeps_while_it_waits() -> None:
 
 
 # A thread that takes more than 100 µs from the call to the wait finds that another of the process
-# waits in its place; on a busy core either gets only a part of the time.
+# waits in its place; on a busy core it hardly ever is so quick, and gets only a part of the time.
 def test_it_does_not_where_it_spins() -> None:
     assert any(busy > SPINS_S for busy in busy_s(EVER_US, time.process_time))
 
