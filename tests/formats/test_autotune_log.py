@@ -203,7 +203,8 @@ def test_the_command_prints_changes_with_their_reasons(log: Path, capsys: Any) -
     assert "plan 1  quicktune: iterations take +" in lines[0]
     assert "slow hosts: n0 at" in lines[0]
     assert "plan 2  quicktune: iterations take -" in lines[1]
-    assert "45 windows, 2 new plans" in err
+    assert "45 measured windows" in err
+    assert "2 new plans" in err
 
 
 def test_the_command_prints_json(log: Path, capsys: Any) -> None:
