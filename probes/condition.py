@@ -224,47 +224,47 @@ def parse(
             second, _, value = value.partition(" ")
             name = f"{name} {second}"
         values.setdefault(name, value.strip())
-    before, after = (_counters(values, when) for when in ("before", "after"))
-    cpu = _cpu_shares(values.get("before cpu", ""), values.get("after cpu", ""))
+    before, after = (_read_counters(values, when) for when in ("before", "after"))
+    cpu = _compute_cpu_shares(values.get("before cpu", ""), values.get("after cpu", ""))
     load = values.get("load", "").split(" ")[0]
     return HostCondition(
         interface=interface,
-        mtu_bytes=_whole(values.get("mtu"), 1, 1 << 20),
-        speed_mbit=_whole(values.get("speed"), 1, _MOST_MBIT),
+        mtu_bytes=_to_whole(values.get("mtu"), 1, 1 << 20),
+        speed_mbit=_to_whole(values.get("speed"), 1, _MOST_MBIT),
         duplex=_DUPLEX.get(values.get("duplex", "")),
-        pcie_share=_pcie_share(values),
-        congestion_control=_word(values.get("congestion")),
-        kernel=_word(values.get("kernel")),
+        pcie_share=_compute_pcie_share(values),
+        congestion_control=_to_word(values.get("congestion")),
+        kernel=_to_word(values.get("kernel")),
         load=float(load) if re.fullmatch(r"[0-9]{1,6}\.[0-9]{1,3}", load) else None,
-        cores=_whole(values.get("cores"), 1, 1 << 20) or 1,
+        cores=_to_whole(values.get("cores"), 1, 1 << 20) or 1,
         busy_share=cpu[0],
         steal_share=cpu[1],
-        rx_bytes_s=_rate(before, after, "rx_bytes"),
-        tx_bytes_s=_rate(before, after, "tx_bytes"),
+        rx_bytes_s=_compute_rate(before, after, "rx_bytes"),
+        tx_bytes_s=_compute_rate(before, after, "tx_bytes"),
         counters=after,
-        infiniband_gbit_s=_infiniband(values),
+        infiniband_gbit_s=_read_infiniband_rates(values),
         clock_offset_s=offset_s,
         clock_error_s=error_s,
     )
 
 
-def _counters(values: Mapping[str, str], when: str) -> dict[str, int]:
-    counters = {name: _whole(values.get(f"{when} {name}"), 0, 1 << 62) for name in _COUNTERS}
+def _read_counters(values: Mapping[str, str], when: str) -> dict[str, int]:
+    counters = {name: _to_whole(values.get(f"{when} {name}"), 0, 1 << 62) for name in _COUNTERS}
     # The line begins with its own name.
     words = values.get(f"{when} tcp", "").split()
     if len(words) > _TCP_AGAIN:
-        counters["tcp_sent"] = _whole(words[_TCP_SENT], 0, 1 << 62)
-        counters["tcp_again"] = _whole(words[_TCP_AGAIN], 0, 1 << 62)
+        counters["tcp_sent"] = _to_whole(words[_TCP_SENT], 0, 1 << 62)
+        counters["tcp_again"] = _to_whole(words[_TCP_AGAIN], 0, 1 << 62)
     return {name: number for name, number in counters.items() if number is not None}
 
 
-def _rate(before: Mapping[str, int], after: Mapping[str, int], name: str) -> float | None:
+def _compute_rate(before: Mapping[str, int], after: Mapping[str, int], name: str) -> float | None:
     if name not in before or name not in after:
         return None
     return max(0, after[name] - before[name]) / _QUIET_S
 
 
-def _cpu_shares(before: str, after: str) -> tuple[float, float] | tuple[None, None]:
+def _compute_cpu_shares(before: str, after: str) -> tuple[float, float] | tuple[None, None]:
     """Return the shares of processor time used and stolen between two lines of /proc/stat."""
     ticks = [
         [int(word) for word in text.split() if _WHOLE.fullmatch(word)] for text in (before, after)
@@ -277,9 +277,9 @@ def _cpu_shares(before: str, after: str) -> tuple[float, float] | tuple[None, No
     return (total - idle) / total, spent[_CPU_STEAL] / total
 
 
-def _pcie_share(values: Mapping[str, str]) -> float | None:
+def _compute_pcie_share(values: Mapping[str, str]) -> float | None:
     speeds = [_SPEED.match(values.get(name, "")) for name in ("pcie_now", "pcie_most")]
-    widths = [_whole(values.get(f"{name}_width"), 1, 64) for name in ("pcie_now", "pcie_most")]
+    widths = [_to_whole(values.get(f"{name}_width"), 1, 64) for name in ("pcie_now", "pcie_most")]
     if not all(speeds) or not all(widths):
         return None
     now, most = (
@@ -290,7 +290,7 @@ def _pcie_share(values: Mapping[str, str]) -> float | None:
     return min(1.0, now / most) if most else None
 
 
-def _infiniband(values: Mapping[str, str]) -> dict[str, float]:
+def _read_infiniband_rates(values: Mapping[str, str]) -> dict[str, float]:
     rates = {}
     for name, value in values.items():
         rate = _SPEED.match(value)
@@ -300,11 +300,11 @@ def _infiniband(values: Mapping[str, str]) -> dict[str, float]:
     return dict(sorted(rates.items())[:64])
 
 
-def _word(text: str | None) -> str | None:
+def _to_word(text: str | None) -> str | None:
     return text if text is not None and _WORD.fullmatch(text) else None
 
 
-def _whole(text: str | None, low: int, high: int) -> int | None:
+def _to_whole(text: str | None, low: int, high: int) -> int | None:
     if text is None or not _WHOLE.fullmatch(text):
         return None
     return int(text) if low <= int(text) <= high else None

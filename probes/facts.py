@@ -45,7 +45,7 @@ _MAX_ADDRESSES = 1024
 
 @dataclass(frozen=True)
 class HostFacts:
-    """Facts that a host reports of itself.
+    """Facts that a host reports of itself: architecture, machine, cores and addresses.
 
     Args:
         architecture: output of `uname -m`.

@@ -89,11 +89,13 @@ def sample_rounds(hosts: int, rounds: int, seed: int) -> Rounds:
     place = _shuffle(hosts, chance)
     return [
         sorted((min(place[a], place[b]), max(place[a], place[b])) for a, b in pairs)
-        for pairs in (list_round_pairs(hosts, turn) for turn in _spread(hosts, rounds, chance))
+        for pairs in (
+            list_round_pairs(hosts, turn) for turn in _choose_spread_rounds(hosts, rounds, chance)
+        )
     ]
 
 
-def _spread(hosts: int, rounds: int, chance: Random) -> list[int]:
+def _choose_spread_rounds(hosts: int, rounds: int, chance: Random) -> list[int]:
     """Choose round numbers so that the graph of their pairs has a large spectral gap."""
     turns = count_rounds(hosts)
     left = _shuffle(turns, chance)

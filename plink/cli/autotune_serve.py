@@ -78,7 +78,7 @@ def run(plans_of_jobs: Sequence[str], request: DaemonRequest, reach: ReachOption
         PlinkError: the daemon cannot listen on an address.
     """
     host, port = parse_address(request.listen, "--listen")
-    paths = _paths_by_job(plans_of_jobs)
+    paths = _list_paths_by_job(plans_of_jobs)
     if request.secret_file is not None and len(paths) > 1:
         raise WrongUseError(
             "--secret-file is for one job; each of several jobs has its own PLAN.secret"
@@ -88,9 +88,11 @@ def run(plans_of_jobs: Sequence[str], request: DaemonRequest, reach: ReachOption
     secrets: dict[str, str] = {}
     for name, path in paths.items():
         plans[name] = plan = plan_file.read_plan(path)
-        _tuner(plan, document.label(path))
+        _build_tuner(plan, document.label(path))
         secrets[name] = request.secret_file or f"{path}.secret"
-        jobs[name] = Served(_job(name, plan, request.log, len(paths)), _secret(secrets[name]))
+        jobs[name] = Served(
+            _build_job(name, plan, request.log, len(paths)), _read_or_make_secret(secrets[name])
+        )
     prober = build_prober(request, reach, [served.job.plan for served in jobs.values()])
     for served in jobs.values():
         served.job.tell = note
@@ -203,7 +205,7 @@ def _address_to_tell(plan: Plan, job: str, bound: str) -> str:
     return address
 
 
-def _paths_by_job(plans: Sequence[str]) -> dict[str, str]:
+def _list_paths_by_job(plans: Sequence[str]) -> dict[str, str]:
     """Return the path of each job's plan file, by the job's name."""
     found: dict[str, str] = {}
     for text in plans:
@@ -216,21 +218,21 @@ def _paths_by_job(plans: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _job(name: str, plan: Plan, log: str | None, jobs: int) -> Job:
+def _build_job(name: str, plan: Plan, log: str | None, jobs: int) -> Job:
     def make(begun: Plan) -> Tuner:
         return tuner_of(begun, TunerOptions())
 
     if log is None:
         return Job(name, plan, make)
     path = _log_path(log, name, jobs)
-    return Job(name, plan, make, LogJournal(path), _resume_state(path, plan))
+    return Job(name, plan, make, LogJournal(path), _find_resume_state(path, plan))
 
 
 def _log_path(log: str, job: str, jobs: int) -> str:
     return log if jobs == 1 else f"{log}.{job}"
 
 
-def _resume_state(path: str, plan: Plan) -> ResumeState | None:
+def _find_resume_state(path: str, plan: Plan) -> ResumeState | None:
     """Return the state at the end of an earlier log to continue, if any, and say so in a note."""
     if path == document.STANDARD_STREAM or path.endswith(".gz"):
         raise WrongUseError(
@@ -248,7 +250,7 @@ def _resume_state(path: str, plan: Plan) -> ResumeState | None:
     return state
 
 
-def _tuner(plan: Plan, source: str) -> Tuner:
+def _build_tuner(plan: Plan, source: str) -> Tuner:
     try:
         return tuner_of(plan, TunerOptions())
     except ValueError as error:
@@ -257,7 +259,7 @@ def _tuner(plan: Plan, source: str) -> Tuner:
         ) from None
 
 
-def _secret(path: str) -> bytes:
+def _read_or_make_secret(path: str) -> bytes:
     if os.path.exists(path):  # noqa: PTH110  Path's own fails on names that are too long
         note_if_others_read(path)
         return read_secret(path)

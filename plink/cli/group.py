@@ -1,4 +1,4 @@
-"""`plink group`: find the groups of near hosts."""
+"""`plink group`: find the groups of near hosts in a cluster file, and write them into it."""
 
 from __future__ import annotations
 

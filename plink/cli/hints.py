@@ -22,7 +22,7 @@ with lazy_imports():
 
 def command_speller(command: click.Command | None) -> Speller:
     """Return a function that spells a parameter and its value as an option, such as `--size 4`."""
-    options = {} if command is None else _options(command)
+    options = {} if command is None else _list_options(command)
     return option_speller(
         {name: max(option.opts, key=len) for name, option in options.items()},
         {name for name, option in options.items() if option.is_flag},
@@ -48,10 +48,10 @@ def build_measure_hint(error: NotJsonError) -> str | None:
     return f"it looks like a host list: {command} measures its hosts"
 
 
-def _options(command: click.Command) -> dict[str, click.Option]:
+def _list_options(command: click.Command) -> dict[str, click.Option]:
     """Return the options of a command and its subcommands, by parameter name."""
     verbs = command.commands.values() if isinstance(command, click.Group) else ()
-    found = {name: option for verb in verbs for name, option in _options(verb).items()}
+    found = {name: option for verb in verbs for name, option in _list_options(verb).items()}
     for option in command.params:
         if isinstance(option, click.Option) and option.name is not None:
             found[option.name] = option

@@ -120,7 +120,7 @@ def bounds(*, request: BoundsRequest, as_json: bool) -> None:
     sharded, and on a worker's host (CC, CS) or on hosts of its own (NCC, NCS). With --racks, it
     says whether a server in each rack pays.
     """
-    network, size_bytes = _model(request.model)
+    network, size_bytes = _parse_model(request.model)
     if request.iteration_s is not None:
         network, iteration_s = None, request.iteration_s
     elif network is not None:
@@ -147,7 +147,7 @@ def bounds(*, request: BoundsRequest, as_json: bool) -> None:
         hub.print_bounds(paper.paper(None).console, found)
 
 
-def _model(text: str) -> tuple[networks.TrainedNetwork | None, int]:
+def _parse_model(text: str) -> tuple[networks.TrainedNetwork | None, int]:
     """Parse `--model`: return a known neural network or None, and its parameters' bytes."""
     network = networks.NETWORKS.get(text.strip().lower())
     if network is not None:
@@ -222,7 +222,7 @@ def cost(
         request.gpus, request.switch_ports, request.server_ports, request.throughput
     )
     try:
-        rows = cost_model.costs(_prices(prices), deployment, tuple(factors))
+        rows = cost_model.costs(_parse_prices(prices), deployment, tuple(factors))
     except ValueError as error:
         raise WrongUseError(str(error), "raise --switch-ports, or lower --server-ports") from None
     found = cost_model.Costs(rows, cost_model.contradiction())
@@ -232,7 +232,7 @@ def cost(
         hub.print_costs(paper.paper(None).console, found)
 
 
-def _prices(given: Sequence[str]) -> cost_model.Prices:
+def _parse_prices(given: Sequence[str]) -> cost_model.Prices:
 
     known = {
         field.name.replace("_", "-"): field.name for field in dataclasses.fields(cost_model.Prices)

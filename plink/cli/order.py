@@ -142,7 +142,7 @@ def command(
     if format_name is not None:
         _describe_format(format_name)
     check_output(target, "the file", file, as_json=as_json)
-    order = _find(file, _apply_trace(request, trace_name), format_name)
+    order = _find_or_read_order(file, _apply_trace(request, trace_name), format_name)
     if format_name is not None and target is not None:
         document.write_bytes(target, order.render(format_name).encode())
     elif target is not None:
@@ -180,7 +180,9 @@ def _apply_trace(request: OrderRequest, name: str | None) -> OrderRequest:
     )
 
 
-def _find(file: str, request: OrderRequest, format_name: str | None) -> order_verb.RankOrder:
+def _find_or_read_order(
+    file: str, request: OrderRequest, format_name: str | None
+) -> order_verb.RankOrder:
     """Find an order for a cluster file, or read it from an order file."""
     start_s = time.monotonic()
     find_rank_order = order_verb.find_rank_order  # Loading it counts towards the time limit.

@@ -63,7 +63,7 @@ def command(
     With --network the cluster is what a TOML file says, and ORDER or PLAN may be left out. Of
     clients that were fitted (plink fit) or described, times come with a 90 % interval.
     """
-    subject, cluster = _read(file, cluster_name, network_name)
+    subject, cluster = _read_subject(file, cluster_name, network_name)
     source = document.label(file or network_name or "")
     if request.size is None and _needs_size(subject, request):
         raise click.MissingParameter(param_hint="'--size'", param_type="option")
@@ -91,7 +91,7 @@ def _needs_size(
     )
 
 
-def _read(
+def _read_subject(
     file: str | None, cluster_name: str | None, network_name: str | None
 ) -> tuple[
     cluster_verb.MeasuredCluster | order_verb.RankOrder | plan_verb.AggregationPlan,

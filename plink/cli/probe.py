@@ -1,4 +1,4 @@
-"""`plink probe`: measure every pair of hosts."""
+"""`plink probe`: measure every pair of hosts, and write a cluster file."""
 
 from __future__ import annotations
 

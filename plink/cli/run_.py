@@ -86,7 +86,7 @@ def command(
     way = reach.resolve()
     order = order_file.read_order(file)
     way = measure_listed.apply_recorded_way(way, order.way, source)
-    extra = _variables(request.variables)
+    extra = _parse_variables(request.variables)
     ranked = _hosts_by_rank(order, request.slots)
     listed = [measure_listed.to_listed_host(host, source) for host in order.hosts]
     with probes_reach.reach(listed, way) as reached:
@@ -148,7 +148,7 @@ def describe_end(
     return outputs.FailedJob(status, failed.rank, failed.host, failed.reason)
 
 
-def _variables(assignments: Sequence[str]) -> dict[str, str]:
+def _parse_variables(assignments: Sequence[str]) -> dict[str, str]:
     found = {}
     for text in assignments:
         name, equals, value = text.partition("=")

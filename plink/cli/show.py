@@ -46,7 +46,7 @@ def command(file: str, percentile: float | None, width: int | None, as_json: boo
     A cluster's hosts are sorted so that near ones stand together. In its picture a row is a
     source, a column a destination, and bright is near.
     """
-    view = _read(document.read_content(file), document.label(file), percentile)
+    view = _choose_view(document.read_content(file), document.label(file), percentile)
     if as_json:
         print_json(view.describe())
     else:
@@ -60,7 +60,7 @@ class _View(NamedTuple):
     print_on: Callable[[paper.Paper], None]
 
 
-def _read(content: unpacking.Content, source: str, percentile: float | None) -> _View:
+def _choose_view(content: unpacking.Content, source: str, percentile: float | None) -> _View:
     """Return the functions that show a file's content, by its format; raise for an unknown one."""
     is_timeline = isinstance(content, bytes) and reading.is_timeline(content)
     is_log = isinstance(content, bytes) and records.is_log(content)

@@ -124,17 +124,17 @@ def list_again(cluster: Cluster, source: str) -> list[ListedHost]:
     listed = [to_listed_host(host, source) for host in cluster.hosts]
     missed = {host.source: host for host in cluster.unreachable if host.source not in cluster.names}
     # Ascending, so that the hosts listed before are there already; those without a place come last.
-    for host in sorted(missed.values(), key=_place):
+    for host in sorted(missed.values(), key=_list_position):
         named = Host(host.source, host.source, None, host.user, host.port, host.slots)
         again = to_listed_host(named, source)
-        listed.insert(_place(host), again)
+        listed.insert(_list_position(host), again)
     if len(listed) < 2:
         hint = "give a host list with at least two hosts"
         raise WrongUseError(f"{source}: has one host, and probing needs at least two", hint)
     return listed
 
 
-def _place(host: Unreachable) -> int:
+def _list_position(host: Unreachable) -> int:
     return sys.maxsize if host.position is None else host.position
 
 

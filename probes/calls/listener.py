@@ -160,7 +160,7 @@ def gather(
     on_listening: Callable[[int], None] = lambda _: None,
     on_call: Callable[[int], None] = lambda _: None,
 ) -> Listener:
-    """Listen until `expected` agents or, after `wait_s`, at least two have connected; else raise.
+    """Listen until `expected` agents (or two in `wait_s`) have connected; return the listener.
 
     Args:
         on_listening: called with the port, once agents may call.

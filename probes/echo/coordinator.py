@@ -25,7 +25,7 @@ from plink.probes.remote.upload import EXEC, Program, start_words, upload
 
 @dataclass(frozen=True)
 class AgentProgram:
-    """Executable agent that speaks `plink.probes.echo.protocol`.
+    """Agent program that is uploaded to hosts and speaks `plink.probes.echo.protocol`.
 
     Args:
         file, hint: the executable as installed here, and what to do where it is not.
@@ -323,7 +323,7 @@ class _EchoRun:
         return protocol.peer_text(*self._peer(partner)) + text
 
     def _ping_all(self) -> None:
-        """Ping all agents, even unanswered ones, to show that the coordinator is alive."""
+        """Ping all agents, even those that still owe an answer, to show that plink is alive."""
         for index in sorted(self._alive):
             self._liveness.ask(index, time.monotonic())
             self._agents.send(index, "alive\n")

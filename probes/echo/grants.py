@@ -219,7 +219,7 @@ class ConcurrencyController:
         self._is_settled = most == 1
 
     def meeting(self, *, is_disturbed: bool) -> str | None:
-        """Record if a pair's measurement was disturbed; return a sentence if the number changed."""
+        """Record if a pair was disturbed; return a sentence if fewer or more pairs may now run."""
         if self._is_settled:
             return None
         self._seen.append(is_disturbed)

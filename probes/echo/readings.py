@@ -17,7 +17,7 @@ DISTURBED = 0.15
 def compute_disturbance(
     one: MeetingOver, other: MeetingOver, *, same_processor: bool
 ) -> float | None:
-    """Return the share of a pair's measuring time, 0 to 1, in which agents waited for a processor.
+    """Return the share of a pair's time, 0 to 1, that agents waited for a processor; or None.
 
     On one processor the two ends wait for each other all the time, and that is no disturbance:
     there it is the time in which neither of them ran, as far as they were ready to.
@@ -66,7 +66,7 @@ class Delivery:
         self._open_meeting(host, event).readings[host] = event
 
     def over(self, host: int, event: MeetingOver) -> float | None:
-        """Record that one agent is done; if both are, deliver and return the disturbance."""
+        """Record that one agent is done; if both are, deliver and return their disturbance."""
         meeting = self._open_meeting(host, event)
         meeting.times[host] = event
         if set(meeting.ends) - meeting.times.keys() - self._lost:

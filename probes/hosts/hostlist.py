@@ -156,7 +156,7 @@ def expand(pattern: str) -> list[str]:
     choices: list[list[str]] = []
     count, length = 1, 0
     for match in _PIECE.finditer(pattern):
-        options = [match[0]] if match[1] is None else _bracket(match[1])
+        options = [match[0]] if match[1] is None else _expand_bracket(match[1])
         count *= len(options)
         if count > MAX_NAMES:
             raise RangeError(f"the brackets expand to more than {MAX_NAMES:,} names")
@@ -167,16 +167,16 @@ def expand(pattern: str) -> list[str]:
     return ["".join(combination) for combination in itertools.product(*choices)]
 
 
-def _bracket(inside: str) -> list[str]:
+def _expand_bracket(inside: str) -> list[str]:
     numbers: list[str] = []
     for part in inside.split(","):
-        numbers += _part(part)
+        numbers += _expand_part(part)
         if len(numbers) > MAX_NAMES:
             raise RangeError(f"the brackets expand to more than {MAX_NAMES:,} names")
     return numbers
 
 
-def _part(part: str) -> list[str]:
+def _expand_part(part: str) -> list[str]:
     match = _RANGE.fullmatch(part)
     if match is None:
         shown = part if len(part) <= 40 else part[:37] + "..."
@@ -248,7 +248,7 @@ def parse_host_list_bytes(content: bytes, source: str) -> list[ListedHost]:
 
 def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHost]:
     """Return the hosts in the text of a host list, in its order; `source` names it in errors."""
-    pairs = _named_addresses(text, source)
+    pairs = _parse_named_addresses(text, source)
     return check_hosts(_parse_hosts(text, source) if pairs is None else pairs, source, least=least)
 
 
@@ -261,8 +261,8 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
     hosts: list[ListedHost] = []
     seen: dict[str, ListedHost] = {}
     for host in listed:
-        place = seen.setdefault(_identity(host.name), host).place
-        if seen[_identity(host.name)] is not host:
+        place = seen.setdefault(_normalize_name(host.name), host).place
+        if seen[_normalize_name(host.name)] is not host:
             where = "twice on this line" if place == host.place else f"already at {place}"
             raise HostListError(f"{host.place}: {host.name} is listed {where}", HINT_SLOTS)
         hosts.append(host)
@@ -292,10 +292,10 @@ def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
 def _parse_hosts(text: str, source: str) -> list[ListedHost]:
     items: list[_Item] = []
     numbers: dict[str, _Item] = {}
-    for number, line in enumerate(_lines(text), start=1):
+    for number, line in enumerate(_split_lines(text), start=1):
         place = f"{source}:{number}"
         try:
-            for item in itertools.islice(_items(line, place), MAX_NAMES + 1 - len(items)):
+            for item in itertools.islice(_parse_items(line, place), MAX_NAMES + 1 - len(items)):
                 items.append(item)
                 if item.number is not None:
                     numbers.setdefault(item.number, item)
@@ -316,7 +316,7 @@ def _parse_hosts(text: str, source: str) -> list[ListedHost]:
     return merge_ranks(hosts) if are_plain and _are_ranks(hosts) else hosts
 
 
-def _lines(text: str) -> Iterator[str]:
+def _split_lines(text: str) -> Iterator[str]:
     return (line.removesuffix("\r") for line in text.removeprefix("\ufeff").split("\n"))
 
 
@@ -325,17 +325,17 @@ def _are_ranks(hosts: list[ListedHost]) -> bool:
     keys = [(host.name, host.user, host.port) for host in hosts]
     counts = Counter(keys)
     runs = sum(1 for _ in itertools.groupby(keys))
-    is_one_spelling = len({_identity(name) for name, _, _ in counts}) == len(counts)
+    is_one_spelling = len({_normalize_name(name) for name, _, _ in counts}) == len(counts)
     is_regular = runs == len(counts) or len(set(counts.values())) == 1
     return 1 < len(counts) < len(hosts) and is_one_spelling and is_regular
 
 
-def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
+def _parse_named_addresses(text: str, source: str) -> list[ListedHost] | None:
     """Return the hosts of a list that has `name,address` on each line; None for another list."""
     pairs: list[ListedHost] = []
     others: list[str] = []
     is_first = True
-    for number, line in enumerate(_lines(text), start=1):
+    for number, line in enumerate(_split_lines(text), start=1):
         fields = line.partition("#")[0].replace(",", " ").replace(";", " ").split()
         if not fields:
             continue
@@ -365,7 +365,7 @@ def _named_addresses(text: str, source: str) -> list[ListedHost] | None:
     return pairs
 
 
-def _identity(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """Return a host name in lower case or an IPv6 address in its standard form, for comparison."""
     if ":" in name:
         return str(ipaddress.IPv6Address(name))
@@ -378,10 +378,10 @@ def parse_line(line: str, place: str) -> Iterator[ListedHost]:
     Raises:
         RangeError: a bracket is wrong.
     """
-    return (item.host for item in _items(line, place))
+    return (item.host for item in _parse_items(line, place))
 
 
-def _items(line: str, place: str) -> Iterator[_Item]:
+def _parse_items(line: str, place: str) -> Iterator[_Item]:
     """Yield the hosts on one line of a host list, with how to read a number after the colon."""
     control = _CONTROL.search(line)
     if control:
@@ -403,7 +403,7 @@ def _items(line: str, place: str) -> Iterator[_Item]:
         number: Literal["port", "ranks"] | None = None
         slots = 1
         if port is not None and not (user is not None or "slots" in values or item[0] == "["):
-            number = "ranks" if _is_ranks(host, port, place) else "port"
+            number = "ranks" if _is_rank_count(host, port, place) else "port"
             if number == "ranks":
                 slots, port = port, None
         for key, before in (("port", port), ("user", user)):
@@ -419,7 +419,7 @@ def _items(line: str, place: str) -> Iterator[_Item]:
             yield _Item(listed, len(items) == len(names) == 1 and not values, number)
 
 
-def _is_ranks(host: str, number: int, place: str) -> bool:
+def _is_rank_count(host: str, number: int, place: str) -> bool:
     """Return whether a number after a host's colon counts ranks (below 1024) or is a port."""
     if number in _EITHER:
         raise HostListError(

@@ -49,20 +49,20 @@ def parse_launcher_file(text: str, source: str) -> list[hostlist.ListedHost] | N
     filled = [(place, line) for place, line in lines if line and not line.startswith("#")]
     if is_script:
         calls = [(place, line) for place, line in filled if _script_line(line) is not None]
-        return _hosts(calls, _script_line, source) if calls else None
+        return _parse_lines(calls, _script_line, source) if calls else None
     if not filled:
         return None
     for read in (_rankfile_line, _environment_line, _torchrun_line):
         if read(filled[0][1]) is not None or (
             read is _rankfile_line and _RANKFILE.match(filled[0][1])
         ):
-            return _hosts(filled, read, source)
+            return _parse_lines(filled, read, source)
     if all(_machine_line(line) is not None for _, line in filled):
-        return _hosts(filled, _machine_line, source)
+        return _parse_lines(filled, _machine_line, source)
     return None
 
 
-def _hosts(
+def _parse_lines(
     lines: list[tuple[str, str]], read: Callable[[str], _Entry | None], source: str
 ) -> list[hostlist.ListedHost]:
     entries: list[tuple[_Entry, str]] = []

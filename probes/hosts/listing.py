@@ -142,13 +142,13 @@ _FORMS = {
 def parse_listing(content: bytes, source: str) -> list[ListedHost]:
     """Return the running machines in a JSON listing of a cloud, Kubernetes or MLX, in order."""
     data = parse_listing_json(content, source, _HINT)
-    hosts = _hosts(data, source)
+    hosts = _list_hosts(data, source)
     is_by_rank = any("ssh" in entry for entry in objects(data))
     return check_hosts(merge_ranks(hosts) if is_by_rank else hosts, source)
 
 
-def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
-    for place, machine, form in _machines(data, source):
+def _list_hosts(data: Any, source: str) -> Iterator[ListedHost]:
+    for place, machine, form in _list_machines(data, source):
         if not form.is_running(machine):
             continue
         find = form.address
@@ -165,16 +165,16 @@ def _hosts(data: Any, source: str) -> Iterator[ListedHost]:
         yield ListedHost(name, slots=count_slots(machine), ssh_address=known, place=where)
 
 
-def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, _MachineForm]]:
+def _list_machines(data: Any, source: str) -> Iterator[tuple[str, Machine, _MachineForm]]:
     """Yield (place in the JSON, object, form) for every machine in a listing."""
     if isinstance(data, dict) and "Reservations" in data:
-        for outer, reservation in _objects(data["Reservations"], "Reservations", source):
+        for outer, reservation in _list_objects(data["Reservations"], "Reservations", source):
             instances = reservation.get("Instances")
-            for inner, instance in _objects(instances, f"{outer}.Instances", source):
+            for inner, instance in _list_objects(instances, f"{outer}.Instances", source):
                 yield inner, instance, _AWS
         return
     listing = data if isinstance(data, dict) else {"items": data}
-    for place, item in _objects(listing.get("items"), "items", source):
+    for place, item in _list_objects(listing.get("items"), "items", source):
         kind = item.get("kind") or str(listing.get("kind")).removesuffix("List")
         form = _KUBERNETES.get(str(kind))
         form = form or next((known for key, known in _FORMS.items() if key in item), None)
@@ -184,7 +184,7 @@ def _machines(data: Any, source: str) -> Iterator[tuple[str, Machine, _MachineFo
         yield place, item, form
 
 
-def _objects(items: Any, name: str, source: str) -> Iterator[tuple[str, Machine]]:
+def _list_objects(items: Any, name: str, source: str) -> Iterator[tuple[str, Machine]]:
     if not isinstance(items, list):
         raise HostListError(f"{source}: is not a JSON listing of machines that plink knows", _HINT)
     for index, item in enumerate(items):

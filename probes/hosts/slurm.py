@@ -36,7 +36,7 @@ def parse_allocation(environment: Mapping[str, str]) -> list[hostlist.ListedHost
         hint = "run plink inside salloc or a batch script, or give a host list"
         raise HostListError(f"{_NODES} is not set: this is not a Slurm allocation", hint)
     names = _parse_names(nodes, _NODES)
-    slots = list(_counts(environment.get(_TASKS, f"1(x{len(names)})")))
+    slots = list(_parse_task_counts(environment.get(_TASKS, f"1(x{len(names)})")))
     if len(slots) != len(names):
         raise HostListError(f"{_TASKS} is for {len(slots)} nodes, but {_NODES} names {len(names)}")
     hosts = [
@@ -46,7 +46,7 @@ def parse_allocation(environment: Mapping[str, str]) -> list[hostlist.ListedHost
     return hostlist.check_hosts(hosts, _NODES)
 
 
-def _counts(text: str) -> Iterator[int]:
+def _parse_task_counts(text: str) -> Iterator[int]:
     """Yield the number of tasks of every node in SLURM_TASKS_PER_NODE, such as `2(x3),1`."""
     total = 0
     for part in text.split(","):
@@ -85,9 +85,9 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
     parents: dict[str, str] = {}
     blocks: set[str] = set()
     count = count_below = 0
-    for number, line in _logical_lines(text):
+    for number, line in _join_continued_lines(text):
         place = f"{source}:{number}"
-        values = _values(line, place)
+        values = _parse_assignments(line, place)
         blocks |= {values["blockname"]} if "blockname" in values else set()
         if "switchname" in values and "switches" in values:
             children = expand_names(values["switches"], place)
@@ -115,7 +115,7 @@ def parse_topology_conf(text: str, source: str) -> TopologyConf:
     return TopologyConf(leaves, parents, blocks)
 
 
-def _logical_lines(text: str) -> list[tuple[int, str]]:
+def _join_continued_lines(text: str) -> list[tuple[int, str]]:
     """Return (line number, content) without comments, with lines that end in a backslash joined."""
     lines: list[tuple[int, str]] = []
     begun: tuple[int, str] | None = None
@@ -131,7 +131,7 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
     return lines if begun is None else [*lines, begun]
 
 
-def _values(line: str, place: str) -> Mapping[str, str]:
+def _parse_assignments(line: str, place: str) -> Mapping[str, str]:
     values: dict[str, str] = {}
     for word in "=".join(part.strip() for part in line.split("=")).split():
         key, equals, value = word.partition("=")

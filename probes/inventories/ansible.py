@@ -127,7 +127,7 @@ def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connec
             f"{source}: the port of {clean(name)} is {clean(port)!r}, "
             "expected a number from 1 to 65535"
         )
-    options, keys = _ssh_options(name, values, source)
+    options, keys = _read_ssh_options(name, values, source)
     key = _read_text(values, source, name, *_KEYS)
     host = ListedHost(
         name,
@@ -184,7 +184,9 @@ def _check_known(variable: str, value: Any, name: str, source: str) -> None:
     )
 
 
-def _ssh_options(name: str, values: Mapping[str, Any], source: str) -> tuple[list[str], list[str]]:
+def _read_ssh_options(
+    name: str, values: Mapping[str, Any], source: str
+) -> tuple[list[str], list[str]]:
     """Return the `ssh -o` options and the private keys in a host's variables of SSH arguments."""
     options: list[str] = []
     keys: dict[str, None] = {}
@@ -278,7 +280,7 @@ def expand_pattern(pattern: str, place: str) -> list[str]:
     choices: list[list[str]] = [[pieces[0]]]
     count = 1
     for low, high, step, text in zip(*(pieces[part::4] for part in range(1, 5)), strict=True):
-        options = _between(low, high, int(step or 1), place)
+        options = _expand_range(low, high, int(step or 1), place)
         count *= len(options)
         if count > MAX_NAMES:
             message = f"{place}: {clean(pattern)!r} expands to more than {MAX_NAMES:,} names"
@@ -287,7 +289,7 @@ def expand_pattern(pattern: str, place: str) -> list[str]:
     return ["".join(combination) for combination in itertools.product(*choices)]
 
 
-def _between(low: str, high: str, step: int, place: str) -> list[str]:
+def _expand_range(low: str, high: str, step: int, place: str) -> list[str]:
     if low.isdigit() and high.isdigit() and step:
         first, last = int(low), int(high)
         if first > last or (last - first) // step >= MAX_NAMES:
@@ -346,9 +348,9 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
     if group != ALL and group not in inventory.groups:
         known = f"its groups: {name_some(sorted(inventory.groups))}"
         raise HostListError(f"{source}: has no group {clean(group)!r}", known)
-    depths = _depths(inventory)
-    members = {name: set(_members(inventory, name)) for name in inventory.groups}
-    chosen = inventory.hosts if group == ALL else _members(inventory, group)
+    depths = _compute_depths(inventory)
+    members = {name: set(_list_members(inventory, name)) for name in inventory.groups}
+    chosen = inventory.hosts if group == ALL else _list_members(inventory, group)
     connections: list[Connection] = []
     for name in chosen:
         values: dict[str, Any] = {}
@@ -363,7 +365,7 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
     return connections
 
 
-def _members(inventory: Inventory, group: str) -> Iterator[str]:
+def _list_members(inventory: Inventory, group: str) -> Iterator[str]:
     """Yield the hosts of a group and its descendants, each once, the group's own first."""
     waiting, seen = [group], {group}
     hosts: dict[str, None] = {}
@@ -376,7 +378,7 @@ def _members(inventory: Inventory, group: str) -> Iterator[str]:
     yield from hosts
 
 
-def _depths(inventory: Inventory) -> dict[str, int]:
+def _compute_depths(inventory: Inventory) -> dict[str, int]:
     """Return each group's greatest depth below the group `all`, for variables' precedence."""
     depths = {name: 0 if name == ALL else 1 for name in inventory.groups}
     waiting = list(depths)

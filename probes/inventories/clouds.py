@@ -165,7 +165,7 @@ def read_terraform(where: str, read_file: ReadFile) -> InventoryHosts:
 def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
     """Return the hosts in the named Terraform output, or in the only one that lists any. Pure."""
     data = parse_listing_json(content, place, _HINT_TERRAFORM)
-    values = _values(data)
+    values = _read_output_values(data)
     if name and name not in values:
         known = f"outputs: {name_some(values)}"
         raise HostListError(f"{place}: there is no output {clean(name)!r}", known)
@@ -193,7 +193,7 @@ def parse_outputs(content: bytes, place: str, name: str) -> list[ListedHost]:
 
 
 def find_hosts(value: Any) -> list[tuple[str, str | None]]:
-    """Return names and addresses of the hosts in a list or mapping; empty if it holds others."""
+    """Return (name, address) of the hosts in a Terraform value; empty if it holds others."""
     if isinstance(value, Mapping):
         hosts = [_parse_named_host(name, item) for name, item in value.items()]
     else:
@@ -201,7 +201,7 @@ def find_hosts(value: Any) -> list[tuple[str, str | None]]:
     return [] if None in hosts else [host for host in hosts if host is not None]
 
 
-def _values(data: Any) -> dict[str, Any]:
+def _read_output_values(data: Any) -> dict[str, Any]:
     """Return the values of Terraform outputs by name; one bare value has the empty name."""
     is_outputs = isinstance(data, dict) and all(
         isinstance(output, dict)

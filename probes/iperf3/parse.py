@@ -66,7 +66,7 @@ def parse_report(output: str) -> TransferReport | str:
     if data.get("error"):
         return clean(str(data["error"]))
     items = data.get("intervals")
-    intervals = [_interval(item) for item in items] if isinstance(items, list) else []
+    intervals = [_parse_interval(item) for item in items] if isinstance(items, list) else []
     known = [interval for interval in intervals if interval is not None]
     # Intervals do not overlap.
     do_follow = all(
@@ -75,11 +75,11 @@ def parse_report(output: str) -> TransferReport | str:
     if not known or len(known) < len(intervals) or not do_follow:
         return "gave no readable report"
     end = _get_object(data, "end")
-    retransmits = _number(_get_object(end, "sum_sent").get("retransmits"))
+    retransmits = _to_number(_get_object(end, "sum_sent").get("retransmits"))
     if retransmits is not None:
         retransmits = int(retransmits) if retransmits <= _MAX_RETRANSMITS else None
     used = _get_object(end, "cpu_utilization_percent")
-    percent = _number(used.get("remote_total")) or 0.0, _number(used.get("host_total")) or 0.0
+    percent = _to_number(used.get("remote_total")) or 0.0, _to_number(used.get("host_total")) or 0.0
     return TransferReport(known, retransmits, percent)
 
 
@@ -89,7 +89,7 @@ def _get_object(data: dict[str, Any], key: str) -> dict[str, Any]:
 
 
 def compute_received_gbit_s(report: TransferReport, start_s: float) -> float | None:
-    """Return the rate of a test from a moment on in Gbit/s; None without an interval then."""
+    """Return the rate in Gbit/s from `start_s` seconds into a test; None without an interval."""
     inside = [part for part in report.intervals if part.start_s >= start_s - _TOLERANCE_S]
     if not inside:
         return None
@@ -117,17 +117,17 @@ def compute_received_between_gbit_s(
     return gbit_s if gbit_s <= _MAX_GBIT_S else None
 
 
-def _interval(item: Any) -> Interval | None:
+def _parse_interval(item: Any) -> Interval | None:
     summary = item.get("sum") if isinstance(item, dict) else None
     if not isinstance(summary, dict):
         return None
-    start_s, end_s, received = (_number(summary.get(name)) for name in ("start", "end", "bytes"))
+    start_s, end_s, received = (_to_number(summary.get(name)) for name in ("start", "end", "bytes"))
     if start_s is None or end_s is None or received is None or end_s <= start_s:
         return None
     return Interval(start_s, end_s, received)
 
 
-def _number(value: Any) -> float | None:
+def _to_number(value: Any) -> float | None:
     """Return a JSON number as float if it is finite and not negative; else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None

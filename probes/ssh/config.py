@@ -114,19 +114,25 @@ class SshConfig:
         self._place = options.config_file or _USER_CONFIG
         # Named files are read once: they may be pipes.
         self._text: bytes | None = (
-            None if options.config_file is None else _read(options.config_file)
+            None if options.config_file is None else _read_config(options.config_file)
         )
         own = Path(_USER_CONFIG).expanduser()
-        if self._text is None and own != _home() / ".ssh" / "config":
+        if self._text is None and own != _find_home() / ".ssh" / "config":
             # The client looks at the user's entry in passwd(5) for the home, and not at HOME.
-            more = _read(str(own)) if own.is_file() else b""
+            more = _read_config(str(own)) if own.is_file() else b""
             self._text = more + f"\nMatch all\nInclude {_SYSTEM_CONFIG}\n".encode()
         # A file from elsewhere shall run nothing: this is the shell of its conditions.
         self._shell = {} if options.config_file is None else {"SHELL": "/bin/false"}
         # OpenSSH refuses to run for a user id without a name.
         self._can_ask = shutil.which("ssh") is not None and _find_user() is not None
         if not self._can_ask:
-            text = self._text if options.config_file else _read(str(own)) if own.is_file() else b""
+            text = (
+                self._text
+                if options.config_file
+                else _read_config(str(own))
+                if own.is_file()
+                else b""
+            )
             if re.search(rb"^[ \t]*[^#\s]", text or b"", re.MULTILINE):
                 raise OptionError(
                     f"{self._place}: reading an SSH configuration needs the OpenSSH client",
@@ -154,11 +160,11 @@ class SshConfig:
         )
         hostname, port, user = (settings[key][0] for key in ("hostname", "port", "user"))
         given = hostname if port == "22" else f"[{hostname}]:{port}"
-        tokens = _tokens(listed.connect_to or listed.name, hostname, port, user, settings)
+        tokens = _list_tokens(listed.connect_to or listed.name, hostname, port, user, settings)
         # What stands on the command line is for the hosts listed, as in OpenSSH.
         own_key = None if depth else self._options.identity_file
         keys = tuple(_expand_tokens(key, tokens) for key in settings.get("identityfile", ()))
-        user_files = _files(settings, "userknownhostsfile", tokens)
+        user_files = _list_files(settings, "userknownhostsfile", tokens)
         strict = settings.get("stricthostkeychecking", ["ask"])[0].lower()
         return Target(
             name=listed.name,
@@ -168,7 +174,7 @@ class SshConfig:
             identity_files=(own_key,) if own_key else keys,
             identities_only=own_key is not None or settings.get("identitiesonly") == ["yes"],
             host_key_name=settings.get("hostkeyalias", [given])[0],
-            known_hosts_files=(*user_files, *_files(settings, "globalknownhostsfile", tokens)),
+            known_hosts_files=(*user_files, *_list_files(settings, "globalknownhostsfile", tokens)),
             new_host_keys_file=next(iter(user_files), None),
             accept_new_host_keys=self._options.accept_new_host_keys or strict in _ACCEPTING,
             jumps=tuple(
@@ -259,14 +265,14 @@ def parse_jump(text: str) -> ListedHost:
     return ListedHost(name, user=match["user"], port=int(match["port"]) if match["port"] else None)
 
 
-def _tokens(
+def _list_tokens(
     name: str, hostname: str, port: str, user: str, settings: Mapping[str, Sequence[str]]
 ) -> dict[str, str]:
     """Return the values of ssh_config's tokens such as %h, except %C, which differs by version."""
     own = socket.gethostname()
     return {
         "%": "%",
-        "d": str(_home()),
+        "d": str(_find_home()),
         "h": hostname,
         "i": str(os.getuid()),
         "j": settings.get("proxyjump", [""])[0],
@@ -296,7 +302,7 @@ def _expand_tokens(text: str, tokens: Mapping[str, str]) -> str:
     return _TOKEN.sub(value, text)
 
 
-def _files(
+def _list_files(
     settings: Mapping[str, Sequence[str]], key: str, tokens: Mapping[str, str]
 ) -> tuple[str, ...]:
     # The client prints them without quotes, and names may hold blanks.
@@ -313,7 +319,7 @@ def _proxy_command(settings: Mapping[str, Sequence[str]], tokens: Mapping[str, s
     return re.sub(r"%(.?)", lambda match: _expand_tokens(match[0], tokens), command)
 
 
-def _home() -> Path:
+def _find_home() -> Path:
     """Return the user's home directory by passwd(5), as OpenSSH does, or else by HOME."""
     user = _find_user()
     return Path("~").expanduser() if user is None else Path(user.pw_dir)
@@ -335,7 +341,7 @@ def _local_user() -> str:
         ) from None
 
 
-def _read(file: str) -> bytes:
+def _read_config(file: str) -> bytes:
     """Return the bytes of an SSH configuration file; raise OptionError if it cannot be read."""
     try:
         return read_file(file)

@@ -258,12 +258,12 @@ class KnownHosts:
             except (OSError, ValueError):
                 self._files[file] = None
                 return None
-            parsed = (_parse(line) for line in text.split("\n"))
+            parsed = (_parse_line(line) for line in text.split("\n"))
             self._files[file] = [line for line in parsed if line is not None]
         return self._files[file]
 
 
-def _parse(text: str) -> _Line | None:
+def _parse_line(text: str) -> _Line | None:
     """Parse a line of a `known_hosts` file (sshd(8)); None for a comment or an invalid line."""
     words = text.split()
     marker = words.pop(0) if words and words[0].startswith("@") else ""

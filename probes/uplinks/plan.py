@@ -111,8 +111,8 @@ def plan_links(groups: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:
     if len(alone) > 1:
         circles.append(alone)
     elif alone and circles:
-        last = _circle([alone[0], circles[0][0]])
-    first = [pair for hosts in circles for pair in _circle(hosts)]
+        last = _build_circle([alone[0], circles[0][0]])
+    first = [pair for hosts in circles for pair in _build_circle(hosts)]
     return [pairs for pairs in (first, last) if pairs]
 
 
@@ -136,15 +136,15 @@ def plan_second_looks(
     rounds: list[list[tuple[int, int]]] = []
     for sender, receiver in slow:
         for pair in (
-            _partner(sender, [to for _, to in well], group_of, receiver, sends=True),
-            _partner(receiver, [by for by, _ in well], group_of, sender, sends=False),
+            _pair_with_partner(sender, [to for _, to in well], group_of, receiver, sends=True),
+            _pair_with_partner(receiver, [by for by, _ in well], group_of, sender, sends=False),
         ):
             if pair is not None:
                 _add_to_round(rounds, pair)
     return rounds
 
 
-def _partner(
+def _pair_with_partner(
     host: int,
     partners: Sequence[int],
     group_of: Mapping[int, int],
@@ -172,7 +172,7 @@ def _add_to_round(rounds: list[list[tuple[int, int]]], pair: tuple[int, int]) ->
     rounds.append([pair])
 
 
-def _circle(hosts: Sequence[int]) -> list[tuple[int, int]]:
+def _build_circle(hosts: Sequence[int]) -> list[tuple[int, int]]:
     return list(zip(hosts, [*hosts[1:], hosts[0]], strict=True))
 
 
@@ -200,7 +200,7 @@ def plan_turns(sizes: Sequence[int], wanted: Collection[tuple[int, bool]]) -> li
     order = sorted(range(len(sizes)), key=lambda group: (-sizes[group], group))
     both = [group for group in order if {(group, True), (group, False)} <= set(wanted)]
     receiving = _pack_turns(both, sizes, [])
-    solo = next((group for group in both if _company(group, receiving)), None)
+    solo = next((group for group in both if _list_company(group, receiving)), None)
     sending: list[tuple[int, ...]] = [] if solo is None else [(solo,)]
     sending += _pack_turns([group for group in both if group != solo], sizes, receiving)
     turns = [ExchangeTurn(groups, sends=True) for groups in sending]
@@ -219,7 +219,7 @@ def _pack_turns(
     most = 4 * len(sizes) // 9
     turns: list[tuple[int, ...]] = []
     for group in groups:
-        others = _company(group, apart)
+        others = _list_company(group, apart)
         for place, turn in enumerate(turns):
             hosts = sizes[group] + sum(sizes[other] for other in turn)
             if len(turn) < most and 2 * hosts <= sum(sizes) and not others & set(turn):
@@ -230,7 +230,7 @@ def _pack_turns(
     return turns
 
 
-def _company(group: int, turns: Iterable[tuple[int, ...]]) -> set[int]:
+def _list_company(group: int, turns: Iterable[tuple[int, ...]]) -> set[int]:
     return {other for turn in turns if group in turn for other in turn} - {group}
 
 

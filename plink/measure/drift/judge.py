@@ -212,7 +212,7 @@ def build_baseline(rtt: RttMeasurement, estimate: EstimatedDistances | None = No
 
 def fit_common_factor(file_us: Matrix, new_us: Matrix, pairs: Sequence[Pair]) -> float | None:
     """Return the median ratio of new to old round-trip times of these pairs; None without any."""
-    shifts = _shifts(file_us, new_us)
+    shifts = _compute_log_ratios(file_us, new_us)
     values = np.array([shifts[ends] for a, b in pairs for ends in ((a, b), (b, a))])
     known = values[np.isfinite(values)]
     return float(np.exp(np.median(known))) if known.size else None
@@ -223,7 +223,9 @@ def keep_nearer(file_us: Matrix, first_us: Matrix, second_us: Matrix) -> Matrix:
 
     The matrices are (N, N), NaN where not measured, the new ones without their common factors.
     """
-    first, second = (np.abs(_shifts(file_us, new_us)) for new_us in (first_us, second_us))
+    first, second = (
+        np.abs(_compute_log_ratios(file_us, new_us)) for new_us in (first_us, second_us)
+    )
     takes_second = ~(first <= second) & ~np.isnan(second_us)
     return np.where(takes_second, second_us, first_us)
 
@@ -233,7 +235,7 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
 
     The matrices are (N, N) in µs, [source][destination]; NaN where not measured.
     """
-    shifts = _shifts(file_us, new_us)
+    shifts = _compute_log_ratios(file_us, new_us)
     # A direction that is missing does not contradict the other.
     there, back = np.where(np.isnan(shifts), shifts.T, shifts), shifts.T
     back = np.where(np.isnan(back), there, back)
@@ -249,21 +251,21 @@ def judge(file_us: Matrix, new_us: Matrix, ceilings: Matrix) -> DriftJudgement:
     groups = _group_neighbours(
         _blame_hosts(near, compared, changed, np.abs(beyond) / ceilings), near, changed
     )
-    changes = [_change(group, compared, changed, beyond) for group in groups]
+    changes = [_build_change(group, compared, changed, beyond) for group in groups]
     return DriftJudgement(
-        changed=_pairs(changed),
-        unchanged=_pairs(compared & ~changed),
+        changed=_list_pairs(changed),
+        unchanged=_list_pairs(compared & ~changed),
         common_factor=float(np.exp(common)),
         changes=sorted(changes, key=lambda change: -change.changed),
         noise_factor=float(np.exp(np.median(ceilings[compared]))),
     )
 
 
-def _pairs(mask: Mask) -> list[Pair]:
+def _list_pairs(mask: Mask) -> list[Pair]:
     return [(int(a), int(b)) for a, b in np.argwhere(np.triu(mask, 1))]
 
 
-def _shifts(file_us: Matrix, new_us: Matrix) -> Matrix:
+def _compute_log_ratios(file_us: Matrix, new_us: Matrix) -> Matrix:
     """Return log(new / old) of each reading, (N, N); NaN if one is missing, and on the diagonal."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shifts = np.where((file_us > 0.0) & (new_us > 0.0), np.log(new_us / file_us), np.nan)
@@ -315,7 +317,9 @@ def _group_neighbours(hosts: Sequence[int], near: Mask, changed: Mask) -> list[l
     return groups
 
 
-def _change(group: Sequence[int], compared: Mask, changed: Mask, beyond: Matrix) -> DistanceChange:
+def _build_change(
+    group: Sequence[int], compared: Mask, changed: Mask, beyond: Matrix
+) -> DistanceChange:
     inside = np.zeros(len(compared), dtype=np.bool_)
     inside[group] = True
     outward = compared & inside[:, None] & ~inside[None, :]

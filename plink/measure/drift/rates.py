@@ -195,7 +195,7 @@ def _blame_links(
         others = np.flatnonzero(hit[host] if sends else hit[:, host]).tolist()
         ways = [(host, other) if sends else (other, host) for other in others]
         best = max(ways, key=lambda way: float(now[way]))
-        changes.append(_change(names, expected, now, best, sends=sends))
+        changes.append(_build_change(names, expected, now, best, sends=sends))
         if sends:
             open_[host] = False
         else:
@@ -205,19 +205,19 @@ def _blame_links(
     for a, b in np.argwhere(open_ & changed).tolist():
         if partners[a] == partners[b] == 1:
             changes += [
-                _change(names, expected, now, (a, b), sends=sends) for sends in (True, False)
+                _build_change(names, expected, now, (a, b), sends=sends) for sends in (True, False)
             ]
-    return sorted(changes, key=_size, reverse=True)
+    return sorted(changes, key=_compute_log_change, reverse=True)
 
 
-def _change(
+def _build_change(
     names: Sequence[str], expected: Matrix, now: Matrix, way: tuple[int, int], *, sends: bool
 ) -> RateChange:
     name = names[way[0] if sends else way[1]]
     return RateChange(name, False, sends, float(expected[way]), float(now[way]))
 
 
-def _size(change: RateChange) -> float:
+def _compute_log_change(change: RateChange) -> float:
     return abs(float(np.log(change.now_gbit_s / change.file_gbit_s)))
 
 
@@ -258,7 +258,7 @@ def find_changed_uplinks(
             is_faster = np.log(now / before) > LEAST_CEILING and not is_least
             if is_slower or is_faster:
                 changes.append(RateChange(uplink.group, True, sends, before, now))
-    return sorted(changes, key=_size, reverse=True)
+    return sorted(changes, key=_compute_log_change, reverse=True)
 
 
 def limit_by_hosts(

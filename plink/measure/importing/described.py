@@ -90,7 +90,7 @@ def build_latencies(
     else:
         return None
     levels += [levels[-1]] * (_LEVELS - len(levels))
-    group, row = _places(hosts, groups, rows)
+    group, row = _number_groups_and_rows(hosts, groups, rows)
     alike, same_row = group[:, None] == group, row[:, None] == row
     rtt_us = 2.0 * np.where(alike, levels[0], np.where(same_row, levels[1], levels[2]))
     np.fill_diagonal(rtt_us, np.nan)
@@ -104,7 +104,7 @@ def build_latencies(
     )
 
 
-def _places(
+def _number_groups_and_rows(
     hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[GroupRow]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return each host's group number and row number, (H,) each; a host in none has its own.
@@ -166,7 +166,7 @@ def import_network(content: bytes, source: str) -> Cluster:
             f"{source}: the description is larger than {MOST_BYTES >> 20} MiB", _HINT
         )
     try:
-        data = _reader().loads(content.decode())
+        data = _load_toml_reader().loads(content.decode())
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise WrongUseError(f"{source}:{line}: is not text in UTF-8", _HINT) from None
@@ -191,7 +191,7 @@ def import_network(content: bytes, source: str) -> Cluster:
     )
 
 
-def _reader() -> Any:
+def _load_toml_reader() -> Any:
     # Python 3.10 has none of its own; the tomli package is the same one.
     name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
     try:
@@ -233,7 +233,7 @@ def _read_hosts(
             # A line of the list may say it of its hosts.
             own_slots = host.slots if host.slots > 1 else slots
             hosts.append(Host(host.name, host.name, None, host.user, host.port, own_slots))
-        rate = _rate(part, top, "host_gbit_s")
+        rate = _read_rate(part, top, "host_gbit_s")
         links += [HostLink(name, rate, rate) for name in names if rate is not None]
         if part is top:
             continue
@@ -241,7 +241,7 @@ def _read_hosts(
         if any(group.name == other.name for other in groups):
             raise WrongUseError(f"{part.place}: group {brief(group.name)} is listed twice")
         groups.append(group)
-        rate = _rate(part, top, "uplink_gbit_s")
+        rate = _read_rate(part, top, "uplink_gbit_s")
         if rate is not None:
             uplinks.append(Uplink(group.name, rate, rate))
     if not hosts:
@@ -269,7 +269,7 @@ def _parse_hosts(part: Fields) -> list[ListedHost]:
         raise WrongUseError(str(error), error.hint) from None
 
 
-def _rate(part: Fields, top: Fields, name: str) -> float | None:
+def _read_rate(part: Fields, top: Fields, name: str) -> float | None:
     own = part if part.values.get(name) is not None else top
     return own.optional_number(name, LEAST_GBIT_S, MAX_GBIT_S)
 

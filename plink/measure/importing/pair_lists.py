@@ -126,7 +126,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
     words = [split_heading(heading) for heading in headings]
     pairs = [(roles, False) for roles in _DIRECTED] + [(roles, True) for roles in _BOTH_WAYS]
     for roles, is_both_ways in pairs:
-        ends = [_end_columns(words, role, needs_noun=is_both_ways) for role in roles]
+        ends = [_find_end_columns(words, role, needs_noun=is_both_ways) for role in roles]
         if not all(ends):
             continue
         for several in ends:
@@ -140,7 +140,9 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
     return None
 
 
-def _end_columns(words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool) -> list[int]:
+def _find_end_columns(
+    words: Sequence[Sequence[str]], roles: set[str], *, needs_noun: bool
+) -> list[int]:
     """Return the columns that may name this end of a pair, those whose noun means a host best."""
     columns: dict[int, list[int]] = {}
     for column, own in enumerate(words):
@@ -200,7 +202,7 @@ def _find_rates(
 ) -> Values | None:
     own = given if isinstance(given, RateUnit) else None
     units: dict[int, RateUnit | None] = {}
-    for column in _measured_columns(headings, columns):
+    for column in _select_measured_columns(headings, columns):
         words = set(split_heading(headings[column]))
         try:
             unit = find_rate_unit(headings[column])
@@ -234,7 +236,7 @@ def _find_times(
     own = given if isinstance(given, TimeUnit) else None
     strong: dict[int, TimeUnit | None] = {}
     weak: dict[int, TimeUnit | None] = {}
-    for column in _measured_columns(headings, columns):
+    for column in _select_measured_columns(headings, columns):
         words = set(split_heading(headings[column]))
         if _is_rate(headings[column]):
             continue
@@ -265,7 +267,7 @@ def _build_unit_error(
     )
 
 
-def _measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
+def _select_measured_columns(headings: Sequence[str], columns: Sequence[int]) -> list[int]:
     """Return the columns except spreads (stdev), and except nominal speeds if others are left."""
     kept = [column for column in columns if not _SPREAD & set(split_heading(headings[column]))]
     return [c for c in kept if not _PROMISED & set(split_heading(headings[c]))] or kept
@@ -324,7 +326,7 @@ _DECIMAL = re.compile(r"0,[0-9]+|[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})")
 
 def as_csv(text: str, source: str) -> str:
     """Convert a table separated by tabs, semicolons or Markdown bars to CSV; keep CSV as it is."""
-    rows = _table_rows(text, source)
+    rows = _split_table(text, source)
     if rows is None:
         return text
     rows = [[cell.strip() for cell in row] for row in rows]
@@ -343,7 +345,7 @@ def as_csv(text: str, source: str) -> str:
     return stream.getvalue()
 
 
-def _table_rows(text: str, source: str) -> list[list[str]] | None:
+def _split_table(text: str, source: str) -> list[list[str]] | None:
     """Return the rows of a table separated by tabs, semicolons or bars; None for other text."""
     beginning = text[:_MOST_HEADING].splitlines()
     headings = (line.strip() for line in beginning if line.strip() and not line.startswith("#"))
@@ -397,7 +399,7 @@ _GOOD = {
 
 def is_pair_list(text: str) -> bool:
     """Return whether a CSV text is a pair list (its heading names two host columns), no matrix."""
-    rows = _rows(text[: 2 * _MOST_HEADING], "")
+    rows = _iterate_rows(text[: 2 * _MOST_HEADING], "")
     try:
         heading = next(rows, (0, [""]))[1]
         second = next(rows, (0, []))[1]
@@ -417,7 +419,7 @@ def read_pair_list(
     text: str, source: str, size_bytes: int | None, unit: RateUnit | TimeUnit | None
 ) -> Readings:
     """Parse a CSV table with one row per pair; `unit` is that of numbers whose heading has none."""
-    rows = _rows(text, source)
+    rows = _iterate_rows(text, source)
     columns = find_columns(next(rows)[1], source, unit)
     if size_bytes is not None and columns.size is None:
         raise WrongUseError(
@@ -430,12 +432,14 @@ def read_pair_list(
     own = 0
     for line_number, row in rows:
         place = f"{source}: row {line_number}"
-        pair = _ends(row, columns, place)
+        pair = _read_ends(row, columns, place)
         if pair[0] == pair[1]:
             own += 1
             continue
         status = "" if columns.status is None else row[columns.status]
-        time_us, gbit_s = (_value(row, values, place) for values in (columns.times, columns.rates))
+        time_us, gbit_s = (
+            _read_value(row, values, place) for values in (columns.times, columns.rates)
+        )
         size = None if columns.size is None else int(parse_number(row[columns.size], place))
         why_skipped = None
         if status.lower() not in _GOOD:
@@ -447,7 +451,7 @@ def read_pair_list(
             continue
         if time_us is not None and (size is None or size <= MOST_ROUND_TRIP_BYTES):
             readings.pairs += [
-                PairReading(*ends, rtt_us=time_us) for ends in _directions(pair, columns)
+                PairReading(*ends, rtt_us=time_us) for ends in _list_directions(pair, columns)
             ]
         if gbit_s:
             messages.setdefault(pair, []).append(Message(size or 0, gbit_s=gbit_s))
@@ -461,7 +465,7 @@ def read_pair_list(
     return readings
 
 
-def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
+def _iterate_rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and cells of each CSV row from the heading on, without blank rows."""
     reader = csv.reader(io.StringIO(text.lstrip("\ufeff"), newline=""), strict=True)
     is_begun = False
@@ -480,7 +484,7 @@ def _rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
         raise WrongUseError(f"{source}: row {reader.line_num}: not CSV ({error})") from None
 
 
-def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
+def _read_ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
     values = [each for each in (columns.times, columns.rates) if each is not None]
     measured = [column for each in values for column in each.columns]
     if len(row) <= max(*columns.ends, *measured, columns.size or 0, columns.status or 0):
@@ -489,16 +493,16 @@ def _ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
     return check_host_name(row[one], place), check_host_name(row[other], place)
 
 
-def _value(row: Sequence[str], values: Values | None, place: str) -> float | None:
+def _read_value(row: Sequence[str], values: Values | None, place: str) -> float | None:
     """Return a row's value in µs or Gbit/s, the median of its run columns; None if empty."""
     if values is None:
         return None
     cells = [row[column] for column in values.columns]
-    known = [_number(cell, values, place) for cell in cells if cell.lower() not in _EMPTY]
+    known = [_parse_quantity(cell, values, place) for cell in cells if cell.lower() not in _EMPTY]
     return statistics.median(known) * values.factor if known else None
 
 
-def _number(cell: str, values: Values, place: str) -> float:
+def _parse_quantity(cell: str, values: Values, place: str) -> float:
     split = split_quantity(cell)
     if split is None:
         raise WrongUseError(f"{place}: {brief(cell)} is not a number")
@@ -525,7 +529,7 @@ def _number(cell: str, values: Values, place: str) -> float:
     return unit.to_us(text) if isinstance(unit, TimeUnit) else unit.to_gbit_s(float(text))
 
 
-def _directions(pair: tuple[str, str], columns: Columns) -> list[tuple[str, str]]:
+def _list_directions(pair: tuple[str, str], columns: Columns) -> list[tuple[str, str]]:
     return [pair, (pair[1], pair[0])] if columns.is_both_ways else [pair]
 
 
@@ -536,7 +540,7 @@ def _select_rates(
         fastest = select_bandwidth(of_pair, size_bytes)
         if fastest is None:
             continue
-        for one, other in _directions(pair, columns):
+        for one, other in _list_directions(pair, columns):
             yield PairReading(
                 one, other, gbit_s=fastest.gbit_s, size_bytes=fastest.size_bytes or None
             )

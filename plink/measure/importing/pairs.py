@@ -193,7 +193,7 @@ def _collect_rates(
     for pair in pairs:
         place = index[pair.source], index[pair.destination]
         if pair.gbit_s is not None:
-            _check(pair.gbit_s, MAX_GBIT_S, "Gbit/s", source)
+            _check_range(pair.gbit_s, MAX_GBIT_S, "Gbit/s", source)
             if not pair.gbit_s <= gbit_s[place]:
                 gbit_s[place] = pair.gbit_s
                 size_bytes[place] = np.nan if pair.size_bytes is None else pair.size_bytes
@@ -210,7 +210,7 @@ def _collect_times(
         for pair in part.pairs:
             if pair.rtt_us is None:
                 continue
-            _check(pair.rtt_us, MAX_RTT_US, "µs", source)
+            _check_range(pair.rtt_us, MAX_RTT_US, "µs", source)
             place = index[pair.source], index[pair.destination]
             if part.are_samples:
                 times_us.setdefault(place, []).append(pair.rtt_us)
@@ -285,7 +285,7 @@ def decode_text(content: bytes, source: str) -> str:
         raise WrongUseError(f"{source}: is not text in UTF-8") from None
 
 
-def _check(value: float, high: float, unit: str, source: str) -> None:
+def _check_range(value: float, high: float, unit: str, source: str) -> None:
     if not (math.isfinite(value) and 0.0 <= value <= high):
         raise WrongUseError(
             f"{source}: the value {value:g} {unit} is above the limit of {high:g} {unit}"

@@ -445,7 +445,7 @@ _ENOUGH = 0.9
 def measure_both_directions(
     request: ProbeRequest, cluster: Cluster, reached: Reached, progress: ProgressListener
 ) -> Cluster:
-    """Return the cluster with each uplink's rate under load in both directions at once.
+    """Measure each uplink with both directions loaded at once; return the cluster with the rates.
 
     A group whose transfers fail stays as it is.
     """
