@@ -105,7 +105,7 @@ def check_options(
     """
     numbers = [int(host) for host in order]
     if sorted(numbers) != list(range(hosts)):
-        raise ValueError(f"given must be a permutation of 0 to {hosts - 1}")
+        raise ValueError(f"the order to start from must be a permutation of 0 to {hosts - 1}")
     if not 0 <= seed < 1 << 63:
         raise ValueError(f"seed is {seed}, expected 0 to 2^63 - 1")
     if not time_limit_s > 0.0:

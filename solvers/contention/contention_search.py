@@ -87,7 +87,7 @@ def search_by_contention(
     """
     hosts = clock.network.hosts
     if clock.positions > hosts:
-        raise ValueError(f"{clock.positions} positions need as many hosts, but there are {hosts}")
+        raise ValueError(f"the ranks need {clock.positions} hosts, but the network has {hosts}")
     starts = [check_options(order, hosts, seed=options.seed) for order in start_orders]
     distance = tie_distance
     if distance is None:

@@ -197,7 +197,7 @@ def _list_dimensions(
     parts, _ = connected_components(observations.is_measured.astype(np.int8), directed=False)
     if parts > 1:
         raise ValueError(
-            f"the data are too sparse: {size} hosts are in {parts} parts without pairs between them"
+            f"the data are too sparse: no measured pairs join {parts} parts of the {size} hosts"
         )
     wanted = DIMENSIONS if dimensions is None else (dimensions,)
     # Free coordinates, not counting translation and rotation.

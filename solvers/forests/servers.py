@@ -26,7 +26,7 @@ _NOTHING = 1e-9
 def central(workers: int, at: int) -> Routes:
     """Return routes of a star around one worker's host (colocated central server, CC)."""
     if not 0 <= at < workers:
-        raise ValueError(f"at is {at}, expected a worker from 0 to {workers - 1}")
+        raise ValueError(f"at, the worker that serves, is {at}, expected 0 to {workers - 1}")
     parents = np.full((1, workers), at)
     parents[0, at] = -1
     return make_routes([1.0], parents)

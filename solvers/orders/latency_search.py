@@ -10,7 +10,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
-from plink.solvers.annealing.courses import course, spread
+from plink.solvers.annealing.phased_annealing import build_annealing, spread
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.cost import Prices, latency_cost
 from plink.solvers.collectives.form import Form, MeshForm, RingForm, RoundsForm, TreesForm
@@ -100,9 +100,9 @@ def search_by_latency(
             limit, or number of threads or steps out of range.
     """
     if form.ranks < 1:
-        raise ValueError(f"the form has {form.ranks} ranks, expected at least 1")
+        raise ValueError(f"form has {form.ranks} ranks, expected at least 1")
     if layout is not None and form.ranks != layout.ranks:
-        raise ValueError(f"the form has {form.ranks} ranks, but the layout has {layout.ranks}")
+        raise ValueError(f"form has {form.ranks} ranks, expected {layout.ranks} as in layout")
     deadline = Deadline(time_limit_s)
     given_s = deadline.left_s
     most_proof_s = _PROOF_SHARE * time_limit_s if proof_limit_s is None else proof_limit_s
@@ -198,7 +198,7 @@ def anneal(
 
         def climb() -> EndedBy:
             try:
-                annealing = course(
+                annealing = build_annealing(
                     form, distance, start, unit, seed=int(seeds[number]), deadline=shared
                 )
             except TimeoutError:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plink.solvers import _native
-from plink.solvers.annealing.courses import spread
+from plink.solvers.annealing.phased_annealing import spread
 from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.linkages import order_by_clusters
 from plink.solvers.ring.ring_search import search_ring

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mesh.meshes import dimensions, racks
 from plink.solvers import _native
-from plink.solvers.annealing.courses import course, spread
+from plink.solvers.annealing.phased_annealing import build_annealing, spread
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.cost import latency_cost
 from plink.solvers.collectives.mesh import (
@@ -150,7 +150,9 @@ def test_annealing_finds_what_all_orders_have(seed):
     form = mesh_form([Dimension(2, RING, 3), Dimension(2, CHAIN, 1), Dimension(2, RING, 9)])
     distance = racks([3, 3, 2], seed)
     best = brute_force(form, distance, list(range(8)), Deadline(60.0))
-    search = course(form, distance, range(8), spread(distance), seed=seed, deadline=Deadline(60.0))
+    search = build_annealing(
+        form, distance, range(8), spread(distance), seed=seed, deadline=Deadline(60.0)
+    )
     for step in range(20):
         search.step(step / 20, Deadline(60.0))
     assert search.best_cost == pytest.approx(best.lower_bound)

@@ -1,4 +1,4 @@
-"""Simulated annealing of rank orders for algorithms in rounds, in trees and on meshes."""
+"""Simulated annealing of rank orders in phases: trials of temperatures, runs, a polish."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.float64]
 _Native: TypeAlias = Any
 
 # A spread of less is 0.
-_LEAST_HEAT = 1e-290
+_LEAST_SPREAD = 1e-290
 
 # Of more hosts, the spread of distances is told from so many pairs of each.
 _MOST_WITH_ALL_PAIRS = 1024
@@ -43,7 +43,7 @@ _FEW_RANKS = 32
 
 
 @dataclass(frozen=True)
-class Falling:
+class Cooling:
     """First and last temperature and softness (of maxima) of an annealing run; both fall."""
 
     softness: tuple[float, float]
@@ -51,78 +51,78 @@ class Falling:
 
 
 @dataclass(frozen=True)
-class Race:
+class AnnealingSchedule:
     """Settings of phased annealing: trials at several temperatures, runs at the best one, a polish.
 
-    Where hosts stand in racks, a cold course polishes those that the start has; where few outliers
-    make the cost, all but a hot one is stuck. The heat that found the cheapest order goes on, some
-    times, from the start again: what one course ends in is much by chance. The rest of the time
+    Where hosts stand in racks, a cold trial polishes those that the start has; where few outliers
+    make the cost, all but a hot one is stuck. The factor that found the cheapest order is run some
+    times from the start again, as much of what a run ends in is chance. The rest of the time
     polishes the best order.
 
     Args:
-        heats: factors of the temperatures, one for each trial.
+        factors: factors of softness and temperature, one for each trial.
         trial: share of the time for each trial.
-        courses: shares of the time for the courses at the best heat.
-        falling: softness and temperature of trials and courses.
+        runs: shares of the time for the runs with the best trial's factor.
+        cooling: softness and temperature of trials and runs.
         polish: softness and temperature of the polish.
     """
 
-    heats: tuple[float, ...]
+    factors: tuple[float, ...]
     trial: float
-    courses: tuple[float, ...]
-    falling: Falling
-    polish: Falling
+    runs: tuple[float, ...]
+    cooling: Cooling
+    polish: Cooling
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Shares of the time for each trial, each run at the best heat, and the final polish."""
-        before = (*(self.trial for _ in self.heats), *self.courses)
+        """Shares of the time for each trial, each run at the best temperature, and the polish."""
+        before = (*(self.trial for _ in self.factors), *self.runs)
         return (*before, 1.0 - sum(before))
 
 
 # A temperature of rounds begins in spreads over a round's edges: a maximum that is as soft as the
 # distances spread weighs every edge with one over their number.
-ROUNDS = Race(
-    heats=(0.5, 1.0, 2.0, 6.0),
+ROUNDS = AnnealingSchedule(
+    factors=(0.5, 1.0, 2.0, 6.0),
     trial=0.08,
-    courses=(0.36, 0.22),
-    falling=Falling((1.5, 1 / 30), (1.6, 1 / 400)),
-    polish=Falling((1 / 30, 1 / 1000), (1 / 200, 1 / 10000)),
+    runs=(0.36, 0.22),
+    cooling=Cooling((1.5, 1 / 30), (1.6, 1 / 400)),
+    polish=Cooling((1 / 30, 1 / 1000), (1 / 200, 1 / 10000)),
 )
-TREES = Race(
-    heats=(1.0, 3.0),
+TREES = AnnealingSchedule(
+    factors=(1.0, 3.0),
     trial=0.12,
-    courses=(0.41, 0.25),
-    falling=Falling((0.5, 1 / 50), (0.3, 1 / 400)),
-    polish=Falling((1 / 50, 1 / 200), (1 / 400, 1 / 4000)),
+    runs=(0.41, 0.25),
+    cooling=Cooling((0.5, 1 / 50), (0.3, 1 / 400)),
+    polish=Cooling((1 / 50, 1 / 200), (1 / 400, 1 / 4000)),
 )
 # Few ranks have few good orders, each hard to leave: nothing falls as far.
 TREES_OF_FEW = replace(
     TREES,
-    heats=(1.0,),
+    factors=(1.0,),
     trial=0.225,
-    courses=(0.225, 0.225, 0.225),
-    falling=Falling((1 / 2, 1 / 10), (0.3, 1 / 20)),
+    runs=(0.225, 0.225, 0.225),
+    cooling=Cooling((1 / 2, 1 / 10), (0.3, 1 / 20)),
 )
 
 
-def _mesh_race(hot: float, cold: float) -> Race:
+def _build_mesh_schedule(hot: float, cold: float) -> AnnealingSchedule:
     """Return a mesh's annealing phases: one run, a polish, temperatures in the distances' unit.
 
     Args:
         hot: what a rank exchanges in the mean, times the spread of the distances.
         cold: the least weight of a round, likewise.
     """
-    return Race(
-        heats=(),
+    return AnnealingSchedule(
+        factors=(),
         trial=0.0,
-        courses=(0.5,),
-        falling=Falling((1.0, 1.0), (max(0.1 * hot, cold / 3), cold / 3)),
-        polish=Falling((1.0, 1.0), (max(0.3 * hot, cold / 4), cold / 4)),
+        runs=(0.5,),
+        cooling=Cooling((1.0, 1.0), (max(0.1 * hot, cold / 3), cold / 3)),
+        polish=Cooling((1.0, 1.0), (max(0.3 * hot, cold / 4), cold / 4)),
     )
 
 
-def leg_at(progress: float, shares: Sequence[float]) -> tuple[int, float]:
+def find_phase(progress: float, shares: Sequence[float]) -> tuple[int, float]:
     """Return which phase a progress of 0 to 1 falls in, by index, and the progress within it."""
     before = 0.0
     for number, share in enumerate(shares):
@@ -137,7 +137,7 @@ def _interpolate(first: float, last: float, share: float) -> float:
     return float(first * (last / first) ** share)
 
 
-def course(
+def build_annealing(
     form: RoundsForm | TreesForm,
     distance: Matrix,
     order: Sequence[int],
@@ -145,14 +145,14 @@ def course(
     *,
     seed: int,
     deadline: Deadline,
-) -> RacedCourse:
+) -> PhasedAnnealing:
     """Return an annealing run, ready to be advanced, that lowers an algorithm's latency cost.
 
     Args:
         form: at least one tree, or a round with an edge, over at least 3 ranks.
         distance: (N, N), C-contiguous.
         order: where it starts.
-        spread: spread of the distances, the unit of heat.
+        spread: spread of the distances, the unit of softness and temperature.
         seed: decides every choice by chance.
         deadline: for making it ready.
 
@@ -161,7 +161,7 @@ def course(
     """
     rest = list(order), seed, deadline
     if isinstance(form, TreesForm):
-        return RacedCourse(
+        return PhasedAnnealing(
             _native.TreesAnnealing(distance, [tree.tolist() for tree in form.parents], *rest),
             TREES_OF_FEW if form.ranks <= _FEW_RANKS else TREES,
             order,
@@ -180,16 +180,16 @@ def course(
     weights = [step.weight for step in rounds]
     if isinstance(form, MeshForm):
         blocks = [list(map(list, level)) for level in form.blocks]
-        return RacedCourse(
+        return PhasedAnnealing(
             _native.LocalRoundsAnnealing(distance, edges, weights, blocks, *rest),
-            _mesh_race(2.0 * sum(weights) / form.ranks * spread, min(weights) * spread),
+            _build_mesh_schedule(2.0 * sum(weights) / form.ranks * spread, min(weights) * spread),
             order,
             1.0,
             hotter=1.0,
             moves=min(_MESH_MOST_MOVES, _MESH_MOVES_PER_RANK * form.ranks),
         )
     per_round = sum(map(len, edges)) / len(edges)
-    return RacedCourse(
+    return PhasedAnnealing(
         _native.RoundsAnnealing(distance, edges, weights, *rest),
         ROUNDS,
         order,
@@ -199,14 +199,14 @@ def course(
     )
 
 
-class RacedCourse:
+class PhasedAnnealing:
     """Annealing in phases: a trial at each of several temperatures, runs at the best one, a polish.
 
     Args:
         native: annealing of a smoothed cost.
-        race: the heats, and what falls.
+        schedule: the phases, with their temperatures.
         start: order to begin with.
-        spread: spread of the distances, the unit of heat.
+        spread: spread of the distances, the unit of softness and temperature.
         hotter: factor of the first temperatures.
         moves: moves of one step.
     """
@@ -214,7 +214,7 @@ class RacedCourse:
     def __init__(
         self,
         native: _Native,
-        race: Race,
+        schedule: AnnealingSchedule,
         start: Sequence[int],
         spread: float,
         *,
@@ -222,14 +222,14 @@ class RacedCourse:
         moves: int,
     ) -> None:
         self._native = native
-        self._race = race
+        self._schedule = schedule
         self._start = list(start)
         self._spread = spread
-        first, last = race.falling.temperature
-        self._falling = Falling(race.falling.softness, (hotter * first, last))
+        first, last = schedule.cooling.temperature
+        self._cooling = Cooling(schedule.cooling.softness, (hotter * first, last))
         self._moves = moves
-        self._leg = 0
-        # The cost that each heat ended with.
+        self._phase = 0
+        # The cost that each trial ended with, and its factor.
         self._tried: list[tuple[float, float]] = []
 
     @property
@@ -247,26 +247,27 @@ class RacedCourse:
         """Try some moves of the annealing; return how many were tried.
 
         Args:
-            progress: progress of the course, from 0 to 1.
+            progress: progress of the whole annealing, from 0 to 1.
             deadline: none is tried beyond it.
         """
-        race = self._race
-        leg, within = leg_at(progress, race.shares)
-        is_polish = leg == len(race.shares) - 1
-        if leg != self._leg:
-            if self._leg < len(race.heats):
-                self._tried.append((self._native.current_cost, race.heats[self._leg]))
-            self._leg = leg
+        schedule = self._schedule
+        phase, within = find_phase(progress, schedule.shares)
+        is_polish = phase == len(schedule.shares) - 1
+        if phase != self._phase:
+            if self._phase < len(schedule.factors):
+                self._tried.append((self._native.current_cost, schedule.factors[self._phase]))
+            self._phase = phase
             self._native.restart(self.best if is_polish else self._start)
-        falling, heat = self._falling, 1.0
+        cooling, factor = self._cooling, 1.0
         if is_polish:
-            falling = race.polish
-        elif race.heats:
-            heat = race.heats[leg] if leg < len(race.heats) else min(self._tried)[1]
+            cooling = schedule.polish
+        elif schedule.factors:
+            is_trial = phase < len(schedule.factors)
+            factor = schedule.factors[phase] if is_trial else min(self._tried)[1]
         tried: int = self._native.run(
             self._moves,
-            _interpolate(*falling.softness, within) * heat * self._spread,
-            _interpolate(*falling.temperature, within) * heat * self._spread,
+            _interpolate(*cooling.softness, within) * factor * self._spread,
+            _interpolate(*cooling.temperature, within) * factor * self._spread,
             deadline,
         )
         return tried
@@ -287,4 +288,4 @@ def spread(distance: npt.NDArray[np.float64]) -> float:
     if high <= low:
         low, high = values.min(), values.max()
     half = float(high - low) / 2.0
-    return half if half > _LEAST_HEAT else 1.0
+    return half if half > _LEAST_SPREAD else 1.0
