@@ -34,12 +34,12 @@ TAKEN = "plink:taken"
 #
 # When a server listens is asked of the kernel: iperf3 holds back what it prints into a pipe. What
 # counts is a socket of this server, or of its child where iperf3 is a script: another program may
-# listen at the same port of another address.
+# listen at the same port of another address. The child is ended first: with the server all is over.
 _SERVE = f"""
 exec 3<&0
 port=$(printf ':%04X 0*:0000 0A' "$2")
 listeners() {{ cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep "$port"; }}
-family() {{ echo "$server"; cat "/proc/$server/task/$server/children" 2>/dev/null; }}
+family() {{ cat "/proc/$server/task/$server/children" 2>/dev/null; echo "$server"; }}
 listens() {{
     sockets=$(for process in $(family); do ls -l "/proc/$process/fd"; done 2>/dev/null)
     listeners | while read -r _ _ _ _ _ _ _ _ _ inode _; do
