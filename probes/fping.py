@@ -52,7 +52,7 @@ class _Fping:
         self._period_ms: dict[int, int] = {}
 
     def prepare(self, concurrency: int) -> Mapping[int, HostError]:
-        """Find the least interval between packets that fping allows on each host (root or not)."""
+        """Find fping and its least interval on all hosts; return the errors of hosts without it."""
 
         def find(index: int) -> int:
             session = self._hosts[index].session

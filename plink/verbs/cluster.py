@@ -125,7 +125,9 @@ class MeasuredCluster(cluster_file.Cluster, frozen=True, dict=True):
                     f"{group!r} is not a valid name of a group, expected {WORD_EXPECTED}"
                 )
             if isinstance(hosts, str) or not hosts:
-                raise WrongUseError(f"group {group} must be a list of host names")
+                raise WrongUseError(
+                    f"group {group} must be a list of host names, not {brief(hosts)}"
+                )
         try:
             return cls(
                 hosts=[Host(name, name, slots=slots) for name in names],

@@ -357,7 +357,7 @@ class _EchoRun:
         if index not in self._alive:
             return
         self._alive.discard(index)
-        self._why_lost[index] = f"{self._name(index)} {reason}"
+        self._why_lost[index] = f"{self._name(index)}: {reason}"
         self._agents.give_up(index)
         self._liveness.settle(index)
         self._reports.host_lost(index)

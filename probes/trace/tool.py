@@ -236,5 +236,5 @@ class _TraceRun:
         self._workers.end(index)
         self._sink.host_lost(samples.HostLoss(index, reason))
         for source, destination in self._turns.lose(index):
-            why = clean(f"{self._hosts[source].name} {reason}")
+            why = clean(f"{self._hosts[source].name}: {reason}")
             self._sink.pair_lost(samples.PairLoss(source, destination, why))

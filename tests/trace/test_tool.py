@@ -37,7 +37,7 @@ def test_workers_that_hang_are_given_up_and_hold_up_nobody(
     reason = "its trace worker does not answer"
     assert [(loss.host, loss.reason) for loss in sink.host_losses] == [(0, reason), (2, reason)]
     assert sink.measured() == {(i, j) for i, j in all_pairs(4) if i in (1, 3)}
-    assert {loss.reason for loss in sink.pair_losses} == {f"h0 {reason}", f"h2 {reason}"}
+    assert {loss.reason for loss in sink.pair_losses} == {f"h0: {reason}", f"h2: {reason}"}
 
 
 def test_a_worker_that_says_too_much_is_given_up() -> None:

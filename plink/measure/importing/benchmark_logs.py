@@ -489,7 +489,7 @@ def _read_mpigraph_rows(
     names: Sequence[str], rows: Sequence[str], word: str, place: str
 ) -> Iterator[PairReading]:
     if len(rows) < len(names):
-        raise WrongUseError(f"{place}: the table has fewer rows than hosts", _HINT_MPIGRAPH)
+        raise WrongUseError(f"{place}: mpiGraph's table has fewer rows than hosts", _HINT_MPIGRAPH)
     for one, row in enumerate(rows):
         cells = row.split()
         if cells[:2] != [f"{names[one]}:{one}", word] or len(cells) != len(names) + 2:

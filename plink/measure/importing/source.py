@@ -206,7 +206,7 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
     refuse_unreadable(text, source)
     if options.size is not None:
         raise WrongUseError(
-            f"{source}: is neither a benchmark's output nor a list of pairs",
+            f"{source}: is neither a benchmark's output nor a list of pairs, so it has no sizes",
             "size applies to output with several message sizes",
         )
     unit = options.parsed_unit

@@ -515,7 +515,7 @@ def check_reached(
         file, again.are_reached, again.measure, partners=partners, seed=request.seed
     )
     if judgement is None:
-        raise PlinkError("the file has no reading between the hosts that can be reached")
+        raise PlinkError("the cluster file has no reading between the hosts that can be reached")
     if not judgement.pairs:
         reasons = sorted({failure.reason for failure in again.failures})
         raise PlinkError(f"no pair could be measured again: {reasons[0] if reasons else 'unknown'}")
