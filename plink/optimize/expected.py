@@ -23,7 +23,13 @@ from plink.formats.structs import Output
 from plink.model.network import build_network
 from plink.solvers.collectives.algorithm import Algorithm
 from plink.solvers.collectives.steps import PeerTable
-from plink.solvers.contention.flows import FlowClock, Manner, SharedLinks, Trunk, shared_links
+from plink.solvers.contention.flows import (
+    FlowClock,
+    SharedLinks,
+    SoftwareCosts,
+    Trunk,
+    shared_links,
+)
 from plink.solvers.contention.network import Network, scale_rates
 from plink.solvers.contention.time import TableTimer
 
@@ -130,15 +136,15 @@ class ExpectedTimes:
             return self.estimate(whole_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
         clock = FlowClock(table, hosts, self.network.latency_s, self.links)
         runs_s = self.runs_s(clock, _RUNS)
-        free = replace(self.manner, overhead_s=0.0, rendezvous_s=0.0)
+        free = replace(self.software_costs, overhead_s=0.0, rendezvous_s=0.0)
         free_s = statistics.median(clock.time_s(free, seed) for seed in range(len(runs_s)))
         return self.estimate(runs_s, free_s, size_bytes, hosts, rounds=len(table.rounds))
 
     @cached_property
-    def manner(self) -> Manner:
+    def software_costs(self) -> SoftwareCosts:
         """Fitted software costs of the library in seconds, as input of the flow simulation."""
         fit = self.fit
-        return Manner(
+        return SoftwareCosts(
             fit.overhead_us.value * 1e-6,
             fit.rendezvous_us.value * 1e-6,
             fit.reduction_s_per_gb.value * 1e-9,
@@ -148,31 +154,30 @@ class ExpectedTimes:
 
     def takes_turns(self, ranks: int) -> bool:
         """Return whether so many ranks busy-wait on fewer cores and share them by time slices."""
-        return self.manner.slice_s > 0.0 and 0 < self.manner.cores < ranks
+        return self.software_costs.slice_s > 0.0 and 0 < self.software_costs.cores < ranks
 
     def runs_s(self, clock: FlowClock, runs: int) -> list[float]:
         """Return simulated seconds of a collective, one a seed; one in all if nothing is random."""
         takes_turns = self.takes_turns(clock.ranks)
-        is_by_chance = takes_turns or (clock.has_exchanges and self.manner.serialised > 0.0)
+        is_by_chance = takes_turns or (clock.has_exchanges and self.software_costs.serialised > 0.0)
         seeds = range(runs if is_by_chance else 1)
-        manners = [self._drawn_manner(seed) if takes_turns else self.manner for seed in seeds]
+        drawn = [self._draw_costs(seed) if takes_turns else self.software_costs for seed in seeds]
         return [
-            clock.time_s(manner, seed, self.links)
-            for manner, seed in zip(manners, seeds, strict=True)
+            clock.time_s(costs, seed, self.links) for costs, seed in zip(drawn, seeds, strict=True)
         ]
 
-    def _drawn_manner(self, seed: int) -> Manner:
+    def _draw_costs(self, seed: int) -> SoftwareCosts:
         """Return the library's software costs with a time slice drawn from its fitted interval."""
         turn_us = self.fit.turn_us
         if turn_us is None:
-            return self.manner
+            return self.software_costs
         chance = random.Random(seed)
         ends = math.log(max(turn_us.high, 1e-3) / max(turn_us.low, 1e-3))
         slice_spread = ends / (2.0 * _Z_OF_90_PERCENT)
         return replace(
-            self.manner,
-            slice_s=self.manner.slice_s * math.exp(slice_spread * chance.gauss(0.0, 1.0)),
-            kept_s=self.manner.kept_s * math.exp(_KEPT_SPREAD * chance.gauss(0.0, 1.0)),
+            self.software_costs,
+            slice_s=self.software_costs.slice_s * math.exp(slice_spread * chance.gauss(0.0, 1.0)),
+            kept_s=self.software_costs.kept_s * math.exp(_KEPT_SPREAD * chance.gauss(0.0, 1.0)),
         )
 
     def pipelined_s(
@@ -180,7 +185,7 @@ class ExpectedTimes:
     ) -> float:
         """Return the predicted seconds of a pipelined collective; `is_free`: without overhead."""
         waits_s = TableTimer(table, scale_rates(self.network, math.inf)).time_s(list(hosts))
-        begun_s = 0.0 if is_free else self.manner.overhead_s * len(table.rounds)
+        begun_s = 0.0 if is_free else self.software_costs.overhead_s * len(table.rounds)
         return self.links.carried_s(table, hosts) + waits_s + begun_s
 
     def estimate(

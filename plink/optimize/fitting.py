@@ -32,7 +32,7 @@ from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.steps import PeerTable
-from plink.solvers.contention.flows import FlowClock, Manner
+from plink.solvers.contention.flows import FlowClock, SoftwareCosts
 
 with lazy_imports():
     from scipy import optimize
@@ -65,9 +65,9 @@ def fit_time_slice(readings_s: Sequence[tuple[FlowClock, Sequence[float]]], core
     """
     misses, weights = [], []
     value = USUAL_TURN_US
-    manner = Manner(slice_s=USUAL_TURN_US * 1e-6, cores=cores)
+    costs = SoftwareCosts(slice_s=USUAL_TURN_US * 1e-6, cores=cores)
     for clock, times in readings_s:
-        expected_s = statistics.median(clock.time_s(manner, seed) for seed in range(_SLICE_RUNS))
+        expected_s = statistics.median(clock.time_s(costs, seed) for seed in range(_SLICE_RUNS))
         logs = np.log(times)
         misses.append(float(np.median(logs)) - math.log(expected_s))
         # Fewer ranks of a core tell less of many: their turns are more often cut short.

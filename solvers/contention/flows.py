@@ -3,8 +3,8 @@
 `plink.solvers.contention.time` lets all ranks begin a round together. Here a rank begins its next
 round once its own messages of the last one have arrived, so that flows of several rounds meet on
 links. Rates are max-min fair: all rise together until a link is full, whose flows stay at that
-while the others rise on (Bertsekas and Gallager, Data Networks, 1992, §6.5.2). What the software
-does is a `Manner`: what it takes to begin a message, to add what arrived, whether two ranks that
+while the others rise on (Bertsekas and Gallager, Data Networks, 1992, §6.5.2). The software adds
+its `SoftwareCosts`: what it takes to begin a message, to add what arrived, whether two ranks that
 exchange do so at the same time or, as some libraries do with one connection for both, one after
 the other, and whether ranks that share cores spin on them.
 """
@@ -200,7 +200,7 @@ def with_sockets(
 
 
 @dataclass(frozen=True)
-class Manner:
+class SoftwareCosts:
     """Software costs of a communication library, and cores of its ranks, in the flow simulation.
 
     Args:
@@ -323,14 +323,14 @@ class FlowClock:
                 found.append((back, place))
         return found
 
-    def messages(self, manner: Manner, seed: int) -> Messages:
+    def messages(self, costs: SoftwareCosts, seed: int) -> Messages:
         """Return the messages with the library's delays and randomly drawn serialised exchanges."""
         after = list(self._messages.after)
-        for draw, first, second in self._draw_serialised(seed) if manner.serialised > 0.0 else ():
-            if draw < manner.serialised:
+        for draw, first, second in self._draw_serialised(seed) if costs.serialised > 0.0 else ():
+            if draw < costs.serialised:
                 after[second] = first
         delays_s = [
-            latency_s + manner.overhead_s + (manner.rendezvous_s if size > EAGER_BYTES else 0.0)
+            latency_s + costs.overhead_s + (costs.rendezvous_s if size > EAGER_BYTES else 0.0)
             for latency_s, size in zip(
                 self._messages.delays_s, self._messages.sizes_bytes, strict=True
             )
@@ -354,21 +354,23 @@ class FlowClock:
             self._drawn[seed] = drawn
         return drawn
 
-    def time_s(self, manner: Manner, seed: int = 0, links: SharedLinks | None = None) -> float:
+    def time_s(
+        self, costs: SoftwareCosts, seed: int = 0, links: SharedLinks | None = None
+    ) -> float:
         """Return the seconds until every rank has the collective's result.
 
         Args:
-            manner: manner of the software.
+            costs: what the software costs, and the cores that ranks share.
             seed: seed of what is by chance.
             links: the same ones with other rates and bursts; None for those given first.
         """
-        messages = self.messages(manner, seed)
+        messages = self.messages(costs, seed)
         if not messages.senders:
             return 0.0
         used = links or self._links
-        turns = draw_turns(self.ranks, manner.cores, manner.slice_s, seed)
+        turns = draw_turns(self.ranks, costs.cores, costs.slice_s, seed)
         if turns.cycle_s > 0.0:
-            messages, used = with_sockets(messages, used, turns, manner.kept_s)
+            messages, used = with_sockets(messages, used, turns, costs.kept_s)
         seconds = _native.flow_time_s(
             ranks=messages.ranks,
             rounds=messages.rounds,
@@ -383,7 +385,7 @@ class FlowClock:
             bursts=used.burst_bytes,
             peak_bytes_s=PEAK_BYTES_S,
             empty_share=EMPTY,
-            reduction_s_byte=manner.reduction_s_byte,
+            reduction_s_byte=costs.reduction_s_byte,
             cycle_s=turns.cycle_s,
             slice_s=turns.slice_s,
             begins_s=turns.begins_s,

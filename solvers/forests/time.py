@@ -10,7 +10,7 @@ import numpy as np
 
 from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.collectives.trees import tree_table
-from plink.solvers.contention.flows import FlowClock, Manner, shared_links
+from plink.solvers.contention.flows import FlowClock, SoftwareCosts, shared_links
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.forests.trees import (
@@ -120,7 +120,7 @@ def lost_s(flows: Floats, network: Network) -> float:
     table = PeerTable(network.hosts, [Round(source, destination, flows[source, destination])])
     links, hosts = shared_links(network), range(network.hosts)
     no_latency_s = np.zeros_like(network.latency_s)
-    shared_s = FlowClock(table, hosts, no_latency_s, links).time_s(Manner())
+    shared_s = FlowClock(table, hosts, no_latency_s, links).time_s(SoftwareCosts())
     return max(0.0, shared_s - links.carried_s(table, hosts))
 
 

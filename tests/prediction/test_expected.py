@@ -71,7 +71,7 @@ def readings_of(
             table = find(f"openmpi-{algorithm}").table(len(hosts), size_bytes)
             clock = FlowClock(table, hosts, times.network.latency_s, times.links)
             seconds = [
-                clock.time_s(times.manner, int(chance.integers(1 << 30)))
+                clock.time_s(times.software_costs, int(chance.integers(1 << 30)))
                 * float(np.exp(noise * chance.normal()))
                 for _ in range(4)
             ]
@@ -170,7 +170,8 @@ def turn_readings(
         clock = FlowClock(table, hosts, times.network.latency_s, times.links)
         turn = int(chance.integers(1 << 30))
         seconds = [
-            clock.time_s(times.manner, turn, times.links) * float(np.exp(0.05 * chance.normal()))
+            clock.time_s(times.software_costs, turn, times.links)
+            * float(np.exp(0.05 * chance.normal()))
             for _ in range(4)
         ]
         names = [cluster.names[host] for host in hosts]
@@ -258,7 +259,7 @@ def test_spreads_grow_beyond_what_was_measured() -> None:
 
 
 def test_a_fit_needs_readings(cluster: Cluster) -> None:
-    with pytest.raises(PlinkError, match="usable for fitting"):
+    with pytest.raises(PlinkError, match="no usable all-reduce times"):
         fit_client(cluster, "openmpi", [], Costs())
 
 
