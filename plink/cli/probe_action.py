@@ -192,16 +192,24 @@ def _wait_for_agents(
             progress.step()
         known = max(known, count)
 
-    callers = gather(options, expected, lambda port: note(f"listening on port {port}"), on_call)
+    callers = gather(
+        options,
+        expected,
+        lambda port: note(f"waiting for agents: listening on port {port}"),
+        on_call,
+    )
     found = len(callers.hosts)
     if found < expected:
-        missing = f"{found} of {expected} agents have connected within {options.wait_s:g} s"
+        agents_connected = (
+            f"{found} of {expected} agents have connected within {options.wait_s:g} s"
+        )
         if strict:
             callers.close()
             raise PlinkError(
-                missing, "without --strict the run continues with the hosts that have connected"
+                agents_connected,
+                "without --strict the run continues with the hosts that have connected",
             )
-        warn(f"{missing}: the run continues without the others")
+        warn(f"{agents_connected}: the run continues without the others")
     return callers
 
 

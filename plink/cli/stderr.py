@@ -59,13 +59,13 @@ def note_if_others_read(path: str) -> None:
 
 
 def read_kept_secret(path: str) -> bytes:
-    """Return the secret in a file, with a note if other users can read it."""
+    """Return the secret in a file; print a note if other users can read it."""
     note_if_others_read(path)
     return proofs.read_secret(path)
 
 
 def host_tls(folder: str | None) -> Tls | None:
-    """Return the TLS files of this host, with a note if other users can read the key.
+    """Return the TLS files of this host, or None; print a note if other users can read the key.
 
     Args:
         folder: folder with the certificate; None for what the environment names.

@@ -109,7 +109,7 @@ def check_certificate(
     if not is_its_key:
         raise CertificateError("its SSH host certificate is for a key other than the server's")
     if certificate.type is not serialization.SSHCertificateType.HOST:
-        raise CertificateError("its SSH host certificate is for a user and not for a host")
+        raise CertificateError("its SSH host certificate is for a user, expected one for a host")
     _check_limits(certificate, name, time.time() if now_s is None else now_s)
 
 

@@ -75,7 +75,7 @@ def test_authorities_of_every_kind(keys: dict[str, Path], by: str) -> None:
         ),
         (("-h", "-V", "-2d:-1d"), "ed25519", "was valid until 20"),
         (("-h", "-V", "+1d:+2d"), "ed25519", "is not valid before 20"),
-        (("-n", NAME), "ed25519", "is for a user and not for a host"),
+        (("-n", NAME), "ed25519", "is for a user, expected one for a host"),
         (("-h", "-O", "critical:x@y=z"), "ed25519", "has the critical option x@y"),
         (("-h", "-t", "ssh-rsa"), "rsa", "is signed with SHA-1"),
     ],
