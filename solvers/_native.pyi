@@ -16,16 +16,16 @@ class Deadline:
     """
 
     def __init__(self, seconds: float = ...) -> None:
-        """Begin with so many seconds: none for one that is over, years if left out."""
+        """Set the end this many seconds from now: at once if 0, years away if left out."""
 
     def within(self, seconds: float) -> Deadline:
         """Return a deadline in some seconds, but no later than this one."""
 
     def part(self, share: float) -> Deadline:
-        """Return a deadline at this share of the time that is left."""
+        """Return a deadline at this share, 0 to 1, of the time that is left."""
 
     def at_least(self, seconds: float) -> Deadline:
-        """Return one at least so far away, for work that must be done; it stops with this one."""
+        """Return a deadline at least this many seconds away; to stop this one stops it, too."""
 
     def require(self) -> None:
         """Raise TimeoutError if no time is left."""

@@ -125,7 +125,7 @@ class ExpectedTimes:
     def of_algorithm(
         self, algorithm: Algorithm, ranks: int, size_bytes: int, hosts: Sequence[int]
     ) -> Expected:
-        """Predict an algorithm's time, or say why it cannot be; rank r is on host `hosts[r]`."""
+        """Predict an algorithm's time, or say why none is possible; rank r is on `hosts[r]`."""
         table = algorithm.table(ranks, size_bytes)
         messages = sum(len(step.sources) for step in table.rounds[:_MESSAGES_OF_A_RING])
         if messages > _MOST_MESSAGES:
