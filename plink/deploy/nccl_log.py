@@ -129,7 +129,7 @@ def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
             known = job.addresses.setdefault(place[0].partition(".")[0], set())
             known.update(_ADDRESS.findall(said))
         setup = under_way.setdefault(place, _Setup())
-        _take(setup, said, job)
+        _read_line(setup, said, job)
         setup.end = next((end for end in (_COMPLETE, _ABORT) if end in said), None)
         if setup.rank != _UNKNOWN and setup.end is not None:
             yield place[0], under_way.pop(place)
@@ -137,7 +137,7 @@ def _setups(text: str, job: NcclJob) -> Iterator[tuple[str, _Setup]]:
     yield from ((host, each) for (host, _, _), each in under_way.items() if each.rank != _UNKNOWN)
 
 
-def _take(setup: _Setup, said: str, job: NcclJob) -> None:
+def _read_line(setup: _Setup, said: str, job: NcclJob) -> None:
     if ring := _RING.fullmatch(said):
         setup.rings.setdefault(int(ring[1]), [int(rank) for rank in ring[2].split()])
     elif near := _NEIGHBOURS.fullmatch(said):

@@ -71,7 +71,7 @@ class NcclVerdict(Output, frozen=True):
     @property
     def distinct_rings(self) -> int:
         """Number of different rings in the log, regardless of start and direction."""
-        return len({_way(ring.hosts) for ring in self.rings if ring.is_whole})
+        return len({_canonical_ring(ring.hosts) for ring in self.rings if ring.is_whole})
 
 
 def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVerdict:
@@ -104,14 +104,14 @@ def compare_nccl_order(hosts: Sequence[Host], text: str, source: str) -> NcclVer
         PlacedRank(rank, name, found[rank] or job.host_of_rank[rank])
         for rank, name in enumerate(expected)
     ]
-    wanted = _visits(expected, is_whole=True)
+    wanted = _list_visited_hosts(expected, is_whole=True)
     rings = []
     for channel, ring in sorted(job.rings.items()):
         is_whole = len(ring) == len(expected)
-        visits = _visits(
+        visits = _list_visited_hosts(
             [placed[rank].found for rank in ring if rank < len(placed)], is_whole=is_whole
         )
-        is_kept = _follows(visits, wanted, is_whole=is_whole)
+        is_kept = _follows_order(visits, wanted, is_whole=is_whole)
         rings.append(Ring(channel, visits, is_whole, is_kept))
     return NcclVerdict(
         launcher=LAUNCHER,
@@ -168,13 +168,13 @@ def _aliases(host: Host) -> set[str]:
     return {host.name, host.name.partition(".")[0], host.address}
 
 
-def _way(hosts: Sequence[str]) -> tuple[str, ...]:
+def _canonical_ring(hosts: Sequence[str]) -> tuple[str, ...]:
     """Return a ring of hosts in canonical form, the same for every start and direction."""
     both = (tuple(hosts), tuple(reversed(hosts)))
     return min(each[place:] + each[:place] for each in both for place in range(len(hosts)))
 
 
-def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> bool:
+def _follows_order(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> bool:
     """Return whether a ring, or its known part, equals `wanted` from any start, either way."""
     if is_whole and len(hosts) != len(wanted):
         return False
@@ -187,7 +187,7 @@ def _follows(hosts: Sequence[str], wanted: Sequence[str], *, is_whole: bool) -> 
     return list(hosts) in (there[:known], back[:known])
 
 
-def _visits(names: Sequence[str], *, is_whole: bool) -> list[str]:
+def _list_visited_hosts(names: Sequence[str], *, is_whole: bool) -> list[str]:
     """Return the hosts along a ring of ranks, where ranks in a row on one host count once."""
     visits = [name for name, _ in groupby(names)]
     if is_whole and len(visits) > 1 and visits[0] == visits[-1]:

@@ -47,7 +47,7 @@ def find(evidence: Evidence) -> list[Finding]:
         for group in np.unique(evidence.group_by_host)
         if len(evidence.members(int(group))) > 1
     }
-    excesses = {host: _excess(evidence, times, usual_of, host) for host in range(len(times))}
+    excesses = {host: _find_excess(evidence, times, usual_of, host) for host in range(len(times))}
     shares = np.array([0.0 if each is None else each[0] for each in excesses.values()])
     noise = spread(shares, _LEAST_SPREAD)
     found = []
@@ -65,7 +65,7 @@ def find(evidence: Evidence) -> list[Finding]:
     return found
 
 
-def _excess(
+def _find_excess(
     evidence: Evidence, times: Matrix, usual_of: Mapping[int, Floats], host: int
 ) -> tuple[float, float, float, int] | None:
     """Return a host's excess of round trips over its group's: share, µs, usual µs, host count."""
@@ -99,7 +99,7 @@ def _find_nearest_groups(own_us: Floats, usual_of: Mapping[int, Floats]) -> list
 def _fit_excess(
     own_us: Floats, usual: Floats, is_mate: npt.NDArray[np.bool_]
 ) -> tuple[float, tuple[float, float, float, int] | None] | None:
-    """Return the misfit in µs of a constant excess, and the excess (or None) as `_excess` does.
+    """Return the misfit in µs of a constant excess, and that excess as `_find_excess` does.
 
     None with too few of both; without an excess above 0 that most hosts see, its part is None.
     """

@@ -38,7 +38,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True)
-class _Way:
+class _LossPlace:
     """Possible place of losses (host, pair or uplink), with the pairs whose packets pass it."""
 
     hosts: tuple[str, ...]
@@ -60,9 +60,9 @@ def find(evidence: Evidence) -> list[Finding]:
     found: list[Finding] = []
     while len(found) < _MOST_FINDINGS:
         way, gain = _find_best(evidence, lost, sent)
-        if gain < _LEAST_GAIN or _share(lost, sent, way.pairs) < _LEAST_SHARE:
+        if gain < _LEAST_GAIN or _lost_share(lost, sent, way.pairs) < _LEAST_SHARE:
             break
-        found.append(_finding(way, lost, sent, gain))
+        found.append(_build_finding(way, lost, sent, gain))
         lost, sent = (np.where(way.pairs, 0.0, matrix) for matrix in (lost, sent))
     return found
 
@@ -78,32 +78,32 @@ def _remove_bursts(losses: Matrix) -> Matrix:
     return alike + alike.T
 
 
-def _find_best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_Way, float]:
+def _find_best(evidence: Evidence, lost: Matrix, sent: Matrix) -> tuple[_LossPlace, float]:
     """Return the place that explains the losses best, and its gain in log likelihood."""
     names, groups = evidence.names, evidence.cluster.groups
     pairs = np.argwhere(lost > 0.0)
-    of_hosts = _gains(_sum_by_host(lost), _sum_by_host(sent))
+    of_hosts = _likelihood_gains(_sum_by_host(lost), _sum_by_host(sent))
     # A host of one pair is that pair.
     of_hosts[_sum_by_host(np.sign(sent)) < _LEAST_PAIRS] = 0.0
-    of_pairs = _gains(lost[tuple(pairs.T)], sent[tuple(pairs.T)])
-    of_groups = _gains(*(_sum_by_group(evidence, matrix) for matrix in (lost, sent)))
+    of_pairs = _likelihood_gains(lost[tuple(pairs.T)], sent[tuple(pairs.T)])
+    of_groups = _likelihood_gains(*(_sum_by_group(evidence, matrix) for matrix in (lost, sent)))
     gains = np.concatenate([of_hosts, of_pairs, of_groups])
     place = int(np.argmax(gains))
     mask = np.zeros(lost.shape, dtype=np.bool_)
     if place < len(names):
         mask[place, :] = mask[:, place] = True
-        way = _Way((names[place],), f"{names[place]} exchanges with all others", None, mask)
+        way = _LossPlace((names[place],), f"{names[place]} exchanges with all others", None, mask)
     elif place < len(names) + len(pairs):
         one, other = pairs[place - len(names)].tolist()
         mask[one, other] = True
         ends = (names[one], names[other])
-        way = _Way(ends, f"{ends[0]} and {ends[1]} exchange", None, mask)
+        way = _LossPlace(ends, f"{ends[0]} and {ends[1]} exchange", None, mask)
     else:
         number = place - len(names) - len(pairs)
         is_in = evidence.group_by_host == number
         how = f"{groups[number].name} exchanges with other groups"
         mask = is_in[:, None] != is_in[None, :]
-        way = _Way(tuple(groups[number].hosts), how, groups[number].name, mask)
+        way = _LossPlace(tuple(groups[number].hosts), how, groups[number].name, mask)
     return way, float(gains[place]) - math.log(len(gains))
 
 
@@ -126,12 +126,12 @@ def _sum_by_group(evidence: Evidence, matrix: Matrix) -> Floats:
     return np.where(sizes >= _LEAST_PAIRS, total, 0.0)[:groups]
 
 
-def _share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
+def _lost_share(lost: Matrix, sent: Matrix, pairs: Mask) -> float:
     total = float(sent[pairs].sum())
     return float(lost[pairs].sum()) / total if total else 0.0
 
 
-def _gains(lost: Floats, sent: Floats) -> Floats:
+def _likelihood_gains(lost: Floats, sent: Floats) -> Floats:
     """Return log likelihood ratios of losses at their own rate over the usual; 0 if not above."""
     share = np.divide(lost, sent, out=np.zeros_like(lost), where=sent > 0.0)
     of_lost = xlogy(lost, share / _USUAL_SHARE)
@@ -140,8 +140,8 @@ def _gains(lost: Floats, sent: Floats) -> Floats:
     return gains
 
 
-def _finding(way: _Way, lost: Matrix, sent: Matrix, gain: float) -> Finding:
-    share = _share(lost, sent, way.pairs)
+def _build_finding(way: _LossPlace, lost: Matrix, sent: Matrix, gain: float) -> Finding:
+    share = _lost_share(lost, sent, way.pairs)
     known = way.pairs & (sent > 0.0)
     with_loss = int((lost[known] > 0.0).sum())
     pairs = int(known.sum())

@@ -41,7 +41,7 @@ _COST = 3.0
 
 def find(evidence: Evidence) -> list[Finding]:
     """Return at most one finding: hosts whose packets to all other hosts wait in queues."""
-    waits = _waits(evidence)
+    waits = _compute_waits_us(evidence)
     if waits is None:
         return []
     waits_us, quick_us = waits
@@ -49,7 +49,10 @@ def find(evidence: Evidence) -> list[Finding]:
     waiting = known & (waits_us > _LEAST_US) & (waits_us > _LEAST_SHARE * quick_us)
     if np.triu(waiting).sum() < _LEAST_WAITING:
         return []
-    is_in = max(_sides(evidence, waiting, known), key=lambda side: _score(waiting, known, side))
+    is_in = max(
+        _candidate_sides(evidence, waiting, known),
+        key=lambda side: _score_side(waiting, known, side),
+    )
     if 2 * is_in.sum() > len(is_in):
         is_in = ~is_in
     across = np.triu(known & (is_in[:, None] != is_in[None, :]))
@@ -62,7 +65,7 @@ def find(evidence: Evidence) -> list[Finding]:
     return [_finding(evidence, is_in, waits_us[across & waiting], int(across.sum()), sure)]
 
 
-def _sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
+def _candidate_sides(evidence: Evidence, waiting: Mask, known: Mask) -> Iterator[Mask]:
     """Yield masks (N,) of hosts that may be behind one congested uplink: groups, or fitted sets."""
     size = len(waiting)
     for number in range(len(evidence.cluster.groups)):
@@ -92,13 +95,13 @@ def _grow_side(waiting: Mask, known: Mask, start: int) -> Mask:
     return side
 
 
-def _score(waiting: Mask, known: Mask, is_in: Mask) -> float:
+def _score_side(waiting: Mask, known: Mask, is_in: Mask) -> float:
     across = is_in[:, None] != is_in[None, :]
     good, bad = (waiting & across).sum(), (known & ~waiting & across).sum()
     return float(2.0 * good - _AGAINST * bad)
 
 
-def _waits(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
+def _compute_waits_us(evidence: Evidence) -> tuple[Matrix, Matrix] | None:
     """Return waits beyond the groups' quickest round trips, and those, in µs; None without p50."""
     rtt = evidence.cluster.rtt
     if rtt is None or _USUAL_PERCENTILE not in rtt.rtt_us or rtt.reading >= _USUAL_PERCENTILE:

@@ -82,7 +82,7 @@ def _members(
     yield _JSON_MEMBER, len(text), iter([text])
     for name in sorted(matrices):
         matrix = matrices[name]
-        kind = _kind(matrix)
+        kind = _choose_storage_type(matrix)
         heading = io.BytesIO()
         np.lib.format.write_array_header_1_0(
             heading, {"descr": kind.str, "fortran_order": False, "shape": matrix.shape}
@@ -98,7 +98,7 @@ def _chunks(first: bytes, matrix: Array, kind: np.dtype[Any]) -> Iterator[bytes]
         yield matrix[start : start + rows].astype(kind).tobytes()
 
 
-def _kind(matrix: Array) -> np.dtype[Any]:
+def _choose_storage_type(matrix: Array) -> np.dtype[Any]:
     """Return the NumPy type to store a matrix in: float64, or the smallest integer that fits."""
     if matrix.dtype.kind == "f":
         return _NUMBERS
@@ -142,7 +142,7 @@ def read(
         )
     data: dict[str, Any] = {}
     for name in (_JSON_MEMBER, *sorted(set(entries) - {_JSON_MEMBER})):
-        start, end = _place(entries[name], content, source)
+        start, end = _find_member_bytes(entries[name], content, source)
         found.update(name.encode() + b"\0")
         if _hash_member(content, start, end, found) != entries[name].CRC:
             raise WrongUseError(
@@ -151,7 +151,7 @@ def read(
         if name == _JSON_MEMBER:
             data = parse(content[start:end], f"{source}: {_JSON_MEMBER}")
         else:
-            _put(data, name, _matrix(content, start, end, f"{source}: {name}"), source)
+            _insert_matrix(data, name, _matrix(content, start, end, f"{source}: {name}"), source)
     return data, f"sha256:{found.hexdigest()}"
 
 
@@ -199,7 +199,7 @@ def _entries(content: Content, source: str) -> list[zipfile.ZipInfo]:
     return entries
 
 
-def _place(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, int]:
+def _find_member_bytes(entry: zipfile.ZipInfo, content: Content, source: str) -> tuple[int, int]:
     """Return the start and end offsets of an archive member's bytes."""
     is_encrypted = entry.flag_bits & 1
     if entry.compress_type != zipfile.ZIP_STORED or is_encrypted:
@@ -245,7 +245,7 @@ def _matrix(content: Content, start: int, end: int, place: str) -> Array:
     return values
 
 
-def _put(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
+def _insert_matrix(data: dict[str, Any], name: str, matrix: Array, source: str) -> None:
     """Insert a matrix into the JSON object, at the path that its archive member's name spells."""
     *way, last = name.removesuffix(_SUFFIX).split("/")
     inside: Any = data

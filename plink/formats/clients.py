@@ -64,7 +64,7 @@ class SizeSpread(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FitSample(Struct, frozen=True, forbid_unknown_fields=True):
-    """Measured all-reduce of a real client from which its costs were fitted.
+    """Measured all-reduce of a client (communication library) from which its costs were fitted.
 
     Attributes:
         algorithm: algorithm of the client
@@ -80,7 +80,7 @@ class FitSample(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
-    """Fitted costs of a client: plink's engine, Gloo, Open MPI or MPICH.
+    """Fitted software costs of a client, a library: plink's engine, Gloo, Open MPI or MPICH.
 
     Attributes:
         client: `engine`, `gloo`, `openmpi` or `mpich`
@@ -127,7 +127,7 @@ class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def with_estimates(fit: ClientFit, estimates: Mapping[str, Estimate]) -> ClientFit:
-    """Return a copy of a client's fit with some estimates replaced, by member name."""
+    """Return a copy of a library's fitted costs with some estimates replaced, by member name."""
     changed: dict[str, Any] = dict(estimates)
     return replace(fit, **changed)
 
@@ -138,7 +138,7 @@ def build_exact_estimate(value: float) -> Estimate:
 
 
 def build_free_client(client: str) -> ClientFit:
-    """Return the costs of an ideal client, for predictions: none, and links are used fully."""
+    """Return the costs of an ideal communication library: none, and its flows use links fully."""
     nothing = build_exact_estimate(0.0)
     return ClientFit(
         client, nothing, nothing, nothing, flow_share=build_exact_estimate(1.0), serialised=nothing

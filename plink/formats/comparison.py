@@ -1,4 +1,4 @@
-"""The comparison file: times of several clients and plans by message size (`docs/bench.md`)."""
+"""The comparison file of `plink bench`: times of libraries and plans by size (`docs/bench.md`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PositiveSeconds = Annotated[float, Meta(gt=0, le=MAX_SECONDS)]
 
 
 class ClientRecord(Struct, frozen=True, forbid_unknown_fields=True):
-    """Client program that a bench ran: its versions and settings.
+    """Client (communication library) that `plink bench` ran: its versions and settings.
 
     Attributes:
         versions: version of each of its parts
@@ -66,7 +66,7 @@ class BytesByLink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ComparisonRow(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Times of one client with one algorithm, order, collective and message size.
+    """Times of a client (library) with one algorithm, rank order, collective and message size.
 
     Attributes:
         client: client that ran
@@ -139,7 +139,7 @@ class BenchSetting(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
-    """Measured times of several clients, plans, orders, collectives or message sizes.
+    """Measured times of several libraries (clients), plans, orders, collectives or message sizes.
 
     Attributes:
         setting: conditions under which they ran

@@ -104,7 +104,7 @@ _half = re.compile("[\ud800-\udfff]").search
 
 
 def is_word(value: str) -> bool:
-    """Return whether a name is one word: up to 255 printable characters, no leading minus."""
+    """Return whether a text is a word: 1 to 255 printable characters, no space, no minus first."""
     return 0 < len(value) <= MAX_NAME_LENGTH and _is_word(value) is not None and not _half(value)
 
 

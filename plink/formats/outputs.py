@@ -508,7 +508,7 @@ class CheckOutput(Output, frozen=True):
 
 
 class FitOutput(Output, frozen=True):
-    """Software costs of a client that were fitted and added to the cluster file.
+    """Software costs of a communication library that were fitted and added to the cluster file.
 
     Attributes:
         output: file that was written

@@ -81,9 +81,9 @@ def outliers(cluster: Cluster) -> list[Outlier]:
     without them.
     """
     found = []
-    for kind, best, is_evident in _rates(cluster):
+    for kind, best, is_evident in _list_best_rates(cluster):
         found += _find_slow(cluster.names, kind, best, is_evident)
-    found += _far(cluster)
+    found += _find_far(cluster)
     return sorted(found, key=lambda each: -each.factor)
 
 
@@ -135,14 +135,18 @@ def _describe_respects(respects: Sequence[Outlier]) -> str:
     return "; and ".join(parts)
 
 
-def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
+def _list_best_rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
     """Return hosts' best rates per direction, with a function that tells which are reliable."""
     if cluster.bandwidth is not None:
         gbit_s = np.where(cluster.bandwidth.gbit_s > 0.0, cluster.bandwidth.gbit_s, np.nan)
         np.fill_diagonal(gbit_s, np.nan)
         return [
-            ("send", _best(gbit_s), lambda: _has_evidence(gbit_s, _same_group(cluster))),
-            ("receive", _best(gbit_s.T), lambda: _has_evidence(gbit_s.T, _same_group(cluster))),
+            ("send", _max_by_host(gbit_s), lambda: _has_evidence(gbit_s, _same_group(cluster))),
+            (
+                "receive",
+                _max_by_host(gbit_s.T),
+                lambda: _has_evidence(gbit_s.T, _same_group(cluster)),
+            ),
         ]
     if cluster.uplinks is None:
         return []
@@ -152,7 +156,7 @@ def _rates(cluster: Cluster) -> list[tuple[Kind, Vector, Callable[[], Mask]]]:
     return [("send", send, lambda: known), ("receive", receive, lambda: known)]
 
 
-def _best(gbit_s: Matrix) -> Vector:
+def _max_by_host(gbit_s: Matrix) -> Vector:
     best: Vector = np.fmax.reduce(gbit_s, axis=1)
     return best
 
@@ -168,9 +172,11 @@ def _same_group(cluster: Cluster) -> Mask:
 def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
     """Return a mask (N,) of hosts with partners that were faster with others: the host is slow."""
     is_known = ~np.isnan(gbit_s)
-    best = _best(gbit_s)
+    best = _max_by_host(gbit_s)
     # What partners did with others on the same side of their uplinks.
-    inside, outside = (_best(np.where(side, gbit_s, np.nan).T) for side in (is_mate, ~is_mate))
+    inside, outside = (
+        _max_by_host(np.where(side, gbit_s, np.nan).T) for side in (is_mate, ~is_mate)
+    )
     did = np.where(is_mate, inside[None, :], outside[None, :])
     did_better = is_known & (_SLOW * did > gbit_s)
     partners = did_better.sum(axis=1)
@@ -180,7 +186,7 @@ def _has_evidence(gbit_s: Matrix, is_mate: Mask) -> Mask:
     usual = median_of_known(best)
     # A host that is slow in one direction only has several partners that show the other is not.
     one_way = (gbit_s < _SLOW * usual) & (_SLOW * usual <= gbit_s.T)
-    is_slow_back = ~(_best(gbit_s.T) >= _SLOW * usual)
+    is_slow_back = ~(_max_by_host(gbit_s.T) >= _SLOW * usual)
     is_shown = is_slow_back | (one_way.sum(axis=1) >= _LEAST_OTHERS)
     has_several = (partners >= _LEAST_OTHERS) | (is_slow_back & (partners > 0))
     evident: Mask = has_several & is_covered & is_shown
@@ -220,7 +226,7 @@ def _find_slow(
     ]
 
 
-def _far(cluster: Cluster) -> list[Outlier]:
+def _find_far(cluster: Cluster) -> list[Outlier]:
     if cluster.rtt is None:
         return []
     times = combine_directions(cluster.rtt.readings_us, np.fmax)

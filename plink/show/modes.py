@@ -79,7 +79,7 @@ def _valleys(density: Vector) -> list[int]:
 
 
 def histogram_line(values_us: Vector, width: int) -> str:
-    """Draw a one-line histogram of the values' logarithms, `width` characters wide.
+    """Return a one-line histogram of values' logarithms as text of at most `width` characters.
 
     Args:
         values_us: (M,) finite, not negative; zeros stand in the first bar.

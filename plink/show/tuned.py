@@ -39,7 +39,7 @@ def decision_columns(run: History) -> list[Column[tuple[int, Change]]]:
 
 
 def numbered_decisions(run: History) -> list[tuple[int, Change]]:
-    """Return the tuner's decisions that changed something, numbered from 1."""
+    """Return the tuner's decisions other than to wait, numbered from 1."""
     return list(enumerate(run.changes, 1))
 
 

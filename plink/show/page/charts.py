@@ -75,7 +75,7 @@ def group_symbol(shade: int) -> str:
 
 
 def line_style(number: int, width: float = 2) -> Json:
-    """Return the plotly style of line `number`: colour and dash are unique up to 30."""
+    """Return the plotly style of line `number`: colour and dash repeat after six lines."""
     dash = DASHES[number % len(DASHES)]
     return {"color": group_colour(number), "dash": dash, "width": width}
 

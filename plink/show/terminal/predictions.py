@@ -1,4 +1,4 @@
-"""Tables of collective algorithms, of their predicted costs, and of a client's software costs."""
+"""Tables of collective algorithms, of predicted costs, and of a library's fitted costs."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _cost_text(cost: OrderCost | None, objective: str) -> str:
 
 
 def print_plan_forecast(console: Console, forecast: PlanForecast) -> None:
-    """Print the table of predicted times of collectives along a plan."""
+    """Print the table of predicted times of collectives that follow a plan's trees."""
     where = f"along {forecast.kind} on {ranks_text(forecast.hosts, forecast.ranks)}"
     _print_title(console, forecast, where)
     console.print()
@@ -165,7 +165,7 @@ def print_plan_forecast(console: Console, forecast: PlanForecast) -> None:
 
 
 def print_fit(console: Console, fit: ClientFit) -> None:
-    """Print the table of a client's software costs with their ranges."""
+    """Print the table of a communication library's fitted costs with their 90 % ranges."""
     versions = ", ".join(f"{name} {text}" for name, text in (fit.versions or {}).items())
     print_line(console, f"{fit.client}: {versions or 'described'}", "bold")
     costs: list[tuple[str, Estimate | None, str]] = [
