@@ -124,7 +124,7 @@ def _expected_logs(
     above: tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]],
     size: int,
 ) -> Matrix:
-    """Return each pair's expected log reading, (P,): that of its class, plus slow hosts' extra.
+    """Return pairs' expected log readings, (P,), by the levels that part them and by slow hosts.
 
     Args:
         logs: (P,) logarithms of the readings.

@@ -60,7 +60,7 @@ def rounds_bound(form: RoundsForm, distance: Matrix, deadline: Deadline) -> floa
 
 
 def _bound_single_rounds(form: RoundsForm, hosts: ShortPairs, deadline: Deadline) -> float:
-    """Return a lower bound on the cost of rounds: round by round, or by peers, whichever is more.
+    """Return a lower bound on the cost of rounds: one for each added up, or one by peer counts.
 
     By the degrees and components of each; and by the peers of any k rounds (`quick_rounds_bound`).
     """
@@ -316,7 +316,7 @@ class Pattern:
 
     @cached_property
     def surroundings(self) -> tuple[int, int]:
-        """Least common neighbours of an edge's ends, and least neighbours of one near the other."""
+        """Least numbers of common neighbours of an edge's ends, and of one's near the other."""
         if not self._union.any():
             return 0, 0
         common, continued = common_and_continued(self._union)

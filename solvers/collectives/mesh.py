@@ -62,7 +62,7 @@ class Dimension:
 
 
 def find_pattern(name: str) -> Algorithm:
-    """Return the algorithm of this name if the groups of a mesh dimension can run it.
+    """Return the algorithm of a name; raise if the groups of a mesh dimension cannot run it.
 
     Raises:
         ValueError: there is no such algorithm, or its latencies are no sum over rounds of ranks.

@@ -92,7 +92,7 @@ def _best_match_s(loads_bytes: Floats, rates: Floats) -> float:
 
 
 def _component_bound_s(stage: Stages, network: Network, *, is_balanced: bool) -> float:
-    """Return the seconds that some uplink needs if connected ranks cannot all stay in groups."""
+    """Return the least seconds of some uplink if connected ranks cannot all stay in groups."""
     hosts = network.hosts
     component_of = components(hosts, stage.sources, stage.destinations)
     reachable = _sums(np.bincount(component_of))

@@ -42,7 +42,7 @@ class Split:
 
 
 def split_pairs(observations: Observations, rng: np.random.Generator) -> list[Split]:
-    """Return splits, each of which holds out some pairs of hosts to judge the fit by."""
+    """Return splits of the measured pairs, each with some held out to judge a fit by."""
     return [
         Split(observations.without(held), observations.distance, held)
         for held in _draw_folds(observations.is_measured, rng)

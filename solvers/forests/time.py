@@ -110,7 +110,7 @@ def sharing_s(routes: Routes, host_of: Indices, network: Network, size_bytes: fl
 
 
 def lost_s(flows: Floats, network: Network) -> float:
-    """Return the seconds that (N, N) bytes take on fairly shared links beyond the busiest link.
+    """Return the seconds of (N, N) bytes on fairly shared links, less what the busiest link needs.
 
     0 where there are more than `MOST_SHARED_FLOWS`.
     """

@@ -50,7 +50,7 @@ def order_by_bandwidth(
     *,
     on_progress: OnProgress | None = None,
 ) -> Order:
-    """Search for the order whose slowest pair of hosts is fastest; of these, for least summed time.
+    """Search for the order whose slowest pair of hosts is fastest, and of such for least time.
 
     Args:
         cluster: bandwidths between hosts.

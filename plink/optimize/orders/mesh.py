@@ -43,7 +43,7 @@ def apply_mesh(request: OrderRequest) -> OrderRequest:
 
 
 def choose_algorithm(request: OrderRequest, layout: RankLayout) -> Algorithm:
-    """Return the algorithm of a request: a named one, or its mesh.
+    """Return the algorithm of an order request: a named one, or its mesh's collectives as one.
 
     Raises:
         WrongUseError: it is unknown, or not run with so many ranks.

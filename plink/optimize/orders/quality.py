@@ -19,10 +19,7 @@ _LEAST_HOSTS = 4
 
 
 def doubt(order: Order) -> str | None:
-    """Return a sentence on why an order's predicted gain may not be real; None if nothing is.
-
-    None where nothing speaks for that.
-    """
+    """Return a sentence on why an order's predicted gain may not be real; None without a reason."""
     if len(order.hosts) == 1:
         return "one host takes all ranks" if order.unused else "one host has one order only"
     if order.is_ring_of_hops and len(order.hosts) < _LEAST_HOSTS and not order.unused:

@@ -70,7 +70,7 @@ def build_layout(hosts: Sequence[Host], ranks: int | None) -> RankLayout:
 
 
 def build_layout_like(cluster: Cluster, order: Order | None) -> RankLayout:
-    """Return the layout of an order's number of ranks on a cluster's hosts; None: all slots."""
+    """Return an order's layout of ranks on a cluster's hosts; without an order, fill all slots."""
     if order is None:
         return build_layout(cluster.hosts, None)
     return RankLayout(recover_slots(order, cluster.hosts), order.ranks)
@@ -95,7 +95,7 @@ def recover_slots(order: Order, hosts: Sequence[Host]) -> list[int]:
 
 
 def index_placement(cluster: Cluster, order: Order, source: str) -> list[int]:
-    """Return each rank's host as an index into the cluster's hosts.
+    """Return each rank's host as an index into the cluster's; raise if the order has other hosts.
 
     `source` names the order in errors.
 
@@ -143,7 +143,7 @@ def compose_order(
     objective: str,
     **figures: Any,
 ) -> Order:
-    """Build the `Order` of a placement, with its solver, cost and what the request was.
+    """Build the `Order` of a placement, with its cost, its solver and what was requested.
 
     Args:
         cluster: hosts and what was measured.
@@ -220,7 +220,7 @@ def refuse_too_many(algorithm: Algorithm, ranks: int, *, by_table: bool) -> None
 
 
 def _alternative(name: str, ranks: int) -> str | None:
-    """Return a hint that names similar algorithms that run with this number of ranks."""
+    """Return a hint that names similar algorithms for this number of ranks; None without any."""
     kind = name.split("-", 1)[-1] if name not in ALGORITHMS else name
     others = [
         other
