@@ -130,7 +130,7 @@ def list_again(cluster: Cluster, source: str) -> list[ListedHost]:
         listed.insert(_list_position(host), again)
     if len(listed) < 2:
         hint = "give a host list with at least two hosts"
-        raise WrongUseError(f"{source}: has one host, and probing needs at least two", hint)
+        raise WrongUseError(f"{source}: has fewer than two hosts, which probing needs", hint)
     return listed
 
 

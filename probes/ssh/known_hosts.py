@@ -48,6 +48,14 @@ class HostKeyError(ProbesError):
 class CertificateError(Exception):
     """Error that a host's SSH certificate is not valid for it; the message is a whole sentence."""
 
+    def __init__(
+        self,
+        message: str,
+        hint: str = "have the host certified again, or put the host's own key into known_hosts",
+    ) -> None:
+        super().__init__(message)
+        self.hint = hint
+
 
 class UnknownAuthorityError(CertificateError):
     """Error that a certificate was signed by an authority that is not trusted for the host."""
@@ -126,7 +134,8 @@ def _check_limits(certificate: serialization.SSHCertificate, name: str, now_s: f
     if principals and not any(matches_pattern(pattern, name) for pattern in principals):
         raise CertificateError(
             f"its SSH host certificate is for the hosts {', '.join(principals[:3])} and not for "
-            f"{name}"
+            f"{name}",
+            "HostKeyAlias in the SSH configuration says which name it is checked for",
         )
     if certificate.critical_options:
         option = next(iter(certificate.critical_options)).decode(errors="replace")
@@ -335,10 +344,7 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
     if any(blob == key.asbytes() for _, blob in known.trusted):
         return
     if doubt is not None and not isinstance(doubt, UnknownAuthorityError):
-        hint = "have the host certified again, or put the host's own key into known_hosts"
-        if "not for" in str(doubt):
-            hint = "HostKeyAlias in the SSH configuration says which name it is checked for"
-        raise HostKeyError(str(doubt), hint)
+        raise HostKeyError(str(doubt), doubt.hint)
     if known.trusted:
         raise HostKeyError(
             "its SSH host key differs from the one in known_hosts",
