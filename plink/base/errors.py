@@ -120,7 +120,7 @@ class WrongUseError(PlinkError):
 
 
 class NotMeasuredError(WrongUseError):
-    """Error that a cluster lacks the measurement that a verb needs, such as bandwidths.
+    """Error that a cluster lacks the measurement that a command needs, such as bandwidths.
 
     Args:
         message, hint: what is wrong, and what to do about it.

@@ -256,7 +256,7 @@ def _look_again(main_thread: int, number: int) -> None:
 
 
 def _frames_of_verb(frame: FrameType | None) -> list[FrameType]:
-    """Return the stack frames from the innermost one out to the call of the running verb."""
+    """Return the stack frames from the innermost one out to the call of the running command."""
     frames = []
     while frame is not None and (_module(frame), frame.f_code.co_name) not in _VERB_CALLERS:
         frames.append(frame)

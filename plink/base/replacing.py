@@ -1,4 +1,4 @@
-"""Function `replace` for both frozen dataclasses and msgspec structs."""
+"""Function `replace`: copy a frozen dataclass or msgspec struct with some members changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests of verbs: dataclasses that define command options, checks and keyword arguments.
+"""Requests of plink's commands (verbs): dataclasses of their options, checks and keywords.
 
 Each field that a user may set is an `option`: its flag, help, limits and the options that it
 excludes or needs. The command line makes its options from them (`plink.cli.request_options`), and
@@ -64,7 +64,7 @@ _KINDS: Mapping[Any, Kind] = {bool: "flag", int: "whole", float: "number", str: 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Option:
-    """Option of a verb: its names in Python and on the command line, help, kind and allowed values.
+    """Option of a command: names in Python and on the command line, help, kind and allowed values.
 
     Attributes:
         name: name of the request's field, which is the library's keyword.
@@ -130,7 +130,7 @@ class Option:
 
 
 def option(default: Any, flag: str | None = None, **settings: Any) -> Any:
-    """Return a dataclass field with the default, help and limits of a verb's option.
+    """Return a dataclass field with the default, help and limits of a command's option.
 
     Args:
         default: the field's default.
@@ -242,7 +242,7 @@ def keyword_function(
     finish: Callable[[Result], None] = lambda _: None,
     within: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Callable[Concatenate[Subject, Keywords], Result]:
-    """Build the public function of a verb, whose keyword arguments are its request's fields.
+    """Build the library's function for a command (verb), with its request's fields as keywords.
 
     Args:
         name: function's name.

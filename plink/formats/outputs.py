@@ -1,4 +1,4 @@
-"""Structs of the JSON that verbs print with `--json`, unless it is a file's content.
+"""Structs of the JSON that plink's commands print with `--json`, unless it is a file's content.
 
 A struct is the only declaration of an output: the code that prints fills it, and the JSON Schema
 (`plink schema`) comes from its types and its docstring.

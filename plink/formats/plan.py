@@ -1,4 +1,4 @@
-"""The plan file: weighted aggregation trees over ranks, and their job (`docs/plan.md`)."""
+"""The plan file: weighted aggregation trees over ranks, and what they are for (`docs/plan.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units of bandwidth and time in headings and cells: Gbps, GB/s, MiB/s, (ms), [usec], rtt_us.
+"""Find units of bandwidth and time in text, as Gbps, MiB/s, (ms), rtt_us; convert to Gbit/s, µs.
 
 A small `b` is a bit and a large `B` a byte. Spellings in which the letter's size says nothing, as
 everything around it has the same (GBPS, gb/s), are ambiguous; `gbps` and `mbps` are bits.

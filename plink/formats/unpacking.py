@@ -1,4 +1,4 @@
-"""Content of a file or of standard input, decompressed within limits, and its form.
+"""Read a file or standard input, decompressed within limits, and tell the binary form from text.
 
 A packed file of a few hundred KB can hold gigabytes. Measurements pack to a third of their size,
 those of a few pairs of many hosts to a hundredth or two; what is packed far better than that is

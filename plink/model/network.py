@@ -199,7 +199,7 @@ def _find_best_rates(gbit_s: Matrix) -> tuple[Vector, Vector]:
 
 
 def _own_links(cluster: Cluster, groups: Iterable[Sequence[int]]) -> tuple[Vector, Vector]:
-    """Return hosts' measured send and receive rates in Gbit/s, near ones equal in a group, (N,)."""
+    """Return hosts' measured send and receive rates in Gbit/s, (N,), evened out within groups."""
     if cluster.uplinks is None:
         return np.full(len(cluster.hosts), np.nan), np.full(len(cluster.hosts), np.nan)
     send, receive = cluster.uplinks.link_rates(cluster.names)

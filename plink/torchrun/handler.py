@@ -71,7 +71,8 @@ def handler(params: RendezvousParameters) -> PlinkRendezvousHandler:
         inner = create_handler(store, backend, params)
         join_s = params.get_as_int("join_timeout", _JOIN_S) or _JOIN_S
     except ValueError as error:
-        raise WrongUseError(f"--rdzv-conf or --rdzv-endpoint: {str(error).rstrip('.')}") from None
+        why_not = str(error).rstrip(".")
+        raise WrongUseError(f"--rdzv-conf or --rdzv-endpoint is not valid: {why_not}") from None
     except RendezvousConnectionError as error:
         raise PlinkError(
             f"no rendezvous store answers at {params.endpoint or 'localhost'} "

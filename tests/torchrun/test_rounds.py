@@ -92,7 +92,7 @@ def test_hosts_are_measured_before_the_first_round_and_only_new_ones_later(
     ("config", "said"),
     [
         ({"order": "nowhere.json"}, "plink: nowhere.json: "),
-        ({"order": "probe", "join_timeout": "soon"}, "plink: --rdzv-conf or --rdzv-endpoint: "),
+        ({"order": "probe", "join_timeout": "soon"}, "plink: --rdzv-conf or --rdzv-endpoint is"),
     ],
 )
 def test_what_cannot_be_ends_an_agent_with_a_sentence(config: dict[str, str], said: str) -> None:

@@ -1,4 +1,4 @@
-"""Folder of Kubernetes manifests that run plink's agents and a measuring job, with their secret."""
+"""Write a folder of Kubernetes manifests for plink's agents, a measuring job and their secret."""
 
 from __future__ import annotations
 
