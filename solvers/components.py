@@ -1,4 +1,4 @@
-"""Connected components of an undirected graph."""
+"""Connected components of an undirected graph: their sizes, trees over them, their vertices."""
 
 from __future__ import annotations
 

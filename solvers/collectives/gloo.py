@@ -1,4 +1,4 @@
-"""Gloo's collectives (gloo/allreduce.cc, and gloo/allreduce_*.h for legacy ones).
+"""Messages of Gloo's collectives by round (gloo/allreduce.cc; legacy ones gloo/allreduce_*.h).
 
 The root of those that have one is rank 0.
 """

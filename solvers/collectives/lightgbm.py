@@ -1,4 +1,4 @@
-"""LightGBM's allreduce: a reduce-scatter and an allgather (src/network/network.cpp).
+"""Messages of LightGBM's allreduce: reduce-scatter, then allgather (src/network/network.cpp).
 
 The library takes recursive halving where ranks are a power of two or the buffer is below 10 MiB,
 else the ring. It gathers by the ring above 10 MiB and below 64 ranks; else by recursive doubling

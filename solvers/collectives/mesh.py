@@ -1,4 +1,4 @@
-"""Device meshes, in which the groups of each dimension run a collective."""
+"""Messages and latency cost of device meshes, whose dimensions' groups run collectives."""
 
 from __future__ import annotations
 

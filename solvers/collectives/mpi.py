@@ -1,4 +1,4 @@
-"""Allreduce algorithms of Open MPI and MPICH."""
+"""Messages of the allreduce algorithms of Open MPI and MPICH, round by round."""
 
 from __future__ import annotations
 

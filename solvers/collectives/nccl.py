@@ -1,4 +1,4 @@
-"""NCCL's ring and double binary tree for one rank per node (src/graph/trees.cc)."""
+"""Messages of NCCL's ring and double binary tree, one rank per node (src/graph/trees.cc)."""
 
 from __future__ import annotations
 

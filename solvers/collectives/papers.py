@@ -1,4 +1,4 @@
-"""Collective algorithms as described in papers (Luo 2020, §5.2.1).
+"""Messages and latency cost of collective algorithms as papers describe them (Luo 2020, §5.2.1).
 
 The paper counts the first half of halving-doubling and BCube, the reduce-scatter, in its cost, and
 so do the forms here; the peer tables hold both halves.

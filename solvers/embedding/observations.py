@@ -1,4 +1,4 @@
-"""Measured distances, normalised for an embedding."""
+"""Measured distances in units of their median, for embeddings to fit and to be compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proofs by Z3, the SMT solver that Luo 2020, §5.2.3 uses.
+"""Proofs by Z3, the SMT solver of Luo 2020, §5.2.3, that no order costs less than a given cost.
 
 There, ranks are integers and distances an array. Here, whether a rank is on a host is a Boolean,
 and a hop is at least the distance where both its ends are; Z3 decides that much sooner.

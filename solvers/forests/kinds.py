@@ -1,4 +1,4 @@
-"""Forests of a plan, by kind: flat, chunked ring, double binary tree and two-level."""
+"""Builders of a plan's trees, by kind: flat, chunked ring, double binary tree and two-level."""
 
 from __future__ import annotations
 
