@@ -15,7 +15,7 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.cli import run_
-from plink.cli.run_ import _variables
+from plink.cli.run_ import _parse_variables
 from plink.deploy.run import EndedRank, rank_command, rank_environments, rank_settings
 from plink.formats.hosts import Host
 from plink.formats.structs import encode
@@ -150,11 +150,11 @@ def test_nothing_runs_before_the_whole_environment_is_there(tmp_path: Path) -> N
 
 def test_a_variable_may_be_taken_from_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", "a=b c")
-    assert _variables(["TOKEN", "B=", "C=x=y"]) == {"TOKEN": "a=b c", "B": "", "C": "x=y"}
+    assert _parse_variables(["TOKEN", "B=", "C=x=y"]) == {"TOKEN": "a=b c", "B": "", "C": "x=y"}
     with pytest.raises(WrongUseError, match="--env NOWHERE: the variable is not set here"):
-        _variables(["NOWHERE"])
+        _parse_variables(["NOWHERE"])
     with pytest.raises(WrongUseError, match="--env '1' is not the name of an environment variable"):
-        _variables(["1=s3cret"])
+        _parse_variables(["1=s3cret"])
 
 
 def test_environments() -> None:
