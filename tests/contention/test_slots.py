@@ -63,5 +63,5 @@ def test_a_ring_of_some_hosts_takes_whole_racks(per_host):
 
 def test_more_positions_than_hosts_are_refused():
     network = racks_network(1, 2)
-    with pytest.raises(ValueError, match=r"3 positions .* 2 hosts"):
+    with pytest.raises(ValueError, match=r"3 hosts.* 2"):
         search(ring_table(6, 6.0), network, position_of=positions(6, 2))

@@ -66,5 +66,5 @@ def test_without_comparable_hosts_there_is_no_accuracy():
 
 
 def test_shapes_must_fit():
-    with pytest.raises(ValueError, match="expected 2 x 2"):
+    with pytest.raises(ValueError, match=r"\(3, 3\), expected \(2, 2\)"):
         affinity(np.ones((3, 3)), [("a",), ("b",)])
