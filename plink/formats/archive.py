@@ -137,7 +137,7 @@ def read(
     found = hashlib.sha256()
     if _JSON_MEMBER not in entries or entries[_JSON_MEMBER].file_size > _MAX_JSON:
         raise WrongUseError(
-            f"{source}: the archive has no member {_JSON_MEMBER}",
+            f"{source}: the archive has no member {_JSON_MEMBER} of at most {_MAX_JSON >> 20} MiB",
             f"a cluster file in NumPy's form has it; {_HINT}",
         )
     data: dict[str, Any] = {}

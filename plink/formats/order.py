@@ -144,7 +144,7 @@ class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"
 class BandwidthCost(
     Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="bandwidth"
 ):
-    """Cost of an order by bandwidth: its bottleneck's Gbit/s, and a Gbit's seconds over all hops.
+    """Cost of an order by bandwidth: least Gbit/s that its algorithm uses, and cost in s per Gbit.
 
     Attributes:
         bottleneck_gbit_s: smallest bandwidth that the algorithm uses in this order, in Gbit/s

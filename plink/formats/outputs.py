@@ -452,7 +452,7 @@ _HOST_OR_GROUP = Meta(
 
 
 class CheckedTransfers(Output, frozen=True):
-    """Bandwidths of links and uplinks that `plink check` measured again, beside the file's.
+    """Changed bandwidths of the hosts' links and groups' uplinks that `plink check` measured again.
 
     Attributes:
         hosts: hosts whose links were measured

@@ -194,7 +194,7 @@ def split_directions(cluster: Cluster) -> Iterator[Matrix] | None:
 
 
 def _one_direction(readings: Matrix) -> Matrix:
-    """Return symmetric distances in µs, (N, N), from one direction's reading of every pair."""
+    """Return symmetric distances in µs, (N, N), from the readings above the diagonal; fill gaps."""
     matrix = readings.copy()
     for host in range(len(matrix)):
         matrix[host:, host] = matrix[host, host:]

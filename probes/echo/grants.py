@@ -62,7 +62,7 @@ class Schedule:
         return self._partner[host].get(number)
 
     def partners_by_round(self, host: int) -> Mapping[int, int]:
-        """Return the partners of a host, by number of the round."""
+        """Return a host's partner in each round of the run in which it has one, by round number."""
         return self._partner[host]
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:

@@ -107,7 +107,7 @@ def _pods(listed: Sequence[dict[str, Any]], place: str) -> Iterator[Pod]:
             continue
         name, namespace = at(described, "metadata", "name"), at(described, "metadata", "namespace")
         if not isinstance(name, str) or ":" in name:
-            raise HostListError(f"{place}: kubectl printed a pod without a name", _HINT)
+            raise HostListError(f"{place}: kubectl printed a pod without a valid name", _HINT)
         check_name(name, place)
         if not isinstance(namespace, str) or not _LABEL.fullmatch(namespace):
             raise HostListError(f"{place}: the pod {name} has no namespace", _HINT)

@@ -224,7 +224,7 @@ class Running:
         self._lock = threading.Lock()
 
     def stop(self) -> None:
-        """Close all remote processes."""
+        """Close the input and output of all remote processes, whereupon they have to end."""
         with self._lock:
             self.is_stopped = True
             processes = list(self._processes)

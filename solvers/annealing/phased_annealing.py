@@ -123,7 +123,7 @@ def _build_mesh_schedule(hot: float, cold: float) -> AnnealingSchedule:
 
 
 def find_phase(progress: float, shares: Sequence[float]) -> tuple[int, float]:
-    """Return which phase a progress of 0 to 1 falls in, by index, and the progress within it."""
+    """Return the index of an annealing's phase at a progress of 0 to 1, and the progress in it."""
     before = 0.0
     for number, share in enumerate(shares):
         if progress < before + share:

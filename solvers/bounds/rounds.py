@@ -272,7 +272,7 @@ def adjacency(edges: npt.NDArray[np.intp], ranks: int) -> Adjacency:
 
 
 def find_digit(round_adjacency: Adjacency) -> Digit | None:
-    """Return the digit of the rank number that differs in every pair of a round, or None."""
+    """Return the rank numbers' digit if a round pairs all that differ in it alone, or else None."""
     degree = round_adjacency.sum(axis=1)
     members = np.flatnonzero(degree)
     base = int(degree.max()) + 1

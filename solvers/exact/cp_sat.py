@@ -171,7 +171,7 @@ def add_trees(
     most: int,
     deadline: Deadline,
 ) -> cp_model.LinearExprT:
-    """Add the latency cost of trees to a model; return its variable, of at most `most` units."""
+    """Add given trees' latency cost by hosts' places to a model; return it, up to `most` units."""
     cost = model.new_int_var(0, most, "cost")
     hosts = range(form.ranks)
     walks = _shortest_walks(hops)

@@ -133,7 +133,7 @@ def link_hosts(votes: Matrix, counts: Matrix) -> Labels:
 
 
 def _join_some(sums: Matrix) -> tuple[Labels, bool]:
-    """Join the best pairs of clusters; return the one each is now in, and whether that was all."""
+    """Join clusters, best pair first; return each's new one, and whether none is left to join."""
     size = sums.shape[1]
     hosts = np.arange(size)
     joins = hosts.copy()

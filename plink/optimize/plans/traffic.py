@@ -125,7 +125,7 @@ def _least_along_trees(demand: Demand, party_of: Indices, is_gathered: bool) -> 
 
 
 def _least_of_messages(between: Floats, party_of: Indices) -> ExchangedBytes:
-    """Return the bytes between parties (hosts or groups) of (P, P) direct messages of ranks."""
+    """Return bytes sent and received by parties (hosts or groups) if ranks send (P, P) directly."""
     parties = int(party_of.max()) + 1
     crossing = np.zeros((parties, parties))
     np.add.at(crossing, (party_of[:, None], party_of[None, :]), between)
