@@ -46,7 +46,7 @@ def test_a_snapshot_is_of_the_end_of_an_iteration_though_workers_go_on(
 ) -> None:
     hypers = HYPERS["momentum"]
     options = {"optimizer": "momentum", "deterministic": True}
-    is_under_way = threading.Event()
+    is_under_way, is_saved = threading.Event(), threading.Event()
     last = 150
     with service(2, servers=servers, ports=2, snapshots=tmp_path, **options) as served:
 
@@ -61,6 +61,9 @@ def test_a_snapshot_is_of_the_end_of_an_iteration_though_workers_go_on(
                     seen[its] = worker.values.copy()
                     if its == 5:
                         is_under_way.set()
+                    # Workers must not be done before the snapshot is, on a busy machine either.
+                    if its >= 5:
+                        is_saved.wait(0.1)
                 return seen
 
         threads = Threads()
@@ -68,6 +71,7 @@ def test_a_snapshot_is_of_the_end_of_an_iteration_though_workers_go_on(
         threads.begin(work)
         is_under_way.wait()
         saved = checkpoint(served.addresses, ADMIN_SECRET, "job")
+        is_saved.set()
         iteration = saved[0].iteration
         assert {its.iteration for its in saved} == {iteration}
         assert 5 <= iteration < last
