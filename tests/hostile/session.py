@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +38,7 @@ class Session:
     def __init__(self, shares: int, seed: int) -> None:
         self._shares, self._seed = shares, seed
         self._worker: subprocess.Popen[bytes] | None = None
+        self._folder = tempfile.TemporaryDirectory(prefix="plink-hostile-")
         self._rest = b""
 
     def __enter__(self) -> Session:
@@ -49,6 +51,7 @@ class Session:
         where: TracebackType | None,
     ) -> None:
         self._end()
+        self._folder.cleanup()
 
     def tried(self, verb: str) -> Iterator[tuple[str, list[str]]]:
         """Every case of a verb and its faults."""
@@ -68,8 +71,9 @@ class Session:
 
     def _ask(self, verb: str, first: int) -> None:
         if self._worker is None:
+            root = tempfile.mkdtemp(dir=self._folder.name)
             self._worker = subprocess.Popen(
-                [*BOUND, sys.executable, "-m", "hostile.worker"],
+                [*BOUND, sys.executable, "-m", "hostile.worker", root],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -1,4 +1,6 @@
-"""Runs the cases of verbs in one process: a line in per verb, a line out per case.
+"""Runs the cases of verbs in one process, in an empty folder that its argument names.
+
+A line comes in per verb, a line goes out per case.
 
 A request is `{"verb": ..., "first": ..., "shares": ..., "seed": ...}`; before every case its number
 and name are written, and then its faults. A case that never ends is ended by an alarm, and one that
@@ -43,22 +45,21 @@ class TooLateError(BaseException):
 
 def main() -> None:
     """Serve requests until standard input ends."""
-    with tempfile.TemporaryDirectory(prefix="plink-hostile-") as root:
-        folders = Folders(Path(root).resolve())
-        folders.make()
-        valid = write_all(folders.valid)
-        _settle(folders)
-        sandbox = Sandbox()
-        known = dict(verbs(cli))
-        for line in sys.stdin:
-            request = json.loads(line)
-            verb = request["verb"]
-            drawn = cases(verb, known[verb], valid, request["shares"], request["seed"])
-            for number, case in enumerate(drawn):
-                if number >= request["first"]:
-                    _say({"number": number, "name": f"{verb} {case.name}"})
-                    _say({"faults": list(_tried(case, folders, sandbox))})
-            _say({"done": verb})
+    folders = Folders(Path(sys.argv[1]).resolve())
+    folders.make()
+    valid = write_all(folders.valid)
+    _settle(folders)
+    sandbox = Sandbox()
+    known = dict(verbs(cli))
+    for line in sys.stdin:
+        request = json.loads(line)
+        verb = request["verb"]
+        drawn = cases(verb, known[verb], valid, request["shares"], request["seed"])
+        for number, case in enumerate(drawn):
+            if number >= request["first"]:
+                _say({"number": number, "name": f"{verb} {case.name}"})
+                _say({"faults": list(_tried(case, folders, sandbox))})
+        _say({"done": verb})
 
 
 def _settle(folders: Folders) -> None:
