@@ -30,7 +30,8 @@ def main() -> None:
 
 def _give_way_to_the_installed_plink() -> None:
     """Drop the checkout from the path: `python -m plink` would find its unbuilt sources first."""
-    if getattr(sys.flags, "safe_path", False):  # since Python 3.11
+    # `safe_path` is there since Python 3.11.
+    if sys.flags.isolated or getattr(sys.flags, "safe_path", False):
         return
     if os.path.dirname(os.path.dirname(__file__)) != sys.path[0]:  # noqa: PTH120
         del sys.path[0]

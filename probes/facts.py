@@ -69,7 +69,7 @@ def ask(session: Session) -> HostFacts:
     facts = parse(done.stdout.decode(errors="replace"))
     if facts is None:
         reason = done.stderr.splitlines()[-1] if done.stderr else "no output"
-        raise HostError(session.host, f"its login shell is not a POSIX shell ({reason})")
+        raise HostError(session.host, f"it runs no POSIX shell (sh -s: {reason})")
     return facts
 
 

@@ -101,7 +101,7 @@ class CostRange(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TimeCost(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="time"):
-    """Cost of an order in µs (sum of latencies, or predicted time), and of others to compare.
+    """Cost of an order in µs (latency of its critical path, or predicted time), and of others.
 
     Attributes:
         objective: `latency`, the sum of round-trip times on the algorithm's critical path (Luo

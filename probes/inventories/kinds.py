@@ -20,7 +20,8 @@ from plink.probes.inventories.inventory import InventoryHosts, ReadFile
 _JSON = re.compile(rb"\s*(\{|\[\s*[\]{])")
 # What only Ansible inventories have: section headings in INI, keys in YAML, variables in both.
 _ANSIBLE = re.compile(
-    rb"^(\[[A-Za-z_][^\]\n]*\]|[ \t]*(hosts|children|vars):)[ \t\r]*$|\bansible_[a-z_]+[ \t]*[=:]",
+    rb"^(\[[A-Za-z_][\w.-]*(:(children|vars|hosts))?\]|[ \t]*(hosts|children|vars):)[ \t\r]*$"
+    rb"|^[^#\n]*\bansible_[a-z_]+[ \t]*[=:]",
     re.MULTILINE,
 )
 

@@ -33,22 +33,31 @@ TAKEN = "plink:taken"
 # iperf3 complains of. The client prints JSON.
 #
 # When a server listens is asked of the kernel: iperf3 holds back what it prints into a pipe. What
-# counts is a socket of this server, or of its child where iperf3 is a script: another program may
-# listen at the same port of another address. The child is ended first: with the server all is over.
+# counts is a socket of this server, or of what it started where iperf3 is a script: another program
+# may listen at the same port of another address. Where files cannot be looked at, any listener
+# counts. What a server started is ended first: with the server all is over.
 _SERVE = f"""
 exec 3<&0
 port=$(printf ':%04X 0*:0000 0A' "$2")
 listeners() {{ cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep "$port"; }}
-family() {{ cat "/proc/$server/task/$server/children" 2>/dev/null; echo "$server"; }}
+tree() {{
+    for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do tree "$child"; done
+    echo "$1"
+}}
+files() {{
+    [ -r "/proc/$server/task/$server/children" ] || echo unknown
+    for process in $(tree "$server"); do ls -ln "/proc/$process/fd" || echo unknown; done
+}}
 listens() {{
-    sockets=$(for process in $(family); do ls -l "/proc/$process/fd"; done 2>/dev/null)
+    sockets=$(files 2>/dev/null)
+    case $sockets in *unknown*) listeners >/dev/null; return ;; esac
     listeners | while read -r _ _ _ _ _ _ _ _ _ inode _; do
         case $sockets in *"socket:[$inode]"*) echo yes ;; esac
     done | grep -q yes
 }}
 if listeners >/dev/null; then echo {TAKEN}; exit; fi
 iperf3 -s -1 -B "$1" -p "$2" 2>&1 >/dev/null </dev/null 3<&- & server=$!
-{{ read _ <&3; kill -9 $(family); }} >/dev/null 2>&1 & watcher=$!
+{{ read _ <&3; kill -9 $(tree "$server"); }} >/dev/null 2>&1 & watcher=$!
 until listens; do
     kill -0 $server 2>/dev/null || break
     sleep 0.02 2>/dev/null || sleep 1

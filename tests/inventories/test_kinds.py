@@ -28,6 +28,8 @@ def test_a_kind_that_there_is_not_names_those_that_there_are() -> None:
         (b"all:\n  hosts:\n    a:\n    b:\n", True),
         (b"a\nb:::c\n", False),
         (b"a[1-\nb\n", False),
+        (b"[fe80::1]\na:::\n", False),
+        (b"a:::\nb # as ansible_host=b has it\n", False),
     ],
 )
 def test_an_inventory_given_as_a_list_is_told_its_kind(content: bytes, is_inventory: bool) -> None:

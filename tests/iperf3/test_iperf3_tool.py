@@ -180,9 +180,10 @@ def test_what_listens_at_the_port_of_another_address_is_not_the_server(tmp_path:
     }
 
 
-def test_a_script_that_starts_iperf3_is_a_server_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["", "timeout 60 "])
+def test_a_script_that_starts_iperf3_is_a_server_too(tmp_path: Path, how: str) -> None:
     hosts = shell_hosts(2)
-    script = SERVER.replace("exec ", "")
+    script = SERVER.replace("exec ", how)
     for host in hosts:
         replace_iperf3(host, tmp_path, script + f"echo '{REPORT}'")
     assert run(hosts).measured() == {(0, 1), (1, 0)}

@@ -110,7 +110,7 @@ def test_hosts_are_reached_and_their_failures_named() -> None:
     ) as reached:
         assert [host.name for host in reached.hosts] == ["good"]
         (failure,) = reached.failures
-    assert str(failure) == "its login shell is not a POSIX shell (no such pod)"
+    assert str(failure) == "it runs no POSIX shell (sh -s: no such pod)"
     assert failure.host == "bad"
 
 

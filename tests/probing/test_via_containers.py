@@ -72,7 +72,7 @@ def test_containers_are_probed_through_podman_exec_and_one_that_is_not_there_is_
     hosts = "\n".join([*containers, "plink-lost"])
     done = plink_here("probe", "-", "--via", "podman exec -i {host}", *options, text=hosts)
     assert done.code == 3, done.stderr
-    assert "plink-lost: its login shell is not a POSIX shell (" in done.stderr
+    assert "plink-lost: it runs no POSIX shell (" in done.stderr
     assert "no such container" in done.stderr
     found = cluster_file.read_cluster(str(out))
     assert {host.name: host.address for host in found.hosts} == containers

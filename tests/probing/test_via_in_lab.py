@@ -103,7 +103,7 @@ def test_options_of_ssh_beside_a_command_are_refused(lab: Lab, via: str) -> None
 def test_hosts_that_the_command_does_not_know_are_named(via: str, tmp_path: Path) -> None:
     done = plink_here("probe", "-", "--via", via, "-o", tmp_path / "c.json", text="lost1\nlost2\n")
     assert done.code == 1
-    assert "lost1: its login shell is not a POSIX shell (" in done.stderr
+    assert "lost1: it runs no POSIX shell (" in done.stderr
 
 
 @pytest.mark.needs("kubernetes")

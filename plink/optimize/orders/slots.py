@@ -109,7 +109,7 @@ def index_placement(cluster: Cluster, order: Order, source: str) -> list[int]:
         raise WrongUseError(f"{source}: {unknown[0]} is not a host of {cluster.source}")
     missing = [name for name in cluster.names if name not in set(listed)]
     if missing:
-        raise WrongUseError(f"{source} lacks {format_names(missing)}, hosts of {cluster.source}")
+        raise WrongUseError(f"{source}: lacks {format_names(missing)}, hosts of {cluster.source}")
     return [place_of[host.name] for host in order.runs for _ in range(host.slots)]
 
 

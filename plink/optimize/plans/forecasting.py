@@ -49,10 +49,10 @@ def locate_ranks(plan: Plan, cluster: Cluster, source: str) -> list[int]:
 
 
 def regroup_cluster(plan: Plan, cluster: Cluster) -> Cluster:
-    """Return the cluster with a plan's groups, unless its own are the same for hosts with ranks.
+    """Return the cluster with a plan's groups; itself if it has the same, or lacks their hosts.
 
-    Where these are the cluster's own but for hosts without a rank, the cluster as it is: its
-    uplinks were measured with all hosts of its groups.
+    Groups that differ by hosts without a rank alone are the same: the cluster's uplinks were
+    measured with all hosts of its own. A plan without groups leaves the cluster as it is, too.
     """
     ranked = {rank.host for rank in plan.ranks}
     own = {frozenset(group.hosts) & ranked for group in cluster.groups} - {frozenset[str]()}
