@@ -32,7 +32,7 @@ class Search {
           local_(distance_, candidates, tour_, least_, depth),
           best_(std::move(order)),
           best_cost_(cost_) {
-        for (const int city : best_) local_.wake(city);
+        wake_all();
     }
 
     Search(const Search&) = delete;
@@ -53,12 +53,17 @@ class Search {
         const auto end = Clock::now() +
                          std::chrono::duration_cast<Clock::duration>(
                              std::chrono::duration<double>(std::clamp(seconds, 0.0, kMostSeconds)));
-        if (!is_settled_) {
-            is_settled_ = local_.improve([end] { return Clock::now() >= end; });
-            local_.take_gain();
+        while (!is_settled_) {
+            const bool is_looked_at = local_.improve([end] { return Clock::now() >= end; });
+            gain_of_look_ += local_.take_gain();
             local_.keep();
             settle();
-            if (!is_settled_) return;
+            if (!is_looked_at) return;
+            is_settled_ = gain_of_look_ == 0.0;
+            gain_of_look_ = 0.0;
+            // A city is looked at again where an edge of its own changed (Bentley 1992). What
+            // another edge makes possible is found when all are looked at again.
+            if (!is_settled_) wake_all();
         }
         for (; kicks > 0 && !is_enough() && Clock::now() < end; --kicks) {
             ++kicks_;
@@ -137,6 +142,10 @@ class Search {
         local_.wake(after);
     }
 
+    void wake_all() {
+        for (const int city : tour_.order()) local_.wake(city);
+    }
+
     void settle() {
         const double cost = ring_cost(distance_, tour_.order());
         cost_ = cost;
@@ -157,6 +166,7 @@ class Search {
     std::vector<int> best_;
     double best_cost_;
     double kick_cost_ = 0.0;
+    double gain_of_look_ = 0.0;
     bool is_settled_ = false;
     long kicks_ = 0;
 };
