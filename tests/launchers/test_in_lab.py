@@ -129,7 +129,8 @@ def run_lines(name: str, blank: str, command: str, programs: Path, hosts: list[H
 def test_torchrun(lab: Lab, hosts: list[Host], tmp_path: Path) -> None:
     programs = ssh(lab, tmp_path / "bin" / "ssh").parent
     torchrun = programs / "torchrun"
-    torchrun.write_text(f'#!/bin/sh\nexec {sys.executable} -m torch.distributed.run "$@"\n')
+    run = f"{sys.executable} -m torch.distributed.run --log-dir={tmp_path}"
+    torchrun.write_text(f'#!/bin/sh\nexec {run} "$@"\n')
     torchrun.chmod(0o700)
     script = tmp_path / "worker.py"
     script.write_text(TORCHRUN_WORKER)

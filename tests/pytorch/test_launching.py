@@ -22,12 +22,13 @@ PROGRAM = Path(__file__).with_name("work_checks.py")
 END_TIMEOUT_S = 60
 
 
-def test_torchrun() -> None:
+def test_torchrun(tmp_path: Path) -> None:
     """Its agent keeps the store, and each rank learns who it is from the environment."""
     result = subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
-            *("--local-addr", "127.0.0.1", "--nproc-per-node", "2", str(PROGRAM)),
+            *("--local-addr", "127.0.0.1", "--nproc-per-node", "2", f"--log-dir={tmp_path}"),
+            str(PROGRAM),
         ],
         capture_output=True,
         text=True,

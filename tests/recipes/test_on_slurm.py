@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.needs("slurm")]
 PROGRAMS = {
     "plink": '[ "$1" != probe ] || set -- "$@" --count 30 --passes 1\n'
     f'exec {sys.executable} -P -m plink "$@"\n',
-    "torchrun": f'exec {sys.executable} -m torch.distributed.run "$@"\n',
+    "torchrun": f'exec {sys.executable} -m torch.distributed.run --log-dir=logs "$@"\n',
 }
 LIMIT_S = 110
 

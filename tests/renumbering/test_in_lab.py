@@ -124,13 +124,13 @@ def test_a_training_measures_its_hosts_by_one_line(lab: Lab, tmp_path: Path) -> 
     assert crossings(lab, ranked) == 2
 
 
-def by_torchrun(lab: Lab, hosts: Sequence[str], words: list[str]) -> list[str]:
+def by_torchrun(lab: Lab, hosts: Sequence[str], logs: Path, words: list[str]) -> list[str]:
     """A process on each of these hosts, started by torchrun."""
     torchrun = [
         *("GLOO_SOCKET_IFNAME=eth0", sys.executable, "-m", "torch.distributed.run"),
         *(f"--nnodes={len(hosts)}", "--nproc-per-node=1", "--max-restarts=2"),
         *("--monitor-interval=0.1", "--rdzv-id=job", "--rdzv-backend=c10d"),
-        f"--rdzv-endpoint={lab.truth['addresses'][hosts[0]]}:29400",
+        *(f"--rdzv-endpoint={lab.truth['addresses'][hosts[0]]}:29400", f"--log-dir={logs}"),
     ]
     commands = [
         ["env", *torchrun, f"--rdzv-conf=is_host={int(not place)}", *words]
@@ -145,7 +145,7 @@ def test_torchrun_restarts_a_training_in_the_same_order(lab: Lab, tmp_path: Path
     here = lab.names[:2]
     order_of(sorted(here, reverse=True)).save(tmp_path / "order.json")
     worker = [str(WORKER), str(tmp_path / "order.json"), str(tmp_path / "died")]
-    assert by_torchrun(lab, here, worker) == sorted(here, reverse=True)
+    assert by_torchrun(lab, here, tmp_path, worker) == sorted(here, reverse=True)
     assert (tmp_path / "died").exists()
 
 
@@ -161,7 +161,7 @@ def test_torchrun_restarts_a_command_in_the_same_order(lab: Lab, tmp_path: Path)
         'test $GROUP_RANK = $RANK && echo "placed $RANK $(hostname)"'
     )
     words = [*PLINK, "renumber", "--order", str(tmp_path / "order.json"), "--", "sh", "-c", program]
-    assert by_torchrun(lab, here, ["--no-python", *words]) == here[::-1]
+    assert by_torchrun(lab, here, tmp_path, ["--no-python", *words]) == here[::-1]
 
 
 def test_a_command_is_run_in_its_place(lab: Lab, names: list[str], order: str) -> None:

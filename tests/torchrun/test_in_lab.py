@@ -38,6 +38,7 @@ def torchrun(lab: Lab, host: str, nodes: str, conf: str, folder: Path) -> Iterat
     command = [
         *(sys.executable, "-m", "torch.distributed.run", f"--nnodes={nodes}"),
         *("--nproc-per-node=1", "--max-restarts=3", "--monitor-interval=0.2", "--rdzv-id=job"),
+        f"--log-dir={folder}",
         *("--rdzv-backend=plink", f"--rdzv-endpoint={store}:{PORT}"),
         (
             f"--rdzv-conf={conf},is_host={int(host == lab.names[0])},"
