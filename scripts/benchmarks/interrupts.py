@@ -60,7 +60,21 @@ LINES = {
     ],
     "help": ["--help"],
 }
+# What c.json is made from: verbs that simulate need the rates of links.
+NETWORK = """
+latency_us = [5, 25]
+host_gbit_s = 10
+uplink_gbit_s = 20
+[[groups]]
+name = "a"
+hosts = "h[0-3]"
+[[groups]]
+name = "b"
+hosts = "h[4-7]"
+"""
 DAEMONS = {"hub-serve", "autotune-serve"}
+# Nobody answers these two, and they fail in the end.
+UNANSWERED = {"agent", "probe"}
 
 
 @dataclass(frozen=True)
@@ -72,7 +86,7 @@ class Outcome:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_seed(parser)
     parser.add_argument("--moments", type=int, default=200, help="drawn for each verb")
     parser.add_argument("--verbs", default=",".join(LINES), help="names from the table")
@@ -81,8 +95,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, report: Report) -> None:
     """Draw the moments and print the table."""
     report.say(f"Seed {arguments.seed}.")
+    verbs = arguments.verbs.split(",")
+    with tempfile.TemporaryDirectory() as folder:
+        write_inputs(Path(folder))
+        for verb in verbs:
+            run_undisturbed(verb, folder)
     rows, wrong_runs = [], []
-    for verb in arguments.verbs.split(","):
+    for verb in verbs:
         rng = random.Random(f"{arguments.seed} {verb}")
         with tempfile.TemporaryDirectory() as folder:
             write_inputs(Path(folder))
@@ -105,6 +124,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 def write_inputs(folder: Path) -> None:
     """Write the files that the command lines name."""
+    (folder / "net.toml").write_text(NETWORK)
     names = [f"h{i}" for i in range(8)]
     lines = [f"us,{','.join(names)}"]
     for i, name in enumerate(names):
@@ -115,7 +135,7 @@ def write_inputs(folder: Path) -> None:
     secret = folder / "secret"
     secret.write_text("0123456789abcdef" * 4 + "\n")
     secret.chmod(0o600)
-    for line in (["import", "m.csv", "-o", "c.json"], ["plan", "c.json", "-o", "plan.json"]):
+    for line in (["import", "net.toml", "-o", "c.json"], ["plan", "c.json", "-o", "plan.json"]):
         subprocess.run(_words(line), cwd=folder, check=True, capture_output=True)
 
 
@@ -131,7 +151,7 @@ def run_undisturbed(verb: str, folder: str) -> tuple[float, int]:
     done = subprocess.run(
         _words(LINES[verb]), cwd=folder, capture_output=True, check=False, timeout=LIMIT_S
     )
-    if done.returncode == WRONG_USE:
+    if done.returncode == WRONG_USE and verb not in UNANSWERED:
         raise SystemExit(f"error: plink {' '.join(LINES[verb])}: {done.stderr.decode()}")
     return time.monotonic() - start_s, done.returncode
 
