@@ -92,10 +92,10 @@ def line_options(near_buffer_bytes: int, tls: Tls | None = None) -> _native.Line
 
 
 def connect(where: Place, back: Joined | None = None) -> Connected:
-    """Take part.
+    """Join a service as a worker, and open its connections for data to every server.
 
     Args:
-        where: in which service.
+        where: the service and its servers.
         back: what the first server said when the worker took part before it was lost.
 
     Raises:

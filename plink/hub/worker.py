@@ -238,7 +238,7 @@ class Worker:
         self._connected.controls = []
 
     def abandon(self) -> None:
-        """Vanish as if killed."""
+        """Drop all connections without a word, as if killed."""
         client, self._client = self._client, None
         if client is not None:
             client.close()

@@ -225,16 +225,16 @@ def connected_agents(
 
 
 class _Telling:
-    """Progress of which the user is told what there is to know."""
+    """Progress of a measurement that prints sentences, and neither stages nor steps."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
 
     def stage(self, name: str, total: int) -> None:
-        """Nothing is shown."""
+        """Ignore that a stage begins."""
 
     def step(self) -> None:
-        """Nothing is shown."""
+        """Ignore that a step is done."""
 
 
 def _addresses(members: Sequence[Member], first_on: Mapping[str, int]) -> dict[str, str]:

@@ -116,28 +116,19 @@ class SshConfig:
         self._text: bytes | None = (
             None if options.config_file is None else _read_config(options.config_file)
         )
-        own = Path(_USER_CONFIG).expanduser()
-        if self._text is None and own != _find_home() / ".ssh" / "config":
-            # The client looks at the user's entry in passwd(5) for the home, and not at HOME.
-            more = _read_config(str(own)) if own.is_file() else b""
-            self._text = more + f"\nMatch all\nInclude {_SYSTEM_CONFIG}\n".encode()
         # A file from elsewhere shall run nothing: this is the shell of its conditions.
         self._shell = {} if options.config_file is None else {"SHELL": "/bin/false"}
         # OpenSSH refuses to run for a user id without a name.
         self._can_ask = shutil.which("ssh") is not None and _find_user() is not None
         if not self._can_ask:
-            text = (
-                self._text
-                if options.config_file
-                else _read_config(str(own))
-                if own.is_file()
-                else b""
-            )
-            if re.search(rb"^[ \t]*[^#\s]", text or b"", re.MULTILINE):
+            text = _read_user_config() if self._text is None else self._text
+            if re.search(rb"^[ \t]*[^#\s]", text, re.MULTILINE):
                 raise OptionError(
                     f"{self._place}: reading an SSH configuration needs the OpenSSH client",
                     "install it (openssh-client), or use none with config_file=/dev/null",
                 )
+        elif self._text is None and not _is_found_by_the_client():
+            self._text = _read_user_config() + f"\nMatch all\nInclude {_SYSTEM_CONFIG}\n".encode()
 
     def target(self, listed: ListedHost) -> Target:
         """Return a host's connection settings by host list, options and SSH configuration.
@@ -339,6 +330,17 @@ def _local_user() -> str:
             "the user id of this process has no name on this machine",
             "set the environment variable LOGNAME",
         ) from None
+
+
+def _is_found_by_the_client() -> bool:
+    """Tell whether HOME is the home of passwd(5), the only one at which the client looks."""
+    return Path(_USER_CONFIG).expanduser() == _find_home() / ".ssh" / "config"
+
+
+def _read_user_config() -> bytes:
+    """Return the bytes of the user's configuration; none where there is no such file."""
+    own = Path(_USER_CONFIG).expanduser()
+    return _read_config(str(own)) if own.is_file() else b""
 
 
 def _read_config(file: str) -> bytes:

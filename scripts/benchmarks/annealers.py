@@ -34,7 +34,7 @@ _SAME = 1e-9
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--data", metavar="DATA", type=Path, help="a folder of measured matrices")
     parser.add_argument("--algorithms", type=words, default=words(_ALGORITHMS), help="names")
     parser.add_argument("--ranks", type=numbers, default=[64, 100, 128], help="numbers of ranks")

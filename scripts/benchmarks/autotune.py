@@ -51,7 +51,7 @@ CHANGES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_seed_count(parser, 10, "runs of each network, with other noise")
     parser.add_argument("--only", choices=["changes", "quiet", "ranks"], help="one of the tables")
     parser.add_argument("--log", help="write the first run with a throttled host, to be replayed")

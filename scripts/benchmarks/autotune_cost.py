@@ -45,7 +45,7 @@ HEADER = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--runs", type=words, default=words(RUNS), help="links:ranks:buckets")
     parser.add_argument("--large", type=int, default=102_000_000, help="bytes, on loopback")
     parser.add_argument("--small", type=int, default=12_000, help="bytes")

@@ -92,7 +92,7 @@ class Done:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     names = [*SCENARIOS, "all"]
     parser.add_argument("scenarios", nargs="+", choices=names, metavar="SCENARIO", help="see above")
     parser.add_argument("--host-rate", default="500mbit", help="of every host's link")

@@ -39,7 +39,7 @@ MIB = float(1 << 20)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--ranks", type=int, default=1000, help="that report")
     parser.add_argument("--windows", type=int, default=14, help="that they report of")
     parser.add_argument("--log", help="have the daemon write its log, too")

@@ -41,7 +41,7 @@ MOST_S, MOST_MB, MOST_IDLE_PERCENT = 60.0, 200.0, 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--agents", type=numbers, default=[250, 1000], help="that call, in turn")
     parser.add_argument("--real", action="store_true", help="a plink agent each, no stand-ins")
     parser.add_argument("--together", type=int, default=250, help="stand-ins in one process")

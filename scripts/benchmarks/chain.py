@@ -55,7 +55,7 @@ MOST_ERROR = 0.05
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_seed(parser)
     parser.add_argument("--labs", type=int, default=1, help="how many, a seed each")
     parser.add_argument("--size", default="20MB", help="of the buffer")

@@ -34,7 +34,7 @@ ASKED = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--clients", type=words, default=["gloo:ring"], help="client:algorithm,...")
     parser.add_argument("--size", default="10MB", help="of the buffer")
     parser.add_argument("--orders", default="spread:12", help="of plink bench")

@@ -39,7 +39,7 @@ DIFFERENCE_HEADER = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser, racks=2, hosts="2", rates=("400mbit", "200mbit"))
     add_seed(parser)
     parser.add_argument("--epochs", type=int, default=10, help="how often all images are seen")

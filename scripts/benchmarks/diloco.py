@@ -75,7 +75,7 @@ class Told:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--ways", type=words, default=list(WAYS), help=f"of {', '.join(WAYS)}")
     parser.add_argument("--only", type=words, default=PARTS, help=f"of {', '.join(PARTS)}")
     parser.add_argument("--seeds", type=int, default=4, help="of digits")

@@ -95,7 +95,7 @@ class _Outcome:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--faults", type=int, default=30, help="labs with a fault")
     parser.add_argument("--healthy", type=int, default=20, help="labs without one")
     parser.add_argument("--first-seed", type=int, default=1, help="of the labs")

@@ -43,7 +43,7 @@ ASKED_SHARE = 94
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser, racks=1, hosts="2", hops=0, rates=("none", "none"))
     add_seed(parser)
     parser.add_argument("--ranks-per-host", type=int, default=1, help="one after the other")

@@ -60,7 +60,7 @@ _ASKED = {("ring", 16), ("bcube:4", 16), ("tree", 12)}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_seed_count(parser, 5, "generated data centres of each size")
     parser.add_argument("--seconds", type=float, default=300.0, help="time limit of a proof")
     parser.add_argument("--only", choices=["proofs", "gaps"], help="one of the tables")

@@ -37,7 +37,7 @@ _CLEAN_WITHIN_S = 75
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser, racks=8, hosts="8", rates=None)
     parser.add_argument("--count", default="300", help="of plink probe")
     parser.add_argument("--runs", type=int, default=1, help="of each, in turn")

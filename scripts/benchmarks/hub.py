@@ -27,7 +27,7 @@ QUICK = "--rounds 1 --seconds 2"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--only", nargs="+", choices=list(POINTS), help="some of the points")
     parser.add_argument("--rounds", type=int, default=7, help="all ways once in each, in turn")
     parser.add_argument("--seconds", type=float, default=10.0, help="of what runs for a time")

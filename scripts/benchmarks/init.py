@@ -29,7 +29,7 @@ HEADER = ("backend", "median, s", "least, s", "against the last", "CPU s per ran
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser, hops=0, rates=None)
     add_seed(parser)
     parser.add_argument("--backends", type=words, default=["plink", "gloo"], help="in turn")

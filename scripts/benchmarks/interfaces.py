@@ -81,7 +81,7 @@ SHAPES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--shapes", type=words, default=list(SHAPES), help=f"of {','.join(SHAPES)}")
     parser.add_argument("--repetitions", type=int, default=7, help="turn by turn, then balanced")
     parser.add_argument("--settling", type=int, default=24, help="all-reduces between the two")

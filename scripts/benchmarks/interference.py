@@ -34,7 +34,7 @@ HEADER = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser, rates=None)
     add_seed(parser)
     parser.add_argument("--quiet-runs", type=int, default=10, help="beside nothing")

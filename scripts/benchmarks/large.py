@@ -54,7 +54,7 @@ class _Cost:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--hosts", default="1024,2048,4096,8192", help="numbers of hosts")
     parser.add_argument("--most-in-json", type=int, default=2048, help="hosts of the JSON form")
     parser.add_argument("--most-grouped", type=int, default=4096, help="hosts of plink group")

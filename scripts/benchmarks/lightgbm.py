@@ -94,7 +94,7 @@ class Workers:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_seeds(parser)
     parser.add_argument("--rounds", type=int, default=3, help="each order once in each")
     parser.add_argument("--rate", default="400mbit", help="of every host's link and uplink")

@@ -22,7 +22,7 @@ _ALGORITHMS = "ring,tree,halving-doubling,all-to-all,openmpi-linear,mpich-tree-k
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--hosts", type=numbers, default=[64, 256, 1024, 2048, 4096], help="sizes")
     parser.add_argument("--slots", type=numbers, default=[1], help="of every host")
     parser.add_argument("--algorithms", type=words, default=words(_ALGORITHMS), help="names")

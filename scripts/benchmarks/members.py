@@ -31,7 +31,7 @@ _PATIENCE_S = 120.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--ways", type=words, default=WAYS, help=f"of {', '.join(WAYS)}")
     parser.add_argument("--ranks", type=int, default=4, help="that begin; one is killed")
     parser.add_argument("--rounds", type=int, default=5, help="of each way, in turn")

@@ -31,7 +31,7 @@ ASKED_OF_GIVEN = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser)
     add_seeds(parser, "21,22,23")
     parser.add_argument("--mesh", default="dp=4,tp=2,pp=2", help="of plink order")

@@ -38,7 +38,7 @@ ASKED_OF_RACKS = 1.05
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser)
     add_seeds(parser, "1,2,3,4,5")
     parser.add_argument("--client", default="gloo", help="of plink bench")

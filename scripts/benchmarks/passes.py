@@ -41,7 +41,7 @@ Readings = npt.NDArray[np.float64]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser, rates=None)
     add_seed(parser)
     count = EchoOptions().count

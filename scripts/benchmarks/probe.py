@@ -62,7 +62,7 @@ class Result:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser, rates=None)
     add_seeds(parser)
     parser.add_argument("--runs", type=words, default=words(RUNS), help="tool, or tool:count")

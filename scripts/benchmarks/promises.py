@@ -27,7 +27,7 @@ _LARGE = 1024
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--data", metavar="DATA", type=Path, help="a folder with latency/")
     sizes = [64, 256, 1024, 2048, 4096, 8192]
     parser.add_argument("--hosts", type=numbers, default=sizes, help="sizes, for limits and large")

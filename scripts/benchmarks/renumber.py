@@ -25,7 +25,7 @@ MOST_OVER_FILE = 1.02
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_lab(parser)
     add_seeds(parser, "31,32,33")
     parser.add_argument("--size", default="20MB", help="of the buffer")

@@ -50,7 +50,7 @@ _KNOWN_SEEDS = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("data", metavar="DATA", type=Path, help="a folder")
     add_seed(parser)
     parser.add_argument(

@@ -27,7 +27,7 @@ _IN_RACK_US, _ACROSS_US, _NOISE = 7.0, 13.0, 0.04
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--racks", type=numbers, default=[8, 20], help="of each network")
     parser.add_argument("--hosts", type=numbers, default=[8, 16], help="in each rack")
     rounds = "8,16,32,64,128,all"

@@ -78,7 +78,7 @@ SHAPES: Mapping[str, tuple[float, Callable[[int], Network]]] = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_seed_count(parser, 3, "networks of each kind")
     parser.add_argument("--first-seed", type=int, default=1000, help="of the networks")
     parser.add_argument("--only", type=words, default=list(SHAPES), help="names of networks")

@@ -41,7 +41,7 @@ _RACK = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--real", default="16,32,64", help="hosts of the lab")
     cases = "100:32,300:32,1000:32,2000:32,300:all"
     parser.add_argument("--simulated", default=cases, help="hosts:rounds")

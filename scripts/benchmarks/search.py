@@ -57,7 +57,7 @@ _ASKED_OF_PAPER = 1.3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     add_seeds(parser, "1,2,3,4,5")
     parser.add_argument("--only", choices=["orders", "rings", "paper"], help="one of the tables")
     parser.add_argument(

@@ -35,7 +35,7 @@ FLOAT_BYTES = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--programs", type=words, default=list(PROGRAMS), help="which")
     parser.add_argument("--width", type=int, default=800, help="of a layer; there are four")
     parser.add_argument("--rounds", type=int, default=5, help="each way once in each")

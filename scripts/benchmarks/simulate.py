@@ -68,7 +68,7 @@ class _Found:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--only", nargs="+", choices=POINTS, help="some of the points")
     parser.add_argument("--hosts", type=numbers, default=[64, 128, 256, 512], help="in all")
     parser.add_argument("--oversubscription", type=numbers, default=[1, 2, 4], help="of uplinks")

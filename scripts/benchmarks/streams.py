@@ -27,7 +27,7 @@ HEADER = ("what", "GB/s, median", "most", "round trip of 4 KB, µs, median", "le
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--repetitions", type=int, default=9, help="of each, in turn")
 
 

@@ -52,7 +52,7 @@ HEADER = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     where = f"{LOOPBACK},400mbit"
     parser.add_argument("--where", type=words, default=words(where), help="where ranks run")
     parser.add_argument("--ranks", type=numbers, default=[4, 8], help="of each job")

@@ -49,7 +49,7 @@ Figures = Sequence[tuple[float, float]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--ranks", type=numbers, default=[2, 4, 8], help="2,4,8")
     parser.add_argument(
         "--sizes", type=numbers, default=[4_000, 1_000_000, 100_000_000], help="in bytes"

@@ -39,7 +39,7 @@ Matrix = npt.NDArray[np.float64]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--changes", type=int, default=100, help="kills and joins")
     parser.add_argument("--hosts", type=int, default=16, help="that there are, at most all at once")
     parser.add_argument("--agents", type=int, default=8, help="that meet again to measure the time")

@@ -59,7 +59,7 @@ class Subject:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--networks", type=words, default=list(USUAL), help="their gradients")
     parser.add_argument("--scale", type=float, default=0.1, help="of every tensor's length")
     parser.add_argument("--compute-ms", type=float, default=0.0, help="of an iteration")

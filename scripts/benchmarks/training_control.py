@@ -84,7 +84,7 @@ TRAINING_RATE, TRAINING_UPLINK_RATE = "200mbit", "400mbit"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument(
         "--only", nargs="+", choices=[*ALONE, *POINTS, *TRAININGS], help="some of the points"
     )

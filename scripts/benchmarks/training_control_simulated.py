@@ -33,7 +33,7 @@ SIMULATED = {"caching": cached.show, "balance": balanced.show, "scale": scale.sh
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--only", nargs="+", choices=POINTS, help="some of the points")
     real = numbers("4,8,16,32,64")
     parser.add_argument("--real-ranks", type=numbers, default=real, help="16 among them")

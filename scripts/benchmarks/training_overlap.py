@@ -55,7 +55,7 @@ PACE = 23.3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--only", nargs="+", choices=list(POINTS), help="some of the points")
     parser.add_argument("--repetitions", type=int, default=7, help="of each size, in turn")
     parser.add_argument("--networks", type=words, default=list(SUBJECTS), help="of iterations")

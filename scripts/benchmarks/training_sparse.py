@@ -39,7 +39,7 @@ TIME_HEADER = ("way", "over", "step, s (least, median, most)", "of dense over pl
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--only", type=words, default=[LEARN, TIME], help="which of the two")
     parser.add_argument("--seeds", type=int, default=10, help="how many, from --first-seed on")
     parser.add_argument("--first-seed", type=int, default=200, help="of students and tasks")

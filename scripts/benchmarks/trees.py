@@ -36,7 +36,7 @@ _WHOLE = 99
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument(
         "--matrices", nargs="*", default=[], type=Path, help="CSV files of measured machines"
     )

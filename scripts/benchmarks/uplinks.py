@@ -59,7 +59,7 @@ SHAPES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--duration", default="2", help="of plink probe")
     parser.add_argument("--streams", default="1", help="of plink probe")
     parser.add_argument("--congestion", help="of plink probe")

@@ -63,7 +63,7 @@ _BOTTLENECK, _ADDITIVE, _LATENCY = "bottleneck", "additive", "latency"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--sizes", type=numbers, default=[8, 50], help="of the buffer, in MB")
     parser.add_argument("--losses", type=words, default=["0%", "0.01%"], help="of frames")
     parser.add_argument("--rtt-ms", type=float, default=100.0, help="between the two regions")

@@ -36,13 +36,13 @@ _LONGEST_ARRIVAL_S = 60.0
 
 
 class Tenant:
-    """A service.
+    """One service at this server: its members, its iterations, and how they end.
 
     Args:
-        create: as its maker wants it.
-        secret: that its workers prove.
-        lanes: of this server, none open yet.
-        peers: servers of other racks; None where there are no racks.
+        create: what the maker of the service asked for.
+        secret: what its workers prove to have.
+        lanes: the lanes of this server, none open yet.
+        peers: the servers of other racks; None where there are no racks.
         followers: the other servers, where this is the first one.
     """
 
@@ -78,17 +78,17 @@ class Tenant:
 
     @property
     def workers(self) -> int:
-        """How many are there."""
+        """How many workers are members now."""
         return len(self._members)
 
     @property
     def iteration(self) -> int:
-        """The last that has begun."""
+        """The last iteration that has begun."""
         return self._lanes.iteration
 
     @property
     def is_connected(self) -> bool:
-        """Whether there are connections for data."""
+        """Whether workers have connections for data."""
         return self._lanes.is_connected
 
     def lanes_now(self) -> list[LaneStatus]:

@@ -75,8 +75,8 @@ def group_symbol(shade: int) -> str:
 
 
 def line_style(number: int, width: float = 2) -> Json:
-    """Return the plotly style of line `number`: colour and dash repeat after six lines."""
-    dash = DASHES[number % len(DASHES)]
+    """Return the plotly style of line `number`; colour and dash together are unique up to 36."""
+    dash = DASHES[(number + number // len(COLOURS)) % len(DASHES)]
     return {"color": group_colour(number), "dash": dash, "width": width}
 
 

@@ -41,7 +41,7 @@ _COLUMNS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Its options."""
+    """Add the options of this benchmark."""
     parser.add_argument("--ranks", type=int, default=1000, help="of the tuner: racks of 25")
     parser.add_argument("--shapes", type=int, default=4, help="odd shapes drawn for the tuner")
     parser.add_argument("--first-shape", type=int, default=100, help="the seed of the first")
