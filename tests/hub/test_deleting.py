@@ -56,6 +56,23 @@ def test_workers_are_told_that_their_service_was_deleted(busy: int, options: Any
             worker.close()
 
 
+@pytest.mark.parametrize("on_loss", ["fail", "shrink"])
+def test_a_worker_that_leaves_after_the_service_has_ended_is_not_kept(
+    on_loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("plink.hub.serving.registry._FAREWELL_S", 0.1)
+    with service(2, on_loss=on_loss, commit="step") as served:
+        workers = begun(served)
+        delete_service(served.addresses, ADMIN_SECRET, "job")
+        for worker in workers:
+            told(worker)
+        time.sleep(0.5)
+        began = time.monotonic()
+        for worker in workers:
+            worker.close()
+        assert time.monotonic() - began < 20.0
+
+
 def test_the_name_is_free_at_once_and_the_old_workers_stay_out() -> None:
     with service(2) as served:
         workers = begun(served)

@@ -40,6 +40,7 @@ class Everywhere:
         self._hear = hear
         self._fail = fail
         self._are_called = not followers
+        self._is_over = False
         # One order after the other.
         self._turn = asyncio.Lock()
 
@@ -50,6 +51,7 @@ class Everywhere:
             ServiceError: one of them cannot be reached, or does not have the service.
         """
         async with self._turn:
+            self._check()
             if self._are_called:
                 return
             loop = asyncio.get_running_loop()
@@ -124,9 +126,10 @@ class Everywhere:
             await self._tell(Order("fail", sentence=why))
 
     async def end(self) -> None:
-        """Close once everything is sent."""
+        """Close once everything is sent; from then on whoever would say more is refused."""
         try:
-            await self._turn.acquire()
+            async with self._turn:
+                self._is_over = True
         finally:
             self.close()
 
@@ -135,10 +138,15 @@ class Everywhere:
         for follower in self._followers:
             follower.close()
 
+    def _check(self) -> None:
+        if self._is_over:
+            raise ServiceError("the service has ended")
+
     async def _tell(self, order: Order) -> list[Obeyed]:
         if not self._are_called:
             return []
         async with self._turn:
+            self._check()
             asked = [asyncio.to_thread(follower.ask, order) for follower in self._followers]
             answers = await asyncio.gather(*asked, return_exceptions=True)
         for answer in answers:
