@@ -10,11 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, cast
 
-from plink.base.lazy import lazy_imports
-
-with lazy_imports():
-    import tempfile
-
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # How long a pipe may stay without anybody who reads it.
 READER_WAIT_S = 5.0
 _POLL_S = 0.05
@@ -93,17 +89,18 @@ def _write(stream: IO[bytes], write_to: WriteTo, *, is_packed: bool) -> None:
 
 
 def _replace(target: Path, write_to: WriteTo, *, is_packed: bool) -> None:
-    descriptor, beside = tempfile.mkstemp(prefix=".plink-", dir=target.parent)
+    # Named before it exists, so that an interrupt at any moment knows what to remove.
+    beside = target.parent / f".plink-{os.urandom(8).hex()}"
     try:
-        with os.fdopen(descriptor, "wb") as stream:
+        with os.fdopen(os.open(beside, _NEW_FILE, 0o600), "wb") as stream:
             _write(stream, write_to, is_packed=is_packed)
             stream.flush()
             # Without it, a crash after the rename may leave an empty file under the new name.
             os.fsync(stream.fileno())
-        Path(beside).chmod(_mode_for(target))
-        Path(beside).replace(target)
+        beside.chmod(_mode_for(target))
+        beside.replace(target)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
 
 

@@ -10,7 +10,6 @@ import ipaddress
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,8 +89,10 @@ def write_certificates(folder: str, holders: Mapping[str, Holder], days: int) ->
     until = now + datetime.timedelta(days=days)
     authority = _Authority(now - _EARLIER, until)
     try:
-        beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.resolve().parent))
+        # Named before it exists, so that an interrupt at any moment knows what to remove.
+        beside = target.resolve().parent / f".{target.name}.{os.urandom(8).hex()}"
         try:
+            beside.mkdir(mode=0o700)
             for name, holder in holders.items():
                 _write_folder(beside / name, authority, name, holder)
             beside.replace(target)

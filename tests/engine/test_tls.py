@@ -343,3 +343,19 @@ def test_a_killed_connection_names_the_rank(certificates: str, tmp_path: Path) -
         for engine in ranks.engines[:2]:
             with pytest.raises(PlinkError, match=r"rank 2 .* closed its engine"):
                 engine.allreduce(np.ones(10)).wait(20)
+
+
+def test_an_interrupt_when_the_folder_was_just_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = Path.mkdir
+
+    def interrupt(path: Path, mode: int) -> None:
+        mkdir(path, mode)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "mkdir", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            job(tmp_path / "tls")
+    assert list(tmp_path.iterdir()) == []

@@ -150,6 +150,21 @@ def test_nothing_stays_behind_a_dangling_link_where_writing_fails(tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["link"]
 
 
+def test_an_interrupt_when_the_new_file_was_just_made_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(descriptor: int, _mode: str) -> None:
+        os.close(descriptor)
+        raise KeyboardInterrupt
+
+    (tmp_path / "file").write_bytes(b"1")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdopen", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            document.write_bytes(str(tmp_path / "file"), b"2")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"1"]
+
+
 def test_a_circle_of_links_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")

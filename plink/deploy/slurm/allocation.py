@@ -7,9 +7,10 @@ holds nothing that a shell would take for more than a letter.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-import tempfile
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -150,9 +151,14 @@ def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: s
             document.write_bytes(own, content)
             _drop_old(folder)
             return own
-    elsewhere = Path(tempfile.mkdtemp(prefix="plink-slurm-", dir="/tmp")) / f"{job}{_SUFFIX}"
-    document.write_bytes(str(elsewhere), content)
-    return str(elsewhere)
+    elsewhere = Path("/tmp", f"plink-slurm-{os.urandom(8).hex()}")  # noqa: S108  made anew
+    try:
+        elsewhere.mkdir(mode=0o700)
+        document.write_bytes(str(elsewhere / f"{job}{_SUFFIX}"), content)
+    except BaseException:
+        shutil.rmtree(elsewhere, ignore_errors=True)
+        raise
+    return str(elsewhere / f"{job}{_SUFFIX}")
 
 
 def shell_lines(hostfile: str) -> str:
