@@ -192,9 +192,13 @@ def interrupt(
 
 
 def _is_in_python(said: str, code: int, number: signal.Signals) -> bool:
-    """Tell whether the signal came before or after what plink has to say about it."""
+    """Tell whether the signal came before or after what plink has to say about it.
+
+    Python imports `plink/__init__.py` before the module that installs plink's handlers.
+    """
     package = str(Path(plink.__file__).resolve().parent)
-    return package not in said and ("KeyboardInterrupt" in said or code == -number)
+    is_plinks = package in said.replace(f"{package}/__init__.py", "")
+    return not is_plinks and ("KeyboardInterrupt" in said or code == -number)
 
 
 def _is_whole(path: Path) -> bool:
