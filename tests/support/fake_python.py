@@ -13,8 +13,16 @@ REAL = shlex.quote(sys.executable)
 WITHOUT_SCAPY = f'exec {REAL} -I -S "$@"'
 WITHOUT_PRIVILEGE = f'exec setpriv --bounding-set=-net_raw {REAL} "$@"'
 CRASHES = "echo 'Fatal Python error: out of tape' >&2; exit 1"
-DIES_AFTER_READY = f'{REAL} "$@" | sed -u 1q'
-DIES_AFTER_ONE_TRACE = f'{REAL} "$@" | sed -u 2q'
+# Passes on so many lines of a program, and kills it.
+_CUT = (
+    "import subprocess, sys; "
+    "program = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE); "
+    "[print(program.stdout.readline().decode(), end='', flush=True)"
+    " for _ in range(int(sys.argv[1]))]; "
+    "program.kill()"
+)
+DIES_AFTER_READY = f'exec {REAL} -c {shlex.quote(_CUT)} 1 {REAL} "$@"'
+DIES_AFTER_ONE_TRACE = f'exec {REAL} -c {shlex.quote(_CUT)} 2 {REAL} "$@"'
 # Says everything later than it knows it, so that there is time to disturb it.
 SLOW = f'{REAL} "$@" | while IFS= read -r line; do sleep 0.3; printf "%s\\n" "$line"; done'
 # Finds every host one hop away, and starts at once.
