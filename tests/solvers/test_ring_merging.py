@@ -30,8 +30,8 @@ def test_a_host_is_given_its_neighbours_in_any_ring_nearest_first(distance, data
 def test_what_is_merged_is_as_cheap_as_each_of_its_rings_and_mostly_cheaper():
     gains = [gain_of_merging(seed) for seed in range(20)]
     assert min(gains) > -1e-9
-    # 0.5 % in the median of 200 seeds.
-    assert np.median(gains) > 0.002
+    # 0.58 % here, 0.51 % in the median of 200 seeds.
+    assert np.median(gains) > 0.005
 
 
 def gain_of_merging(seed: int) -> float:
