@@ -9,7 +9,7 @@ import datetime
 import ipaddress
 import os
 import re
-import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,16 +89,12 @@ def write_certificates(folder: str, holders: Mapping[str, Holder], days: int) ->
     until = now + datetime.timedelta(days=days)
     authority = _Authority(now - _EARLIER, until)
     try:
-        # Named before it exists, so that an interrupt at any moment knows what to remove.
-        beside = target.resolve().parent / f".{target.name}.{os.urandom(8).hex()}"
-        try:
-            beside.mkdir(mode=0o700)
+        with tempfile.TemporaryDirectory(prefix=".plink-", dir=target.resolve().parent) as beside:
+            made = Path(beside, "made")
+            made.mkdir(mode=0o700)
             for name, holder in holders.items():
-                _write_folder(beside / name, authority, name, holder)
-            beside.replace(target)
-        except BaseException:
-            shutil.rmtree(beside, ignore_errors=True)
-            raise
+                _write_folder(made / name, authority, name, holder)
+            made.replace(target)  # an empty folder may be there
     except OSError as error:
         raise PlinkError(f"{folder}: {error.strerror or error}") from None
     return until
