@@ -79,7 +79,7 @@ UNANSWERED = {"agent", "probe"}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an interrupted run did: `kind` is a heading of the table, `text` its stderr."""
+    """Outcome of an interrupted run: `kind` is a heading of the table, `text` its stderr."""
 
     kind: str
     text: str = ""
@@ -96,16 +96,12 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     """Draw the moments and print the table."""
     report.say(f"Seed {arguments.seed}.")
     verbs = arguments.verbs.split(",")
+    rows, wrong_runs = [], []
     with tempfile.TemporaryDirectory() as folder:
         write_inputs(Path(folder))
-        for verb in verbs:
-            run_undisturbed(verb, folder)
-    rows, wrong_runs = [], []
-    for verb in verbs:
-        rng = random.Random(f"{arguments.seed} {verb}")
-        with tempfile.TemporaryDirectory() as folder:
-            write_inputs(Path(folder))
-            lasted_s, code = run_undisturbed(verb, folder)
+        undisturbed = {verb: run_undisturbed(verb, folder) for verb in verbs}
+        for verb, (lasted_s, code) in undisturbed.items():
+            rng = random.Random(f"{arguments.seed} {verb}")
             counts: Counter[str] = Counter()
             for _ in range(arguments.moments):
                 moment_s, number = rng.uniform(0.0, 1.1 * lasted_s), rng.choice(SIGNALS)
@@ -114,8 +110,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
                 if outcome.kind == "wrong":
                     what = f"{verb}, {number.name} after {moment_s:.3f} s"
                     wrong_runs.append(f"{what}:\n{outcome.text}")
-        kinds = [counts[kind] for kind in HEADER[3:]]
-        rows.append((verb, arguments.moments, f"{lasted_s:.2f}", *kinds))
+            kinds = [counts[kind] for kind in HEADER[3:]]
+            rows.append((verb, arguments.moments, f"{lasted_s:.2f}", *kinds))
     report.table(HEADER, rows)
     for text in wrong_runs[:10]:
         report.say(f"```\n{text}\n```")
