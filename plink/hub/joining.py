@@ -1,4 +1,4 @@
-"""How a worker takes part: it asks every server, and opens its connections for data."""
+"""Joining of a service by a worker: ask every server, then open the connections for data."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class Worker:
         return self.wait()
 
     def state(self) -> tuple[int, dict[str, Floats]]:
-        """How many steps the optimiser has made, and its state: arrays by name, (items,) each.
+        """Return the number of the optimiser's steps, and its state: arrays by name, (items,) each.
 
         No iteration is under way at this worker.
 

@@ -1,4 +1,4 @@
-"""What tuning gains on simulated networks that change.
+"""Gain of tuning on simulated networks that change.
 
   changes  throttled hosts and uplinks, a slow flow, a busy processor
   quiet    networks that do not change
@@ -106,7 +106,7 @@ def _decisions(done: TunedRun) -> int:
 
 
 def _best_static_s(job: Job, state: State) -> float:
-    """By trying shares of the first host, the others alike."""
+    """Return the least time over shares of the first host, with equal shares for all others."""
     layout = Tuner(first_forest(FLAT), range(8), [0] * 8, 1.0).layout
     times_s = []
     for share in np.linspace(0.0, 0.25, 101):

@@ -1,4 +1,4 @@
-"""What it costs a job to be tuned: the same iterations with the daemon and without, in turn.
+"""Cost of tuning to a job: the same iterations with the daemon and without, in turn.
 
 Every rank has two groups, one of which reports to `plink autotune` with the defaults of stride and
 window; they reduce the same buckets and compute nothing, for some seconds each in turn. Runs are
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 def measure(
     hosts: Hosts, sizes_bytes: Sequence[int], seconds: float
 ) -> tuple[list[dict[str, Any]], int]:
-    """What every rank measured, and how many windows the daemon was told of."""
+    """Return the measurements of every rank, and the number of windows reported to the daemon."""
     names = hosts.in_rack_order()
     master = hosts.addresses[names[0]]
     plan = plan_over(hosts, "flat", flat(len(names)), sum(sizes_bytes))

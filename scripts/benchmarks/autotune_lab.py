@@ -1,4 +1,4 @@
-"""What tuning gains in the lab: `plink autotune` beside a job of PyTorch's, on changing networks.
+"""Gain of tuning in the lab: `plink autotune` beside a PyTorch job, on changing networks.
 
 Scenarios: throttled-host, throttled-uplink, competing-flow, busy-processor, slow-drift, small,
 tiny, quiet; or all: every one of them but quiet.
@@ -271,7 +271,7 @@ class Bench:
         return statistics.median(self._seconds(environment, STATIC))
 
     def _seconds(self, environment: Mapping[str, str], iterations: int) -> list[float]:
-        """What so many iterations of a training took; the first page everything in."""
+        """Return the seconds of so many training iterations; the first ones page everything in."""
         self.ranks.begin(environment)
         self._iterate(iterations + UNCOUNTED)
         return [each.seconds for each in self.ranks.end()[UNCOUNTED:]]

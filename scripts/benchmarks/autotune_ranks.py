@@ -1,4 +1,4 @@
-"""How long the daemon takes for a decision where very many ranks report.
+"""Time of the daemon's decisions where very many ranks report.
 
 The daemon with the real tuner is a process of its own; the ranks are connections of this one, which
 prove the secret, report at once after every window, and take the plans that come. One rank of a
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 async def measure_windows(
     daemon: Process, port: int, forest: Forest, secret: bytes, windows: int
 ) -> dict[str, Any]:
-    """What each window took."""
+    """Return the seconds of each window."""
     random = np.random.default_rng(0)
     in_force = identity(0, forest)
     ranks = [ReportingRank(rank, forest.ranks, secret) for rank in range(forest.ranks)]

@@ -1,4 +1,4 @@
-"""What agents that call cost plink, and what they cost themselves, all on this machine.
+"""Cost of agents that call plink: to plink and to themselves, all on this machine.
 
 Each agent speaks for a host of its own over loopback. Stand-ins share processes, in which each is a
 thread that runs the code of `plink agent`; with `--real` each is a `plink agent`, a process that
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 
 def measure_agents(agents: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """What so many agents take."""
+    """Return the cost of so many agents."""
     secret = secrets.token_hex()
     with start_processes([program("listening")]) as (listener,):
         tell(listener, {"agents": agents, "secret": secret, "wait_s": arguments.wait})

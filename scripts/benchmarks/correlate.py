@@ -1,4 +1,4 @@
-"""How well predicted costs rank orders, per client and algorithm, in an oversubscribed lab."""
+"""Rank correlation of predicted costs and measured times of orders, in an oversubscribed lab."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def train(
     arguments: argparse.Namespace,
     **environment: str,
 ) -> Learned:
-    """What a rank on each of the hosts learnt.
+    """Return the result of the training on each host's rank.
 
     Raises:
         SystemExit: a rank failed.

@@ -68,7 +68,7 @@ class _Outcome:
 
     @property
     def is_right(self) -> bool:
-        """Whether the fault is named first, or nothing where there is none."""
+        """Return whether the fault is named first, or nothing is named where there is no fault."""
         if self.case.fault == HEALTHY:
             return not self.findings
         first = self.findings[0] if self.findings else None
@@ -130,7 +130,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 
 def _tell_certainty(outcomes: Sequence[_Outcome], report: Report) -> None:
-    """How often what the doctor says with a word is right."""
+    """Print how often the doctor's findings of each degree of certainty are right."""
     counts: dict[str, list[int]] = {}
     for outcome in outcomes:
         for finding in outcome.findings:

@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 def measure_network(
     lab: BenchLab, network: Network, arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    """What every rank measured."""
+    """Return the measurements of every rank."""
     hosts = [host for host in lab.in_rack_order() for _ in range(arguments.ranks_per_host)]
     groups: dict[str, list[int]] = {}
     for rank, host in enumerate(hosts):

@@ -1,4 +1,4 @@
-"""What exact engines prove and in what time, and how near bounds are.
+"""Proofs of the exact engines and their time, and the gap of the bounds.
 
 It needs plink's extra `exact`.
 """

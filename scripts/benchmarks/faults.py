@@ -1,4 +1,4 @@
-"""What hosts that fail in the middle of a probe run cost: by default a tenth of 64, all at once.
+"""Cost of hosts that fail in the middle of a probe run: by default a tenth of 64, all at once.
 
 With --each every kind of fault alone, for which --racks 2 --hosts 3 are enough.
 """

@@ -1,4 +1,4 @@
-"""How long `init_process_group` takes, by plink and by Gloo in turn, on hosts of the lab.
+"""Time of `init_process_group`, by plink and by Gloo in turn, on hosts of the lab.
 
 The same processes, with PyTorch imported before, make and destroy one group after the other. They
 meet before each; a repetition takes as long as on its slowest rank.

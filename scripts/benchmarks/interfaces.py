@@ -55,13 +55,13 @@ class Shape:
 
     @property
     def text(self) -> str:
-        """For people."""
+        """Format the result as text for people."""
         hosts = ["+".join(map(str, rates)) for rates in self.rates_mbit_s]
         return ", ".join(f"{hosts.count(one)} of {one}" for one in dict.fromkeys(hosts))
 
     @property
     def limit_s(self) -> float:
-        """What a host sends at least, over what all networks carry together."""
+        """Return the least time: a host's bytes over the rate of all its networks together."""
         ranks = len(self.rates_mbit_s)
         carried_mbit_s = sum(min(rates) for rates in zip(*self.rates_mbit_s, strict=True))
         sent_mbit = 2 * (ranks - 1) / ranks * 8 * self.size_mb
@@ -120,7 +120,7 @@ def _rows(arguments: argparse.Namespace, reached: dict[str, float]) -> Iterator[
 
 
 def _measure_shape(shape: Shape, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """What every rank measured, one on each host."""
+    """Return the measurements of every rank, one on each host."""
     ranks = len(shape.rates_mbit_s)
     forest = ring(range(ranks)) if shape.plan == "ring" else flat(np.ones(ranks))
     with (

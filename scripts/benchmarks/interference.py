@@ -1,4 +1,4 @@
-"""What `plink probe` says and measures beside other work on the machine, in the lab.
+"""Readings and warnings of `plink probe` beside other work on the machine, in the lab.
 
 Beside nothing it should say nothing: every quiet run is a row, so that false alarms show.
 """

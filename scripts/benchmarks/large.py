@@ -101,7 +101,7 @@ def _rows(
 
 
 def _commands(file: str, verbs: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """What is measured: its name, and the command."""
+    """Yield the name and the command of everything that is measured."""
     grouped = f"grouped-{file}"
     order = ["order", file, "-o", "order.json", "--seed", "1", "--time-limit", _SEARCH_S]
     commands = {

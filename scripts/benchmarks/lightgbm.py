@@ -50,7 +50,7 @@ TRAFFIC_HEADER = ("rank and rank ^", "sent a tree, kB", "the model's reduce-scat
 
 @dataclass(frozen=True)
 class Training:
-    """What every host trains: rows of its own, and trees of so many leaves."""
+    """Training on every host: its own rows, and trees of so many leaves."""
 
     rows: int
     features: int
@@ -173,7 +173,7 @@ def _row(seed: str, seconds: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
 
 
 def _traffic_rows(trained: Trained, training: Training, ranks: int) -> Sequence[tuple[str, ...]]:
-    """What a rank sends to those with whom it halves, on average."""
+    """Return rows of the mean traffic of a rank to its partners in recursive halving."""
     buffer_bytes = training.features * BINS * BIN_BYTES * (training.leaves - 1)
     rows = []
     distance = ranks // 2

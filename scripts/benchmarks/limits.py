@@ -1,4 +1,4 @@
-"""Whether orders keep their time limit: every algorithm and objective, from few hosts to thousands.
+"""Time limits of orders kept or missed: every algorithm and objective, few hosts to thousands.
 
 Reading a cluster file is not counted; see what that takes with `plink show`. Where other work has
 the processors, the clock on the wall says little, and what an order takes of them counts.
@@ -57,7 +57,7 @@ def _row(case: Case, found: Outcome, limit_s: float) -> tuple[object, ...]:
 
 
 def _format_verdict(found: Outcome, limit_s: float) -> str:
-    """Whether the limit was kept, by the wall's clock or else by processor time."""
+    """Return whether the limit was kept, by wall-clock time or else by processor time."""
     if found.wall_s <= allowed_s(limit_s):
         return "yes"
     return "by cpu" if found.cpu_s <= allowed_s(limit_s) else _LATE

@@ -92,7 +92,7 @@ def _round(way: str, arguments: argparse.Namespace, victim: int) -> float:
 
 
 class _Heard:
-    """What a rank says: a line for each step."""
+    """Output of a rank: a line for each step."""
 
     def __init__(self, process: Process) -> None:
         self._steps: list[dict[str, Any]] = []
@@ -121,7 +121,7 @@ class _Heard:
 
 @contextmanager
 def _lighthouse(way: str, arguments: argparse.Namespace) -> Iterator[str]:
-    """Its address; empty where there is no need of one."""
+    """Start a lighthouse and yield its address, which is empty where none is needed."""
     if way == "members":
         yield ""
         return

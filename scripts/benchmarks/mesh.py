@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 def _orders(
     lab: BenchLab, mesh: Mesh, seed: int, arguments: argparse.Namespace
 ) -> tuple[dict[str, list[str]], dict[str, float]]:
-    """By name, the hosts in rank order; and what is predicted of some, as a share of the given."""
+    """Return orders by name, and predicted times of some as a share of the given order's."""
     cluster = lab.probe() if arguments.latency else lab.probe_with_uplinks()
     hosts = lab.given()
     rng = np.random.default_rng(seed)
@@ -101,7 +101,7 @@ def _orders(
 def _measure_orders(
     lab: BenchLab, mesh: Mesh, orders: Mapping[str, Sequence[str]], arguments: argparse.Namespace
 ) -> dict[str, list[float]]:
-    """By order, how long each iteration took on its slowest rank."""
+    """Return each order's iteration times, each that of the slowest rank."""
     hosts = lab.given()
     rank_of = {name: [list(order).index(host) for host in hosts] for name, order in orders.items()}
     answers: list[dict[str, Any]] = answers_of_ranks(

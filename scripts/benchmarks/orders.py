@@ -1,4 +1,4 @@
-"""What an order is worth: a real client in given, random, plink's and the true rack order.
+"""Value of an order: a real client in given, random, plink's and the true rack order.
 
 With --uplinks the groups are found and their uplinks measured, so that plink's order is by time.
 --ranks and --slots are those of plink bench; of more hosts than are needed, orders choose some.

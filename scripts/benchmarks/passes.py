@@ -1,4 +1,4 @@
-"""What passes are worth, in the lab: how far the least of a few short meetings of every pair lies
+"""Value of passes, in the lab: how far the least of a few short meetings of every pair lies
 above the least of many, beside one long meeting with as many probes.
 """
 
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 @dataclass
 class Measured:
-    """What a run gave.
+    """Result of a run.
 
     Args:
         readings_us: (passes, directions).

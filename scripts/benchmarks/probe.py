@@ -1,4 +1,4 @@
-"""How right and how quick `plink probe` is, in the lab, whose racks are known.
+"""Accuracy and time of `plink probe`, in the lab, whose racks are known.
 
 A run is a tool with its default options, or a tool and a count, in one pass. The second table is
 what a round takes beyond its packets: schedule, greeting, reporting.
@@ -49,7 +49,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Result:
-    """What one run found: matrices in µs, the rack of every host, and how long it took.
+    """Result of one run: matrices in µs, the rack of every host, and the time it took.
 
     The 90th percentile is there where a count was asked for.
     """

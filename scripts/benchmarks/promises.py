@@ -1,4 +1,4 @@
-"""What the searches of orders promise, at every size, in one run.
+"""Promises of the order searches, checked at every size, in one run.
 
 The tables are those of the benchmarks `limits`, `large`, `ring`, `annealers` and `trees`: time
 limits, time and memory of large clusters, rings beside fast-tsp, rounds and trees beside a plain

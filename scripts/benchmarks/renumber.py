@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 def _measure(
     lab: BenchLab, arguments: argparse.Namespace
 ) -> tuple[dict[str, list[float]], dict[str, list[float]]]:
-    """By order, how long each start and each all-reduce took on its slowest rank."""
+    """Return each order's times of starts and all-reduces, each that of the slowest rank."""
     cluster, file = lab.probe(), lab.dir / "order.json"
     lab.plink("order", cluster, "-o", file, over_ssh=False)
     turns = [

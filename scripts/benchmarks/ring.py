@@ -1,4 +1,4 @@
-"""How good ring orders are; fast-tsp is a peer where it is installed.
+"""Quality of ring orders; fast-tsp is a peer where it is installed.
 
 DATA has tsp/ (TSPLIB files, optimal.csv) and latency/ (CSV matrices).
 """

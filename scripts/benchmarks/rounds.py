@@ -1,4 +1,4 @@
-"""What an order is worth when only some rounds of the tournament were probed, on known racks.
+"""Value of an order when only some rounds of the tournament were probed, on known racks.
 
 Times are generated: 7 µs within a rack and 13 across, as in the lab, and noise that only adds.
 """

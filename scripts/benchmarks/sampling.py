@@ -1,4 +1,4 @@
-"""What samples that follow the question are worth, beside as many pairs by chance, on known racks.
+"""Value of samples that follow the question, beside as many random pairs, on known racks.
 
 Times are generated. AMI is that of the racks with average linkage on the filled distances, cut at
 the racks' number; exact are networks where it is 1. A ring's cost is by the places of its hosts,

@@ -1,4 +1,4 @@
-"""How cheap the orders are that plink finds on generated data centres.
+"""Cost of the orders that plink finds on generated data centres.
 
   orders  cost over the median of random orders, by algorithm and size
   rings   against the best known ring and the Held-Karp bound

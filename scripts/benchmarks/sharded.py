@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 def _measure_ways(
     lab: BenchLab, prepared: Prepared, arguments: argparse.Namespace
 ) -> dict[str, dict[str, list[float]]]:
-    """By program and way the seconds of a step, round by round."""
+    """Return the seconds of a step by program and way, round by round."""
     ways = {
         GIVEN: (prepared.given, "gloo", ""),
         ORDERED: (prepared.ordered, "gloo", ""),

@@ -1,4 +1,4 @@
-"""What plink's orders are worth at scale, simulated by SimGrid, and plink's model beside it.
+"""Value of plink's orders at scale, simulated by SimGrid, and plink's model beside it.
 
 gain: racks of 16 hosts at 10 Gbit/s whose uplinks are oversubscribed; all-reduces run as SMPI's
 code of them does (a ring, recursive doubling, Rabenseifner's), in the sequence of the racks, in
@@ -58,7 +58,7 @@ _MOST_PLANNED = 128
 
 @dataclass
 class _Found:
-    """What all tables together say."""
+    """Summary of all tables."""
 
     of_model: list[float] = field(default_factory=list)
     of_lab: list[float] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a change of plan costs a running job, and whether every sum is right.
+"""Cost of a change of plan to a running job, and a check of every sum.
 
 A job on PyTorch's backend, whose daemon changes its plan after every window: flat, ring, star, two
 levels, tree, other weights, other roots. Each iteration reduces four buckets of random whole
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 
 def measure(hosts: Hosts, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """What every rank measured."""
+    """Return the measurements of every rank."""
     names = hosts.in_rack_order()
     master = hosts.addresses[names[0]]
     shapes = forests_of_all_shapes(rack_numbers(hosts), arguments.seed)
@@ -157,7 +157,7 @@ class Costs:
         return [*found, sorted(self.others)[int(0.99 * len(self.others))], max(self.others)]
 
     def over(self, values: Sequence[float]) -> str:
-        """How many are over the limit."""
+        """Return how many are over the limit."""
         return f"{sum(value > LIMIT for value in values)} of {len(values)}"
 
 

@@ -1,4 +1,4 @@
-"""What TLS costs: an engine that encrypts and one that does not, in turn in the same processes.
+"""Cost of TLS: an engine that encrypts and one that does not, in turn in the same processes.
 
 All ranks are on this host and talk over loopback, where no link is the limit and every byte costs
 processor time at both ends. The limit is what one core of this machine encrypts by `openssl speed`:
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 
 
 def measure_tls(ranks: int, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """What every rank measured."""
+    """Return the measurements of every rank."""
     hosts = Loopback(ranks)
     sizes = [
         (size, max(1, min(_MOST_IN_A_ROW, _BYTES_IN_A_ROW // size))) for size in arguments.sizes
@@ -99,7 +99,7 @@ def measure_tls(ranks: int, arguments: argparse.Namespace) -> list[dict[str, Any
 def row(
     ranks: int, size_bytes: int, answers: Sequence[dict[str, Any]], rate_bytes_s: float | None
 ) -> tuple[str, ...]:
-    """Of one size; a repetition takes as long as on its slowest rank."""
+    """Return the row of one size; a repetition takes as long as on its slowest rank."""
     medians_s, texts, cpu_s_gb = {}, {}, {}
     for kind in (CLEAR, ENCRYPTED):
         seconds, cpu_s = together([answer["reduce"][str(size_bytes)][kind] for answer in answers])
@@ -123,7 +123,7 @@ def row(
 
 
 def set_up_row(ranks: int, answers: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    """Of one number of ranks."""
+    """Return the row of one number of ranks."""
     figures = {
         kind: together([answer["set_up"][kind] for answer in answers])
         for kind in (CLEAR, ENCRYPTED)
@@ -145,7 +145,7 @@ def together(of_ranks: Sequence[Figures]) -> tuple[list[float], float]:
 
 
 def cipher_rate_bytes_s(cipher: str) -> float | None:
-    """What one core encrypts in records of full length; None where no `openssl` says so."""
+    """Return the bytes per second that one core encrypts; None without an `openssl` to ask."""
     if shutil.which("openssl") is None or cipher not in _OPENSSL:
         return None
     command = ["openssl", "speed", "-seconds", "1", "-bytes", "16384", "-evp", _OPENSSL[cipher]]

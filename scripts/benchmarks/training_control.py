@@ -1,4 +1,4 @@
-"""How ranks agree on what is reduced next, on hosts of the lab: that it is right, and its cost.
+"""Agreement of ranks on the next reduction, on hosts of the lab: correctness and cost.
 
 Real ranks, of which each is a process on its host, with the machines and drivers that trainings
 have (docs/control.md), in all modes in turn in the same processes.
@@ -139,7 +139,7 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
 def _measure(
     points: Mapping[str, Show], arguments: argparse.Namespace, effort: Effort, report: Report
 ) -> None:
-    """These, on one lab."""
+    """Measure the given cases on one lab."""
     if not points:
         return
     rates = parse_rate(arguments.host_rate), parse_rate(arguments.uplink_rate)

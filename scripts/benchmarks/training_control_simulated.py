@@ -1,4 +1,4 @@
-"""How ranks agree on what is reduced next, simulated up to a whole supercomputer.
+"""Agreement of ranks on the next reduction, simulated up to a whole supercomputer.
 
 Simulated ranks run the machines that real ranks run, and take what these say to each other; only
 time is made up (docs/control.md).

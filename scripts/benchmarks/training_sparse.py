@@ -101,7 +101,7 @@ def _points(them: Sequence[Learnt], dense: Sequence[Learnt]) -> list[float]:
 
 
 def _half_width(values: Sequence[float]) -> float:
-    """Of a paired interval."""
+    """Return half the width of a paired interval."""
     if len(values) < 2:
         return math.nan
     return float(T_OF_NINE * statistics.stdev(values) / len(values) ** 0.5)

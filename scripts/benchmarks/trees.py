@@ -1,4 +1,4 @@
-"""How near bounds of trees are.
+"""Gap of the bounds of trees.
 
 Rows are measured machines, from files, and generated data centres.
 """

@@ -1,4 +1,4 @@
-"""How right `plink probe --tool uplinks` is, in labs whose links are known."""
+"""Accuracy of `plink probe --tool uplinks`, in labs whose links are known."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Shape:
     uplinks_mbit: tuple[int, ...]
 
     def topology(self) -> dict[str, object]:
-        """What `lab up --topology` reads: a row a rack, so that each has an uplink of its own."""
+        """Return the input of `lab up --topology`: a row with its own uplink for each rack."""
         rows = [
             {"racks": [hosts], "uplink_rate": f"{rate}mbit"}
             for hosts, rate in zip(self.hosts, self.uplinks_mbit, strict=True)

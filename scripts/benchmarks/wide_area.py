@@ -231,7 +231,7 @@ def _seconds(
     size_mb: int,
     repetitions: int,
 ) -> dict[str, list[float]]:
-    """Of the slowest rank, by what was run and repetition; the first all-reduce of each is left."""
+    """Return the slowest rank's seconds by run and repetition, without each first all-reduce."""
     answers = answers_of_ranks(
         lab,
         lab.in_rack_order(),

@@ -152,13 +152,14 @@ def write_hostfile(hosts: Sequence[Host], path: str | None, folder: Path, job: s
             _drop_old(folder)
             return own
     elsewhere = Path("/tmp", f"plink-slurm-{os.urandom(8).hex()}")  # noqa: S108  made anew
+    hostfile = str(elsewhere / f"{job}{_SUFFIX}")
     try:
         elsewhere.mkdir(mode=0o700)
-        document.write_bytes(str(elsewhere / f"{job}{_SUFFIX}"), content)
+        document.write_bytes(hostfile, content)
     except BaseException:
         shutil.rmtree(elsewhere, ignore_errors=True)
         raise
-    return str(elsewhere / f"{job}{_SUFFIX}")
+    return hostfile
 
 
 def shell_lines(hostfile: str) -> str:

@@ -91,7 +91,7 @@ class Everywhere:
         return max(begun, default=0), len(set(begun)) < 2
 
     async def has_all_of(self, worker: int, iteration: int) -> bool:
-        """Whether all chunks have a worker's contribution to an iteration, or are beyond it."""
+        """Return whether all chunks have a worker's contribution to an iteration or are past it."""
         is_here = self._lanes.has_all_of(worker, iteration)
         return _all(await self._tell(Order("holds", worker, iteration=iteration))) and is_here
 

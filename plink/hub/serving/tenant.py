@@ -78,7 +78,7 @@ class Tenant:
 
     @property
     def workers(self) -> int:
-        """How many workers are members now."""
+        """Number of workers that are members."""
         return len(self._members)
 
     @property
