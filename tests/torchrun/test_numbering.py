@@ -95,6 +95,18 @@ def test_an_order_is_found_where_only_the_network_is_known() -> None:
     assert (letters * 2).count("ab") == 2
 
 
+@settings(max_examples=10)
+@given(st.integers(2, 8), st.integers(0, 10**6))
+def test_an_order_that_was_found_is_found_again_from_it(size: int, seed: int) -> None:
+    """Among orders that are equally good, of which there are many here, ranks keep theirs."""
+    rng = np.random.default_rng(seed)
+    rtt_us = 10.0 * rng.integers(1, 4, (size, size))
+    names = [f"h{host}" for host in range(size)]
+    asked = Basis(cluster=plink.MeasuredCluster.from_matrix(names, rtt_us))
+    ranked = hosts_by_rank([str(name) for name in rng.permutation(names)], asked)
+    assert hosts_by_rank(ranked, asked) == ranked
+
+
 def test_an_algorithm_that_does_not_take_so_many_ranks_leaves_the_rest_in_order() -> None:
     names = RACKS[:4]
     order = replace(order_of(names), algorithm="halving-doubling")
