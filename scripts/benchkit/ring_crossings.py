@@ -23,7 +23,10 @@ from plink.model.denoising import denoise
 from plink.model.distance import distances
 from plink.solvers.ring.ring_search import search_ring
 
-RECORDED = Path(__file__).resolve().parents[2] / "tests" / "groups"
+RECORDED_LABS = [
+    Path(__file__).resolve().parents[2] / "tests" / "groups" / f"recorded_{name}_labs.npz"
+    for name in ("quiet", "busy", "loaded")
+]
 SOURCES = ("readings", "embedding", "estimate", "true racks")
 _LARGEST_SEED = 10**9
 _WORKERS = 2
@@ -59,9 +62,9 @@ def report_crossings(networks: int, first_seed: int | None, report: Report) -> N
     seeds = range(first, first + networks)
     with ProcessPoolExecutor(_WORKERS) as workers:
         rows, every = [], []
-        for name in ("quiet_labs", "busy_labs", "loaded_labs"):
-            found = list(workers.map(_of_lab, *zip(*_recorded_labs(name), strict=True)))
-            rows.append(_row(name.replace("_", " "), found))
+        for path in RECORDED_LABS:
+            found = list(workers.map(rings_of_lab, *zip(*_recorded_labs(path), strict=True)))
+            rows.append(_row(path.stem.replace("_", " "), found))
         for kind in GROUPED:
             found = list(workers.map(partial(_of_network, kind), seeds))
             rows.append(_row(kind, found))
@@ -89,13 +92,19 @@ def _row(name: str, found: Sequence[Rings]) -> list[object]:
     return [name, len(found), *right, *more]
 
 
-def _recorded_labs(name: str) -> Iterator[tuple[Matrix, Sequence[str]]]:
-    for lab in read_labs(RECORDED / f"recorded_{name}.npz"):
+def _recorded_labs(path: Path) -> Iterator[tuple[Matrix, Sequence[str]]]:
+    for lab in read_labs(path):
         if lab.kind != NO_RACKS:
             yield lab.halves_us, lab.racks
 
 
-def _of_lab(halves_us: Matrix, racks: Sequence[str]) -> Rings:
+def rings_of_lab(halves_us: Matrix, racks: Sequence[str]) -> Rings:
+    """Compare rings on a lab's readings; its true distances are not known.
+
+    Args:
+        halves_us: (2, N, N) the least readings of the odd and the even passes.
+        racks: each host's.
+    """
     return _rings(halves_us, [sorted(set(racks)).index(rack) for rack in racks], None)
 
 

@@ -3,7 +3,8 @@
 Labs with racks and labs of one switch, in which nothing is to be found; seeds count from
 --first-seed on. Every lab is probed with `plink probe` and grouped with `plink group`, both as they
 are by default. AMI is that of the groups with the racks; in brackets the best of all levels that
-are listed. The textbook recipe (scripts/benchkit/peers.py) has the same readings.
+are listed. The textbook recipe (scripts/benchkit/peers.py) has the same readings. The crossings are
+those of a ring beyond the fewest that there can be, for each source of distances.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import secrets
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from benchkit.drawn_labs import (
 from benchkit.labs import BenchLab, bench_lab
 from benchkit.peers import textbook_groups
 from benchkit.report import Report
+from benchkit.ring_crossings import SOURCES, rings_of_lab
 from plink.formats import cluster as cluster_file
 from plink.formats.cluster import Cluster, require_rtt
 from plink.formats.measurements import RttMeasurement
@@ -44,22 +46,28 @@ _FOUND = 0.95
 _LARGEST_SEED = 10**6
 _HEADER = (
     *("seed", "kind", "racks; hops", "hosts", "PAIA", "AMI (levels)", "sure", "textbook"),
-    *("passes", "probes", "s of probing"),
+    *("passes", "probes", "s of probing", f"crossings: {', '.join(SOURCES)}"),
 )
 # Shares of the labs that were to be right, and of triplets in the true order.
 _ASKED = {"two or more hops": 0.9, "one hop": 0.75, NO_RACKS: 0.95}
 _ASKED_PAIA = 0.99
+_ASKED_RINGS = 0.95
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of discovery in one lab."""
+    """Result of discovery in one lab.
+
+    Args:
+        beyond: crossings of a ring beyond the fewest, by what distances it was searched on.
+    """
 
     row: Sequence[object]
     lab: DrawnLab
     is_right: bool
     is_textbook_right: bool
     paia: float
+    beyond: Mapping[str, int]
     readings: RecordedLab
 
 
@@ -133,6 +141,8 @@ def _judge(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str,
     passes = rtt.passes
     mean = 1.0 if passes is None else float(passes[passes > 0].mean())
     is_flat = drawn.kind == NO_RACKS
+    halves_us = _halves(rtt)
+    beyond = rings_of_lab(halves_us, racks).beyond
     row = (
         drawn.seed,
         drawn.kind,
@@ -145,6 +155,7 @@ def _judge(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str,
         f"{mean:.1f}",
         f"{int(rtt.samples.sum() + rtt.losses.sum()):,}",
         f"{rtt.seconds:.1f}",
+        ", ".join(str(beyond[source]) for source in SOURCES),
     )
     return Outcome(
         row=row,
@@ -152,7 +163,8 @@ def _judge(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str,
         is_right=_is_right(mine, is_flat),
         is_textbook_right=_is_right(textbook, is_flat),
         paia=paia.accuracy,
-        readings=RecordedLab(drawn.seed, drawn.kind, racks, _halves(rtt)),
+        beyond=beyond,
+        readings=RecordedLab(drawn.seed, drawn.kind, racks, halves_us),
     )
 
 
@@ -196,3 +208,11 @@ def _summarise(outcomes: Sequence[Outcome], report: Report) -> None:
             if kind == "two or more hops" and paia:
                 report.at_least(f"PAIA, mean: {kind}", _ASKED_PAIA, statistics.mean(paia))
     report.table(("labs", "number", "right", "textbook right", "PAIA, mean (least)"), rows)
+    with_racks = [outcome.beyond for outcome in outcomes if outcome.lab.kind != NO_RACKS]
+    if with_racks:
+        fewest = {source: sum(not one[source] for one in with_racks) for source in SOURCES}
+        worst = {source: max(one[source] for one in with_racks) for source in SOURCES}
+        rings = [[source, len(with_racks), fewest[source], worst[source]] for source in SOURCES]
+        report.table(("rings on", "labs", "with the fewest crossings", "most beyond"), rings)
+        share = fewest["estimate"] / len(with_racks)
+        report.at_least("rings with the fewest crossings", _ASKED_RINGS, share)

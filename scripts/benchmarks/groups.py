@@ -8,6 +8,7 @@
   rings      rings on distances of which some were not measured
   drawn      groups of networks drawn at random, beside a textbook recipe's, and how sure they are
   crossings  how often rings leave a rack, by what stands for a pair's distance
+  spells     what it would be worth to recognise spells of slow cores, in recorded labs (NPZ)
   files      groups found in latency matrices (CSV)
 
 Times are processor seconds; with OMP_NUM_THREADS=1 in the environment they are of one thread.
@@ -23,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchkit import drawn_groups, known_groups, ring_crossings
+from benchkit import drawn_groups, known_groups, ring_crossings, spells
 from benchkit.arguments import add_seed_count
 from benchkit.datacenters import FAMILIES
 from benchkit.embedding_figures import (
@@ -49,6 +50,7 @@ from plink.solvers.groups.levels import choose_level, discover
 EXAMPLE = "--only 2lha --seeds 1"
 QUICK = "--only rings --seeds 1"
 
+_RECORDED = ".npz"
 _NO_STRUCTURE_SEEDS = 100
 _RANDOM_DRAWS = 50
 _HOST_GBIT_S = 10.0
@@ -62,9 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_seed_count(parser, 3, "generated data centres of each kind")
     parser.add_argument("--first-seed", type=int, help="of drawn networks; drawn if not given")
     parser.add_argument("--networks", type=int, default=20, help="networks drawn of each kind")
-    parser.add_argument(
-        "--only", choices=[*_TABLES, "drawn", "crossings", "files"], help="one of the tables"
-    )
+    tables = [*_TABLES, "drawn", "crossings", "spells", "files"]
+    parser.add_argument("--only", choices=tables, help="one of the tables")
 
 
 def run(arguments: argparse.Namespace, report: Report) -> None:
@@ -78,8 +79,12 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
         drawn_groups.report_drawn(arguments.networks, arguments.first_seed, report)
     if arguments.only in (None, "crossings"):
         ring_crossings.report_crossings(arguments.networks, arguments.first_seed, report)
+    matrices = [path for path in arguments.files if path.suffix != _RECORDED]
+    recorded = [path for path in arguments.files if path.suffix == _RECORDED]
+    if arguments.only in (None, "spells"):
+        spells.report_spells([*ring_crossings.RECORDED_LABS, *recorded], report)
     if arguments.only in (None, "files"):
-        report.table(known_groups.HEADER, known_groups.rows(arguments.files), "files")
+        report.table(known_groups.HEADER, known_groups.rows(matrices), "files")
 
 
 def _set_targets(table: str, rows: Sequence[Sequence[object]], report: Report) -> None:
