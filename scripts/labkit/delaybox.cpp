@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <linux/if.h>
+#include <linux/if_ether.h>
 #include <linux/if_tun.h>
 #include <poll.h>
 #include <sched.h>
@@ -134,6 +135,11 @@ struct PathOptions {
     }
 };
 
+/// Whether an Ethernet frame is one of the Address Resolution Protocol (ARP, RFC 826).
+bool asks_for_address(const std::uint8_t* frame, std::uint32_t size) {
+    return size >= ETH_HLEN && frame[12] == ETH_P_ARP >> 8 && frame[13] == (ETH_P_ARP & 0xff);
+}
+
 class Path {
   public:
     Path(PathOptions options, std::uint64_t seed)
@@ -153,12 +159,14 @@ class Path {
             free_at_ns_ = begins + static_cast<std::int64_t>(size * 8e9 / options_.rate_bits);
             due = free_at_ns_;
         }
-        if (options_.loss > 0 && share_() < options_.loss) {
+        // Requests for addresses are a link's own, and would change which of the others are lost.
+        const bool is_drawn = !asks_for_address(frame, size);
+        if (is_drawn && options_.loss > 0 && share_() < options_.loss) {
             ++lost;
             return;
         }
         due += options_.delay_ns;
-        if (options_.jitter_ns > 0) {
+        if (is_drawn && options_.jitter_ns > 0) {
             due += static_cast<std::int64_t>(share_() * static_cast<double>(options_.jitter_ns));
         }
         // Frames do not overtake one another.
