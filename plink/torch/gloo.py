@@ -18,6 +18,9 @@ from plink.engine import Engine, EngineError
 
 # Nobody may need Gloo for as long as the group lives.
 _FOR_EVER_S = 1e6
+# Gloo hears of a lost rank late: a group that ends waits for it so long, and a caller looks so often.
+_ENDING_S, _LOOK_S = 5.0, 0.1
+_MOST_REASON_BYTES = 500
 
 Make = Callable[[Store, timedelta], ProcessGroupGloo]
 
@@ -43,6 +46,7 @@ class LateGloo:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._is_over = threading.Event()
+        self._is_asked = False
         self._backend: ProcessGroupGloo | None = None
         self._failure: Exception | None = None
         self._has_ended = False
@@ -64,6 +68,11 @@ class LateGloo:
         """Whether Gloo is connected."""
         return self._backend is not None
 
+    @property
+    def is_connecting(self) -> bool:
+        """Whether ranks connect: one that ends now may leave others waiting for it."""
+        return self._is_asked and not self._is_over.is_set()
+
     def backend(self) -> ProcessGroupGloo:
         """Gloo's backend, once all ranks are connected.
 
@@ -77,7 +86,8 @@ class LateGloo:
                     self._connect()
         elif not self._is_over.is_set():
             self._engine.tell("{}")
-            self._is_over.wait()
+            while not self._is_over.wait(_LOOK_S):
+                self._look_for_lost_rank(self._engine)
         if self._backend is not None:
             return self._backend
         if self._has_ended:
@@ -94,12 +104,20 @@ class LateGloo:
         """Wait for nothing any more; after the end of the engine."""
         self._has_ended = True
         self._is_over.set()
-        self._has_served.wait()
+        self._has_served.wait(_ENDING_S)
+
+    def _look_for_lost_rank(self, engine: Engine) -> None:
+        try:
+            engine.check()
+        except PlinkError as error:
+            self._failure = self._failure or error
+            self._is_over.set()
 
     def _serve(self) -> None:
         try:
             if isinstance(self._store, WordsStore):
                 self._store.hear(_FOR_EVER_S)
+                self._is_asked = True
             self._connect()
         except (PlinkError, TimeoutError) as error:
             self._failure = error
@@ -108,10 +126,22 @@ class LateGloo:
 
     def _connect(self) -> None:
         try:
-            self._backend = self._make(self._store, self._timeout)
+            self._backend = self._make_with_others()
         except (PlinkError, RuntimeError, ValueError) as error:
-            self._failure = error
+            self._failure = self._failure or error
         self._is_over.set()
+
+    def _make_with_others(self) -> ProcessGroupGloo:
+        if not isinstance(self._store, WordsStore):
+            return self._make(self._store, self._timeout)
+        try:
+            backend = self._make(self._store, self._timeout)
+        except (RuntimeError, ValueError) as error:
+            self._store.refuse(str(error))
+            raise
+        # A rank that was connected, and left before another one knew, would be waited for in vain.
+        self._store.meet()
+        return backend
 
 
 class WordsStore(Store):
@@ -158,6 +188,29 @@ class WordsStore(Store):
                 ) from None
         return self._told[key]
 
+    def meet(self) -> None:
+        """Return when all ranks call this.
+
+        Raises:
+            EngineError: a rank was lost, refuses, or does not come; it is named.
+        """
+        ranks = range(self._engine.ranks)
+        self._silent = {rank for rank in ranks if _meeting_key(rank) not in self._told}
+        self.set(_meeting_key(self._engine.rank), b"")
+        for rank in ranks:
+            reason = self.get(_meeting_key(rank)).decode(errors="replace")
+            if reason:
+                raise EngineError(f"rank {rank} is not connected: {reason}", rank)
+
+    def refuse(self, reason: str) -> None:
+        """Tell the ranks that meet that this one does not come.
+
+        Args:
+            reason: in words; what is beyond some hundred characters is left out.
+        """
+        told = {_meeting_key(self._engine.rank): reason.encode()[:_MOST_REASON_BYTES].hex()}
+        self._engine.tell(json.dumps(told))
+
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:  # noqa: ARG002
         """Return when all are there. The timeout of this store counts, not `timeout`."""
         for key in keys:
@@ -178,3 +231,7 @@ class WordsStore(Store):
         if told:
             self._silent.discard(rank)
         self._told.update(told)
+
+
+def _meeting_key(rank: int) -> str:
+    return f"plink/meet/{rank}"

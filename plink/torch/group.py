@@ -216,7 +216,8 @@ class PlinkGroup(GlooBeside):
     @property
     def _is_begun(self) -> bool:
         """Whether all that the program has called is handed over, to the engine or to Gloo."""
-        return self._starter.is_idle and self._fallback.is_idle
+        is_idle = self._starter.is_idle and self._fallback.is_idle
+        return is_idle and not self._gloo.is_connecting
 
     def _drain(self) -> None:
         """Let what is under way end, as long as it moves on: others may have joined it, too."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,6 +27,44 @@ def asked_for_by_one(say: Any, rank: int) -> list[Any]:
     dist.all_reduce(product, dist.ReduceOp.PRODUCT)
     backend = world._get_backend(torch.device("cpu"))
     return [*made, got.item(), product.tolist(), type(backend).__name__]
+
+
+def connected_late(say: Any, rank: int, folder: str) -> bool:
+    """Whether the last rank is connected when a rank has Gloo, though it comes back later."""
+    world: Any = dist.group.WORLD
+    mark = Path(folder, "connected")
+    make = world._gloo._make
+
+    def make_late(store: Any, timeout: timedelta) -> Any:
+        backend = make(store, timeout)
+        time.sleep(0.5)
+        mark.touch()
+        return backend
+
+    if rank == dist.get_world_size() - 1:
+        world._gloo._make = make_late
+    dist.barrier()
+    world._get_backend(torch.device("cpu"))
+    return mark.exists()
+
+
+def not_connected(say: Any, rank: int) -> str:
+    """What a rank hears of Gloo where the last one cannot make it."""
+    world: Any = dist.group.WORLD
+    make = world._gloo._make
+
+    def fail(store: Any, timeout: timedelta) -> Any:
+        make(store, timeout)
+        raise RuntimeError("no such device")
+
+    if rank == dist.get_world_size() - 1:
+        world._gloo._make = fail
+    dist.barrier()
+    try:
+        world._get_backend(torch.device("cpu"))
+    except dist.DistBackendError as error:
+        return str(error)
+    return ""
 
 
 def gone_before_gloo_is_needed(say: Any, rank: int) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import faulthandler
 import functools
 import multiprocessing
 import os
+import signal
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
@@ -18,6 +21,7 @@ from support.netns import enter_namespace
 
 END_TIMEOUT_S = 60.0
 GROUP_TIMEOUT_S = 40.0
+_SHOWING_S = 2.0
 
 Check = Callable[..., Any]
 
@@ -35,6 +39,10 @@ def await_server() -> None:
     first.join()
 
 
+class SilenceError(AssertionError):
+    """A rank says nothing for `END_TIMEOUT_S`."""
+
+
 class Rank:
     """One process, and what it says: results, in the order of its checks, or how it failed."""
 
@@ -44,10 +52,22 @@ class Rank:
 
     def hear(self) -> Any:
         """What the check said or returned."""
-        assert self._ear.poll(END_TIMEOUT_S), "the rank says nothing"
+        if not self._ear.poll(END_TIMEOUT_S):
+            raise SilenceError("the rank says nothing")
         kind, value = self._ear.recv()
         assert kind == "result", value
         return value
+
+    def show_threads(self) -> None:
+        """Print where the rank's threads are, those of native code by what the kernel has them in.
+
+        What Python runs the rank prints itself, to the error output that it shares with the test.
+        """
+        for thread in sorted(Path(f"/proc/{self.process.pid}/task").iterdir()):
+            facts = [(thread / name).read_text().strip() for name in ("comm", "wchan", "syscall")]
+            print(f"rank {self.process.pid}, thread {thread.name}: {', '.join(facts)}")
+        os.kill(self.process.pid or 0, signal.SIGUSR1)
+        time.sleep(_SHOWING_S)
 
     def end(self) -> None:
         """Whatever its state."""
@@ -99,10 +119,20 @@ def running(
         yield them
 
 
+def hear_all(ranks: Sequence[Rank]) -> list[Any]:
+    """What the check said or returned on each rank; if one says nothing, all show their threads."""
+    try:
+        return [rank.hear() for rank in ranks]
+    except SilenceError:
+        for rank in ranks:
+            rank.show_threads()
+        raise
+
+
 def results(check: Check, ranks: int, folder: Path, *arguments: Any, **options: Any) -> list[Any]:
     """What `check` returns on each rank."""
     with running(check, ranks, folder, *arguments, **options) as them:
-        return [rank.hear() for rank in them]
+        return hear_all(them)
 
 
 def _run(
@@ -113,6 +143,7 @@ def _run(
 
     import plink.torch  # noqa: F401
 
+    faulthandler.register(signal.SIGUSR1)
     if task["namespaces"]:
         enter_namespace(task["namespaces"][rank])
     os.environ.update(task["environment"])
