@@ -18,7 +18,7 @@ from plink.engine import Engine, EngineError
 
 # Nobody may need Gloo for as long as the group lives.
 _FOR_EVER_S = 1e6
-# Gloo hears of a lost rank late: a group that ends waits for it so long, and a caller looks so often.
+# Gloo hears late of a lost rank: a group that ends waits so long for it, a caller looks so often.
 _ENDING_S, _LOOK_S = 5.0, 0.1
 _MOST_REASON_BYTES = 500
 
