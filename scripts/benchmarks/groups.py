@@ -9,6 +9,7 @@
   drawn      groups of networks drawn at random, beside a textbook recipe's, and how sure they are
   crossings  how often rings leave a rack, by what stands for a pair's distance
   spells     what it would be worth to recognise spells of slow cores, in recorded labs (NPZ)
+  times      how long groups of 40 to 2,048 hosts take to be found
   files      groups found in latency matrices (CSV)
 
 Times are processor seconds; with OMP_NUM_THREADS=1 in the environment they are of one thread.
@@ -24,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from benchkit import drawn_groups, known_groups, ring_crossings, spells
+from benchkit import drawn_groups, grouping_times, known_groups, ring_crossings, spells
 from benchkit.arguments import add_seed_count
 from benchkit.datacenters import FAMILIES
 from benchkit.embedding_figures import (
@@ -64,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_seed_count(parser, 3, "generated data centres of each kind")
     parser.add_argument("--first-seed", type=int, help="of drawn networks; drawn if not given")
     parser.add_argument("--networks", type=int, default=20, help="networks drawn of each kind")
-    tables = [*_TABLES, "drawn", "crossings", "spells", "files"]
+    tables = [*_TABLES, "drawn", "crossings", "spells", "times", "files"]
     parser.add_argument("--only", choices=tables, help="one of the tables")
 
 
@@ -83,6 +84,8 @@ def run(arguments: argparse.Namespace, report: Report) -> None:
     recorded = [path for path in arguments.files if path.suffix == _RECORDED]
     if arguments.only in (None, "spells"):
         spells.report_spells([*ring_crossings.RECORDED_LABS, *recorded], report)
+    if arguments.only in (None, "times"):
+        grouping_times.report_times(report)
     if arguments.only in (None, "files"):
         report.table(known_groups.HEADER, known_groups.rows(matrices), "files")
 

@@ -201,34 +201,47 @@ def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:
         labels: (U,) the partition to begin with.
         weight: of a group, before any reading.
     """
+    labels = np.unique(labels, return_inverse=True)[1]
+    sums = np.pad(_sum_rows(odds, labels), ((0, 1), (0, 0)))
     for _ in range(2 * len(labels)):
-        labels = np.unique(labels, return_inverse=True)[1]
-        gain = _weigh_moves(odds, labels, weight)
+        gain = _weigh_moves(sums, labels, weight)
         target, best = gain.argmax(axis=1), gain.max(axis=1)
         movable = np.flatnonzero(best > _LEAST_GAIN)
         moved = labels.copy()
         # Moves between other groups do not change what a move gains.
-        is_touched = np.zeros(gain.shape[1], dtype=bool)
+        is_touched = np.zeros(len(sums), dtype=bool)
         for unit in movable[np.argsort(-best[movable])]:
             both = [labels[unit], target[unit]]
             if not is_touched[both].any():
                 is_touched[both] = True
                 moved[unit] = target[unit]
         if not len(movable):
-            joins = _weigh_joins(odds, labels, weight)
+            joins = _weigh_joins(sums, labels, weight)
             one, other = np.unravel_index(int(joins.argmax()), joins.shape)
             if joins[one, other] <= _LEAST_GAIN:
                 break
             moved[labels == one] = other
+        for unit in np.flatnonzero(moved != labels):
+            sums[labels[unit]] -= odds[unit]
+            sums[moved[unit]] += odds[unit]
         labels = moved
+        # Rounding leaves nothing where no unit is.
+        sums[np.bincount(labels, minlength=len(sums)) == 0] = 0.0
+        if labels.max() == len(sums) - 1:
+            sums = np.pad(sums, ((0, 1), (0, 0)))
     return np.unique(labels, return_inverse=True)[1]
 
 
-def _weigh_moves(odds: Floats, labels: Ints, weight: float) -> Floats:
-    """Return the log odds gained by moving each unit to each group or a new one, (U, k + 1)."""
-    units, counts = np.arange(len(labels)), np.bincount(labels)
-    gain: Floats = np.pad(_sum_rows(odds, labels).T, ((0, 0), (0, 1)))
-    gain += np.log(np.append(counts + 1.0, weight))
+def _weigh_moves(sums: Floats, labels: Ints, weight: float) -> Floats:
+    """Return the log odds gained by moving each unit to each group or a new one, (U, k + 1).
+
+    Args:
+        sums: (k + 1, U) log odds of each unit with each group, the last one empty.
+        labels: (U,) the group of each unit, 0 ... k-1; groups may be empty.
+        weight: of a group, before any reading.
+    """
+    units, counts = np.arange(len(labels)), np.bincount(labels, minlength=len(sums))
+    gain: Floats = sums.T + np.log(np.where(counts > 0, counts + 1.0, weight))
     # A unit does not join itself.
     stays = np.where(counts > 1, counts, weight)
     gain[units, labels] += np.log(stays / (counts + 1.0))[labels]
@@ -236,13 +249,19 @@ def _weigh_moves(odds: Floats, labels: Ints, weight: float) -> Floats:
     return gain
 
 
-def _weigh_joins(odds: Floats, labels: Ints, weight: float) -> Floats:
-    """Return the log odds gained by joining two groups, (k, k); 0 on the diagonal."""
-    counts = np.bincount(labels)
+def _weigh_joins(sums: Floats, labels: Ints, weight: float) -> Floats:
+    """Return the log odds gained by joining two groups, (k, k); 0 on the diagonal.
+
+    Arguments are those of `_weigh_moves`.
+    """
+    counts = np.bincount(labels, minlength=len(sums))
+    groups = np.unique(labels)
+    gain: Floats = np.zeros((len(sums), len(sums)))
+    inner = np.ix_(groups, groups)
+    gain[inner] = _sum_rows(sums[groups].T, np.unique(labels, return_inverse=True)[1])
     weights = _log_weights(counts, weight)
-    gain: Floats = _sum_rows(_sum_rows(odds, labels).T, labels)
-    gain += _log_weights(counts[:, None] + counts[None, :], weight)
-    gain -= weights[:, None] + weights[None, :]
+    gain[inner] += _log_weights(counts[groups, None] + counts[groups], weight)
+    gain[inner] -= weights[groups, None] + weights[groups]
     np.fill_diagonal(gain, 0.0)
     return gain
 
@@ -281,7 +300,7 @@ def weigh_membership(pairs: Pairs, labels: Ints) -> Membership:
     cost, odds, weight = pairs.evaluate(labels)
     if not np.isfinite(cost):
         return Membership(np.ones(len(labels)), np.full((len(labels), 2), ALONE), 0.0)
-    gain = _weigh_moves(odds, labels, weight)
+    gain = _weigh_moves(np.pad(_sum_rows(odds, labels), ((0, 1), (0, 0))), labels, weight)
     suits = np.where(np.append(counts, 0) > 1, gain, -np.inf)
     best = np.argsort(-suits, axis=1, kind="stable")[:, :2]
     nearest = np.where(np.isfinite(np.take_along_axis(suits, best, axis=1)), best, ALONE)
