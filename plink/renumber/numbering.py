@@ -154,7 +154,8 @@ def _search(
     assert cluster is not None  # noqa: S101  the caller has looked
     by_name = {host.name: host for host in basis.hosts}
     start = hosts
-    if kept and cluster.rtt is not None:
+    # Without an order, the launcher's own stays where it is among the best.
+    if order is not None and cluster.rtt is not None:
         known = distances(restrict_to_hosts(cluster, [by_name[name] for name in hosts]))
         ring = inserted(range(kept), range(kept, len(hosts)), known.matrix_us)
         start = [hosts[place] for place in ring]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import _thread
+import contextlib
 import json
 import threading
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -18,9 +18,11 @@ from plink.engine import Engine, EngineError
 
 # Nobody may need Gloo for as long as the group lives.
 _FOR_EVER_S = 1e6
-# Gloo hears late of a lost rank: a group that ends waits so long for it, a caller looks so often.
-_ENDING_S, _LOOK_S = 5.0, 0.1
+# Gloo learns late that a rank is lost. The end of a group waits so long for a connection to end.
+_ENDING_S = 5.0
 _MOST_REASON_BYTES = 500
+# The key under which a rank tells whether it is connected to all others.
+_ANSWER = "plink/answer"
 
 Make = Callable[[Store, timedelta], ProcessGroupGloo]
 
@@ -29,7 +31,11 @@ class LateGloo:
     """Makes Gloo's backend once a rank needs it: that rank tells the others, and all make it.
 
     Every rank must take part when Gloo's ranks connect, and what needs it may be a message between
-    two of them, while the others compute. So each has a thread that waits for being told.
+    two of them, while the others compute. So each has a thread that listens to the others, and
+    starts another one that connects.
+
+    No rank has Gloo before all are connected: a rank that ended its group as soon as it was
+    connected itself would be waited for in vain by those that are not.
 
     Args:
         make: connects the ranks of Gloo, which meet in that store.
@@ -40,23 +46,25 @@ class LateGloo:
 
     def __init__(self, make: Make, engine: Engine | None, store: Store, timeout: timedelta) -> None:
         self._make = make
-        self._engine = engine
         # Kept here, for Gloo does not keep what is written in Python.
-        self._store: Store = store if engine is None else WordsStore(engine, timeout)
+        self._words = None if engine is None else WordsStore(engine, timeout)
+        self._store = store
+        self._engine = engine
         self._timeout = timeout
         self._lock = threading.Lock()
         self._is_over = threading.Event()
-        self._is_asked = False
-        self._backend: ProcessGroupGloo | None = None
+        # Kept if another rank is not connected, too: its end would end other ranks' connecting.
+        self._made: ProcessGroupGloo | None = None
         self._failure: Exception | None = None
         self._has_ended = False
-        self._has_served = threading.Event()
-        if engine is None:
-            self._has_served.set()
+        self._has_listened, self._has_connected = threading.Event(), threading.Event()
+        self._has_connected.set()
+        if self._words is None:
+            self._has_listened.set()
         else:
             # `threading.Thread` would wait until it runs, which takes milliseconds where many
             # ranks set up on few cores.
-            _thread.start_new_thread(self._serve, ())
+            _thread.start_new_thread(self._listen, (self._words,))
 
     @property
     def timeout(self) -> timedelta:
@@ -65,34 +73,34 @@ class LateGloo:
 
     @property
     def is_made(self) -> bool:
-        """Whether Gloo is connected."""
-        return self._backend is not None
+        """Whether all ranks are connected."""
+        return self._is_over.is_set() and self._failure is None and self._made is not None
 
     @property
     def is_connecting(self) -> bool:
-        """Whether ranks connect: one that ends now may leave others waiting for it."""
-        return self._is_asked and not self._is_over.is_set()
+        """Whether ranks connect to each other now."""
+        return not self._has_connected.is_set() and not self._is_over.is_set()
 
     def backend(self) -> ProcessGroupGloo:
         """Gloo's backend, once all ranks are connected.
 
         Raises:
-            DistBackendError: they cannot be; where a rank was lost, it is named.
+            DistBackendError: they cannot be; the rank at fault is named.
             RuntimeError: the group has ended.
         """
-        if self._engine is None:
-            with self._lock:
-                if not self._is_over.is_set():
-                    self._connect()
-        elif not self._is_over.is_set():
-            self._engine.tell("{}")
-            while not self._is_over.wait(_LOOK_S):
-                self._look_for_lost_rank(self._engine)
-        if self._backend is not None:
-            return self._backend
+        if not self._is_over.is_set():
+            if self._engine is None:
+                with self._lock:
+                    if not self._is_over.is_set():
+                        self._connect_alone()
+            else:
+                self._engine.tell("{}")
+                self._is_over.wait()
         if self._has_ended:
             raise RuntimeError("the group has ended")
         failure = self._failure
+        if failure is None and self._made is not None:
+            return self._made
         hint = f" ({failure.hint})" if isinstance(failure, PlinkError) and failure.hint else ""
         raise DistBackendError(f"plink: Gloo cannot be set up: {failure}{hint}")
 
@@ -100,48 +108,51 @@ class LateGloo:
         """Set the timeout of messages, and of Gloo's collectives if its group is not made yet."""
         self._timeout = timeout
 
+    def leave(self) -> None:
+        """Tell the other ranks that the group ends here; before the end of the engine."""
+        self._has_ended = True
+        if self._words is not None:
+            self._words.refuse("its group has ended")
+
     def end(self) -> None:
         """Wait for nothing any more; after the end of the engine."""
         self._has_ended = True
         self._is_over.set()
-        self._has_served.wait(_ENDING_S)
+        self._has_listened.wait()
+        self._has_connected.wait(_ENDING_S)
 
-    def _look_for_lost_rank(self, engine: Engine) -> None:
+    def _listen(self, words: WordsStore) -> None:
+        """Take in what ranks tell until all are connected, or one is not."""
         try:
-            engine.check()
-        except PlinkError as error:
-            self._failure = self._failure or error
-            self._is_over.set()
-
-    def _serve(self) -> None:
-        try:
-            if isinstance(self._store, WordsStore):
-                self._store.hear(_FOR_EVER_S)
-                self._is_asked = True
-            self._connect()
+            while not words.are_all_connected:
+                words.hear(_FOR_EVER_S)
+                if self._has_connected.is_set() and not words.has_answered:
+                    self._has_connected.clear()
+                    _thread.start_new_thread(self._connect, (words,))
         except (PlinkError, TimeoutError) as error:
-            self._failure = error
-            self._is_over.set()
-        self._has_served.set()
-
-    def _connect(self) -> None:
-        try:
-            self._backend = self._make_with_others()
-        except (PlinkError, RuntimeError, ValueError) as error:
             self._failure = self._failure or error
+            words.fail(error)
         self._is_over.set()
+        self._has_listened.set()
 
-    def _make_with_others(self) -> ProcessGroupGloo:
-        if not isinstance(self._store, WordsStore):
-            return self._make(self._store, self._timeout)
+    def _connect(self, words: WordsStore) -> None:
         try:
-            backend = self._make(self._store, self._timeout)
+            self._made = self._make(words, self._timeout)
+            words.tell_connected()
+        except Exception as error:
+            # Whatever it is, the others wait; they know of what this rank has heard of.
+            if self._failure is None:
+                self._failure = error
+                words.refuse(str(error) or type(error).__name__)
+            self._is_over.set()
+        self._has_connected.set()
+
+    def _connect_alone(self) -> None:
+        try:
+            self._made = self._make(self._store, self._timeout)
         except (RuntimeError, ValueError) as error:
-            self._store.refuse(str(error))
-            raise
-        # A rank that was connected, and left before another one knew, would be waited for in vain.
-        self._store.meet()
-        return backend
+            self._failure = error
+        self._is_over.set()
 
 
 class WordsStore(Store):
@@ -149,7 +160,9 @@ class WordsStore(Store):
 
     Gloo's does, and reads one key a rank, one after the other, each in two round trips to PyTorch's
     store: the square of the ranks in all. Here every rank tells all others once, over connections
-    that the engine has.
+    that the engine has. At the end each tells whether it is connected.
+
+    One thread hears what ranks tell; others may read and set keys meanwhile.
 
     Args:
         engine: over the same ranks; nobody else listens to what they tell.
@@ -163,6 +176,16 @@ class WordsStore(Store):
         self._untold: dict[str, str] = {}
         self._told: dict[str, bytes] = {}
         self._silent = set(range(engine.ranks))
+        self._unconnected = set(range(engine.ranks))
+        self._failure: Exception | None = None
+        self._heard = threading.Condition()
+        self._answering = threading.Lock()
+        self.has_answered = False
+
+    @property
+    def are_all_connected(self) -> bool:
+        """Whether all ranks have told that they are connected."""
+        return not self._unconnected
 
     def set(self, key: str, value: Any) -> None:
         """Tell it before the next key is read."""
@@ -172,66 +195,74 @@ class WordsStore(Store):
         """Return a key that another rank sets before it first reads.
 
         Raises:
-            EngineError: a rank was lost, or tells nothing; it is named.
+            EngineError: a rank was lost, is not connected or tells nothing; it is named.
         """
-        deadline = time.monotonic() + self._timeout_s
         if self._untold:
             self._engine.tell(json.dumps(self._untold))
             self._untold = {}
-        while key not in self._told:
-            try:
-                self.hear(deadline - time.monotonic())
-            except TimeoutError:
-                silent = min(self._silent, default=self._engine.rank)
-                raise EngineError(
-                    f"rank {silent} did not take part within {self._timeout_s:g} s", silent
-                ) from None
-        return self._told[key]
-
-    def meet(self) -> None:
-        """Return when all ranks call this.
-
-        Raises:
-            EngineError: a rank was lost, refuses, or does not come; it is named.
-        """
-        ranks = range(self._engine.ranks)
-        self._silent = {rank for rank in ranks if _meeting_key(rank) not in self._told}
-        self.set(_meeting_key(self._engine.rank), b"")
-        for rank in ranks:
-            reason = self.get(_meeting_key(rank)).decode(errors="replace")
-            if reason:
-                raise EngineError(f"rank {rank} is not connected: {reason}", rank)
-
-    def refuse(self, reason: str) -> None:
-        """Tell the ranks that meet that this one does not come.
-
-        Args:
-            reason: in words; what is beyond some hundred characters is left out.
-        """
-        told = {_meeting_key(self._engine.rank): reason.encode()[:_MOST_REASON_BYTES].hex()}
-        self._engine.tell(json.dumps(told))
+        with self._heard:
+            has_come = self._heard.wait_for(
+                lambda: key in self._told or self._failure is not None, self._timeout_s
+            )
+            if key in self._told:
+                return self._told[key]
+            if has_come and self._failure is not None:
+                raise self._failure
+            silent = min(self._silent, default=self._engine.rank)
+        raise EngineError(f"rank {silent} did not take part within {self._timeout_s:g} s", silent)
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:  # noqa: ARG002
         """Return when all are there. The timeout of this store counts, not `timeout`."""
         for key in keys:
             self.get(key)
 
+    def tell_connected(self) -> None:
+        """Tell all ranks that this one is connected to each of them."""
+        self._answer(b"")
+
+    def refuse(self, reason: str) -> None:
+        """Tell all ranks that this one will not be connected, if it has not told either yet.
+
+        Args:
+            reason: in words; what is beyond 500 bytes is left out.
+        """
+        self._answer(reason.encode()[:_MOST_REASON_BYTES])
+
     def hear(self, timeout_s: float) -> None:
         """Take in what a rank tells next.
 
         Raises:
             TimeoutError: none does in time.
-            EngineError: a rank was lost, or tells something else; it is named.
+            EngineError: a rank was lost, is not connected or tells something else; it is named.
         """
         rank, words = self._engine.hear(max(0.0, timeout_s))
         try:
             told = {str(key): bytes.fromhex(value) for key, value in json.loads(words).items()}
         except (ValueError, TypeError, AttributeError, RecursionError):
             raise EngineError(f"rank {rank} told what cannot be understood", rank) from None
-        if told:
-            self._silent.discard(rank)
-        self._told.update(told)
+        reason = told.pop(_ANSWER, None)
+        with self._heard:
+            if told:
+                self._silent.discard(rank)
+                self._told.update(told)
+                self._heard.notify_all()
+        if reason:
+            text = reason.decode(errors="replace")
+            raise EngineError(f"rank {rank} is not connected: {text}", rank)
+        if reason is not None:
+            self._unconnected.discard(rank)
 
+    def fail(self, error: Exception) -> None:
+        """Raise this error where a key is waited for that has not come."""
+        with self._heard:
+            self._failure = error
+            self._heard.notify_all()
 
-def _meeting_key(rank: int) -> str:
-    return f"plink/meet/{rank}"
+    def _answer(self, reason: bytes) -> None:
+        with self._answering:
+            if self.has_answered:
+                return
+            self.has_answered = True
+        # An engine that has failed has told the others more.
+        with contextlib.suppress(PlinkError):
+            self._engine.tell(json.dumps({_ANSWER: reason.hex()}))

@@ -9,7 +9,6 @@ import datetime
 import ipaddress
 import os
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.new_folder import make_folder
 from plink.transport.tls import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE, NO_RANK, RANK_URI
 
 # For clocks that do not agree.
@@ -89,12 +89,9 @@ def write_certificates(folder: str, holders: Mapping[str, Holder], days: int) ->
     until = now + datetime.timedelta(days=days)
     authority = _Authority(now - _EARLIER, until)
     try:
-        with tempfile.TemporaryDirectory(prefix=".plink-", dir=target.resolve().parent) as beside:
-            made = Path(beside, "made")
-            made.mkdir(mode=0o700)
+        with make_folder(target, 0o700) as made:
             for name, holder in holders.items():
                 _write_folder(made / name, authority, name, holder)
-            made.replace(target)  # an empty folder may be there
     except OSError as error:
         raise PlinkError(f"{folder}: {error.strerror or error}") from None
     return until

@@ -1,4 +1,4 @@
-"""What it would be worth to recognise spells of slow cores: a bound by the true racks."""
+"""Upper bound of the gain by recognising spells of slow cores, from the true racks."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def _mend(readings_us: Matrix, lab: RecordedLab) -> tuple[Matrix, Matrix]:
 
 
 def _are_racks_found(readings_us: Matrix, lab: RecordedLab) -> bool:
-    levels = discover(np.where(np.eye(len(readings_us)) > 0, 0.0, readings_us)).levels
+    is_measured = np.isfinite(readings_us)
+    levels = discover(np.where(is_measured, readings_us, 0.0), is_measured).levels
     if not levels:
         return False
     labels = separate_alone(choose_level(levels).labels).tolist()

@@ -185,8 +185,10 @@ def _format_agreement(found: float | None, best: float | None) -> str:
 
 
 def _halves(rtt: RttMeasurement) -> npt.NDArray[np.float64]:
-    """(2, N, N) in µs; twice the same where every pair met once."""
-    return np.stack(list(rtt.halves_us) if rtt.halves_us is not None else [rtt.readings_us] * 2)
+    """(2, N, N) in µs; the second one empty where every pair met once."""
+    if rtt.halves_us is not None:
+        return np.stack(list(rtt.halves_us))
+    return np.stack([rtt.readings_us, np.full_like(rtt.readings_us, np.nan)])
 
 
 def _summarise(outcomes: Sequence[Outcome], report: Report) -> None:

@@ -135,8 +135,8 @@ struct PathOptions {
     }
 };
 
-/// Whether an Ethernet frame is one of the Address Resolution Protocol (ARP, RFC 826).
-bool asks_for_address(const std::uint8_t* frame, std::uint32_t size) {
+/// Whether an Ethernet frame asks for an address or answers (ARP, RFC 826).
+bool is_arp(const std::uint8_t* frame, std::uint32_t size) {
     return size >= ETH_HLEN && frame[12] == ETH_P_ARP >> 8 && frame[13] == (ETH_P_ARP & 0xff);
 }
 
@@ -159,8 +159,8 @@ class Path {
             free_at_ns_ = begins + static_cast<std::int64_t>(size * 8e9 / options_.rate_bits);
             due = free_at_ns_;
         }
-        // Requests for addresses are a link's own, and would change which of the others are lost.
-        const bool is_drawn = !asks_for_address(frame, size);
+        // The kernel asks for addresses when it likes: drawn, they would change what else is lost.
+        const bool is_drawn = !is_arp(frame, size);
         if (is_drawn && options_.loss > 0 && share_() < options_.loss) {
             ++lost;
             return;

@@ -30,7 +30,7 @@ def asked_for_by_one(say: Any, rank: int) -> list[Any]:
 
 
 def connected_late(say: Any, rank: int, folder: str) -> bool:
-    """Whether the last rank is connected when a rank has Gloo, though it comes back later."""
+    """Whether the last rank, which is slow, is connected when another rank has Gloo."""
     world: Any = dist.group.WORLD
     mark = Path(folder, "connected")
     make = world._gloo._make
@@ -48,18 +48,60 @@ def connected_late(say: Any, rank: int, folder: str) -> bool:
     return mark.exists()
 
 
-def not_connected(say: Any, rank: int) -> str:
-    """What a rank hears of Gloo where the last one cannot make it."""
+def not_connected(say: Any, rank: int, is_late: bool) -> str:
+    """The error of a rank where the last one cannot make Gloo, before or after it connects."""
     world: Any = dist.group.WORLD
     make = world._gloo._make
 
     def fail(store: Any, timeout: timedelta) -> Any:
-        make(store, timeout)
+        if is_late:
+            world._kept = make(store, timeout)
         raise RuntimeError("no such device")
 
     if rank == dist.get_world_size() - 1:
         world._gloo._make = fail
     dist.barrier()
+    return _error_of_gloo()
+
+
+def left_before(say: Any, rank: int) -> str:
+    """The error of a rank where the last one has ended its group before Gloo was needed."""
+    dist.barrier()
+    if rank == dist.get_world_size() - 1:
+        dist.destroy_process_group()
+        return ""
+    world: Any = dist.group.WORLD
+    # Asked sooner, it might still take part.
+    assert world._gloo._is_over.wait(30.0)
+    error = _error_of_gloo()
+    dist.destroy_process_group()
+    return error
+
+
+def left_meanwhile(say: Any, rank: int) -> str:
+    """The error of a rank where the last one ends its group before it is connected."""
+    world: Any = dist.group.WORLD
+
+    def hang(store: Any, timeout: timedelta) -> Any:
+        time.sleep(3.0)
+        raise RuntimeError("too late")
+
+    is_last = rank == dist.get_world_size() - 1
+    if is_last:
+        world._gloo._make = hang
+    dist.barrier()
+    if is_last:
+        while not world._gloo.is_connecting:
+            time.sleep(0.001)
+        dist.destroy_process_group()
+        return ""
+    error = _error_of_gloo()
+    dist.destroy_process_group()
+    return error
+
+
+def _error_of_gloo() -> str:
+    world: Any = dist.group.WORLD
     try:
         world._get_backend(torch.device("cpu"))
     except dist.DistBackendError as error:

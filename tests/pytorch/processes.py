@@ -59,15 +59,22 @@ class Rank:
         return value
 
     def show_threads(self) -> None:
-        """Print where the rank's threads are, those of native code by what the kernel has them in.
+        """Print what the rank's threads wait for, if it still runs.
 
-        What Python runs the rank prints itself, to the error output that it shares with the test.
+        The kernel tells it of native code, the rank itself of Python code (`faulthandler`).
         """
-        for thread in sorted(Path(f"/proc/{self.process.pid}/task").iterdir()):
-            facts = [(thread / name).read_text().strip() for name in ("comm", "wchan", "syscall")]
-            print(f"rank {self.process.pid}, thread {thread.name}: {', '.join(facts)}")
-        os.kill(self.process.pid or 0, signal.SIGUSR1)
-        time.sleep(_SHOWING_S)
+        pid = self.process.pid
+        if pid is None or not self.process.is_alive():
+            return
+        # Threads may end meanwhile.
+        with contextlib.suppress(OSError):
+            for thread in sorted(Path(f"/proc/{pid}/task").iterdir()):
+                names = ("comm", "wchan", "syscall")
+                facts = [(thread / name).read_text().strip() for name in names]
+                print(f"rank {pid}, thread {thread.name}: {', '.join(facts)}")
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGUSR1)
+            time.sleep(_SHOWING_S)
 
     def end(self) -> None:
         """Whatever its state."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from pytorch import late_gloo_checks as checks
-from pytorch.processes import results, running
+from pytorch.processes import Check, results, running
 
 
 def test_one_rank_that_needs_it_has_all_make_it(tmp_path: Path) -> None:
@@ -16,14 +18,21 @@ def test_one_rank_that_needs_it_has_all_make_it(tmp_path: Path) -> None:
 
 
 def test_no_rank_has_it_before_all_are_connected(tmp_path: Path) -> None:
-    """One that ended its group before another was connected left that one waiting for it."""
+    """A rank that ended its group before would be waited for by those that are not connected."""
     assert results(checks.connected_late, 3, tmp_path, str(tmp_path)) == [True] * 3
 
 
-def test_a_rank_that_cannot_make_it_is_named(tmp_path: Path) -> None:
-    *others, own = results(checks.not_connected, 3, tmp_path)
-    assert all("rank 2 is not connected: no such device" in said for said in others)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_rank_that_cannot_make_it_is_named(is_late: bool, tmp_path: Path) -> None:
+    *others, own = results(checks.not_connected, 3, tmp_path, is_late)
+    assert all("rank 2 is not connected: no such device" in said for said in others), others
     assert "no such device" in own
+
+
+@pytest.mark.parametrize("check", [checks.left_before, checks.left_meanwhile])
+def test_a_rank_that_ends_its_group_is_named(check: Check, tmp_path: Path) -> None:
+    *others, _ = results(check, 3, tmp_path)
+    assert all("rank 2 is not connected: its group has ended" in said for said in others), others
 
 
 def test_a_rank_that_is_gone_by_then_is_named(tmp_path: Path) -> None:

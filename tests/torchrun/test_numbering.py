@@ -98,7 +98,7 @@ def test_an_order_is_found_where_only_the_network_is_known() -> None:
 @settings(max_examples=10)
 @given(st.integers(2, 8), st.integers(0, 10**6))
 def test_an_order_that_was_found_is_found_again_from_it(size: int, seed: int) -> None:
-    """Among orders that are equally good, of which there are many here, ranks keep theirs."""
+    """Of the many orders that are equally good here, the ranks keep theirs."""
     rng = np.random.default_rng(seed)
     rtt_us = 10.0 * rng.integers(1, 4, (size, size))
     names = [f"h{host}" for host in range(size)]

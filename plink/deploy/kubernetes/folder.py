@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.new_folder import make_folder
 
 SECRET = "secret"  # noqa: S105  the name of the file
 _SECRET_MODE, _FILE_MODE = 0o600, 0o666
@@ -73,9 +73,7 @@ def write(folder: Path, content: Mapping[str, bytes]) -> None:
     try:
         if folder.exists() and any(folder.iterdir()):
             raise WrongUseError(f"{folder}: the folder is not empty", "choose a new folder")
-        with tempfile.TemporaryDirectory(prefix=".plink-", dir=folder.parent) as beside:
-            made = Path(beside, folder.name or "folder")
-            made.mkdir()
+        with make_folder(folder) as made:
             for name, data in content.items():
                 mode = _SECRET_MODE if name == SECRET else _FILE_MODE
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -83,7 +81,6 @@ def write(folder: Path, content: Mapping[str, bytes]) -> None:
                     stream.write(data)
                     stream.flush()
                     os.fsync(stream.fileno())
-            made.replace(folder)  # an empty folder may be there
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise PlinkError(f"{folder}: cannot be written ({reason})") from None
