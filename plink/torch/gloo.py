@@ -253,7 +253,9 @@ class WordsStore(Store):
             self._unconnected.discard(rank)
 
     def fail(self, error: Exception) -> None:
-        """Raise this error where a key is waited for that has not come."""
+        """Raise this error where a key is waited for, and tell nothing any more: all hear of it."""
+        with self._answering:
+            self.has_answered = True
         with self._heard:
             self._failure = error
             self._heard.notify_all()
