@@ -173,8 +173,10 @@ class Engine(Collectives, Messages):
         """
         self._native.tell(words)
 
-    def hear(self, timeout_s: float) -> tuple[int, str]:
+    def hear(self, timeout_s: float) -> tuple[int, str | None]:
         """Return the next message and its sender; each rank's messages come in order.
+
+        The message is None where a rank has closed its engine, after all that it told.
 
         Raises:
             TimeoutError: nobody told anything in time.

@@ -20,6 +20,8 @@ from plink.engine import Engine, EngineError
 _FOR_EVER_S = 1e6
 # Gloo learns late that a rank is lost. The end of a group waits so long for a connection to end.
 _ENDING_S = 5.0
+# A rank tells of its failure so soon after others feel it.
+_CAUSE_S = 1.0
 _MOST_REASON_BYTES = 500
 # The key under which a rank tells whether it is connected to all others.
 _ANSWER = "plink/answer"
@@ -30,9 +32,9 @@ Make = Callable[[Store, timedelta], ProcessGroupGloo]
 class LateGloo:
     """Makes Gloo's backend once a rank needs it: that rank tells the others, and all make it.
 
-    Every rank must take part when Gloo's ranks connect, and what needs it may be a message between
-    two of them, while the others compute. So each has a thread that listens to the others, and
-    starts another one that connects.
+    Every rank must take part when Gloo's ranks connect, even if a single one needs Gloo while the
+    others compute. So each has a thread that listens to the others, and starts another one that
+    connects.
 
     No rank has Gloo before all are connected: a rank that ended its group as soon as it was
     connected itself would be waited for in vain by those that are not.
@@ -52,6 +54,7 @@ class LateGloo:
         self._engine = engine
         self._timeout = timeout
         self._lock = threading.Lock()
+        self._is_asked = False
         self._is_over = threading.Event()
         # Kept if another rank is not connected, too: its end would end other ranks' connecting.
         self._made: ProcessGroupGloo | None = None
@@ -73,13 +76,14 @@ class LateGloo:
 
     @property
     def is_made(self) -> bool:
-        """Whether all ranks are connected."""
-        return self._is_over.is_set() and self._failure is None and self._made is not None
+        """Whether all ranks are connected, and the group has not ended."""
+        is_connected = self._is_over.is_set() and self._failure is None and self._made is not None
+        return is_connected and not self._has_ended
 
     @property
     def is_connecting(self) -> bool:
         """Whether ranks connect to each other now."""
-        return not self._has_connected.is_set() and not self._is_over.is_set()
+        return self._is_asked and not self._is_over.is_set()
 
     def backend(self) -> ProcessGroupGloo:
         """Gloo's backend, once all ranks are connected.
@@ -108,11 +112,9 @@ class LateGloo:
         """Set the timeout of messages, and of Gloo's collectives if its group is not made yet."""
         self._timeout = timeout
 
-    def leave(self) -> None:
-        """Tell the other ranks that the group ends here; before the end of the engine."""
+    def begin_end(self) -> None:
+        """Have callers hear that the group has ended; before the end of the engine."""
         self._has_ended = True
-        if self._words is not None:
-            self._words.refuse("its group has ended")
 
     def end(self) -> None:
         """Wait for nothing any more; after the end of the engine."""
@@ -122,29 +124,40 @@ class LateGloo:
         self._has_connected.wait(_ENDING_S)
 
     def _listen(self, words: WordsStore) -> None:
-        """Take in what ranks tell until all are connected, or one is not."""
+        """Take in what ranks tell until all are connected, or one cannot be."""
         try:
             while not words.are_all_connected:
-                words.hear(_FOR_EVER_S)
-                if self._has_connected.is_set() and not words.has_answered:
-                    self._has_connected.clear()
-                    _thread.start_new_thread(self._connect, (words,))
-        except (PlinkError, TimeoutError) as error:
-            self._failure = self._failure or error
-            words.fail(error)
-        self._is_over.set()
+                if words.hear() and not self._is_asked:
+                    self._start_connecting(words)
+            self._is_over.set()
+        except Exception as error:
+            self._fail(error, words)
+            words.ignore()
         self._has_listened.set()
+
+    def _start_connecting(self, words: WordsStore) -> None:
+        self._has_connected.clear()
+        self._is_asked = True
+        try:
+            _thread.start_new_thread(self._connect, (words,))
+        except RuntimeError as error:
+            self._has_connected.set()
+            words.refuse(str(error))
+            raise
 
     def _connect(self, words: WordsStore) -> None:
         try:
             self._made = self._make(words, self._timeout)
             words.tell_connected()
+            if not self._is_over.wait(self._timeout.total_seconds()):
+                raise words.build_silence_error()
         except Exception as error:
-            # Whatever it is, the others wait; they know of what this rank has heard of.
+            if not isinstance(error, EngineError):
+                # Another rank may have caused it, and tells of it.
+                self._is_over.wait(_CAUSE_S)
             if self._failure is None:
-                self._failure = error
                 words.refuse(str(error) or type(error).__name__)
-            self._is_over.set()
+                self._fail(error, words)
         self._has_connected.set()
 
     def _connect_alone(self) -> None:
@@ -152,6 +165,12 @@ class LateGloo:
             self._made = self._make(self._store, self._timeout)
         except (RuntimeError, ValueError) as error:
             self._failure = error
+        self._is_over.set()
+
+    def _fail(self, error: Exception, words: WordsStore) -> None:
+        # Its traceback would keep what it refers to.
+        self._failure = self._failure or error.with_traceback(None)
+        words.fail(self._failure)
         self._is_over.set()
 
 
@@ -179,8 +198,6 @@ class WordsStore(Store):
         self._unconnected = set(range(engine.ranks))
         self._failure: Exception | None = None
         self._heard = threading.Condition()
-        self._answering = threading.Lock()
-        self.has_answered = False
 
     @property
     def are_all_connected(self) -> bool:
@@ -201,15 +218,14 @@ class WordsStore(Store):
             self._engine.tell(json.dumps(self._untold))
             self._untold = {}
         with self._heard:
-            has_come = self._heard.wait_for(
+            self._heard.wait_for(
                 lambda: key in self._told or self._failure is not None, self._timeout_s
             )
+            if self._failure is not None:
+                raise self._failure
             if key in self._told:
                 return self._told[key]
-            if has_come and self._failure is not None:
-                raise self._failure
-            silent = min(self._silent, default=self._engine.rank)
-        raise EngineError(f"rank {silent} did not take part within {self._timeout_s:g} s", silent)
+        raise self.build_silence_error()
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:  # noqa: ARG002
         """Return when all are there. The timeout of this store counts, not `timeout`."""
@@ -218,24 +234,31 @@ class WordsStore(Store):
 
     def tell_connected(self) -> None:
         """Tell all ranks that this one is connected to each of them."""
-        self._answer(b"")
+        self._engine.tell(json.dumps({_ANSWER: ""}))
 
     def refuse(self, reason: str) -> None:
-        """Tell all ranks that this one will not be connected, if it has not told either yet.
+        """Tell all ranks that this one will not be connected.
 
         Args:
             reason: in words; what is beyond 500 bytes is left out.
         """
-        self._answer(reason.encode()[:_MOST_REASON_BYTES])
+        told = reason.encode(errors="replace")[:_MOST_REASON_BYTES]
+        self._engine.tell(json.dumps({_ANSWER: told.hex()}))
 
-    def hear(self, timeout_s: float) -> None:
-        """Take in what a rank tells next.
+    def hear(self) -> bool:
+        """Take in what a rank tells next, if it does in days; return whether it told anything.
 
         Raises:
-            TimeoutError: none does in time.
             EngineError: a rank was lost, is not connected or tells something else; it is named.
         """
-        rank, words = self._engine.hear(max(0.0, timeout_s))
+        try:
+            rank, words = self._engine.hear(_FOR_EVER_S)
+        except TimeoutError:
+            return False
+        if words is None:
+            if rank in self._unconnected:
+                raise EngineError(f"rank {rank} is not connected: its group has ended", rank)
+            return False
         try:
             told = {str(key): bytes.fromhex(value) for key, value in json.loads(words).items()}
         except (ValueError, TypeError, AttributeError, RecursionError):
@@ -251,20 +274,22 @@ class WordsStore(Store):
             raise EngineError(f"rank {rank} is not connected: {text}", rank)
         if reason is not None:
             self._unconnected.discard(rank)
+        return True
+
+    def ignore(self) -> None:
+        """Take in what ranks tell until the engine ends, and make no use of it."""
+        with contextlib.suppress(PlinkError):
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    self._engine.hear(_FOR_EVER_S)
 
     def fail(self, error: Exception) -> None:
-        """Raise this error where a key is waited for, and tell nothing any more: all hear of it."""
-        with self._answering:
-            self.has_answered = True
+        """Raise this error where a key is waited for."""
         with self._heard:
             self._failure = error
             self._heard.notify_all()
 
-    def _answer(self, reason: bytes) -> None:
-        with self._answering:
-            if self.has_answered:
-                return
-            self.has_answered = True
-        # An engine that has failed has told the others more.
-        with contextlib.suppress(PlinkError):
-            self._engine.tell(json.dumps({_ANSWER: reason.hex()}))
+    def build_silence_error(self) -> EngineError:
+        """Return the error that names a rank which has not told its keys, or its connection."""
+        rank = min(self._silent or self._unconnected, default=self._engine.rank)
+        return EngineError(f"rank {rank} did not take part within {self._timeout_s:g} s", rank)

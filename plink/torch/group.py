@@ -233,7 +233,7 @@ class PlinkGroup(GlooBeside):
             self._steps.remove()
         if self.negotiation is not None:
             self.negotiation.close()
-        self._gloo.leave()
+        self._gloo.begin_end()
         if self._engine is not None:
             self._engine.close()
         # The starter may be paused.

@@ -64,7 +64,7 @@ def not_connected(say: Any, rank: int, is_late: bool) -> str:
     return _error_of_gloo()
 
 
-def left_before(say: Any, rank: int) -> str:
+def left_before(say: Any, rank: int, folder: str) -> str:
     """The error of a rank where the last one has ended its group before Gloo was needed."""
     dist.barrier()
     if rank == dist.get_world_size() - 1:
@@ -74,11 +74,12 @@ def left_before(say: Any, rank: int) -> str:
     # Asked sooner, it might still take part.
     assert world._gloo._is_over.wait(30.0)
     error = _error_of_gloo()
+    _wait_for_others(rank, Path(folder))
     dist.destroy_process_group()
     return error
 
 
-def left_meanwhile(say: Any, rank: int) -> str:
+def left_meanwhile(say: Any, rank: int, folder: str) -> str:
     """The error of a rank where the last one ends its group before it is connected."""
     world: Any = dist.group.WORLD
 
@@ -96,8 +97,17 @@ def left_meanwhile(say: Any, rank: int) -> str:
         dist.destroy_process_group()
         return ""
     error = _error_of_gloo()
+    _wait_for_others(rank, Path(folder))
     dist.destroy_process_group()
     return error
+
+
+def _wait_for_others(rank: int, folder: Path) -> None:
+    """Wait until all ranks but the last come here: one that ended its group would be named, too."""
+    marks = [folder / f"error of {other}" for other in range(dist.get_world_size() - 1)]
+    marks[rank].touch()
+    while not all(mark.exists() for mark in marks):
+        time.sleep(0.001)
 
 
 def _error_of_gloo() -> str:

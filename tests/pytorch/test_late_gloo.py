@@ -31,7 +31,7 @@ def test_a_rank_that_cannot_make_it_is_named(is_late: bool, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("check", [checks.left_before, checks.left_meanwhile])
 def test_a_rank_that_ends_its_group_is_named(check: Check, tmp_path: Path) -> None:
-    *others, _ = results(check, 3, tmp_path)
+    *others, _ = results(check, 3, tmp_path, str(tmp_path))
     assert all("rank 2 is not connected: its group has ended" in said for said in others), others
 
 

@@ -155,10 +155,13 @@ void register_engine(nb::module_& module) {
                         std::string text) { self.engine.supervisor().tell(std::move(text)); })
         .def(
             "hear",
-            [](LentEngine& self, double seconds) -> std::optional<std::pair<int, std::string>> {
+            [](LentEngine& self,
+               double seconds) -> std::optional<std::pair<int, std::optional<std::string>>> {
                 auto heard = self.engine.supervisor().hear(seconds);
                 if (!heard) return std::nullopt;
-                return std::pair{heard->rank, std::move(heard->text)};
+                std::optional<std::string> text;
+                if (!heard->has_left) text = std::move(heard->text);
+                return std::pair{heard->rank, std::move(text)};
             },
             "seconds"_a, unlocked)
         .def(

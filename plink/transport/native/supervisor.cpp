@@ -175,6 +175,7 @@ void Supervisor::obey(int rank, const Message& message) {
             peer.lost_at.reset();
             least_left_ = std::min(least_left_.load(), message.value);
             letters_->leave(rank);
+            words_.leave(rank);
             break;
         case Message::Kind::kAbort:
             if (message.value >= peers_.size()) {
@@ -425,6 +426,7 @@ void Supervisor::settle(Clock::time_point now) {
 /// The last words must have reached the peers' hosts before the connections are closed: the kernel
 /// throws away what it has not sent when it closes a connection with something unread.
 void Supervisor::say_farewell() {
+    pass_on_words();
     words_.end();
     letters_->end();
     say_to_all({Message::Kind::kLeave, *leaves_after_, Cause::kLost, ""});

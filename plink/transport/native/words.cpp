@@ -31,6 +31,12 @@ void Words::add(int rank, std::string text) {
     changed_.notify_all();
 }
 
+void Words::leave(int rank) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    heard_.push_back({rank, "", true});
+    changed_.notify_all();
+}
+
 std::optional<Words::Heard> Words::next(double seconds) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, std::chrono::duration<double>(seconds),

@@ -17,6 +17,7 @@ class Words {
     struct Heard {
         int rank;
         std::string text;
+        bool has_left = false;  ///< no words: this rank has closed, and tells no more
     };
 
     /// To be told to all ranks, this one too.
@@ -26,6 +27,7 @@ class Words {
     /// A rank told this. Throws std::runtime_error where nobody listens and there is too much of
     /// it.
     void add(int rank, std::string text);
+    void leave(int rank);
     /// What was told next; none where nothing is within `seconds`, or no more will be.
     std::optional<Heard> next(double seconds);
     /// No more will be told.
