@@ -121,8 +121,9 @@ def test_another_process_takes_a_lost_workers_place(commit: str, servers: int) -
 def test_who_does_not_come_back_in_time_is_named(servers: int) -> None:
     with service(2, servers=servers, on_loss="wait", grace_s=0.3) as served:
         threads = Threads()
-        threads.begin(lambda: train(served.worker(), ONE, 10**6))
-        worker = served.worker()
+        # Before both have come, another worker would take the place of a lost one.
+        waiting, worker = served.worker(), served.worker()
+        threads.begin(lambda: train(waiting, ONE, 10**6))
         worker.initialise(np.zeros(ITEMS, np.float32))
         number = worker.number
         vanish(worker)
