@@ -15,6 +15,8 @@ import numpy.typing as npt
 # What a lab drawn for discovery looks like, and how often.
 KINDS = {"racks": 0.6, "rows of racks": 0.2, "unequal hops": 0.2}
 NO_RACKS = "no racks"
+# The least agreement (AMI) of groups with the racks where these count as found.
+FOUND = 0.95
 _MOST_HOSTS = 40
 _FEWEST_HOSTS = 5
 _HOST_MBIT, _UPLINK_MBIT = 1000, 500

@@ -1,4 +1,4 @@
-"""How long groups of 40 to 2,048 hosts take to be found, in networks with groups and without."""
+"""Processor time of finding groups of 40 to 2,048 hosts, in networks with groups and without."""
 
 from __future__ import annotations
 
@@ -43,10 +43,15 @@ def _racks_and_rows(rng: np.random.Generator, hosts: int) -> Matrix:
     return _with_noise(rng, np.select(is_near, (20.0, 30.0), 40.0), 0.03)
 
 
+def distances_of_points(rng: np.random.Generator, hosts: int, dimensions: int) -> Matrix:
+    """Return distances, (N, N), of points at random in a cube of side 1, of so many dimensions."""
+    points = rng.random((hosts, dimensions))
+    distance: Matrix = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
+    return distance
+
+
 def _points(rng: np.random.Generator, hosts: int) -> Matrix:
-    points = rng.random((hosts, 3))
-    apart = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
-    return _with_noise(rng, 5.0 + 20.0 * apart, 0.15)
+    return _with_noise(rng, 5.0 + 20.0 * distances_of_points(rng, hosts, 3), 0.15)
 
 
 def _equally_far(rng: np.random.Generator, hosts: int) -> Matrix:

@@ -1,4 +1,4 @@
-"""How often rings cross between racks, by what stands for a pair's distance in their search."""
+"""Crossings between racks of rings, by what stands for a pair's distance in their search."""
 
 from __future__ import annotations
 

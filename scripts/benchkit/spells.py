@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchkit.drawn_labs import NO_RACKS, RecordedLab, read_labs
+from benchkit.drawn_groups import discover_groups
+from benchkit.drawn_labs import FOUND, NO_RACKS, RecordedLab, read_labs
 from benchkit.drawn_networks import Matrix
 from benchkit.report import Report
 from plink.solvers.groups.agreement import adjusted_mutual_information
 from plink.solvers.groups.grouping import separate_alone
-from plink.solvers.groups.levels import choose_level, discover
+from plink.solvers.groups.levels import choose_level
 
 # A reading is slow that is so many times the median of the pairs between the same two racks.
 _SLOW = 1.15
-_FOUND = 0.95
 _HEADER = ("labs", "number", "pairs", "slow in a half", "slow in both", "right", "right if mended")
 
 
@@ -49,13 +49,17 @@ def _row(path: Path) -> list[object]:
 
 
 def _mend(readings_us: Matrix, lab: RecordedLab) -> tuple[Matrix, Matrix]:
-    """Return readings with the slow ones as others of the same racks are, and what is slow."""
+    """Return readings with the slow ones as others of the same racks are, and what none exceeds.
+
+    Returns:
+        (N, N) readings in µs, and (N, N) for each pair above the diagonal what is slow beyond it.
+    """
     mended_us, bounds_us = readings_us.copy(), np.full(readings_us.shape, np.inf)
     rack_of = np.array(lab.racks)
     chance = np.random.default_rng(lab.seed)
     for one, other in itertools.combinations_with_replacement(sorted(set(lab.racks)), 2):
-        between = np.triu(np.outer(rack_of == one, rack_of == other), 1)
-        between |= np.triu(np.outer(rack_of == other, rack_of == one), 1)
+        across = np.outer(rack_of == one, rack_of == other)
+        between = np.triu(across | across.T, 1)
         if between.any():
             bound_us = _SLOW * np.nanmedian(readings_us[between])
             slow = between & (readings_us > bound_us)
@@ -67,9 +71,8 @@ def _mend(readings_us: Matrix, lab: RecordedLab) -> tuple[Matrix, Matrix]:
 
 
 def _are_racks_found(readings_us: Matrix, lab: RecordedLab) -> bool:
-    is_measured = np.isfinite(readings_us)
-    levels = discover(np.where(is_measured, readings_us, 0.0), is_measured).levels
+    levels = discover_groups(readings_us).levels
     if not levels:
         return False
     labels = separate_alone(choose_level(levels).labels).tolist()
-    return bool(adjusted_mutual_information(labels, lab.racks) >= _FOUND)
+    return bool(adjusted_mutual_information(labels, lab.racks) >= FOUND)

@@ -185,7 +185,7 @@ class Bench:
     size_bytes: int
 
     def run(self, keep: Path) -> Done:
-        """Measure it."""
+        """Run the job through the scenario, and return what was measured."""
         uplinks = uplink_bits_s(self.rate_bits_s)
         plan = usual_plan(self.lab, self.rate_bits_s, uplinks, self.size_bytes)
         path = write_plan(plan, self.lab.dir / "plan.json")

@@ -1,4 +1,4 @@
-"""One small real training on Gloo and on plink: the loss of every step, and what was learnt.
+"""Compare a small real training on Gloo and on plink: the loss of every step, and what was learnt.
 
 scripts/train-digits on every host of a lab, the same seeds on both, and plink along the plan of
 `plink plan --kind auto`. Sums are rounded otherwise where they are added up in another order, so

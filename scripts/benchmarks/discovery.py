@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchkit.drawn_labs import (
+    FOUND,
     NO_RACKS,
     DrawnLab,
     RecordedLab,
@@ -42,7 +43,6 @@ from plink.solvers.groups.agreement import affinity
 
 EXAMPLE = "--labs 40 --without-racks 40 --first-seed 5000"
 QUICK = "--labs 1 --without-racks 1"
-_FOUND = 0.95
 _LARGEST_SEED = 10**6
 _HEADER = (
     *("seed", "kind", "racks; hops", "hosts", "PAIA", "AMI (levels)", "sure", "textbook"),
@@ -59,7 +59,8 @@ class Outcome:
     """Result of discovery in one lab.
 
     Args:
-        beyond: crossings of a ring beyond the fewest, by what distances it was searched on.
+        beyond: crossings of a ring beyond the fewest, by what distances it was searched on; empty
+            without racks.
     """
 
     row: Sequence[object]
@@ -142,7 +143,7 @@ def _judge(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str,
     mean = 1.0 if passes is None else float(passes[passes > 0].mean())
     is_flat = drawn.kind == NO_RACKS
     halves_us = _halves(rtt)
-    beyond = rings_of_lab(halves_us, racks).beyond
+    beyond = {} if is_flat else rings_of_lab(halves_us, racks).beyond
     row = (
         drawn.seed,
         drawn.kind,
@@ -155,7 +156,7 @@ def _judge(drawn: DrawnLab, lab: BenchLab, cluster: Cluster, grouping: dict[str,
         f"{mean:.1f}",
         f"{int(rtt.samples.sum() + rtt.losses.sum()):,}",
         f"{rtt.seconds:.1f}",
-        ", ".join(str(beyond[source]) for source in SOURCES),
+        ", ".join(str(crossings) for crossings in beyond.values()),
     )
     return Outcome(
         row=row,
@@ -175,7 +176,7 @@ def _labels(names: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _is_right(found: float | None, is_flat: bool) -> bool:
-    return found is None if is_flat else found is not None and found >= _FOUND
+    return found is None if is_flat else found is not None and found >= FOUND
 
 
 def _format_agreement(found: float | None, best: float | None) -> str:

@@ -103,7 +103,7 @@ def measure_network(
 
 
 def interleave(groups: list[list[int]]) -> list[int]:
-    """One rank of each group in turn: the order that crosses most uplinks."""
+    """Return the order with one rank of each group in turn, which crosses most uplinks."""
     longest = max(map(len, groups))
     return [group[i] for i in range(longest) for group in groups if i < len(group)]
 

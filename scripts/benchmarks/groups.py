@@ -38,6 +38,7 @@ from benchkit.embedding_figures import (
     sample_distances,
     time_work,
 )
+from benchkit.grouping_times import distances_of_points
 from benchkit.peers import two_level_table
 from benchkit.report import Report
 from plink.solvers.contention.network import make_network
@@ -168,9 +169,9 @@ def _no_structure() -> Table:
     kinds: dict[str, Callable[[np.random.Generator, int], Matrix]] = {
         "log-normal noise 15 %": lambda rng, n: rng.lognormal(0.0, 0.15, (n, n)),
         "exponential noise": lambda rng, n: rng.exponential(1.0, (n, n)),
-        "points on a line": lambda rng, n: _points(rng, n, 1),
-        "points in a square": lambda rng, n: _points(rng, n, 2),
-        "points in a cube": lambda rng, n: _points(rng, n, 3),
+        "points on a line": lambda rng, n: distances_of_points(rng, n, 1),
+        "points in a square": lambda rng, n: distances_of_points(rng, n, 2),
+        "points in a cube": lambda rng, n: distances_of_points(rng, n, 3),
     }
     sizes = (8, 16, 32, 64)
     rows: list[list[object]] = []
@@ -238,12 +239,6 @@ def _labels(labels: Labels) -> list[int]:
     """A host that is alone is a group of its own."""
     found: list[int] = separate_alone(labels).tolist()
     return found
-
-
-def _points(rng: np.random.Generator, hosts: int, dimensions: int) -> Matrix:
-    points = rng.random((hosts, dimensions))
-    distance: Matrix = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
-    return distance
 
 
 _TABLES: Mapping[str, Callable[[int], Table]] = {

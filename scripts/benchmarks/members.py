@@ -100,7 +100,7 @@ class _Heard:
         threading.Thread(target=self._listen, args=(process,), daemon=True).start()
 
     def wait_for(self, is_right: Any, count: int, begun: float = 0.0) -> float:
-        """When the last of the first `count` steps that are right was done."""
+        """Return when the last of the first `count` steps whose result is right ended, in s."""
 
         def right() -> list[dict[str, Any]]:
             return [step for step in self._steps if is_right(step, begun)]

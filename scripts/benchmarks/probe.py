@@ -144,7 +144,7 @@ def _widths(results: Sequence[Result]) -> Matrix:
 
 
 def _overhead_rows(lab: BenchLab) -> list[tuple[str, ...]]:
-    """One row for meetings by leave, one after the other, and one for the hosts' own pace."""
+    """Return a row for meetings one after the other, and one for those at the hosts' own pace."""
     with lab.reach() as reached:
         granted = _timed_run(reached.hosts, 1)
         few = reached.hosts[:FREE_HOSTS]

@@ -152,7 +152,7 @@ _DATA_CENTRE_HEADING = (
 
 @dataclass(frozen=True)
 class _DataCentre:
-    """One search of plink and one of the peer, in a limit; costs in µs."""
+    """Result of a search of plink and of one of the peer in the same time; costs in µs."""
 
     size: int
     limit_s: float
