@@ -1,4 +1,4 @@
-"""One rank's engine."""
+"""The engine of a rank, which runs its collectives and messages."""
 
 from __future__ import annotations
 

@@ -117,8 +117,7 @@ class LateGloo:
         self._has_ended = True
 
     def end(self) -> None:
-        """Wait for nothing any more; after the end of the engine."""
-        self._has_ended = True
+        """Wait for nothing any more; after `begin_end` and the end of the engine."""
         self._is_over.set()
         self._has_listened.wait()
         self._has_connected.wait(_ENDING_S)

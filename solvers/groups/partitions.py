@@ -202,7 +202,7 @@ def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:
         weight: of a group, before any reading.
     """
     labels = np.unique(labels, return_inverse=True)[1]
-    sums = np.pad(_sum_rows(odds, labels), ((0, 1), (0, 0)))
+    sums = _add_empty_group(_sum_rows(odds, labels))
     for _ in range(2 * len(labels)):
         gain = _weigh_moves(sums, labels, weight)
         target, best = gain.argmax(axis=1), gain.max(axis=1)
@@ -228,7 +228,7 @@ def move_units(odds: Floats, labels: Ints, weight: float) -> Ints:
         # Rounding leaves nothing where no unit is.
         sums[np.bincount(labels, minlength=len(sums)) == 0] = 0.0
         if labels.max() == len(sums) - 1:
-            sums = np.pad(sums, ((0, 1), (0, 0)))
+            sums = _add_empty_group(sums)
     return np.unique(labels, return_inverse=True)[1]
 
 
@@ -254,16 +254,19 @@ def _weigh_joins(sums: Floats, labels: Ints, weight: float) -> Floats:
 
     Arguments are those of `_weigh_moves`.
     """
-    counts = np.bincount(labels, minlength=len(sums))
-    groups = np.unique(labels)
-    gain: Floats = np.zeros((len(sums), len(sums)))
-    inner = np.ix_(groups, groups)
-    gain[inner] = _sum_rows(sums[groups].T, np.unique(labels, return_inverse=True)[1])
+    groups, of_units, counts = np.unique(labels, return_inverse=True, return_counts=True)
     weights = _log_weights(counts, weight)
-    gain[inner] += _log_weights(counts[groups, None] + counts[groups], weight)
-    gain[inner] -= weights[groups, None] + weights[groups]
-    np.fill_diagonal(gain, 0.0)
+    inner: Floats = _sum_rows(sums[groups].T, of_units)
+    inner += _log_weights(counts[:, None] + counts[None, :], weight)
+    inner -= weights[:, None] + weights[None, :]
+    np.fill_diagonal(inner, 0.0)
+    gain: Floats = np.zeros((len(sums), len(sums)))
+    gain[np.ix_(groups, groups)] = inner
     return gain
+
+
+def _add_empty_group(sums: Floats) -> Floats:
+    return np.pad(sums, ((0, 1), (0, 0)))
 
 
 def _sum_rows(matrix: Floats, labels: Ints) -> Floats:
@@ -300,7 +303,7 @@ def weigh_membership(pairs: Pairs, labels: Ints) -> Membership:
     cost, odds, weight = pairs.evaluate(labels)
     if not np.isfinite(cost):
         return Membership(np.ones(len(labels)), np.full((len(labels), 2), ALONE), 0.0)
-    gain = _weigh_moves(np.pad(_sum_rows(odds, labels), ((0, 1), (0, 0))), labels, weight)
+    gain = _weigh_moves(_add_empty_group(_sum_rows(odds, labels)), labels, weight)
     suits = np.where(np.append(counts, 0) > 1, gain, -np.inf)
     best = np.argsort(-suits, axis=1, kind="stable")[:, :2]
     nearest = np.where(np.isfinite(np.take_along_axis(suits, best, axis=1)), best, ALONE)
