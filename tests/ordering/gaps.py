@@ -19,8 +19,12 @@ def hidden(whole: Matrix, share: float, seed: int) -> Matrix:
     rng = np.random.default_rng(seed)
     size = len(whole)
     kept = np.triu(rng.random((size, size)) >= share, 1)
+    pairs = np.triu_indices(size, 1)
+    # Chance may leave none, or all.
     if not kept.any():
         kept[0, 1] = True
+    elif size > 2 and kept[pairs].all():
+        kept[0, 1] = False
     return np.where(kept | kept.T, whole, np.nan)
 
 
