@@ -29,6 +29,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 }
 
 BufferSize = Annotated[int, Meta(ge=0, le=1 << 50)]
+Spread = Annotated[float, Meta(ge=0, le=10)]
 
 
 class Estimate(Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,7 +61,7 @@ class SizeSpread(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     size_bytes: BufferSize
-    spread: Annotated[float, Meta(ge=0, le=10)]
+    spread: Spread
 
 
 class FitSample(Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,7 +121,9 @@ class ClientFit(Struct, frozen=True, forbid_unknown_fields=True):
         for name, (low, high) in _RANGES.items():
             estimate = getattr(self, name)
             if estimate is not None and not low <= estimate.low <= estimate.high <= high:
-                raise ValueError(f"{name}: low and high must be from {low:g} to {high:g}")
+                raise ValueError(
+                    f"{self.client}: {name} and its interval must be from {low:g} to {high:g}"
+                )
         sizes = [each.size_bytes for each in self.spreads]
         if sizes != sorted(set(sizes)):
             raise ValueError("spreads must be sorted by size_bytes, with no size twice")

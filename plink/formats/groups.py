@@ -26,11 +26,12 @@ from plink.formats.measurements import Measurement
 from plink.formats.structs import FormatError
 
 MAX_BURST_BYTES = 1 << 40
-LEAST_GBIT_S = 1e-6
+_LEAST_GBIT_S = 1e-6
 
 Vector = npt.NDArray[np.float64]
 Distance = Annotated[float, Meta(ge=0, le=1e12)]
-LimitedRate = Annotated[float, Meta(ge=LEAST_GBIT_S, le=MAX_GBIT_S)]
+LimitedRate = Annotated[float, Meta(ge=_LEAST_GBIT_S, le=MAX_GBIT_S)]
+BurstBytes = Annotated[int, Meta(ge=0, le=MAX_BURST_BYTES)]
 
 
 class Uplink(Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,7 +123,7 @@ class LinkFacts(Struct, frozen=True, forbid_unknown_fields=True):
         rows: rows of groups
     """
 
-    burst_bytes: Annotated[int, Meta(ge=0, le=MAX_BURST_BYTES)] = 0
+    burst_bytes: BurstBytes = 0
     rows: Sequence[GroupRow] = []
 
 
@@ -231,18 +232,20 @@ class Grouping(Struct, frozen=True, forbid_unknown_fields=True):
         return placed | {*self.alone, *self.unmeasured, *(each.host for each in self.doubtful)}
 
 
-def check_rows(rows: Iterable[GroupRow], groups: Iterable[Group], source: str) -> None:
-    """Raise FormatError if rows of groups repeat, overlap or name unknown groups."""
+def check_rows(
+    rows: Iterable[GroupRow], groups: Iterable[Group], source: str, place: str = "links.rows"
+) -> None:
+    """Raise FormatError if the rows of groups at a place repeat, overlap or name unknown groups."""
     rows = list(rows)
     twice = find_repeated(row.name for row in rows)
     if twice is not None:
-        raise FormatError(source, "links.rows", f"row (of groups) {brief(twice)} is listed twice")
+        raise FormatError(source, place, f"row (of groups) {brief(twice)} is listed twice")
     known = {group.name for group in groups}
     for index, row in enumerate(rows):
         for group in row.groups:
             if group not in known:
                 reason = f"{brief(group)} is not a group of the file, or is in two rows"
-                raise FormatError(source, f"links.rows[{index}].groups", reason)
+                raise FormatError(source, f"{place}[{index}].groups", reason)
             known.remove(group)
 
 

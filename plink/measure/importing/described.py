@@ -26,122 +26,105 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.replacing import replace
-from plink.base.text import brief
 from plink.formats import document
 from plink.formats.clients import (
-    FITTED,
     ClientFit,
     SizeSpread,
+    Spread,
     build_exact_estimate,
     build_free_client,
     with_estimates,
 )
 from plink.formats.cluster import Cluster
-from plink.formats.fields import Fields
 from plink.formats.groups import (
-    LEAST_GBIT_S,
-    MAX_BURST_BYTES,
+    BurstBytes,
     GroupRow,
     HostLink,
+    LimitedRate,
     LinkFacts,
     Uplink,
     UplinkMeasurement,
+    check_rows,
 )
 from plink.formats.hosts import Group, Host
-from plink.formats.limits import MAX_GBIT_S, MAX_RTT_US
+from plink.formats.limits import MAX_GBIT_S, MAX_RTT_US, Slots, Text, Word
 from plink.formats.measurements import RttMeasurement
+from plink.formats.structs import convert
 from plink.measure.importing.pairs import MAX_HOSTS
 from plink.probes.errors import HostListError
 from plink.probes.hosts.hostlist import ListedHost, parse_host_list
 
 TOOL = "described"
-
-_LEVELS = 3
-
-
-def build_latencies(
-    top: Fields,
-    hosts: Sequence[Host],
-    groups: Sequence[Group],
-    rows: Sequence[GroupRow],
-    *,
-    is_limited: bool,
-) -> RttMeasurement | None:
-    """Return round-trip times (N, N), twice the described latencies; None if none are described.
-
-    An omitted latency is zero where rates of links are described (`is_limited`).
-    """
-    if "latency_us" in top.values:
-        given = top.values["latency_us"]
-        if not isinstance(given, list) or not 1 <= len(given) <= _LEVELS:
-            raise top.error("latency_us", "one to three numbers, as in [10, 25, 60]")
-        levels = top.numbers("latency_us", len(given), MAX_RTT_US / 2)
-    elif is_limited:
-        levels = [0.0]
-    else:
-        return None
-    levels += [levels[-1]] * (_LEVELS - len(levels))
-    group, row = _number_groups_and_rows(hosts, groups, rows)
-    alike, same_row = group[:, None] == group, row[:, None] == row
-    rtt_us = 2.0 * np.where(alike, levels[0], np.where(same_row, levels[1], levels[2]))
-    np.fill_diagonal(rtt_us, np.nan)
-    return RttMeasurement(
-        rtt_us={10.0: rtt_us},
-        reading=10.0,
-        samples=np.isfinite(rtt_us).view(np.int8),
-        losses=np.zeros(rtt_us.shape, dtype=np.int8),
-        tool=TOOL,
-        notes=["described, not measured"],
-    )
-
-
-def _number_groups_and_rows(
-    hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[GroupRow]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return each host's group number and row number, (H,) each; a host in none has its own.
-
-    What is in no group or no row is alone, but where there are no groups, or no rows, at all.
-    """
-    group_of = {host: number for number, group in enumerate(groups) for host in group.hosts}
-    row_of = {name: number for number, row in enumerate(rows) for name in row.groups}
-    alone = len(groups)
-    in_group = [
-        group_of.get(host.name, alone + place if groups else 0) for place, host in enumerate(hosts)
-    ]
-    row_of_group = [row_of.get(group.name, len(rows) + n) for n, group in enumerate(groups)]
-    in_row = [
-        (row_of_group[group] if group < alone else len(rows) + group) if rows else 0
-        for group in in_group
-    ]
-    return np.array(in_group, dtype=np.intp), np.array(in_row, dtype=np.intp)
-
-
 SUFFIX = ".toml"
 MOST_BYTES = 1 << 20
 
+_LEVELS = 3
 _HINT = "docs/predict.md has an example of a described network"
-_RATES = ("host_gbit_s", "uplink_gbit_s")
-_TOP = (*_RATES, "latency_us", "burst_bytes", "slots", "hosts", "groups", "rows", "clients")
-_OF_GROUP = ("name", "hosts", "slots", *_RATES)
-_OF_ROW = ("name", "groups", "uplink_gbit_s")
-# What a client may have: its least, its most, and what it has if nothing is said.
-_OF_CLIENT: Mapping[str, tuple[float, float, float]] = {
-    "overhead_us": (0.0, 60e6, 0.0),
-    "rendezvous_us": (0.0, 60e6, 0.0),
-    "reduction_s_per_gb": (0.0, 1e6, 0.0),
-    "flow_share": (0.01, 2.0, 1.0),
-    "serialised": (0.0, 1.0, 0.0),
-    "spread": (0.0, 10.0, 0.1),
-}
+
+# One way, in µs.
+_Latency = Annotated[float, Meta(ge=0, le=MAX_RTT_US / 2)]
+
+
+class DescribedGroup(Struct, frozen=True, forbid_unknown_fields=True):
+    """Group of a description: its hosts as a host list, and what differs from the other groups."""
+
+    name: Word
+    hosts: Text
+    slots: Slots | None = None
+    host_gbit_s: LimitedRate | None = None
+    uplink_gbit_s: LimitedRate | None = None
+
+
+class DescribedRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """Row of groups of a description, with the rate of its link to other rows."""
+
+    name: Word
+    groups: Annotated[Sequence[str], Meta(min_length=1)]
+    uplink_gbit_s: LimitedRate | None = None
+
+
+class DescribedCosts(Struct, frozen=True, forbid_unknown_fields=True):
+    """Costs of a client in a description; those left out are an ideal library's."""
+
+    overhead_us: float | None = None
+    rendezvous_us: float | None = None
+    reduction_s_per_gb: float | None = None
+    flow_share: float | None = None
+    serialised: float | None = None
+    spread: Spread = 0.1
+
+
+class DescribedClients(Struct, frozen=True, forbid_unknown_fields=True):
+    """Costs of the clients (communication libraries) that plink can predict."""
+
+    engine: DescribedCosts | None = None
+    gloo: DescribedCosts | None = None
+    openmpi: DescribedCosts | None = None
+    mpich: DescribedCosts | None = None
+
+
+class Description(Struct, frozen=True, forbid_unknown_fields=True):
+    """Content of a description: a network's hosts, groups, rates and latencies."""
+
+    latency_us: Annotated[Sequence[_Latency], Meta(min_length=1, max_length=_LEVELS)] | None = None
+    host_gbit_s: LimitedRate | None = None
+    uplink_gbit_s: LimitedRate | None = None
+    burst_bytes: BurstBytes = 0
+    slots: Slots = 1
+    hosts: Text | None = None
+    groups: Sequence[DescribedGroup] = []
+    rows: Sequence[DescribedRow] = []
+    clients: DescribedClients = DescribedClients()
 
 
 def is_described(source: str) -> bool:
@@ -173,22 +156,26 @@ def import_network(content: bytes, source: str) -> Cluster:
     except (ValueError, RecursionError) as error:
         reason = "too deeply nested" if isinstance(error, RecursionError) else error
         raise WrongUseError(f"{source}: not valid TOML ({reason})", _HINT) from None
-    top = _check_names(Fields(data, source), _TOP)
-    hosts, groups, links, uplinks = _read_hosts(top)
-    facts = LinkFacts(
-        top.integer("burst_bytes", 0, MAX_BURST_BYTES, default=0),
-        _read_rows(top, [group.name for group in groups]),
-    )
-    return Cluster(
-        hosts=hosts,
-        rtt=build_latencies(top, hosts, groups, facts.rows, is_limited=bool(links or uplinks)),
-        made_from=document.digest(content),
-        groups=groups,
-        uplinks=UplinkMeasurement(uplinks=uplinks, links=links, tool=TOOL),
-        links=facts if facts != LinkFacts() else None,
-        clients=_read_clients(top),
-        source=source,
-    )
+    network = convert(data, Description, source)
+    hosts, groups, links, uplinks = _list_hosts(network, source)
+    rows = [
+        GroupRow(row.name, row.groups, row.uplink_gbit_s, row.uplink_gbit_s) for row in network.rows
+    ]
+    check_rows(rows, groups, source, "rows")
+    facts = LinkFacts(network.burst_bytes, rows)
+    try:
+        return Cluster(
+            hosts=hosts,
+            rtt=_build_latencies(network, hosts, groups, is_limited=bool(links or uplinks)),
+            made_from=document.digest(content),
+            groups=groups,
+            uplinks=UplinkMeasurement(uplinks=uplinks, links=links, tool=TOOL),
+            links=facts if facts != LinkFacts() else None,
+            clients=_build_clients(network.clients),
+            source=source,
+        )
+    except ValueError as error:
+        raise WrongUseError(f"{source}: {error}", _HINT) from None
 
 
 def _load_toml_reader() -> Any:
@@ -200,118 +187,111 @@ def _load_toml_reader() -> Any:
         raise PlinkError("this Python cannot read TOML", "pip install tomli") from None
 
 
-def _check_names(fields: Fields, names: Sequence[str]) -> Fields:
-    for name in fields.names():
-        if name not in names:
-            raise WrongUseError(
-                f"{fields.place}: {brief(name)} is not a known key",
-                f"known keys: {', '.join(names)}",
-            )
-    return fields
-
-
-def _read_hosts(
-    top: Fields,
+def _list_hosts(
+    network: Description, source: str
 ) -> tuple[list[Host], list[Group], list[HostLink], list[Uplink]]:
+    """Return the hosts, groups, links of hosts and uplinks of groups that have a rate."""
     hosts: list[Host] = []
     groups: list[Group] = []
     links: list[HostLink] = []
     uplinks: list[Uplink] = []
-    order: dict[str, int] = {}
-    parts = [_check_names(item, _OF_GROUP) for item in top.objects("groups", optional=True)]
-    if "hosts" in top.values:
-        parts.append(top)
-    for part in parts:
-        listed = _parse_hosts(part)
-        if part is top:
-            order = {host.name: place for place, host in enumerate(listed)}
-            grouped = {host.name for host in hosts}
-            listed = [host for host in listed if host.name not in grouped]
-        names = [host.name for host in listed]
-        slots = part.integer("slots", 1, 1 << 16, default=top.integer("slots", 1, 1 << 16, 1))
+
+    def add_hosts(listed: Sequence[ListedHost], slots: int, gbit_s: float | None) -> None:
         for host in listed:
             # A line of the list may say it of its hosts.
             own_slots = host.slots if host.slots > 1 else slots
             hosts.append(Host(host.name, host.name, None, host.user, host.port, own_slots))
-        rate = _read_rate(part, top, "host_gbit_s")
-        links += [HostLink(name, rate, rate) for name in names if rate is not None]
-        if part is top:
-            continue
-        group = Group(part.word("name"), names)
-        if any(group.name == other.name for other in groups):
-            raise WrongUseError(f"{part.place}: group {brief(group.name)} is listed twice")
-        groups.append(group)
-        rate = _read_rate(part, top, "uplink_gbit_s")
-        if rate is not None:
-            uplinks.append(Uplink(group.name, rate, rate))
+            if gbit_s is not None:
+                links.append(HostLink(host.name, gbit_s, gbit_s))
+
+    for index, group in enumerate(network.groups):
+        listed = _parse_hosts(group.hosts, f"{source}: groups[{index}].hosts")
+        gbit_s = group.host_gbit_s or network.host_gbit_s
+        add_hosts(listed, group.slots or network.slots, gbit_s)
+        groups.append(Group(group.name, [host.name for host in listed]))
+        gbit_s = group.uplink_gbit_s or network.uplink_gbit_s
+        if gbit_s is not None:
+            uplinks.append(Uplink(group.name, gbit_s, gbit_s))
+    if network.hosts is not None:
+        listed = _parse_hosts(network.hosts, f"{source}: hosts")
+        grouped = {host.name for host in hosts}
+        others = [host for host in listed if host.name not in grouped]
+        add_hosts(others, network.slots, network.host_gbit_s)
+        # Those that it leaves out come last.
+        place_of = {host.name: place for place, host in enumerate(listed)}
+        hosts.sort(key=lambda host: place_of.get(host.name, len(place_of)))
     if not hosts:
-        raise WrongUseError(f"{top.place}: the description names no hosts", _HINT)
+        raise WrongUseError(f"{source}: the description names no hosts", _HINT)
     if len(hosts) > MAX_HOSTS:
-        raise WrongUseError(f"{top.place}: the description names more than {MAX_HOSTS:,} hosts")
-    counts = Counter(host.name for host in hosts)
-    if len(counts) < len(hosts):
-        name = counts.most_common(1)[0][0]
-        raise WrongUseError(f"{top.place}: host {brief(name)} is listed twice")
+        raise WrongUseError(f"{source}: the description names more than {MAX_HOSTS:,} hosts")
     if links:
         # Others are not limited, where a file without their links would leave that open.
-        unlimited = counts.keys() - {link.host for link in links}
-        links += [HostLink(name, MAX_GBIT_S, MAX_GBIT_S) for name in counts if name in unlimited]
-    if order:
-        # Those that it leaves out come last.
-        hosts.sort(key=lambda host: order.get(host.name, len(order)))
+        limited = {link.host for link in links}
+        unlimited = [host.name for host in hosts if host.name not in limited]
+        links += [HostLink(name, MAX_GBIT_S, MAX_GBIT_S) for name in unlimited]
     return hosts, groups, links, uplinks
 
 
-def _parse_hosts(part: Fields) -> list[ListedHost]:
+def _parse_hosts(text: str, place: str) -> list[ListedHost]:
     try:
-        return parse_host_list(part.text("hosts"), f"{part.place}: hosts", least=1)
+        return parse_host_list(text, place, least=1)
     except HostListError as error:
         raise WrongUseError(str(error), error.hint) from None
 
 
-def _read_rate(part: Fields, top: Fields, name: str) -> float | None:
-    own = part if part.values.get(name) is not None else top
-    return own.optional_number(name, LEAST_GBIT_S, MAX_GBIT_S)
+def _build_latencies(
+    network: Description, hosts: Sequence[Host], groups: Sequence[Group], *, is_limited: bool
+) -> RttMeasurement | None:
+    """Return round-trip times (N, N), twice the described latencies; None if none are described.
+
+    An omitted latency is zero where rates of links are described (`is_limited`).
+    """
+    if network.latency_us is None and not is_limited:
+        return None
+    levels = network.latency_us or [0.0]
+    levels = [*levels, *[levels[-1]] * (_LEVELS - len(levels))]
+    group, row = _number_groups_and_rows(hosts, groups, network.rows)
+    alike, same_row = group[:, None] == group, row[:, None] == row
+    rtt_us = 2.0 * np.where(alike, levels[0], np.where(same_row, levels[1], levels[2]))
+    np.fill_diagonal(rtt_us, np.nan)
+    return RttMeasurement(
+        rtt_us={10.0: rtt_us},
+        reading=10.0,
+        samples=np.isfinite(rtt_us).view(np.int8),
+        losses=np.zeros(rtt_us.shape, dtype=np.int8),
+        tool=TOOL,
+        notes=["described, not measured"],
+    )
 
 
-def _read_rows(top: Fields, groups: Sequence[str]) -> list[GroupRow]:
-    left = set(groups)
-    rows: list[GroupRow] = []
-    for item in top.objects("rows", optional=True):
-        _check_names(item, _OF_ROW)
-        rate = item.optional_number("uplink_gbit_s", LEAST_GBIT_S, MAX_GBIT_S)
-        row = GroupRow(item.word("name"), item.texts("groups"), rate, rate)
-        if not row.groups or any(row.name == other.name for other in rows):
-            raise item.error(
-                "groups" if not row.groups else "name", "groups, and a name of its own"
-            )
-        for group in row.groups:
-            if group not in left:
-                raise WrongUseError(
-                    f"{item.place}: {brief(group)} is not a group of the file, or is in two rows"
-                )
-            left.remove(group)
-        rows.append(row)
-    return rows
+def _number_groups_and_rows(
+    hosts: Sequence[Host], groups: Sequence[Group], rows: Sequence[DescribedRow]
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Return each host's group number and row number, (H,) each; a host in none has its own.
+
+    What is in no group or no row is alone, but where there are no groups, or no rows, at all.
+    """
+    group_of = {host: number for number, group in enumerate(groups) for host in group.hosts}
+    row_of = {name: number for number, row in enumerate(rows) for name in row.groups}
+    alone = len(groups)
+    in_group = [
+        group_of.get(host.name, alone + place if groups else 0) for place, host in enumerate(hosts)
+    ]
+    row_of_group = [row_of.get(group.name, len(rows) + n) for n, group in enumerate(groups)]
+    in_row = [
+        (row_of_group[group] if group < alone else len(rows) + group) if rows else 0
+        for group in in_group
+    ]
+    return np.array(in_group, dtype=np.intp), np.array(in_row, dtype=np.intp)
 
 
-def _read_clients(top: Fields) -> list[ClientFit]:
-    given = top.optional_object("clients")
+def _build_clients(described: DescribedClients) -> list[ClientFit]:
+    """Return the costs of the described clients; ValueError if one is outside its range."""
     clients = []
-    for name in () if given is None else given.names():
-        if name not in FITTED:
-            raise WrongUseError(
-                f"{top.place}: clients: {brief(name)} is not a communication library that plink "
-                "can predict",
-                f"known libraries: {', '.join(FITTED)}",
-            )
-        part = _check_names(given.object(name), tuple(_OF_CLIENT)) if given is not None else top
-        values = {
-            key: usual if part.values.get(key) is None else part.number(key, low, high)
-            for key, (low, high, usual) in _OF_CLIENT.items()
-        }
-        spread = values.pop("spread")
-        exact = {key: build_exact_estimate(value) for key, value in values.items()}
-        fit = with_estimates(build_free_client(name), exact)
-        clients.append(replace(fit, spreads=[SizeSpread(1, spread)]))
+    for name, costs in asdict(described).items():
+        if costs is not None:
+            given = {key: value for key, value in asdict(costs).items() if value is not None}
+            spreads = [SizeSpread(1, given.pop("spread"))]
+            exact = {key: build_exact_estimate(value) for key, value in given.items()}
+            clients.append(replace(with_estimates(build_free_client(name), exact), spreads=spreads))
     return clients
