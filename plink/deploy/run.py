@@ -1,4 +1,4 @@
-"""Run a job over SSH: one process per rank, in an order's rank order; all end if one fails."""
+"""Run a job on hosts: one process per rank, in an order's rank order; all end if one fails."""
 
 from __future__ import annotations
 

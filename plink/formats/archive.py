@@ -212,7 +212,7 @@ def _find_member_bytes(entry: zipfile.ZipInfo, content: Content, source: str) ->
         end = start + entry.file_size
         if magic == MAGIC and entry.compress_size == entry.file_size and end <= len(content):
             return start, end
-    raise WrongUseError(f"{source}: is no complete {EXTENSION} file (it is cut short)")
+    raise WrongUseError(f"{source}: is no complete {EXTENSION} file (it is damaged or cut short)")
 
 
 def _hash_member(content: Content, start: int, end: int, found: Hash) -> int:

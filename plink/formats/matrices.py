@@ -207,4 +207,4 @@ def _decode_row(
     try:
         return np.array(values, dtype=_DTYPES[dtype])
     except OverflowError:
-        raise ValueError(f"{place}a number is too large for 64 bits") from None
+        raise ValueError(f"{place}a number is too large") from None

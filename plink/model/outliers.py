@@ -74,7 +74,7 @@ class Outlier(Output, frozen=True):
 
 
 def outliers(cluster: Cluster) -> list[Outlier]:
-    """Return the outlying hosts of a cluster, the greatest factor first.
+    """Return outlying hosts, slow or far, once for each respect, the greatest factor first.
 
     A host that stands out in several respects occurs several times (`group_by_host`). `sentences`
     describes them in words, and `plink.optimize.leaving_out` computes what a job would gain

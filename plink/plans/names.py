@@ -50,7 +50,11 @@ def check_collectives(names: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         names = [name.strip() for name in names.split(",")]
     if not isinstance(names, Sequence):
-        raise WrongUseError(f"collectives is {brief(names)}, expected a list of names", _HINT)
+        raise WrongUseError(
+            f"{{collective}} is {brief(names)}, expected a name or a list of names",
+            _HINT,
+            arguments={"collective": names},
+        )
     for name in names:
         if name not in COLLECTIVES:
             near = difflib.get_close_matches(str(name), COLLECTIVES, n=1)

@@ -70,9 +70,7 @@ def _parse_lines(
     for place, line in lines:
         entry = read(line)
         if entry is None:
-            raise HostListError(
-                f"{place}: {clean(line[:60])!r} does not have the format of the file's first line"
-            )
+            raise HostListError(f"{place}: {clean(line[:60])!r} is no line of such a launcher file")
         if entry.rank is not None and seen.setdefault(entry.rank, place) != place:
             raise HostListError(
                 f"{place}: rank {entry.rank} is already assigned at {seen[entry.rank]}", _HINT_RANKS

@@ -74,7 +74,8 @@ def parse_job(text: str, place: str) -> SlurmJob:
     if len(running) > 1:
         parts = ", ".join(f"slurm:{_find_first(_ID, record)}" for record in running[:3])
         raise HostListError(
-            f"{place}: {len(running)} components of the job are running", f"choose one of {parts}"
+            f"{place}: {len(running)} components or array tasks of the job are running",
+            f"choose one of {parts}",
         )
     if not running:
         states = sorted({_find_first(_STATE, record).lower() or "unknown" for record in records})

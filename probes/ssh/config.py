@@ -251,7 +251,7 @@ def parse_jump(text: str) -> ListedHost:
         text,
     )
     if match is None:
-        raise OptionError(f"ProxyJump {text!r} is not of the form user@host:port")
+        raise OptionError(f"ProxyJump {text!r} is not of the form [user@]host[:port]")
     name = match["v6"] or match["host"]
     return ListedHost(name, user=match["user"], port=int(match["port"]) if match["port"] else None)
 

@@ -30,7 +30,9 @@ LeastExchange = Callable[[Indices], ExchangedBytes]
 
 
 def allreduce_exchange(size_bytes: float) -> LeastExchange:
-    """Return a function from hosts' parties (N,) to the least bytes these send in an all-reduce.
+    """Return a function from hosts' parties (N,) to each party's least bytes sent and received.
+
+    It is for an all-reduce of `size_bytes` among the parties, such as racks or hosts.
 
     Each party sends its part of every chunk or the sum, and receives the sum or a part: the buffer
     once at least in either direction; K of them exchange it 2 (K-1) times (Patarasuk and Yuan

@@ -147,7 +147,7 @@ def pad_form(form: RoundsForm | TreesForm, places: int) -> RoundsForm | TreesFor
 
 
 def idle_form(form: Form, layout: RankLayout) -> Form | None:
-    """Return an equal latency cost over all hosts, unused ones idle; None if there is none."""
+    """Convert a latency cost over ranks to one over hosts, unused ones idle; None if impossible."""
     if isinstance(form, RingForm):
         return RingForm(layout.hosts) if layout.takes_all_hosts else None
     if not layout.is_even:

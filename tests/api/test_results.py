@@ -234,6 +234,9 @@ def test_a_plan_is_predicted_collective_by_collective() -> None:
     assert "all-gather" in str(along)
     with pytest.raises(plink.WrongUseError, match="a plan does not contain the measurements"):
         plink.predict(plan)
+    with pytest.raises(plink.WrongUseError) as refused:
+        plink.plan(cluster, size="1MB", collective=5)  # type: ignore[arg-type]
+    assert refused.value.arguments == {"collective": 5}
 
 
 CALLS: list[tuple[Any, dict[str, Any], str]] = [

@@ -64,7 +64,7 @@ def test_the_task_of_an_array_that_runs_is_meant() -> None:
         ("", "slurm:2: Slurm describes no job, and only a running job has nodes", "squeue --me"),
         (
             TASK + RUNNING,
-            "slurm:2: 2 components of the job are running",
+            "slurm:2: 2 components or array tasks of the job are running",
             "choose one of slurm:3, slurm:1",
         ),
         (

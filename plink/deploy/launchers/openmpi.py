@@ -1,4 +1,4 @@
-"""Open MPI's files: the sequential host file, and rankfiles of 4.1 and 5.
+"""Open MPI's files: the sequential host file, and the rankfile for 4.1 and 5.
 
 A plain hostfile is a set of hosts to Open MPI, which reorders it. Only `--map-by seq` (4.1 and
 5; also `--mca rmaps seq` in 4.1) and rankfiles keep the order.

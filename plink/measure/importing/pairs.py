@@ -270,7 +270,7 @@ def check_host_name(name: str, place: str) -> str:
 def parse_number(text: str, place: str) -> float:
     """Parse a decimal number of at least 0; raise, naming `place`, if it is not one."""
     if not _NUMBER.fullmatch(text):
-        raise WrongUseError(f"{place}: {brief(text)} is not a number")
+        raise WrongUseError(f"{place}: {brief(text)} is not a number of at least 0, such as 0.5")
     number = float(text)
     if not math.isfinite(number):
         raise WrongUseError(f"{place}: {brief(text)} is too large a number")
