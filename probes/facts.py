@@ -68,7 +68,7 @@ def ask(session: Session) -> HostFacts:
     done = session.run("sh -s", SCRIPT)
     facts = parse(done.stdout.decode(errors="replace"))
     if facts is None:
-        reason = done.stderr.splitlines()[-1] if done.stderr else "no output"
+        reason = done.stderr or "no output"
         raise HostError(session.host, f"it runs no POSIX shell (sh -s: {reason})")
     return facts
 

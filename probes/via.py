@@ -65,8 +65,6 @@ def parse_template(text: str) -> Template:
     return Template(tuple(words))
 
 
-_STDERR_TAIL = 4096
-_STDERR_WAIT_S = 5.0
 _CHUNK = 1 << 16
 # A command whose input has ended may still say goodbye to a server far away.
 _GOODBYE_S = 2.0
@@ -80,28 +78,19 @@ class _ViaProcess(remote.RemoteProcess):
         super().__init__(host)
         self._process = process
         self._is_read = self._is_over = False
-        self._tail = b""
-        # Read aside, lest a command that fills it waits.
-        self._stderr_reader = threading.Thread(target=self._keep_stderr_tail, daemon=True)
-        self._stderr_reader.start()
+        self._stderr = remote.StderrTail(_read_chunks(process.stderr))
 
-    def write(self, text: str) -> None:
+    def write_bytes(self, content: bytes) -> None:
+        stdin, rest = _pipe(self._process.stdin), memoryview(content)
         try:
-            self._write(text.encode())
+            while rest:
+                rest = rest[stdin.write(rest) :]
         except (OSError, ValueError):
             raise HostError(self.host, remote.LOST) from None
 
-    def feed(self, content: bytes) -> None:
-        """Send all of the command's input and close it; the command may exit before."""
-        with suppress(OSError, ValueError):
-            self._write(content)
-        self.end_input()
-
     def chunks(self) -> Iterator[bytes]:
         self._is_read = True
-        with _pipe(self._process.stdout) as stdout:
-            while chunk := os.read(stdout.fileno(), _CHUNK):
-                yield chunk
+        yield from _read_chunks(self._process.stdout)
         self._is_over = True
 
     def end_input(self) -> None:
@@ -109,8 +98,7 @@ class _ViaProcess(remote.RemoteProcess):
             _pipe(self._process.stdin).close()
 
     def stderr_tail(self) -> str:
-        self._stderr_reader.join(_STDERR_WAIT_S)
-        return remote.last_line(self._tail)
+        return self._stderr.last_line()
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
         try:
@@ -140,17 +128,6 @@ class _ViaProcess(remote.RemoteProcess):
     def is_over(self) -> bool:
         """Whether the process has ended and its output was read to the end."""
         return self._is_over and self._process.poll() is not None
-
-    def _write(self, content: bytes) -> None:
-        stdin, rest = _pipe(self._process.stdin), memoryview(content)
-        while rest:
-            rest = rest[stdin.write(rest) :]
-
-    def _keep_stderr_tail(self) -> None:
-        stderr = _pipe(self._process.stderr)
-        with suppress(OSError, ValueError), stderr:
-            while chunk := os.read(stderr.fileno(), _CHUNK):
-                self._tail = (self._tail + chunk)[-_STDERR_TAIL:]
 
 
 class ViaSession(remote.Session):
@@ -185,34 +162,6 @@ class ViaSession(remote.Session):
         process.end()
         raise HostError(self.host, remote.LOST)
 
-    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> remote.Completed:
-        """Run a shell command; return its output and exit status when it ends."""
-        process = self.start(command)
-        output = bytearray()
-
-        def collect() -> None:
-            for chunk in process.chunks():
-                output.extend(chunk)
-                if len(output) > remote.MAX_OUTPUT:
-                    return
-
-        collector = threading.Thread(target=collect, daemon=True)
-        collector.start()
-        threading.Thread(target=process.feed, args=(stdin,), daemon=True).start()
-        collector.join(timeout_s)
-        if collector.is_alive():
-            process.abandon()
-            raise HostError(self.host, f"a command did not end within {timeout_s:g} s")
-        if len(output) > remote.MAX_OUTPUT:
-            process.abandon()
-            raise HostError(self.host, f"a command wrote more than {remote.MAX_OUTPUT >> 20} MiB")
-        status = process.wait_for_exit(_STDERR_WAIT_S)
-        if status is None:
-            process.abandon()
-        return remote.Completed(
-            -1 if status is None else status, bytes(output), process.stderr_tail()
-        )
-
     def close(self) -> None:
         """End all commands that were started in this session, and wait for them."""
         with self._lock:
@@ -222,6 +171,13 @@ class ViaSession(remote.Session):
             process.end_input()
         for process in started:
             process.end()
+
+
+def _read_chunks(stream: IO[bytes] | None) -> Iterator[bytes]:
+    """Yield what comes from a pipe until its end, and close it."""
+    with _pipe(stream) as pipe:
+        while chunk := os.read(pipe.fileno(), _CHUNK):
+            yield chunk
 
 
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:

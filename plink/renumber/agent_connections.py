@@ -19,14 +19,14 @@ class Line(RemoteProcess):
         super().__init__(host)
         self._connection = connection
 
-    def write(self, text: str) -> None:
-        """Send text to its standard input.
+    def write_bytes(self, content: bytes) -> None:
+        """Send bytes to its standard input.
 
         Raises:
             HostError: the connection is gone.
         """
         try:
-            self._connection.sendall(text.encode())
+            self._connection.sendall(content)
         except OSError:
             raise HostError(self.host, LOST) from None
 

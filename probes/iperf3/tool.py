@@ -226,9 +226,9 @@ class Transfers(remote.Running):
         """Tell a prepared client to start its transfer, and return its report."""
         self._check_time(duration_s)
         client.write("go\n")
-        output = remote.LimitedOutput(client, limit_s)
-        report = parse.parse_report("\n".join(output.lines(_MAX_REPORT)))
-        if output.is_late or (isinstance(report, str) and _says(report, _SILENT)):
+        deadline = remote.Deadline(client, limit_s)
+        report = parse.parse_report("\n".join(deadline.lines(_MAX_REPORT)))
+        if deadline.is_over or (isinstance(report, str) and _says(report, _SILENT)):
             raise TransferError("no data arrived", is_silence=True)
         if isinstance(report, str):
             kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
@@ -242,15 +242,15 @@ class Transfers(remote.Running):
 
 
 def _wait_for_server(server: remote.RemoteProcess, limit_s: float, port: int) -> None:
-    output = remote.LimitedOutput(server, limit_s)
+    deadline = remote.Deadline(server, limit_s)
     lines: list[str] = []
-    for line in output.lines(_MAX_REPORT):
+    for line in deadline.lines(_MAX_REPORT):
         if line == LISTENING:
             return
         lines.append(line)
     if TAKEN in lines or _says("\n".join(lines), _OCCUPIED):
         raise PortTakenError(f"the port {port} of {server.host} is used by another program")
-    reason = "no output" if output.is_late or not lines else lines[-1]
+    reason = "no output" if deadline.is_over or not lines else lines[-1]
     raise TransferError(f"the iperf3 server on {server.host} cannot be started ({reason})")
 
 

@@ -34,7 +34,10 @@ LOST = "the connection was lost"
 
 @dataclass(frozen=True)
 class Completed:
-    """Result of a finished remote command: output and exit status, -1 if a signal killed it."""
+    """Result of a finished remote command: exit status, output and last line of standard error.
+
+    The status is -1 if a signal killed the command.
+    """
 
     status: int
     stdout: bytes
@@ -54,9 +57,13 @@ class RemoteProcess(ABC):
     def __init__(self, host: str) -> None:
         self.host = host
 
-    @abstractmethod
     def write(self, text: str) -> None:
         """Send text to the process's standard input."""
+        self.write_bytes(text.encode())
+
+    @abstractmethod
+    def write_bytes(self, content: bytes) -> None:
+        """Send bytes to the process's standard input."""
 
     @abstractmethod
     def chunks(self) -> Iterator[bytes]:
@@ -99,6 +106,76 @@ class RemoteProcess(ABC):
             raise HostError(self.host, "sent bytes that are not text in UTF-8") from None
 
 
+_STDERR_TAIL = 4096
+_STDERR_WAIT_S = 5.0
+# A process ends by itself, or by signals, sooner than that after its close.
+_CLOSE_WITHIN_S = 4.0
+
+
+class StderrTail:
+    """Reader of a command's standard error in a thread of its own, which keeps only the end.
+
+    A command that fills the stream would wait if nobody read it.
+    """
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._tail = b""
+        self._reader = threading.Thread(target=self._read, args=(chunks,), daemon=True)
+        self._reader.start()
+
+    def last_line(self) -> str:
+        """Return the last line once the stream has ended, or of what came within 5 seconds."""
+        self._reader.join(_STDERR_WAIT_S)
+        return last_line(self._tail)
+
+    def _read(self, chunks: Iterator[bytes]) -> None:
+        with suppress(OSError, ValueError):
+            for chunk in chunks:
+                self._tail = (self._tail + chunk)[-_STDERR_TAIL:]
+
+
+class Deadline:
+    """Time limit of a remote process: it is closed, and abandoned where that does not end it.
+
+    A context manager around the calls that may wait; `is_over` says whether the time was over.
+    """
+
+    def __init__(self, process: RemoteProcess, limit_s: float) -> None:
+        self.is_over = False
+        self._process = process
+        limit_s = max(0.0, limit_s)
+        self._timers = (
+            threading.Timer(limit_s, self._close),
+            # A close says goodbye to the host, which may block for ever.
+            threading.Timer(limit_s + _CLOSE_WITHIN_S, process.abandon),
+        )
+
+    def __enter__(self) -> Deadline:
+        for timer in self._timers:
+            timer.daemon = True
+            timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for timer in self._timers:
+            timer.cancel()
+
+    def lines(self, size: int) -> Iterator[str]:
+        """Yield lines of the output, at most `size` characters, until its end or the limit."""
+        with self:
+            for line in self._process.lines():
+                size -= len(line)
+                if size < 0:
+                    raise HostError(
+                        self._process.host, "sent more output than the size limit allows"
+                    )
+                yield line
+
+    def _close(self) -> None:
+        self.is_over = True
+        self._process.close()
+
+
 class Session(ABC):
     """Open connection to a host, over which commands run; `hostname` is its name in SSH."""
 
@@ -111,13 +188,36 @@ class Session(ABC):
     def start(self, command: str, timeout_s: float = 30.0) -> RemoteProcess:
         """Start a shell command on the host and return it running."""
 
-    @abstractmethod
     def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> Completed:
         """Run a shell command and wait for its end; it may write at most `MAX_OUTPUT` bytes."""
+        end_s = time.monotonic() + timeout_s
+        process = self.start(command, timeout_s)
+        output = bytearray()
+        try:
+            with Deadline(process, end_s - time.monotonic()) as deadline:
+                threading.Thread(target=_feed, args=(process, stdin), daemon=True).start()
+                for chunk in process.chunks():
+                    output += chunk
+                    if len(output) > MAX_OUTPUT:
+                        message = f"a command wrote more than {MAX_OUTPUT >> 20} MiB"
+                        raise HostError(self.host, message)
+                status = process.wait_for_exit(end_s - time.monotonic())
+            if deadline.is_over or status is None:
+                raise HostError(self.host, f"a command did not end within {timeout_s:g} s")
+            return Completed(status, bytes(output), process.stderr_tail())
+        finally:
+            process.close()
 
     @abstractmethod
     def close(self) -> None:
         """Close the session; commands that run there lose their input and output."""
+
+
+def _feed(process: RemoteProcess, stdin: bytes) -> None:
+    """Send all of a command's input and close it; the command may end before."""
+    with suppress(HostError):
+        process.write_bytes(stdin)
+    process.end_input()
 
 
 def last_line(output: bytes) -> str:
@@ -245,35 +345,6 @@ class Running:
             with self._lock:
                 self._processes.discard(process)
             process.close()
-
-
-class LimitedOutput:
-    """Output of a remote process that is ended at a time limit; `is_late` says whether it was."""
-
-    def __init__(self, process: RemoteProcess, limit_s: float) -> None:
-        self.is_late = False
-        self._process = process
-        self._limit_s = limit_s
-
-    def lines(self, size: int) -> Iterator[str]:
-        """Yield lines of the output, at most `size` characters, until its end or the limit."""
-        limit = threading.Timer(self._limit_s, self._end)
-        limit.daemon = True
-        limit.start()
-        try:
-            for line in self._process.lines():
-                size -= len(line)
-                if size < 0:
-                    raise HostError(
-                        self._process.host, "sent more output than the size limit allows"
-                    )
-                yield line
-        finally:
-            limit.cancel()
-
-    def _end(self) -> None:
-        self.is_late = True
-        self._process.close()
 
 
 _LOOK_EVERY_S = 0.5

@@ -83,7 +83,7 @@ def upload(session: Session, program: Program, folder: str | None) -> None:
         return
     done = session.run(posix_command(_UPLOAD, *words), program.content, _TIMEOUT_S)
     if done.status != 0 or not _is_marked(done.stdout):
-        reason = done.stderr.splitlines()[-1] if done.stderr else f"exit status {done.status}"
+        reason = done.stderr or f"exit status {done.status}"
         raise HostError(
             session.host,
             f"{program.name} cannot be copied there ({reason})",

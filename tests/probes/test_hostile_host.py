@@ -16,7 +16,6 @@ from plink.probes.echo import coordinator
 from plink.probes.remote import session as remote_session
 from plink.probes.remote.session import OutputEnded, RemoteProcess, Session
 from plink.probes.ssh.connect import SshOpener
-from plink.probes.ssh.session import TailPipe
 from support.jobs import echo_job
 from support.local_hosts import AGENT, ListSink, local_hosts
 from support.pairs import all_pairs
@@ -165,9 +164,7 @@ def test_a_host_that_takes_no_input_is_given_up(
     assert said == (0, OutputEnded("the connection was lost"))
 
 
-def test_only_the_end_of_what_nobody_reads_is_kept() -> None:
-    pipe = TailPipe(100)
-    for number in range(10_000):
-        pipe.feed(b"%07d\n" % number)
-    assert len(pipe) == 100
-    assert pipe.read(1000).endswith(b"0009999\n")
+def test_only_the_end_of_standard_error_is_kept() -> None:
+    tail = remote_session.StderrTail(b"%07d\n" % number for number in range(10_000))
+    assert tail.last_line() == "0009999"
+    assert len(tail._tail) == 4096

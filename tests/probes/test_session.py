@@ -142,7 +142,7 @@ def silent_session() -> Iterator[Session]:
 
 def test_a_server_that_never_starts_the_command(silent_session: Session) -> None:
     start_s = time.monotonic()
-    with pytest.raises(HostError, match="did not end within"):
+    with pytest.raises(HostError, match="does not start within"):
         silent_session.run("true", timeout_s=0.3)
     with pytest.raises(HostError, match=r"does not start within|opens no channel"):
         silent_session.start("true", timeout_s=0.3)

@@ -36,6 +36,9 @@ class ShellProcess:
             for line in stream:
                 yield line.rstrip("\n")
 
+    def abandon(self) -> None:
+        self.process.kill()
+
     def close(self) -> None:
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -103,7 +103,7 @@ def _describe(entry: Host, host: ReachedHost) -> RemoteHost:
     done = host.session.run(posix_command(f"uname -n && cat {_CONGESTION_CONTROL}"))
     lines = done.stdout.decode(errors="replace").split()
     if done.status != 0 or len(lines) != 2:
-        reason = done.stderr.splitlines()[-1] if done.stderr else "no output"
+        reason = done.stderr or "no output"
         raise HostError(
             host.name, f"does not report its name and TCP congestion control ({reason})"
         )
