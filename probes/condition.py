@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, ValidationError, convert
 
 from plink.probes.errors import HostError
 from plink.probes.remote.session import Session, posix_command
@@ -77,9 +77,7 @@ _LEAST_TURN_NS = 2_000_000
 
 # Names and numbers of these lines are a host's own words: whatever else it says is passed over.
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
-_WORD = re.compile(r"[A-Za-z0-9_.+-]{1,64}")
 _SPEED = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,3})?) ?(?:GT/s|Gb/sec)")
-_DUPLEX: Mapping[str, Literal["full", "half"]] = {"full": "full", "half": "half"}
 _CLOCK_ANSWER = re.compile(r"[0-9]{9,12}\.[0-9]{1,9}")
 _COUNTERS = (
     *("rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "rx_errors", "tx_errors"),
@@ -88,13 +86,13 @@ _COUNTERS = (
 # Places in the line `Tcp:` of /proc/net/snmp (RFC 4022) and in `cpu` of /proc/stat.
 _TCP_SENT, _TCP_AGAIN = 11, 12
 _CPU_IDLE, _CPU_IOWAIT, _CPU_STEAL = 3, 4, 7
-_MOST_MBIT = 10_000_000
 _MOST_CLOCK_S = 1e10
 
 Word = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.+-]{1,64}$(?!\n)")]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Rate = Annotated[float, Meta(ge=0, le=1e15)]
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
+Lanes = Annotated[int, Meta(ge=1, le=64)]
 
 
 class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,7 +122,7 @@ class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
 
     interface: Annotated[str, Meta(pattern=r"^([!-,./-~][!-~]{0,254})?$(?!\n)")] = ""
     mtu_bytes: Annotated[int, Meta(ge=1, le=1 << 20)] | None = None
-    speed_mbit: Annotated[int, Meta(ge=1, le=_MOST_MBIT)] | None = None
+    speed_mbit: Annotated[int, Meta(ge=1, le=10_000_000)] | None = None
     duplex: Literal["full", "half"] | None = None
     pcie_share: Share | None = None
     congestion_control: Word | None = None
@@ -141,6 +139,9 @@ class HostCondition(Struct, frozen=True, forbid_unknown_fields=True):
     infiniband_gbit_s: Annotated[Mapping[str, Rate], Meta(max_length=64)] = {}
     clock_offset_s: Annotated[float, Meta(ge=-_MOST_CLOCK_S, le=_MOST_CLOCK_S)] | None = None
     clock_error_s: Annotated[float, Meta(ge=0, le=_MOST_CLOCK_S)] | None = None
+
+
+_MEMBERS = get_type_hints(HostCondition, include_extras=True)
 
 
 def ask(session: Session, interface: str) -> HostCondition:
@@ -229,14 +230,14 @@ def parse(
     load = values.get("load", "").split(" ")[0]
     return HostCondition(
         interface=interface,
-        mtu_bytes=_to_whole(values.get("mtu"), 1, 1 << 20),
-        speed_mbit=_to_whole(values.get("speed"), 1, _MOST_MBIT),
-        duplex=_DUPLEX.get(values.get("duplex", "")),
+        mtu_bytes=_convert(values.get("mtu"), _MEMBERS["mtu_bytes"]),
+        speed_mbit=_convert(values.get("speed"), _MEMBERS["speed_mbit"]),
+        duplex=_convert(values.get("duplex"), _MEMBERS["duplex"]),
         pcie_share=_compute_pcie_share(values),
-        congestion_control=_to_word(values.get("congestion")),
-        kernel=_to_word(values.get("kernel")),
-        load=float(load) if re.fullmatch(r"[0-9]{1,6}\.[0-9]{1,3}", load) else None,
-        cores=_to_whole(values.get("cores"), 1, 1 << 20) or 1,
+        congestion_control=_convert(values.get("congestion"), Word),
+        kernel=_convert(values.get("kernel"), Word),
+        load=_convert(load, _MEMBERS["load"]),
+        cores=_convert(values.get("cores"), _MEMBERS["cores"]) or 1,
         busy_share=cpu[0],
         steal_share=cpu[1],
         rx_bytes_s=_compute_rate(before, after, "rx_bytes"),
@@ -249,12 +250,12 @@ def parse(
 
 
 def _read_counters(values: Mapping[str, str], when: str) -> dict[str, int]:
-    counters = {name: _to_whole(values.get(f"{when} {name}"), 0, 1 << 62) for name in _COUNTERS}
+    counters = {name: _convert(values.get(f"{when} {name}"), Count) for name in _COUNTERS}
     # The line begins with its own name.
     words = values.get(f"{when} tcp", "").split()
     if len(words) > _TCP_AGAIN:
-        counters["tcp_sent"] = _to_whole(words[_TCP_SENT], 0, 1 << 62)
-        counters["tcp_again"] = _to_whole(words[_TCP_AGAIN], 0, 1 << 62)
+        counters["tcp_sent"] = _convert(words[_TCP_SENT], Count)
+        counters["tcp_again"] = _convert(words[_TCP_AGAIN], Count)
     return {name: number for name, number in counters.items() if number is not None}
 
 
@@ -279,7 +280,7 @@ def _compute_cpu_shares(before: str, after: str) -> tuple[float, float] | tuple[
 
 def _compute_pcie_share(values: Mapping[str, str]) -> float | None:
     speeds = [_SPEED.match(values.get(name, "")) for name in ("pcie_now", "pcie_most")]
-    widths = [_to_whole(values.get(f"{name}_width"), 1, 64) for name in ("pcie_now", "pcie_most")]
+    widths = [_convert(values.get(f"{name}_width"), Lanes) for name in ("pcie_now", "pcie_most")]
     if not all(speeds) or not all(widths):
         return None
     now, most = (
@@ -300,11 +301,9 @@ def _read_infiniband_rates(values: Mapping[str, str]) -> dict[str, float]:
     return dict(sorted(rates.items())[:64])
 
 
-def _to_word(text: str | None) -> str | None:
-    return text if text is not None and _WORD.fullmatch(text) else None
-
-
-def _to_whole(text: str | None, low: int, high: int) -> int | None:
-    if text is None or not _WHOLE.fullmatch(text):
+def _convert(text: str | None, kind: Any) -> Any:
+    """Return what a host says as a value of a type with limits; None if it is not one."""
+    try:
+        return convert(text, kind, strict=False)
+    except ValidationError:
         return None
-    return int(text) if low <= int(text) <= high else None

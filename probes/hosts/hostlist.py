@@ -253,7 +253,9 @@ def parse_host_list(text: str, source: str, *, least: int = 2) -> list[ListedHos
 
 
 def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) -> list[ListedHost]:
-    """Return the hosts unchanged; raise if one is listed twice, or there are too few or too many.
+    """Return the hosts unchanged; raise if one is not valid or there are too few or too many.
+
+    No host may be listed twice, nor be one that `check_host` refuses.
 
     Args:
         least: smallest number of hosts; one is enough where nothing is measured.
@@ -261,6 +263,7 @@ def check_hosts(listed: Iterable[ListedHost], source: str, *, least: int = 2) ->
     hosts: list[ListedHost] = []
     seen: dict[str, ListedHost] = {}
     for host in listed:
+        check_host(host)
         place = seen.setdefault(_normalize_name(host.name), host).place
         if seen[_normalize_name(host.name)] is not host:
             where = "twice on this line" if place == host.place else f"already at {place}"
@@ -284,7 +287,7 @@ def merge_ranks(hosts: Iterable[ListedHost]) -> list[ListedHost]:
         before = merged.get(host.name)
         slots = host.slots + (before.slots if before else 0)
         if slots > MAX_SLOTS:
-            raise HostListError(f"{host.place}: {host.name} has more than {MAX_SLOTS} slots")
+            raise HostListError(f"{host.place}: a host has more than {MAX_SLOTS} slots")
         merged[host.name] = replace(before or host, slots=slots)
     return list(merged.values())
 
@@ -515,7 +518,7 @@ def check_name(name: str, place: str) -> None:
 
 
 def check_host(host: ListedHost) -> None:
-    """Raise if a host's name, user, port or SSH address is one that no host list may contain."""
+    """Raise if a host's name, user, port or address is one that no host list may contain."""
     place = host.place or "the list of hosts"
     check_name(host.name, place)
     if host.user is not None:
@@ -524,8 +527,9 @@ def check_host(host: ListedHost) -> None:
         raise HostListError(
             f"{place}: the port of {host.name} is {host.port}, expected 1 to {MAX_PORT}", _HINT_PORT
         )
-    if host.ssh_address is not None:
-        check_name(host.ssh_address, place)
+    for address in (host.ssh_address, host.connect_to):
+        if address is not None:
+            check_name(address, place)
 
 
 def _brief(text: str) -> str:

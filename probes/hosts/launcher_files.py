@@ -75,7 +75,6 @@ def _parse_lines(
             raise HostListError(
                 f"{place}: rank {entry.rank} is already assigned at {seen[entry.rank]}", _HINT_RANKS
             )
-        hostlist.check_name(entry.host, place)
         entries.append((entry, place))
         if len(entries) > hostlist.MAX_NAMES * 16:
             raise HostListError(

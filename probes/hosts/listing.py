@@ -20,7 +20,7 @@ from typing import Any
 
 from plink.probes.errors import HostListError, clean
 from plink.probes.hosts.address import is_address
-from plink.probes.hosts.hostlist import MAX_SLOTS, ListedHost, check_hosts, check_name, merge_ranks
+from plink.probes.hosts.hostlist import MAX_SLOTS, ListedHost, check_hosts, merge_ranks
 from plink.probes.json_parsing import parse_json
 
 
@@ -160,7 +160,6 @@ def _list_hosts(data: Any, source: str) -> Iterator[ListedHost]:
             raise HostListError(f"{where}: the listed machine has no name", _HINT)
         if ":" in name:
             raise HostListError(f"{where}: {name[:40]!r} is not a host name")
-        check_name(name, where)
         known = address if isinstance(address, str) and is_address(address) else None
         yield ListedHost(name, slots=count_slots(machine), ssh_address=known, place=where)
 

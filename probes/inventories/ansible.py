@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from plink.probes.errors import HostListError, clean, name_some
-from plink.probes.hosts.hostlist import MAX_NAMES, ListedHost, check_host, check_hosts
+from plink.probes.hosts.hostlist import MAX_NAMES, ListedHost, check_hosts
 from plink.probes.hosts.listing import parse_listing_json
 from plink.probes.inventories.inventory import InventoryHosts, ReadFile, file_and_part, parse_yaml
 
@@ -137,7 +137,6 @@ def read_connection(name: str, values: Mapping[str, Any], source: str) -> Connec
         ssh_options=tuple(options),
         place=source,
     )
-    check_host(host)
     return Connection(
         host,
         keys if key is None else [key],

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from plink.probes.errors import HostListError, clean
-from plink.probes.hosts.hostlist import MAX_SLOTS, ListedHost, check_hosts, check_name
+from plink.probes.hosts.hostlist import MAX_SLOTS, ListedHost, check_hosts
 from plink.probes.hosts.slurm import parse_allocation
 from plink.probes.inventories.inventory import InventoryHosts, ReadFile, run_program
 
@@ -90,9 +90,7 @@ def parse_job(text: str, place: str) -> SlurmJob:
 
 def list_job_hosts(job: SlurmJob, names: str, place: str) -> list[ListedHost]:
     """Return a job's hosts, with slots, by the output of `scontrol show hostnames`. Pure."""
-    hosts = [ListedHost(name, slots=job.slots, place=place) for name in names.split()]
-    for host in hosts:
-        check_name(host.name, place)
+    hosts = (ListedHost(name, slots=job.slots, place=place) for name in names.split())
     return check_hosts(hosts, place)
 
 

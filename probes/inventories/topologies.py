@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPException
-from typing import Any
+from typing import Any, NamedTuple
 
 from plink.probes.errors import HostListError, clean, name_some
 from plink.probes.hosts.hostlist import MAX_NAMES, ListedHost, check_hosts, check_name
@@ -82,32 +82,29 @@ def parse_topology(content: bytes, source: str) -> Topology | None:
     read, data = reader
     paths: dict[str, tuple[str, ...]] = {}
     doubles: dict[str, tuple[str, str]] = {}
-    for host, path in read(data, source):
+    domains: dict[str, str] = {}
+    for host, path, domain in read(data, source):
         check_name(host, source)
         if paths.setdefault(host, path) != path:
             doubles.setdefault(host, (paths[host][-1], path[-1]))
+        elif domain is not None:
+            domains[host] = domain
         if len(paths) > MAX_NAMES:
             raise HostListError(f"{source}: names more than {MAX_NAMES:,} hosts")
     if not paths:
         raise HostListError(f"{source}: no switch or block of the topology has hosts", _HINT)
-    domains: Mapping[str, str] = {}
-    if read is _read_topology_conf:
-        blocks = parse_topology_conf(data, source).blocks
-        domains = {host: path[-1] for host, path in paths.items() if path[-1] in blocks}
-    elif read is _read_nodes:
-        labels = {
-            at(node, "metadata", "name"): [at(node, "metadata", "labels", key) for key in _DOMAINS]
-            for node in data
-        }
-        named = {
-            name: [label for label in of_node if isinstance(label, str) and label]
-            for name, of_node in labels.items()
-        }
-        domains = {name: of_node[0] for name, of_node in named.items() if of_node}
     return Topology(source, paths, doubles, domains)
 
 
-Paths = Iterator[tuple[str, tuple[str, ...]]]
+class _Placed(NamedTuple):
+    """Host, the switches or blocks above it, the widest first, and its NVLink domain or None."""
+
+    host: str
+    path: tuple[str, ...]
+    domain: str | None = None
+
+
+Paths = Iterator[_Placed]
 
 
 def _choose_reader(content: bytes) -> tuple[Callable[[Any, str], Paths], Any] | None:
@@ -133,7 +130,7 @@ def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
     if objects(data) and all("nodelist" in each for each in objects(data)):
         return _read_azslurm, data
     is_nodes = any(at(node, "kind") == "Node" for node in nodes)
-    if is_nodes or any(_tier_values(at(node, "metadata", "labels")) for node in nodes):
+    if is_nodes or any(_tier_values(_text_labels(node)) for node in nodes):
         return _read_nodes, nodes
     return None
 
@@ -141,11 +138,12 @@ def _json_reader(data: Any) -> tuple[Callable[[Any, str], Paths], Any] | None:
 def _read_topology_conf(text: str, source: str) -> Paths:
     conf = parse_topology_conf(text, source)
     for name, (_, hosts) in conf.leaves.items():
-        yield from _list_switch_path(name, hosts, conf.parents, source)
+        domain = name if name in conf.blocks else None
+        path = _find_path(name, conf.parents, source)
+        yield from (_Placed(host, path, domain) for host in hosts)
 
 
 def _read_topology_yaml(text: str, source: str) -> Paths:
-    """Yield (host, path of switches, widest first) from Slurm's topology.yaml."""
     data = parse_yaml(text, source, _HINT)
     topologies = objects(data) or objects([data])
     seen: set[str] = set()
@@ -154,10 +152,10 @@ def _read_topology_yaml(text: str, source: str) -> Paths:
     for topology in sorted(
         topologies, key=lambda each: all(each.get(key) is not True for key in keys)
     ):
-        for host, path in _read_yaml_topology(topology, source):
-            if host not in seen:
-                seen.add(host)
-                yield host, path
+        for placed in _read_yaml_topology(topology, source):
+            if placed.host not in seen:
+                seen.add(placed.host)
+                yield placed
 
 
 def _read_yaml_topology(topology: dict[str, Any], source: str) -> Paths:
@@ -170,37 +168,34 @@ def _read_yaml_topology(topology: dict[str, Any], source: str) -> Paths:
     blocks = objects(at(topology, "block", "blocks")) if not switches else []
     for name, nodes in [*named, *((block.get("block"), block.get("nodes")) for block in blocks)]:
         if isinstance(nodes, str) and nodes:
-            yield from _list_switch_path(str(name), expand_names(nodes, source), parents, source)
+            path = _find_path(str(name), parents, source)
+            yield from (_Placed(host, path) for host in expand_names(nodes, source))
 
 
-def _list_switch_path(
-    name: str, hosts: Sequence[str], parents: Mapping[str, str], source: str
-) -> Paths:
-    path = [name]
+def _find_path(switch: str, parents: Mapping[str, str], source: str) -> tuple[str, ...]:
+    path = [switch]
     while path[0] in parents:
         path.insert(0, parents[path[0]])
         if len(path) > _MOST_DEEP:
-            raise HostListError(f"{source}: the switch {clean(name)!r} is below itself")
-    for host in hosts:
-        yield host, tuple(path)
+            raise HostListError(f"{source}: the switch {clean(switch)!r} is below itself")
+    return tuple(path)
 
 
 def _read_graph(data: Any, source: str) -> Paths:
     for name, layers in _read_instances(data, ("instances", "id", "network_layers"), source):
-        yield name, layers[::-1]
+        yield _Placed(name, layers[::-1])
 
 
 def _read_ec2(data: Any, source: str) -> Paths:
-    """Yield (EC2 instance, path of network nodes, widest first).
-
-    A node that stands below two others is placed where it comes first.
-    """
-    placed: dict[str, tuple[str, ...]] = {}
+    # A network node that stands below two others is placed where it comes first.
+    first: dict[str, tuple[str, ...]] = {}
     for name, layers in _read_instances(data, ("Instances", "InstanceId", "NetworkNodes"), source):
-        yield name, placed.setdefault(layers[-1], layers)
+        yield _Placed(name, first.setdefault(layers[-1], layers))
 
 
-def _read_instances(data: Any, keys: tuple[str, str, str], source: str) -> Paths:
+def _read_instances(
+    data: Any, keys: tuple[str, str, str], source: str
+) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield names and layers of listed instances that have layers, as they stand there."""
     items, id_key, layers_key = keys
     for place, instance in enumerate(entries(at(data, items))):
@@ -221,32 +216,38 @@ def _read_azslurm(data: Any, source: str) -> Paths:
         names = expand_names(nodes, source) if isinstance(nodes, str) else entries(nodes)
         if not all(isinstance(word, str) for word in (name, *names)):
             raise HostListError(f"{source}: block [{place}] has no name, or no nodelist", _HINT)
-        yield from ((node, (str(name),)) for node in names)
+        yield from (_Placed(node, (str(name),)) for node in names)
 
 
 def _read_nodes(nodes: Sequence[Any], source: str) -> Paths:
-    paths = [
-        (at(node, "metadata", "name"), _tier_values(at(node, "metadata", "labels")))
-        for node in nodes
-    ]
-    if not all(isinstance(name, str) for name, _ in paths):
-        raise HostListError(f"{source}: a Kubernetes node has no name", _HINT)
-    yield from (pair for pair in paths if pair[1])
-    if not any(path for _, path in paths):
-        known = [at(node, "metadata", "labels") for node in nodes]
-        labels = sorted({str(key) for of in known if isinstance(of, dict) for key in of})
-        hint = f"there are: {name_some(labels)}"
+    known: dict[str, Any] = {}
+    for node in nodes:
+        name = at(node, "metadata", "name")
+        if not isinstance(name, str):
+            raise HostListError(f"{source}: a Kubernetes node has no name", _HINT)
+        labels = known[name] = _text_labels(node)
+        if path := _tier_values(labels):
+            domain = next((labels[key] for key in _DOMAINS if key in labels), None)
+            yield _Placed(name, path, domain)
+    if not any(map(_tier_values, known.values())):
+        names = sorted({key for labels in known.values() for key in labels})
+        hint = f"there are: {name_some(names)}"
         raise HostListError(f"{source}: no node has a topology label that plink knows", hint)
 
 
-def _tier_values(labels: Any) -> tuple[str, ...]:
+def _text_labels(node: Any) -> dict[str, str]:
+    """Return a Kubernetes node's labels that have a value."""
+    labels = at(node, "metadata", "labels")
+    given = labels.items() if isinstance(labels, dict) else ()
+    return {key: value for key, value in given if isinstance(value, str) and value}
+
+
+def _tier_values(labels: Mapping[str, str]) -> tuple[str, ...]:
     """Return a node's topology labels' values, the widest switch first; empty without any."""
-    if not isinstance(labels, dict):
-        return ()
     numbered = {int(match[1]): key for key in labels if (match := _TIER.fullmatch(key))}
     tiers = [numbered[number] for number in sorted(numbered, reverse=True)]
     for family in (tiers, *_FAMILIES):
-        path = tuple(labels[key] for key in family if isinstance(labels.get(key), str))
+        path = tuple(labels[key] for key in family if key in labels)
         if path:
             return path
     return ()

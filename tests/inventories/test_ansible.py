@@ -151,6 +151,7 @@ def test_several_keys_are_the_users_to_choose(tmp_path: Path) -> None:
     [
         ("[a]\nx\ny\n", "b", "inv: has no group 'b'"),
         ("[a]\nx ansible_host='{{ ip }}'\ny\n", "all", "inv: ansible_host of x is '{{ ip }}'"),
+        ("[a]\nx ansible_host='$(id)'\ny\n", "all", "inv: '$(id)' is not a host name"),
         ("[a]\nx ansible_connection=docker\ny\n", "all", "inv: x is reached by 'docker', not over"),
         ("[a]\nx ansible_port=ssh\ny\n", "all", "inv: the port of x is 'ssh', expected a number"),
         ("[a\nx\n", "all", "inv:1: '[a' is not a section heading, such as [GROUP]"),
