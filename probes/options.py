@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from plink.probes.errors import OptionError
 
@@ -136,9 +136,22 @@ TRACE_PORT = 33434
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOptions:
-    """Base class of the options of a measuring tool."""
+    """Base class of the options of a measuring tool, and of what else a tool has to say of itself.
+
+    Attributes:
+        quantity: what the tool measures.
+        module: module of `plink.probes` with the tool's `measure(job, sink)`; empty for a tool that
+            measures groups of hosts, not pairs.
+        cores_per_pair: cores that a pair takes where hosts share a machine; 0 where pairs do not
+            disturb each other.
+        fixed: fields in which a resumed measurement must agree with its file.
+    """
 
     tool: ClassVar[str]
+    quantity: ClassVar[Literal["rtt", "bandwidth", "routes", "uplinks"]]
+    module: ClassVar[str] = ""
+    cores_per_pair: ClassVar[int] = 1
+    fixed: ClassVar[tuple[str, ...]] = ()
     # The fields that the cluster file records: readings compare only where these are alike.
     recorded: ClassVar[tuple[str, ...]]
     # How the tool measures, formatted with the options.
@@ -166,6 +179,7 @@ class RttOptions(ToolOptions):
         percentile: percentile of the samples that stands for a pair.
     """
 
+    quantity = "rtt"
     recorded = ("count", "passes", "precision_percent", "percentile")
     description = "{0.tool} x {0.count}"
     # docs/benchmarks.md, Probing
@@ -191,6 +205,7 @@ class EchoOptions(RttOptions):
     """
 
     tool: ClassVar[str] = "echo"
+    module = "echo.coordinator"
     port: int = 0
     remote_cache: str | None = None
 
@@ -205,6 +220,9 @@ class DpdkOptions(EchoOptions):
     """
 
     tool: ClassVar[str] = "dpdk"
+    module = "dpdk.tool"
+    # Each end of a pair polls: on one core they would wait for each other's time slice.
+    cores_per_pair = 2
     nics: Sequence[Nic] = ()
 
     def to_record(self) -> dict[str, Any]:
@@ -218,6 +236,7 @@ class FpingOptions(RttOptions):
     """Options of fping, which must be installed on the hosts."""
 
     tool: ClassVar[str] = "fping"
+    module = "fping"
     count: int = 10
     passes: int = 2
 
@@ -233,6 +252,9 @@ class TraceOptions(ToolOptions):
     """
 
     tool: ClassVar[str] = "trace"
+    quantity = "routes"
+    module = "trace.tool"
+    cores_per_pair = 0
     recorded = ("count", "max_hops")
     description = "trace x {0.count}"
     count: int = 3
@@ -253,6 +275,7 @@ class TransferOptions(ToolOptions):
     """
 
     recorded: ClassVar[tuple[str, ...]] = ("duration_s", "streams", "congestion")
+    fixed: ClassVar[tuple[str, ...]] = ("streams", "congestion")
     duration_s: int | None = None
     streams: int = 1
     congestion: str | None = None
@@ -268,7 +291,10 @@ class Iperf3Options(TransferOptions):
     """
 
     tool: ClassVar[str] = "iperf3"
+    quantity = "bandwidth"
+    module = "iperf3.tool"
     recorded = (*TransferOptions.recorded, "direction")
+    fixed = (*TransferOptions.fixed, "direction")
     description = "iperf3 for {0.duration_s} s"
     duration_s: int = 1
     direction: str = "each"

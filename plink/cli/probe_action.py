@@ -21,9 +21,9 @@ from plink.formats import document
 from plink.formats.cluster import Cluster
 from plink.formats.outputs import ProbeOutput, ProbeStage, UnreachedHost
 from plink.measure.listed import HostList, apply_recorded_way, list_again, read_hosts
-from plink.measure.probing.request import ProbeRequest, refuse_to_drop
+from plink.measure.probing.request import ProbeRequest, refuse_to_drop, resume_tool
 from plink.measure.probing.run import ProbeResult, probe
-from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS, UPLINKS, UplinkOptions
+from plink.measure.probing.tools import DEFAULT_TOOL, TAKEN_BY, TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult
 from plink.measure.requests import MeasurementRequest
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
@@ -152,10 +152,10 @@ class ProbeAction:
         return request
 
     def _build_uplink_options(self, earlier: Cluster | None) -> UplinkOptions:
-        given = self.request.tool_options(UPLINKS.name)
+        given = self.request.tool_options(UplinkOptions.tool)
         if earlier is None or earlier.uplinks is None:
             return UplinkOptions(**given)
-        return UPLINKS.resume(given, earlier.uplinks.options, self.resume or "")
+        return resume_tool(UplinkOptions, given, earlier.uplinks.options, self.resume or "")
 
     def _overwrites_earlier(self) -> bool:
         """Return whether the output file is the cluster file that is resumed."""

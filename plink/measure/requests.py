@@ -44,11 +44,10 @@ _MAX_DIGITS = 9
 # Words in place of a number of rounds, and of partners.
 _ROUNDS = {"auto": tools.FOLLOWED_ROUNDS, "all": tools.ALL_ROUNDS}
 _PARTNERS = {"all": tools.ALL_ROUNDS}
-_CONGESTION = re.compile(r"[a-z0-9]{1,15}")
 
 
 def _default(tool: str, name: str) -> Any:
-    (found,) = (each.default for each in fields(tools.TOOLS[tool].options) if each.name == name)
+    (found,) = (each.default for each in fields(tools.TOOLS[tool]) if each.name == name)
     return found
 
 
@@ -178,7 +177,7 @@ class _PairsRequest:
             WrongUseError: the file with NICs cannot be read.
             OptionError: a line of it is wrong.
         """
-        names = {each.name for each in fields(tools.TOOLS[tool].options)} - {"groups"}
+        names = {each.name for each in fields(tools.TOOLS[tool])} - {"groups"}
         values = {name: getattr(self, name, None) for name in names}
         if self.nics is not None and "nics" in names:
             values["nics"] = _resolve_nics(self.nics)
@@ -313,7 +312,7 @@ class MeasurementRequest(_PairsRequest):
     def validate(self) -> None:
         """Raise if the number of rounds, the network or the congestion control is not valid."""
         _ = self.round_count, self.ip_network
-        if self.congestion is not None and not _CONGESTION.fullmatch(self.congestion):
+        if self.congestion is not None and not re.fullmatch(tools.CONGESTION, self.congestion):
             raise WrongUseError(
                 f"{{congestion}} is {brief(self.congestion)}, expected the name of a congestion "
                 "control algorithm such as cubic",
@@ -485,7 +484,7 @@ def _resolve_nics(nics: object) -> Sequence[Nic]:
     if isinstance(nics, str):
         return read_nics(nics)
     if isinstance(nics, Sequence) and all(isinstance(nic, Nic) for nic in nics):
-        return nics
+        return tuple(nics)
     raise WrongUseError(
         f"{{nics}} is {brief(nics)}, expected the path of a file or a list of NICs",
         arguments={"nics": None},

@@ -22,7 +22,7 @@ from plink.measure.listed import HostList, apply_recorded_way, list_again, read_
 from plink.measure.probing import run
 from plink.measure.probing.group_list import read_groups
 from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
-from plink.measure.probing.tools import UPLINKS, UplinkOptions
+from plink.measure.probing.tools import UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.measure.requests import CheckRequest, DiagnosisRequest, MeasurementRequest
 from plink.optimize.groups.certainty import stop_when_groups_are_certain
@@ -73,7 +73,7 @@ def build_probe_request(
     """
     tool = tool or request.tool
     given = request.tool_options(tool)
-    if tool == UPLINKS.name:
+    if tool == UplinkOptions.tool:
         names = {host.name for host in hosts.hosts}
         given["groups"] = _choose_groups(request.groups, earlier, names, listed_in)
     settings = resume_options(

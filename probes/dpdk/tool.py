@@ -12,8 +12,6 @@ from plink.probes.reach import ReachedHost
 from plink.probes.remote.upload import EXEC
 from plink.probes.samples import MeasuringJob, RttReading, Sink
 
-# Each end of a pair polls: on one core they would wait for each other's time slice.
-CORES_PER_PAIR = 2
 AGENT_FILE = Path(__file__).parent / "bin" / "plink-dpdk-agent"
 
 # DPDK takes root: by sudo where the user is another and sudo asks for no password.
@@ -41,7 +39,6 @@ def measure(job: MeasuringJob[DpdkOptions], sink: Sink[RttReading]) -> None:
         hint="install libdpdk-dev and reinstall plink, or use the tool echo",
         arguments=list_arguments,
         start=_START,
-        cores_per_pair=CORES_PER_PAIR,
     )
     hosts = [
         replace(host, address=str(by_host[host.name].address.ip)) if host.name in by_host else host

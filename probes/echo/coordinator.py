@@ -30,7 +30,6 @@ class AgentProgram:
     Args:
         file, hint: the executable as installed here, and what to do where it is not.
         arguments, start: its arguments on a host, and how the shell starts it (`upload.EXEC`).
-        cores_per_pair: how many cores the two ends of a pair take where they share a machine.
     """
 
     name: str
@@ -38,7 +37,6 @@ class AgentProgram:
     hint: str
     arguments: Callable[[ReachedHost], Sequence[str]] = lambda _: ()
     start: str = EXEC
-    cores_per_pair: int = 1
 
 
 def deploy(host: ReachedHost, agent: AgentProgram, cache_folder: str | None) -> str:
@@ -150,7 +148,7 @@ def measure(
         OptionError: the agent is not installed here.
     """
     with Agents(job.hosts, agent, job.options.remote_cache) as agents:
-        run = _EchoRun(job, agents, sink, agent.cores_per_pair)
+        run = _EchoRun(job, agents, sink)
         for index, error in agents.start(job.ssh_concurrency).items():
             run.lose_host(index, str(error))
         run.bind()
@@ -169,7 +167,6 @@ class _EchoRun:
         job: samples.MeasuringJob[EchoOptions],
         agents: Agents,
         sink: samples.Sink[samples.RttReading],
-        cores_per_pair: int,
     ) -> None:
         self._hosts = job.hosts
         self._options = job.options
@@ -180,7 +177,9 @@ class _EchoRun:
         # Each host goes through its schedule without leave.
         self._is_free = job.concurrency >= len(job.hosts) // 2
         self._placement = Placement(
-            [host.facts for host in job.hosts], cores_per_pair, is_free=self._is_free
+            [host.facts for host in job.hosts],
+            job.options.cores_per_pair,
+            is_free=self._is_free,
         )
         self._delivery = Delivery(self._schedule, job.options.percentiles, sink, self._placement)
         self._alive = set(range(len(job.hosts)))

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.measure.probing.request import ProbeRequest
-from plink.measure.probing.tools import TOOLS
+from plink.measure.probing.request import ProbeRequest, resume_tool
 from plink.measure.requests import read_nics
 from plink.probes.errors import OptionError
 from plink.probes.hosts.hostlist import ListedHost
@@ -80,7 +79,7 @@ def test_a_wrong_line_is_named(line: str) -> None:
 
 
 def resumed_nics(recorded: Mapping[str, object], **given: object) -> Sequence[Nic]:
-    return TOOLS["dpdk"].resume(given, recorded, "c").nics
+    return resume_tool(DpdkOptions, given, recorded, "c").nics
 
 
 def test_the_recorded_nics_are_used_again() -> None:

@@ -91,7 +91,7 @@ def test_groups_come_from_a_cluster_file(tmp_path: Path) -> None:
         (
             "r1: a,b",
             ("--tool", "uplinks"),
-            "measuring uplinks needs at least two groups, found only r1",
+            "measuring uplinks needs at least two groups of hosts, found r1",
         ),
     ],
 )

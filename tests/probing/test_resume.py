@@ -24,12 +24,10 @@ from plink.measure.probing.collectors import (
 from plink.measure.probing.request import (
     carry_over,
     find_moved_hosts,
-    keep_interface,
-    keep_network,
+    keep_addresses,
     refuse_to_drop,
     select_hosts,
 )
-from plink.measure.probing.tools import read_recorded_whole
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.rounds import round_robin
 from plink.probes.samples import BandwidthReading, RouteReading, RttReading
@@ -180,27 +178,19 @@ def test_a_list_may_drop_hosts_without_readings() -> None:
     refuse_to_drop(earlier, listed("b", "c"), "hosts", "c.json")
 
 
-def test_a_recorded_number_counts_only_if_it_is_one() -> None:
-    assert read_recorded_whole({"count": 30}, "count", 50) == 30
-    for value in (True, 0, 51, "30", None):
-        assert read_recorded_whole({"count": value}, "count", 50) is None
-    assert read_recorded_whole({}, "count", 50) is None
-
-
 def test_the_network_is_the_recorded_one() -> None:
     recorded = {"network": "10.0.0.0/8", "interface": "eth1"}
     ten, other = ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("10.0.0.0/16")
-    assert keep_network(recorded, None, "c") == keep_network(recorded, ten, "c") == ten
-    assert keep_interface(recorded, None, "c") == keep_interface(recorded, "eth1", "c") == "eth1"
-    assert keep_network({}, None, "c") is None
-    assert keep_interface({}, None, "c") is None
+    for given in ((None, None), (ten, "eth1")):
+        assert keep_addresses(recorded, *given, "c") == (ten, "eth1")
+    assert keep_addresses({}, None, None, "c") == (None, None)
     with pytest.raises(WrongUseError, match=r"with network=10\.0\.0\.0/8, not 10.0.0.0/16"):
-        keep_network(recorded, other, "c")
+        keep_addresses(recorded, other, None, "c")
     with pytest.raises(WrongUseError, match="c: was measured without interface, not eth0"):
-        keep_interface({}, "eth0", "c")
+        keep_addresses({}, None, "eth0", "c")
 
 
 @pytest.mark.parametrize("value", ["x", [1], {}, 1.5, 7.0, True, "10.0.0.1/8"])
 def test_a_recorded_network_that_is_not_valid(value: object) -> None:
-    with pytest.raises(WrongUseError, match=r"options\.network is .*, expected"):
-        keep_network({"network": value}, None, "c")
+    with pytest.raises(WrongUseError, match=r"^c: options.*network"):
+        keep_addresses({"network": value}, None, None, "c")

@@ -18,9 +18,14 @@ from plink.formats.cluster import Cluster
 from plink.formats.groups import UplinkMeasurement
 from plink.formats.measurements import BandwidthMeasurement, Failure, RttMeasurement
 from plink.measure.listed import to_listed_host
-from plink.measure.probing.request import ProbeRequest, connect_hosts, resume_options
+from plink.measure.probing.request import (
+    ProbeRequest,
+    connect_hosts,
+    resume_options,
+    resume_tool,
+)
 from plink.measure.probing.run import ProbeResult, measure_pairs
-from plink.measure.probing.tools import TOOLS, UPLINKS
+from plink.measure.probing.tools import TOOLS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import ProbesError
 from plink.probes.hosts.hostlist import ListedHost
@@ -238,7 +243,9 @@ class _Remeasurement:
     ) -> Cluster:
         request = replace(
             self.request(None, merging.without_uplinks(cluster, self.concerned)),
-            options=UPLINKS.resume({"groups": cluster.groups}, before.options, self._source),
+            options=resume_tool(
+                UplinkOptions, {"groups": cluster.groups}, before.options, self._source
+            ),
             left_s=left_s,
         )
         found: list[UplinkResult] = []

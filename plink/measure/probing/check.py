@@ -30,6 +30,7 @@ from plink.measure.probing.request import (
     connect_hosts,
     find_moved_hosts,
     resume_options,
+    resume_tool,
 )
 from plink.measure.probing.run import build_job
 from plink.probes.errors import OptionError
@@ -124,7 +125,7 @@ class RepeatedTransfers:
             limit_s: seconds for all uplinks, and as many again for those that seem changed.
         """
         cluster = self._cluster
-        options = tools.UPLINKS.resume({}, uplinks.options, cluster.source)
+        options = self._uplink_options()
         present = {
             group.name: [self._index_of[name] for name in group.hosts if name in self._index_of]
             for group in cluster.groups
@@ -196,11 +197,13 @@ class RepeatedTransfers:
         """Return iperf3's options, the seconds per transfer, and whether both ways run at once."""
         cluster = self._cluster
         if has_pairs and cluster.bandwidth is not None:
-            pairs = tools.IPERF3.resume({}, cluster.bandwidth.options, cluster.source)
+            pairs = resume_tool(Iperf3Options, {}, cluster.bandwidth.options, cluster.source)
             return pairs, pairs.duration_s, pairs.direction == "both"
-        recorded = {} if cluster.uplinks is None else cluster.uplinks.options
-        groups = tools.UPLINKS.resume({}, recorded, cluster.source)
-        return groups, _LINK_DURATION_S, True
+        return self._uplink_options(), _LINK_DURATION_S, True
+
+    def _uplink_options(self) -> tools.UplinkOptions:
+        recorded = {} if self._cluster.uplinks is None else self._cluster.uplinks.options
+        return resume_tool(tools.UplinkOptions, {}, recorded, self._cluster.source)
 
     def _transfers(self, options: TransferOptions, limit_s: float) -> SimultaneousTransfers:
         self._until_s = time.monotonic() + limit_s
@@ -572,10 +575,9 @@ class _RepeatedRoundTrips:
 
     def measure(self, pairs: Sequence[judge.Pair]) -> Matrix:
         """Measure both directions of pairs; return times in µs, (N, N), NaN where not measured."""
-        request, tool = self._request, tools.TOOLS[self._request.tool]
-        options = request.options
+        request, options = self._request, self._request.options
         if not isinstance(options, RttOptions):
-            raise OptionError(f"{tool.name} does not measure round-trip times")
+            raise OptionError(f"{request.tool} does not measure round-trip times")
         collector = RttCollector(
             self._cluster, self._places, options.percentiles, on_settled=self._progress.step
         )
@@ -593,7 +595,7 @@ class _RepeatedRoundTrips:
             on_pass=lambda number, total: self._progress.stage(f"pass {number}", total),
         )
         began = time.monotonic()
-        tool.measure(build_job(request, self._reached.hosts, wanted, rounds, visits), collector)
+        tools.measure(build_job(request, self._reached.hosts, wanted, rounds, visits), collector)
         self.seconds += time.monotonic() - began
         self.failures += collector.failures
         return collector.readings_us()

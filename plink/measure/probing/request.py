@@ -9,10 +9,12 @@ import ipaddress
 import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta, Struct
+from msgspec.structs import asdict
 
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.given_way import GivenWay
@@ -22,17 +24,23 @@ from plink.base.text import brief
 from plink.formats import measurements
 from plink.formats.cluster import Cluster, Unreachable
 from plink.formats.hosts import Host, is_recordable
+from plink.formats.limits import constrain_to_words
+from plink.formats.structs import convert
+from plink.measure.probing import tools
 from plink.measure.probing.collectors import RunRecord
-from plink.measure.probing.tools import FOLLOWED_ROUNDS, TOOLS, build_option_changed_error
+from plink.measure.probing.tools import FOLLOWED_ROUNDS, TOOLS, UplinkOptions
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork, is_address
 from plink.probes.hosts.hostlist import ListedHost, is_host_name
 from plink.probes.options import (
     STANDARD_PERCENTILES,
+    DpdkOptions,
     EchoOptions,
+    Options,
     SshOptions,
     ToolOptions,
     ViaOptions,
+    parse_nics,
 )
 from plink.probes.reach import Reached, ReachedHost, Way, reach
 from plink.probes.samples import no_limit
@@ -70,9 +78,17 @@ class ProbeRequest:
     left_s: Callable[[], float] = no_limit
 
     def __post_init__(self) -> None:
-        check = TOOLS[self.tool].check
-        if check is not None:
-            check(self.options, self.hosts)
+        if isinstance(self.options, DpdkOptions):
+            names = {host.name for host in self.hosts}
+            for nic in self.options.nics:
+                if nic.host not in names:
+                    raise WrongUseError(f"nics: {nic.host} is not in the host list")
+        if isinstance(self.options, UplinkOptions) and len(self.options.groups) < 2:
+            found = ", ".join(group.name for group in self.options.groups) or "none"
+            raise WrongUseError(
+                f"measuring uplinks needs at least two groups of hosts, found {found}",
+                "the uplink of a group is its connection to the hosts of other groups",
+            )
 
     @property
     def tool(self) -> str:
@@ -85,6 +101,68 @@ class ProbeRequest:
             **({"network": str(self.network)} if self.network else {}),
             **({"interface": self.interface} if self.interface else {}),
         }
+
+
+class _Recorded(Struct, frozen=True):
+    """Options that a file records of a measurement, as far as a resumed one takes them over."""
+
+    count: Annotated[int, Meta(ge=1, le=tools.MAX_COUNT)] | None = None
+    passes: Annotated[int, Meta(ge=1, le=tools.MAX_PASSES)] | None = None
+    precision_percent: Annotated[float, Meta(ge=0, le=100)] | None = None
+    nics: Sequence[str] = ()
+    duration_s: Annotated[int, Meta(ge=1, le=tools.MAX_DURATION_S)] | None = None
+    streams: Annotated[int, Meta(ge=1, le=tools.MAX_STREAMS)] | None = None
+    direction: Annotated[str, constrain_to_words(*tools.DIRECTIONS)] | None = None
+    congestion: Annotated[str, Meta(pattern=f"^{tools.CONGESTION}$(?!\n)")] | None = None
+    network: str | None = None
+    interface: str | None = None
+
+
+def resume_tool(
+    tool: type[Options], given: Mapping[str, Any], options: Mapping[str, Any], source: str
+) -> Options:
+    """Return a tool's options that continue an earlier measurement; raise if given ones differ.
+
+    Args:
+        given: the fields that were asked for now.
+        options: the options of the earlier measurement, as its file has them.
+        source: the name of that file, for errors.
+
+    Raises:
+        WrongUseError: the readings would not compare, or a recorded option is not valid.
+        OptionError: a recorded NIC is not valid.
+    """
+    recorded = asdict(convert(options, _Recorded, f"{source}: options"))
+    recorded["nics"] = parse_nics(recorded["nics"], f"{source}: options.nics")
+    names = {each.name for each in fields(tool)}
+    before = {
+        name: recorded[name] for name in recorded.keys() & names if recorded[name] is not None
+    }
+    for name in tool.fixed:
+        if name in given and given[name] != before.get(name):
+            raise build_option_changed_error(source, name, before.get(name), given[name])
+    if "nics" in given and given["nics"] != before["nics"]:
+        raise WrongUseError(
+            f"{source}: was measured with other NICs than those given now",
+            "leave out the NICs, or write a new measurement to another file",
+        )
+    if "passes" in given:
+        before["extra_passes"] = max(0, given["passes"] - before.get("passes", 1))
+    return tool(**{**before, **given})
+
+
+def build_option_changed_error(
+    source: str, option: str, before: object, given: object
+) -> WrongUseError:
+    """Build the error that an option is given otherwise than the earlier measurement had it."""
+    with_or_without_option = (
+        f"without {{{option}}}" if before is None else f"with {{{option}={before}}}"
+    )
+    return WrongUseError(
+        f"{source}: was measured {with_or_without_option}, not {given}",
+        f"leave out {{{option}=}}, or write a new measurement to another file",
+        arguments={option: given},
+    )
 
 
 @dataclass(frozen=True)
@@ -110,9 +188,8 @@ def resume_options(
     seed: int | None = None,
 ) -> ResumedSettings:
     """Return the settings that continue an earlier run, or the given ones; raise on a conflict."""
-    measuring = TOOLS[tool]
     if earlier is None:
-        return ResumedSettings(measuring.options(**given), network, interface, rounds, seed or 0)
+        return ResumedSettings(TOOLS[tool](**given), network, interface, rounds, seed or 0)
     before = _find_earlier(earlier, source, tool)
     if isinstance(before, measurements.RttMeasurement):
         given = {"percentile": before.reading, **given}
@@ -124,9 +201,9 @@ def resume_options(
                 arguments={"percentile": percentile},
             )
     chosen = (
-        measuring.options(**given)
+        TOOLS[tool](**given)
         if before is None
-        else measuring.resume(given, before.options, source)
+        else resume_tool(TOOLS[tool], given, before.options, source)
     )
     # Hosts at other addresses than before would count as moved, and lose what is known of them.
     others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)
@@ -134,13 +211,8 @@ def resume_options(
     if known is None:
         return ResumedSettings(chosen, network, interface, rounds, seed or 0)
     rounds, seed = keep_sample(known, rounds, seed, source)
-    return ResumedSettings(
-        chosen,
-        keep_network(known.options, network, source),
-        keep_interface(known.options, interface, source),
-        rounds,
-        seed or 0,
-    )
+    network, interface = keep_addresses(known.options, network, interface, source)
+    return ResumedSettings(chosen, network, interface, rounds, seed or 0)
 
 
 def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Measurement | None:
@@ -161,31 +233,29 @@ def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Meas
     return measurement
 
 
-def keep_network(
-    options: Mapping[str, Any], given: IPNetwork | None, source: str
-) -> IPNetwork | None:
-    """Return the network that an earlier run recorded, None for any; raise if `given` differs."""
-    recorded = options.get("network")
-    try:
-        network = None if recorded is None else ipaddress.ip_network(str(recorded))
-    except ValueError:
-        raise WrongUseError(
-            f"{source}: options.network is {brief(recorded)}, expected a network such as "
-            "10.0.0.0/16"
-        ) from None
-    if given is not None and given != network:
-        raise build_option_changed_error(source, "network", network, given)
-    return network
+def keep_addresses(
+    options: Mapping[str, Any], network: IPNetwork | None, interface: str | None, source: str
+) -> tuple[IPNetwork | None, str | None]:
+    """Return the network and the interface that an earlier run recorded, None for any.
 
-
-def keep_interface(options: Mapping[str, Any], given: str | None, source: str) -> str | None:
-    """Return the interface that an earlier run recorded, None for any; raise if `given` differs."""
-    recorded = options.get("interface")
-    if recorded is not None and not isinstance(recorded, str):
-        raise WrongUseError(f"{source}: options.interface is {brief(recorded)}, expected a name")
-    if given is not None and given != recorded:
-        raise build_option_changed_error(source, "interface", recorded, given)
-    return recorded
+    Raises:
+        WrongUseError: a given one differs, or a recorded one is not valid.
+    """
+    recorded = convert(options, _Recorded, f"{source}: options")
+    before = None
+    if recorded.network is not None:
+        try:
+            before = ipaddress.ip_network(recorded.network)
+        except ValueError:
+            raise WrongUseError(
+                f"{source}: options.network is {brief(recorded.network)}, expected a network such "
+                "as 10.0.0.0/16"
+            ) from None
+    if network is not None and network != before:
+        raise build_option_changed_error(source, "network", before, network)
+    if interface is not None and interface != recorded.interface:
+        raise build_option_changed_error(source, "interface", recorded.interface, interface)
+    return before, recorded.interface
 
 
 def keep_sample(

@@ -13,14 +13,14 @@ from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.formats.cluster import Cluster
 from plink.formats.measurements import FollowedSample, Measurement, Sample
-from plink.measure.probing import collectors, passes
+from plink.measure.probing import collectors, passes, tools
 from plink.measure.probing.request import (
     ProbeRequest,
     build_resume_state,
     connect_hosts,
     repeat_run_record,
 )
-from plink.measure.probing.tools import EXAMPLE_ROUNDS, TOOLS, UplinkOptions
+from plink.measure.probing.tools import EXAMPLE_ROUNDS, UplinkOptions
 from plink.measure.probing.uplinks import UplinkResult, measure_uplinks
 from plink.probes.errors import OptionError
 from plink.probes.facts import count_sharing_hosts, limit_pairs
@@ -88,7 +88,7 @@ def measure_pairs(
     policy: passes.StoppingPolicy = passes.NO_POLICY,
 ) -> ProbeResult:
     """Measure the pairs of a request between reached hosts; an interrupt keeps readings so far."""
-    tool, state = TOOLS[request.tool], build_resume_state(request, reached)
+    state = build_resume_state(request, reached)
     kept, options = state.cluster, request.options
     places = {name: place for place, name in enumerate(kept.names)}
     listed, present = ([host.name for host in of] for of in (request.hosts, reached.hosts))
@@ -127,7 +127,7 @@ def measure_pairs(
     interrupted = False
     try:
         if is_due:
-            tool.measure(job, collector)
+            tools.measure(job, collector)
     except KeyboardInterrupt:
         if collector.readings == 0:
             raise
@@ -183,7 +183,7 @@ def _build_collector(
     callbacks: dict[str, Any] = {"on_settled": progress.step, "on_remark": progress.say}
     if isinstance(request.options, RttOptions):
         return collectors.RttCollector(kept, measured, request.options.percentiles, **callbacks)
-    is_rate = TOOLS[request.tool].quantity == "bandwidth"
+    is_rate = request.options.quantity == "bandwidth"
     return (collectors.BandwidthCollector if is_rate else collectors.RouteCollector)(
         kept, measured, **callbacks
     )
@@ -197,7 +197,7 @@ def build_job(
     visits: passes.FurtherRounds | None,
 ) -> MeasuringJob[Any]:
     """Build the input of the request's measuring tool; `visits` supplies further rounds."""
-    fitting = limit_pairs([host.facts for host in hosts], TOOLS[request.tool].cores_per_pair)
+    fitting = limit_pairs([host.facts for host in hosts], request.options.cores_per_pair)
     return MeasuringJob(
         hosts,
         wanted,
@@ -223,7 +223,7 @@ def _describe_hosts(
     notes = [choice] if choice is not None and not request.recorded_addresses() else []
     facts = [host.facts for host in hosts]
     sharing = count_sharing_hosts(facts)
-    cores_per_pair = TOOLS[request.tool].cores_per_pair
+    cores_per_pair = request.options.cores_per_pair
     if not sharing or not cores_per_pair:
         return notes
     fitting = limit_pairs(facts, cores_per_pair)

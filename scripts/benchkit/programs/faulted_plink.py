@@ -15,7 +15,7 @@ from typing import Any
 
 from labkit.faults import Injector, from_json
 from plink import cli
-from plink.measure.probing.tools import Tool
+from plink.measure.probing import tools
 from plink.probes.reach import ReachedHost
 from plink.probes.samples import MeasuringJob, PairLoss, Rounds, Wanted
 
@@ -106,12 +106,12 @@ class ProgressSink:
 
 def disturb_tools(injector: Injector) -> None:
     """Let faults happen while any tool measures."""
-    measure = Tool.measure
+    measure = tools.measure
 
-    def disturbed(tool: Tool[Any], job: MeasuringJob[Any], sink: Any) -> None:
-        measure(tool, job, ProgressSink(sink, injector, job.hosts, job.wanted, job.rounds))
+    def disturbed(job: MeasuringJob[Any], sink: Any) -> None:
+        measure(job, ProgressSink(sink, injector, job.hosts, job.wanted, job.rounds))
 
-    Tool.measure = disturbed  # type: ignore[assignment,method-assign]
+    tools.measure = disturbed
 
 
 def main() -> int:
