@@ -173,7 +173,10 @@ def test_a_matrix_whose_hosts_are_called_like_columns_is_a_matrix(names: tuple[s
         ("source,destination,gbit_s\na,b,1\n", "ms", "no column is a time"),
         ("source,destination,rtt_ms\na,b,9 furlongs\n", None, "is not a known unit"),
         ("source,destination,rtt_ms\na,b,9 Gbps\n", None, "does not fit the column"),
-        ("source,destination,rtt_ms\na,b,-9\n", None, "is not a number"),
+        ("source,destination,rtt_ms\na,b,-9\n", None, "'-9' is not a number of at least 0"),
+        ("source,destination,rtt_ms\na,b,0,21\n", None, "row 2: the row has 4 cells"),
+        ("source;destination;rtt_ms\na;b;1.234,5\nb;a;1,5\n", None, "'1.234,5' is not a number"),
+        ("source,destination,bytes,gbit_s\na,b,1.5,9\n", None, "'1.5' is not a whole number"),
         ("source,destination,rtt_ms\nSao Paulo,b,9\n", None, "is not a host name"),
         ("size (bytes),iterations,bandwidth (MB/s)\n4,10,2.6\n", None, "is not a host name"),
         ("Gbit/s,a,b\na,0,1\nb,1,0\n", None, "has bandwidths in Gbit/s"),
@@ -193,3 +196,40 @@ def test_a_message_names_three_columns_at_most() -> None:
     with pytest.raises(WrongUseError) as caught:
         imported(f"source,destination,{heading}\na,b,{row}\n")
     assert str(caught.value).endswith("kinda_gbps, kindb_gbps, kindc_gbps and 5 others")
+
+
+@pytest.mark.parametrize(
+    ("heading", "percentile", "notes"),
+    [
+        ("p99_rtt_us", 10, 1),
+        ("p99_rtt_us", 99, 0),
+        ("rtt_p999_us", 99.9, 0),
+        ("rtt 95th (us)", 95, 0),
+        ("rtt_median_us", 10, 1),
+        ("rtt_median_us", 50, 0),
+        ("max_rtt_us", 10, 1),
+        ("min_rtt_us", 10, 0),
+        ("rtt_us", 10, 0),
+    ],
+)
+def test_a_heading_that_names_another_percentile_is_noted(
+    heading: str, percentile: float, notes: int
+) -> None:
+    text = f"source,destination,{heading}\na,b,7\nb,a,8\n"
+    cluster = import_measurement(text.encode(), "l.csv", unit=None, percentile=percentile)
+    assert cluster.rtt is not None
+    assert (list(cluster.rtt.rtt_us), len(cluster.rtt.notes)) == ([percentile], notes)
+
+
+def test_empty_cells_after_the_last_column_are_nothing() -> None:
+    found = imported("source,destination,rtt_us,\na,b,7,,\nb,a,8\n")
+    assert found.rtt is not None
+    assert found.rtt.readings_us[0, 1] == 7.0
+
+
+def test_a_column_without_a_heading_is_no_status() -> None:
+    # As pandas writes a table: numbers of rows come first.
+    found = imported(",source,destination,rtt_us\n0,a,b,7\n1,b,a,8\n2,a,c,9\n").rtt
+    assert found is not None
+    assert (found.readings_us[0, 1], found.readings_us[0, 2]) == (7.0, 9.0)
+    assert not found.failures

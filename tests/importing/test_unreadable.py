@@ -30,3 +30,22 @@ def test_it_is_named_with_a_way_on(text: str, name: str) -> None:
         import_measurement(text.encode(), "out", unit=None, percentile=10.0)
     assert name in str(caught.value)
     assert caught.value.hint
+
+
+CLUSTER = (
+    b'{"format": "plink.cluster", "version": 1, "hosts": [{"name": "a", "address": "a"}],'
+    b' "unreachable": []}'
+)
+
+
+@pytest.mark.parametrize(("content", "name"), [(CLUSTER, "c.json"), (b'hosts = "a"', "n.toml")])
+@pytest.mark.parametrize(
+    ("unit", "percentile", "size"), [("ms", 10.0, None), (None, 50.0, None), (None, 10.0, 4096)]
+)
+def test_options_are_refused_where_they_would_do_nothing(
+    content: bytes, name: str, unit: str | None, percentile: float, size: int | None
+) -> None:
+    assert import_measurement(content, name, unit=None, percentile=10.0).names[0] == "a"
+    with pytest.raises(WrongUseError) as caught:
+        import_measurement(content, name, unit=unit, percentile=percentile, size=size)
+    assert caught.value.hint

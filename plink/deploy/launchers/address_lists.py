@@ -21,6 +21,8 @@ from plink.formats.hosts import Host
 # LightGBM's default of local_listen_port; local rank i of a host listens i further on.
 FIRST_PORT = 12400
 
+_HINT_ADDRESS = "write an IPv4 address of its own for each host into the cluster file"
+
 
 def render_lightgbm(hosts: Sequence[Host]) -> str:
     """Return LightGBM's machine list, a line `ADDRESS PORT` for each rank (IPv4 only).
@@ -36,11 +38,12 @@ def render_lightgbm(hosts: Sequence[Host]) -> str:
     for host in hosts:
         other = owners.setdefault(host.address, host)
         if other.name != host.name:
-            raise refusal(host, launcher, f"has the same address as {other.name!r}")
+            reason = f"has the same address as {other.name!r}"
+            raise refusal(host, launcher, reason, _HINT_ADDRESS)
         ranks = ranks_on[host.name]
         if FIRST_PORT + ranks > 1 << 16:
             raise refusal(
-                host, launcher, f"has too few ports from {FIRST_PORT} on for {ranks} ranks"
+                host, launcher, f"has too few ports from {FIRST_PORT} on for {ranks} ranks", None
             )
     return "".join(
         f"{place.host.address} {FIRST_PORT + place.local_rank}\n" for place in places(hosts)
@@ -64,7 +67,7 @@ def _check_ipv4(hosts: Sequence[Host], launcher: str) -> None:
             ipaddress.IPv4Address(host.address)
         except ValueError:
             reason = "has no IPv4 address in the cluster file"
-            raise refusal(host, launcher, reason) from None
+            raise refusal(host, launcher, reason, _HINT_ADDRESS) from None
 
 
 LIGHTGBM = Format(

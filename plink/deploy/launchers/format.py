@@ -23,7 +23,7 @@ Writer = Callable[[Sequence[Host]], str]
 MASTER_PORT = 29500
 
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
-_HINT = "rename the host in the cluster file; an alias in the SSH configuration serves as a name"
+_HINT_NAME = "rename the host in the cluster file; an alias in the SSH configuration serves as a name"
 
 
 @dataclass(frozen=True)
@@ -183,8 +183,10 @@ def is_address(text: str) -> bool:
     return "%" not in text
 
 
-def refusal(host: Host, launcher: str, why_not: str) -> WrongUseError:
+def refusal(
+    host: Host, launcher: str, why_not: str, hint: str | None = _HINT_NAME
+) -> WrongUseError:
     """Build the error that a launcher cannot take a host; `why_not` follows "which"."""
     return WrongUseError(
-        f"{launcher} cannot take the host {brief(host.name)}, which {why_not}", _HINT
+        f"{launcher} cannot take the host {brief(host.name)}, which {why_not}", hint
     )

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from plink.base.text import format_count
 from plink.deploy.launchers.format import Format, check_names, refusal
 from plink.formats.hosts import Host
 
@@ -59,8 +60,9 @@ def kubernetes_format(name: str, kind: str, labels: Labels) -> Format[Host]:
             if not _NODE.fullmatch(host.name):
                 raise refusal(host, kind, "cannot name a node")
             if host.slots != hosts[0].slots:
-                reason = f"has {host.slots} slots, while other hosts have another number"
-                raise refusal(host, kind, reason)
+                slots = format_count(host.slots, "slot")
+                reason = f"has {slots}, while other hosts have another number"
+                raise refusal(host, kind, reason, "make an order with as many slots on each host")
         lines = [f'pin "{labels(index)}" {host.name}\n' for index, host in enumerate(hosts)]
         return _HEAD.replace("KIND", kind) + "".join(lines)
 

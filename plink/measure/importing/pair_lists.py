@@ -33,6 +33,7 @@ from plink.measure.importing.pairs import (
     SkippedPart,
     check_host_name,
     parse_number,
+    parse_whole_number,
     select_bandwidth,
 )
 
@@ -173,7 +174,8 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
     folded = [heading.strip().lower() for heading in headings]
     size = next((folded.index(name) for name in _SIZES if name in folded), None)
     status = next(
-        (column for column in others if set(split_heading(headings[column])) <= _STATUS), None
+        (column for column in others if set(split_heading(headings[column]) or [""]) <= _STATUS),
+        None,
     )
     others = [column for column in others if column not in (size, status)]
     rates = _find_rates(headings, others, source, unit)
@@ -318,6 +320,26 @@ def _is_statistic(words: set[str]) -> bool:
     )
 
 
+def _compare_percentile(times: Values | None, percentile: float) -> list[str]:
+    """Return a note if the heading of times names another percentile than they count as."""
+    named = None if times is None else _find_percentile(split_heading(times.heading))
+    if times is None or named in (None, percentile):
+        return []
+    return [f"{times.heading} names percentile {named:g}, but is imported as {percentile:g}"]
+
+
+def _find_percentile(words: Sequence[str]) -> float | None:
+    """Return the percentile that a heading's words name, 100 for a maximum; None without one."""
+    for word in words:
+        if word in {"median", "med"}:
+            return 50.0
+        if word in {"max", "maximum"}:
+            return 100.0
+        if match := re.fullmatch(r"p([0-9]{1,2})([0-9]*)|([0-9]{1,2})th", word):
+            return 100.0 if word == "p100" else float(match[3] or f"{match[1]}.{match[2]}")
+    return None
+
+
 _MOST_HEADING = 1 << 16
 _RULE = re.compile(r"\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?[ \t]*")
 _WITH_COMMA = re.compile(r"[0-9]{1,18},[0-9]{1,18}")
@@ -416,22 +438,34 @@ def is_pair_list(text: str) -> bool:
 
 
 def read_pair_list(
-    text: str, source: str, size_bytes: int | None, unit: RateUnit | TimeUnit | None
+    text: str,
+    source: str,
+    size_bytes: int | None,
+    unit: RateUnit | TimeUnit | None,
+    percentile: float,
 ) -> Readings:
-    """Parse a CSV table with one row per pair; `unit` is that of numbers whose heading has none."""
+    """Parse a CSV table with one row per pair.
+
+    Args:
+        unit: unit of the numbers whose heading names none.
+        percentile: percentile that the times count as.
+    """
     rows = _iterate_rows(text, source)
-    columns = find_columns(next(rows)[1], source, unit)
+    headings = next(rows)[1]
+    columns = find_columns(headings, source, unit)
     if size_bytes is not None and columns.size is None:
         raise WrongUseError(
             f"{source}: has no column of message sizes, so {{size}} cannot select rows",
             _HINT,
             arguments={"size": size_bytes},
         )
-    readings = Readings(TOOL, rtt_notes=columns.notes, are_samples=True)
+    notes = [*columns.notes, *_compare_percentile(columns.times, percentile)]
+    readings = Readings(TOOL, rtt_notes=notes, are_samples=True)
     messages: dict[tuple[str, str], list[Message]] = {}
     own = 0
     for line_number, row in rows:
         place = f"{source}: row {line_number}"
+        _check_width(row, len(headings), place)
         pair = _read_ends(row, columns, place)
         if pair[0] == pair[1]:
             own += 1
@@ -440,7 +474,7 @@ def read_pair_list(
         time_us, gbit_s = (
             _read_value(row, values, place) for values in (columns.times, columns.rates)
         )
-        size = None if columns.size is None else int(parse_number(row[columns.size], place))
+        size = None if columns.size is None else parse_whole_number(row[columns.size], place)
         why_skipped = None
         if status.lower() not in _GOOD:
             why_skipped = f"has the status {brief(status)}"
@@ -484,6 +518,15 @@ def _iterate_rows(text: str, source: str) -> Iterator[tuple[int, list[str]]]:
         raise WrongUseError(f"{source}: row {reader.line_num}: not CSV ({error})") from None
 
 
+def _check_width(row: Sequence[str], width: int, place: str) -> None:
+    """Raise WrongUseError for a row that goes on after the last column, as `n1,n2,0,21` does."""
+    if any(row[width:]):
+        raise WrongUseError(
+            f"{place}: the row has {len(row)} cells, more than the heading, which has {width}",
+            "write decimal points, not commas, and put a cell with a comma in quotation marks",
+        )
+
+
 def _read_ends(row: Sequence[str], columns: Columns, place: str) -> tuple[str, str]:
     values = [each for each in (columns.times, columns.rates) if each is not None]
     measured = [column for each in values for column in each.columns]
@@ -505,9 +548,10 @@ def _read_value(row: Sequence[str], values: Values | None, place: str) -> float 
 def _parse_quantity(cell: str, values: Values, place: str) -> float:
     split = split_quantity(cell)
     if split is None:
+        parse_number(cell, place)
         raise WrongUseError(f"{place}: {brief(cell)} is not a number")
     text, behind = split
-    parse_number(text, place)
+    parse_number(text if behind[:1] != "," else cell, place)
     unit = values.unit
     if behind:
         try:

@@ -277,6 +277,14 @@ def parse_number(text: str, place: str) -> float:
     return number
 
 
+def parse_whole_number(text: str, place: str) -> int:
+    """Parse a whole number of at least 0; raise, naming `place`, if it is not one."""
+    number = parse_number(text, place)
+    if not number.is_integer():
+        raise WrongUseError(f"{place}: {brief(text)} is not a whole number")
+    return int(number)
+
+
 def decode_text(content: bytes, source: str) -> str:
     """Return the content of a file as text; raise, naming `source`, if it is not UTF-8."""
     try:

@@ -60,7 +60,7 @@ def import_matrix(content: bytes, source: str, *, unit: str | None, percentile: 
 _MOST_LOOKED_AT = 1 << 16
 _BETWEEN_HOSTS = "between hosts, plink reads nccl-tests, OSU's benchmarks, perftest and mpiGraph"
 _HINT_PROBE = "plink probe measures the round trips and bandwidths of all pairs itself"
-_HINT_OPTIONS = "unit and size are for measurements of other programs"
+_HINT_OPTIONS = "unit, percentile and size are for measurements of other programs"
 _HINT_PERFTEST = "keep its output, after a line `# pair: CLIENT SERVER` for each run"
 
 
@@ -182,7 +182,7 @@ def list_files(paths: Sequence[str]) -> list[str]:
 
 
 def _import_one(content: Content, source: str, options: ImportRequest) -> Cluster:
-    has_options = options.unit is not None or options.size is not None
+    has_options = options != ImportRequest()
     if is_described(source) and isinstance(content, bytes):
         if has_options:
             raise WrongUseError(
@@ -192,7 +192,8 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
     if not isinstance(content, bytes) or is_cluster(content):
         if has_options:
             raise WrongUseError(
-                f"{source}: is a cluster file, to which unit and size do not apply", _HINT_OPTIONS
+                f"{source}: is a cluster file, to which unit, percentile and size do not apply",
+                _HINT_OPTIONS,
             )
         return parse_cluster(content, source)
     text = decode_text(content, source)
@@ -249,7 +250,8 @@ def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[R
         return [log.read(bare, source, options.size_bytes) for log in _find_logs(bare)]
     table = as_csv(text, source)
     if is_pair_list(table):
-        return [read_pair_list(table, source, options.size_bytes, options.parsed_unit)]
+        unit, percentile = options.parsed_unit, options.percentile
+        return [read_pair_list(table, source, options.size_bytes, unit, percentile)]
     refuse_unreadable(text, source)
     raise WrongUseError(
         f"{source}: is neither a benchmark's log nor a list of pairs", "import a matrix alone"
