@@ -18,7 +18,7 @@ from plink.solvers.embedding.embed import Embedding, embed
 Mask = npt.NDArray[np.bool_]
 
 # With fewer measured partners a host's place is a guess.
-_LEAST_PARTNERS = 3
+LEAST_PARTNERS = 3
 # Halves of the passes are compared where they share so many of the pairs.
 _LEAST_TWICE = 0.9
 
@@ -74,7 +74,7 @@ def find_measured_hosts(cluster: Cluster) -> list[int]:
     is_measured = np.isfinite(min_over_directions(cluster))
     np.fill_diagonal(is_measured, val=False)
     hosts = np.arange(size)
-    least = min(_LEAST_PARTNERS, size - 1)
+    least = min(LEAST_PARTNERS, size - 1)
     # A host that is left out costs the others a partner.
     while True:
         partners = is_measured[np.ix_(hosts, hosts)].sum(axis=1)

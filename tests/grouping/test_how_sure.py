@@ -111,3 +111,13 @@ def test_a_run_of_one_pass_is_grouped_like_a_file_without_passes(method):
     assert found.denoised.embedding is not None
     assert sorted(len(group.hosts) for group in found.groups) == [6, 6, 6]
     assert len(rack) == 18
+
+
+@pytest.mark.parametrize(("hosts", "partners"), [(4, 3), (2, 1), (9, 3)])
+def test_too_few_measured_pairs_are_told_as_such(hosts: int, partners: int) -> None:
+    rtt_us = np.full((hosts, hosts), np.nan)
+    if hosts > 2:
+        rtt_us[0, 1] = rtt_us[1, 2] = 10.0
+    cluster = plink.MeasuredCluster.from_matrix([f"n{host}" for host in range(hosts)], rtt_us)
+    with pytest.raises(plink.WrongUseError, match=f"at least {partners} other host"):
+        plink.group(cluster)

@@ -23,7 +23,9 @@ Writer = Callable[[Sequence[Host]], str]
 MASTER_PORT = 29500
 
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*")
-_HINT_NAME = "rename the host in the cluster file; an alias in the SSH configuration serves as a name"
+_HINT_NAME = (
+    "rename the host in the cluster file; an alias in the SSH configuration serves as a name"
+)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,17 @@ import numpy as np
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
+from plink.base.text import format_count
 from plink.formats.cluster import Cluster, require_rtt
 from plink.formats.groups import Grouping, Partition
 from plink.formats.hosts import Group, with_domains
-from plink.model.denoising import Denoised, denoise, find_measured_hosts, split_halves
+from plink.model.denoising import (
+    LEAST_PARTNERS,
+    Denoised,
+    denoise,
+    find_measured_hosts,
+    split_halves,
+)
 from plink.optimize.groups.quality import doubtful_hosts, nearest_groups, qualities
 from plink.optimize.groups.request import GroupRequest
 from plink.solvers.groups.grouping import (
@@ -93,8 +100,11 @@ def find_groups(
         )
     hosts = find_measured_hosts(cluster)
     if len(hosts) < 2:
+        partners = max(1, min(LEAST_PARTNERS, len(cluster.hosts) - 1))
+        quantity = "bandwidths" if cluster.rtt is None else "round-trip times"
         raise UngroupableError(
-            "fewer than two hosts have round-trip times to others",
+            f"too few pairs have {quantity}: a host is grouped if it has them with at least "
+            f"{format_count(partners, 'other host')}",
             "plink probe measures them, plink import takes them from a matrix",
         )
     if request.k is not None and not 1 <= request.k <= len(hosts):
