@@ -71,8 +71,9 @@ def test_size_chooses_the_row() -> None:
     found = imported(small_only, size=4194304)
     assert found.bandwidth is not None
     assert found.bandwidth.gbit_s[0, 1] == pytest.approx(2892.35 * 8e-3)
+    bandwidths = LOG[LOG.index("# OSU MPI Bandwidth") : LOG.index("# pair: node-b node-c")]
     with pytest.raises(WrongUseError, match="this run has no result for messages of 4"):
-        imported(LOG, size=4096)
+        imported(f"# pair: node-a node-b\n{bandwidths}", size=4096)
 
 
 def test_a_large_message_is_no_round_trip() -> None:
@@ -156,6 +157,24 @@ def test_another_programs_output_ends_a_run() -> None:
     found = imported(LOG + perftest)
     assert found.rtt is not None
     assert found.rtt.readings_us[1, 2] == pytest.approx(32.62)
+
+
+def test_a_run_that_printed_no_row_is_a_failure_of_its_pair() -> None:
+    found = imported(f"{LOG}# pair: node-b node-d\n# OSU MPI Latency Test v7.5\n# Size  Latency\n")
+    assert found.rtt is not None
+    assert found.rtt.readings_us[0, 1] == 7.0
+    assert found.bandwidth is not None
+    (failure,) = found.bandwidth.failures
+    assert (failure.source, failure.destination, failure.kind) == ("node-b", "node-d", None)
+
+
+def test_a_run_without_the_size_is_a_failure_of_its_pair() -> None:
+    found = imported(LOG, size=2097152).bandwidth
+    assert found is not None
+    assert found.gbit_s[0, 1] == pytest.approx(2892.35 * 8e-3)
+    assert np.isnan(found.gbit_s[2, 0])
+    (failure,) = found.failures
+    assert (failure.source, failure.destination) == ("node-c", "node-a")
 
 
 def test_results_that_fail_their_validation_are_left_out() -> None:

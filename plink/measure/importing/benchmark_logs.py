@@ -108,8 +108,9 @@ class _PairLog:
         """
         readings = Readings(self.tool, rtt_notes=[self.note])
         for run in self._split_runs(text, source, readings.left_out):
-            if run.fault is not None:
-                readings.left_out.append(run.fault)
+            fault = run.fault or _find_pair_fault(run, size_bytes)
+            if fault is not None:
+                readings.left_out.append(fault)
             else:
                 readings.pairs += _read_pair_run(run, size_bytes)
         return readings
@@ -152,20 +153,22 @@ def _parse_pair_line(line: str, place: str, hint: str) -> tuple[str, str] | None
     return one, other
 
 
-def _read_pair_run(run: _PairRun, size_bytes: int | None) -> Iterator[PairReading]:
+def _find_pair_fault(run: _PairRun, size_bytes: int | None) -> SkippedPart | None:
     if not run.rows:
-        raise WrongUseError(
-            f"{run.place}: this run has no row of results", "import the run's whole output"
-        )
+        reason, hint = "has no row of results", "import the run's whole output"
+        return SkippedPart(run.place, reason, run.hosts, hint)
+    is_bandwidth = run.test.ways is None
+    if is_bandwidth and size_bytes and select_bandwidth(run.rows, size_bytes) is None:
+        reason = f"has no result for messages of {format_size(size_bytes)}"
+        return SkippedPart(run.place, reason, run.hosts)
+    return None
+
+
+def _read_pair_run(run: _PairRun, size_bytes: int | None) -> Iterator[PairReading]:
     if run.test.ways is not None:
         yield PairReading(*run.hosts, rtt_us=select_round_trip_us(run.rows, run.test.ways))
         return
-    fastest = select_bandwidth(run.rows, size_bytes)
-    if fastest is None and size_bytes is not None:
-        raise WrongUseError(
-            f"{run.place}: this run has no result for messages of {format_size(size_bytes)}"
-        )
-    fastest = fastest or Message(0, gbit_s=0.0)
+    fastest = select_bandwidth(run.rows, size_bytes) or Message(0, gbit_s=0.0)
     for source, destination in run.test.directions:
         ends = run.hosts[source], run.hosts[destination]
         yield PairReading(*ends, gbit_s=fastest.gbit_s, size_bytes=fastest.size_bytes or None)
