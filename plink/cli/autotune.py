@@ -13,7 +13,7 @@ import click
 from plink.base.errors import EXIT_CHANGED, WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
-from plink.base.text import format_count, json_text, printable
+from plink.base.text import format_count, printable
 from plink.cli.autotune_request import DaemonRequest
 from plink.cli.json_output import json_option, print_json_line
 from plink.cli.options import SectionedCommand, VerbGroup
@@ -123,7 +123,7 @@ def attach(*, address: str, request: AttachRequest) -> int:
             elif request.is_watching:
                 _print_changes(viewer)
             else:
-                _print_status(protocol_status.to_json(viewer.look()))
+                print_json_line(protocol_status.to_json(viewer.look()))
     except KeyboardInterrupt:
         pass
     return 0
@@ -171,7 +171,6 @@ _REFRESH_S = 0.5
 
 
 def _show(viewer: attaching.Viewer) -> NoReturn:
-
     with rich_live.Live(auto_refresh=False, screen=False) as live:
         while True:
             live.update(terminal.view([viewer.look()]), refresh=True)
@@ -183,15 +182,9 @@ def _print_changes(viewer: attaching.Viewer) -> NoReturn:
     while True:
         now = protocol_status.to_json(viewer.look())
         if now != before:
-            _print_status(now)
+            print_json_line(now)
             before = now
         _pause()
-
-
-def _print_status(status: Mapping[str, Any]) -> None:
-    """Print the state of a job that is tuned as one line of JSON."""
-    line = json_text(status)
-    document.write_bytes(document.STANDARD_STREAM, f"{line}\n".encode())
 
 
 def _pause() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import shlex
 import signal
 import socket
@@ -39,7 +38,7 @@ from plink.base.lazy import lazy_imports
 from plink.base.text import printable
 from plink.cli.autotune_request import DaemonRequest
 from plink.cli.json_output import print_json_line
-from plink.cli.stderr import host_tls, note, note_if_others_read, warn
+from plink.cli.stderr import host_tls, note, read_or_make_secret, warn
 from plink.cli.way_options import ReachOptions
 from plink.formats import cluster as cluster_file
 from plink.formats import document
@@ -54,7 +53,7 @@ from plink.measure.probing.tools import TOOLS
 from plink.probes.options import SSH
 from plink.transport.addresses import format_address, is_wildcard, parse_address
 from plink.transport.encryption import context_of
-from plink.transport.proofs import is_name, make_secret, read_secret
+from plink.transport.proofs import is_name
 from plink.transport.tls import FOLDER_VARIABLE
 
 with lazy_imports():
@@ -91,7 +90,7 @@ def run(plans_of_jobs: Sequence[str], request: DaemonRequest, reach: ReachOption
         _build_tuner(plan, document.label(path))
         secrets[name] = request.secret_file or f"{path}.secret"
         jobs[name] = Served(
-            _build_job(name, plan, request.log, len(paths)), _read_or_make_secret(secrets[name])
+            _build_job(name, plan, request.log, len(paths)), read_or_make_secret(secrets[name])
         )
     prober = build_prober(request, reach, [served.job.plan for served in jobs.values()])
     for served in jobs.values():
@@ -257,13 +256,6 @@ def _build_tuner(plan: Plan, source: str) -> Tuner:
         raise WrongUseError(
             f"{source}: {error}", "plink plan --kind flat or 2lha makes a plan that can be tuned"
         ) from None
-
-
-def _read_or_make_secret(path: str) -> bytes:
-    if os.path.exists(path):  # noqa: PTH110  Path's own fails on names that are too long
-        note_if_others_read(path)
-        return read_secret(path)
-    return make_secret(path)
 
 
 def _build_metrics(address: str, jobs: Sequence[JobStatus], server: Server) -> Begin:

@@ -6,9 +6,8 @@ import click
 
 from plink.base.errors import PartialResultError
 from plink.base.lazy import lazy_imports
-from plink.base.text import json_text
 from plink.bench.comparison_request import ComparisonRequest
-from plink.cli.json_output import check_output, json_option
+from plink.cli.json_output import check_output, json_option, print_json_line
 from plink.cli.options import SectionedCommand
 from plink.cli.progress import stage_progress
 from plink.cli.request_options import with_request
@@ -66,14 +65,14 @@ def command(
         )
         done = client_bench.bench(prepared, progress)
     result, orders = done.result, done.orders
-    data = structs.encode(result if orders is None else orders)
+    shown = result if orders is None else orders
     if output is not None:
-        document.write_bytes(output, document.dump(data))
+        document.write_bytes(output, document.dump(structs.encode(shown)))
     if plot is not None:
         document.write_bytes(plot, bench_plot.plot(result, orders).encode())
     if output != document.STANDARD_STREAM:
         if as_json:
-            click.echo(json_text(data))
+            print_json_line(shown)
         else:
             comparison.print_comparison(paper_page.paper(None).console, result, orders)
     if done.stopped is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -36,22 +35,6 @@ with lazy_imports():
     from plink.verbs import live_diagnosis
 
 
-_live = make_section_option("Asking hosts")
-
-
-def _refuse_without_live(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a command to raise UsageError if --output or --listen is given without --live."""
-
-    @functools.wraps(command)
-    def checked(*, request: DiagnosisRequest, **values: Any) -> Any:
-        for name in () if request.live else ("output", "listen"):
-            if values[name] is not None:
-                raise click.UsageError(f"--{name} needs --live.")
-        return command(request=request, **values)
-
-    return checked
-
-
 @click.command(
     cls=SectionedCommand, epilog="Example: plink doctor cluster.json --live --before healthy.json"
 )
@@ -64,8 +47,7 @@ def _refuse_without_live(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @json_option("Print the findings as JSON.")
 @with_request(DiagnosisRequest)
-@_refuse_without_live
-@_live(
+@make_section_option("Asking hosts")(
     "-o",
     "--output",
     metavar="FILE",
@@ -87,6 +69,9 @@ def command(
     bench wrote; at most one of each kind. The exit code is 0 where nothing is wrong, 4 where
     something is, 3 where nothing is as far as hosts could be asked.
     """
+    for name, value in (("output", output), ("listen", reach.listen)):
+        if value is not None and not request.live:
+            raise click.UsageError(f"--{name} needs --live.")
     check_output(output, "the cluster", as_json=as_json, has_matrices=True)
     now = _read_files(files)
     then = {} if before is None else _read_files([before])

@@ -218,9 +218,7 @@ def cost(
     oversubscription against 25 Gbit/s with a hub in every rack. It does not reproduce the paper's
     Table 6.3, which contradicts its own prices.
     """
-    deployment = cost_model.Deployment(
-        request.gpus, request.switch_ports, request.server_ports, request.throughput
-    )
+    deployment = cost_model.Deployment(**vars(request))
     try:
         rows = cost_model.costs(_parse_prices(prices), deployment, tuple(factors))
     except ValueError as error:
@@ -233,7 +231,6 @@ def cost(
 
 
 def _parse_prices(given: Sequence[str]) -> cost_model.Prices:
-
     known = {
         field.name.replace("_", "-"): field.name for field in dataclasses.fields(cost_model.Prices)
     }

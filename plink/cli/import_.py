@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 import click
 
 from plink.base.errors import EXIT_PARTIAL
 from plink.base.lazy import lazy_imports
-from plink.base.text import format_count
-from plink.cli import stderr
 from plink.cli.json_output import check_output, json_option, print_json
 from plink.cli.request_options import with_request
+from plink.cli.stderr import name_some, note
 from plink.measure.requests import ImportRequest
 
 with lazy_imports():
     from plink.formats import cluster
     from plink.measure.importing import source as importing_source
-
-
-# Of a list, so many are written out.
-_MOST_LINES = 3
 
 
 @click.command(epilog="Example: plink import nccl.log --size 32MiB -o cluster.json")
@@ -55,21 +48,9 @@ def command(
     found, files_left_out = importing_source.import_files(files, request)
     cluster.write_cluster(output, found)
     parts = [part for part in (found.rtt, found.bandwidth) if part is not None]
-    _print_some([note for part in parts for note in part.notes], stderr.note, "note")
+    name_some([text for part in parts for text in part.notes], "notes in the file", note)
     if as_json:
         print_json(importing_source.describe_import(found, output))
-    failures = [
-        f"{failure.source} and {failure.destination}: {failure.reason}"
-        for part in parts
-        for failure in part.failures
-    ]
-    _print_some(failures, stderr.warn, "missing pair")
+    failures = [failure for part in parts for failure in part.failures]
+    name_some(failures, "missing pairs, named in the file")
     return EXIT_PARTIAL if failures or files_left_out else 0
-
-
-def _print_some(lines: Sequence[str], write: Callable[[str], None], what: str) -> None:
-    for line in lines[:_MOST_LINES]:
-        write(line)
-    rest = len(lines) - _MOST_LINES
-    if rest > 0:
-        write(f"and {format_count(rest, f'other {what}')}, which the file holds")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 
@@ -147,8 +146,10 @@ class ProbeAction:
             listed_in=listed_in,
             tool=tool,
         )
-        if earlier is not None and self.hosts is not None and self._overwrites_earlier():
-            refuse_to_drop(earlier, found.hosts, listed_in, self.resume or "")
+        resumed = self.resume or ""
+        is_overwritten = document.is_same_file(self.output or resumed, resumed)
+        if earlier is not None and self.hosts is not None and is_overwritten:
+            refuse_to_drop(earlier, found.hosts, listed_in, resumed)
         return request
 
     def _build_uplink_options(self, earlier: Cluster | None) -> UplinkOptions:
@@ -156,16 +157,6 @@ class ProbeAction:
         if earlier is None or earlier.uplinks is None:
             return UplinkOptions(**given)
         return resume_tool(UplinkOptions, given, earlier.uplinks.options, self.resume or "")
-
-    def _overwrites_earlier(self) -> bool:
-        """Return whether the output file is the cluster file that is resumed."""
-        output, earlier = self.output or self.resume or "", self.resume or ""
-        if document.STANDARD_STREAM in (earlier, output):
-            return False
-        try:
-            return Path(output).samefile(earlier)
-        except (OSError, ValueError):  # one of them is not there
-            return False
 
     def _list_hosts(self, earlier: Cluster | None) -> HostList:
         if self.hosts is not None:

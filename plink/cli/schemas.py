@@ -186,9 +186,6 @@ ABOUT = {
     "export": "A matrix, or switches",
 }
 
-# Verbs that print an object a line, each of which the schema is of.
-PRINT_LINES = ("autotune serve", "autotune attach", "run", "agent")
-
 
 def output_name(verb: str) -> str:
     """Return the name of a verb's output schema, such as `autotune-serve-output`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,20 +16,17 @@ import click
 
 from plink.base.errors import PartialResultError, PlinkError
 from plink.base.lazy import lazy_imports
-from plink.base.text import printable
+from plink.base.text import MOST_NAMED, printable
 
 with lazy_imports():
     from rich import console as rich_console
 
-    from plink.formats import measurements
     from plink.measure.probing import request as probing_request
     from plink.transport import proofs
     from plink.transport import tls as transport_tls
 
 if TYPE_CHECKING:
     from plink.transport.tls import Tls
-
-_MAX_NAMED = 3
 
 
 def print_error(error: PlinkError) -> None:
@@ -62,6 +59,11 @@ def read_kept_secret(path: str) -> bytes:
     """Return the secret in a file; print a note if other users can read it."""
     note_if_others_read(path)
     return proofs.read_secret(path)
+
+
+def read_or_make_secret(path: str) -> bytes:
+    """Return the secret in a file, which is made with a new secret if it is not there."""
+    return read_kept_secret(path) if os.path.lexists(path) else proofs.make_secret(path)
 
 
 def host_tls(folder: str | None) -> Tls | None:
@@ -101,12 +103,12 @@ def print_unreached() -> Iterator[None]:
         raise
 
 
-def name_some(failures: Sequence[measurements.Failure], others: str) -> None:
-    """Print warnings of the first failures one by one, and of the number of others."""
-    for failure in failures[:_MAX_NAMED]:
-        warn(str(failure))
-    if len(failures) > _MAX_NAMED:
-        warn(f"... and {len(failures) - _MAX_NAMED} more {others}")
+def name_some(reasons: Sequence[object], others: str, write: Callable[[str], None] = warn) -> None:
+    """Print the first of some failures or notes one by one, and the number of the others."""
+    for reason in reasons[:MOST_NAMED]:
+        write(str(reason))
+    if len(reasons) > MOST_NAMED:
+        write(f"... and {len(reasons) - MOST_NAMED} more {others}")
 
 
 def _print(kind: str, colour: str, text: str, hint: str | None) -> None:

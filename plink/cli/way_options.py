@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,13 +10,13 @@ from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
 from plink.base.request import given_names, option
 from plink.cli.request_options import with_request
-from plink.cli.stderr import read_kept_secret
+from plink.cli.stderr import read_or_make_secret
 from plink.probes.options import SSH, SshOptions, ViaOptions
 
 with lazy_imports():
     from plink.probes import options as probe_options
     from plink.probes import reach
-    from plink.transport import addresses, proofs
+    from plink.transport import addresses
 
 
 _REACHING = "Reaching hosts"
@@ -134,11 +133,7 @@ class CallOptions(ReachOptions):
         if self.listen is None or self.secret_file is None:
             return self.resolve()
         host, port = addresses.parse_address(self.listen, "--listen")
-        secret = (
-            read_kept_secret(self.secret_file)
-            if os.path.lexists(self.secret_file)
-            else proofs.make_secret(self.secret_file)
-        )
+        secret = read_or_make_secret(self.secret_file)
         return probe_options.ListenOptions(
             host, port, secret, wait_s=self.wait_s, concurrency=self.ssh_concurrency
         )

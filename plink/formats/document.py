@@ -192,14 +192,18 @@ def check_writable(path: str, *, has_matrices: bool = False) -> None:
 
 def refuse_same_file(source: str, path: str) -> None:
     """Raise WrongUseError if the result's path is that of an input, under whatever name."""
-    if STANDARD_STREAM in (source, path):
-        return
-    try:
-        is_same = Path(path).is_file() and Path(path).samefile(source)
-    except (OSError, ValueError, RuntimeError):
-        return
-    if is_same:
+    if is_same_file(source, path):
         raise WrongUseError(f"{path}: is the output, but also an input", "write to another file")
+
+
+def is_same_file(path: str, other: str) -> bool:
+    """Return whether two paths lead to one file; standard input and output are none."""
+    if STANDARD_STREAM in (path, other):
+        return False
+    try:
+        return Path(path).is_file() and Path(path).samefile(other)
+    except (OSError, ValueError, RuntimeError):  # one of them is not there, or no path
+        return False
 
 
 def digest(content: bytes) -> str:

@@ -53,13 +53,13 @@ class Deployment:
         gpus: of a worker.
         switch_ports: of a rack's switch, at the rate of workers with a hub.
         server_ports: of a hub.
-        hub_throughput: of a worker with a hub, over one of the baseline.
+        throughput: of a worker with a hub, over one of the baseline.
     """
 
     gpus: int = 4
     switch_ports: int = 128
     server_ports: int = 20
-    hub_throughput: float = 0.98
+    throughput: float = 0.98
 
 
 class CostRow(Output, frozen=True):
@@ -150,7 +150,7 @@ def costs(
         of_port = network_cost(prices.server_nic, prices.port, prices.cable, factor)
         hub = (prices.server + deployment.server_ports * of_port) / workers
         total = computing + slow + hub
-        per_dollar = deployment.hub_throughput * baseline / total
+        per_dollar = deployment.throughput * baseline / total
         rows.append(CostRow("hub", factor, workers, slow, hub, total, per_dollar))
     return rows
 

@@ -23,8 +23,6 @@ Vector = npt.NDArray[np.float64]
 
 _BYTES_S_PER_GBIT_S = 1e9 / 8.0
 
-_MOST_NAMED = 3
-
 # Transfers of a second over equal links differ by so much at most, mostly by far less.
 _ALIKE = 0.25
 
@@ -229,7 +227,7 @@ def _assume_missing_rates(
         assumptions.append(f"no host's link was measured: assuming {assumed}")
         return np.full(len(names), unknown_gbit_s), np.full(len(names), unknown_gbit_s)
     if len(unknown):
-        hosts = format_names([names[host] for host in unknown], _MOST_NAMED)
+        hosts = format_names([names[host] for host in unknown])
         assumptions.append(
             f"links not measured, assumed to carry the median of the others: {hosts}"
         )
@@ -268,12 +266,12 @@ def _say_of_uplinks(
             at_least.append(group.name)
     if unknown:
         assumptions.append(
-            f"uplinks not measured, assumed to be unlimited: {format_names(unknown, _MOST_NAMED)}"
+            f"uplinks not measured, assumed to be unlimited: {format_names(unknown)}"
         )
     if at_least:
         assumptions.append(
             "uplinks that may carry more than was measured, assumed to carry just that: "
-            f"{format_names(at_least, _MOST_NAMED)}"
+            f"{format_names(at_least)}"
         )
 
 

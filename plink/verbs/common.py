@@ -15,7 +15,7 @@ from msgspec import Struct
 from plink.base.errors import PlinkError
 from plink.base.lazy import lazy_imports
 from plink.base.progress import OnProgress, Progress
-from plink.base.text import rtt_text, share_text
+from plink.base.text import MOST_NAMED, rtt_text, share_text
 from plink.measure.errors import to_plink_error
 from plink.probes.errors import ProbesError
 
@@ -33,8 +33,6 @@ _Object = TypeVar("_Object")
 
 # Columns of what `print` shows.
 _WIDTH = 100
-# Unreached hosts that an error names.
-_NAMED = 3
 
 
 class PlinkWarning(UserWarning):
@@ -71,7 +69,7 @@ def translate_errors() -> Iterator[None]:
     try:
         yield
     except probing_request.TooFewReachedError as error:
-        reasons = "; ".join(f"{failure.host}: {failure}" for failure in error.failures[:_NAMED])
+        reasons = "; ".join(f"{failure.host}: {failure}" for failure in error.failures[:MOST_NAMED])
         raise PlinkError(f"{error}: {reasons}" if reasons else str(error), error.hint) from None
     except ProbesError as error:
         raise to_plink_error(error) from None

@@ -14,7 +14,7 @@ from plink.base.interrupts import defer_interrupts
 from plink.base.progress import ProgressListener
 from plink.base.replacing import replace
 from plink.base.request import keyword_function
-from plink.base.text import brief, format_count
+from plink.base.text import MOST_NAMED, brief, format_count
 from plink.formats import cluster as cluster_file
 from plink.formats.hosts import Group
 from plink.formats.measurements import Failure
@@ -35,8 +35,6 @@ from plink.verbs.cluster import MeasuredCluster
 from plink.verbs.common import CallbackProgress, PathName, copy_as, translate_errors, warn
 
 _SOURCE = "the cluster"
-
-_MOST_NAMED = 3
 
 
 class ProbeInterrupted(KeyboardInterrupt):
@@ -220,9 +218,9 @@ def gaps(unreachable: Sequence[Failure], failures: Sequence[Failure]) -> list[st
     """Return a sentence on each unmeasured host, the first unmeasured pairs, and the rest."""
     hosts = [each for each in [*unreachable, *failures] if each.destination is None]
     pairs = [each for each in failures if each.destination is not None]
-    texts = [str(each) for each in [*hosts, *pairs[:_MOST_NAMED]]]
-    if len(pairs) > _MOST_NAMED:
-        more = format_count(len(pairs) - _MOST_NAMED, "more directed pair")
+    texts = [str(each) for each in [*hosts, *pairs[:MOST_NAMED]]]
+    if len(pairs) > MOST_NAMED:
+        more = format_count(len(pairs) - MOST_NAMED, "more directed pair")
         texts.append(f"{more} could not be measured")
     return texts
 

@@ -165,7 +165,7 @@ def test_refusals(tmp_path: Path) -> None:
         ((log, "--before", log), "has no earlier file to compare with"),
         ((log, "--live"), "--live needs a cluster file"),
         ((file, "-o", "x.json"), "needs --live"),
-        ((file, "--listen", "127.0.0.1:0"), "needs --live"),
+        ((file, "--listen", "127.0.0.1:0", "--secret-file", "s"), "needs --live"),
         ((file, "--live", "--json", "-o", "-"), "both write to standard output"),
     ):
         done = plink_here("doctor", *words)

@@ -68,7 +68,7 @@ def test_many_failed_pairs_are_three_lines_and_a_count(tmp_path: Path) -> None:
     done = plink_here("import", path, "-o", tmp_path / "c.json")
     assert done.code == 3
     assert done.stderr.count("has no value") == 3
-    assert "and 17 other missing pairs" in done.stderr
+    assert "and 17 more missing pairs" in done.stderr
     found = cluster_file.read_cluster(str(tmp_path / "c.json")).bandwidth
     assert found is not None
     assert len(found.failures) == 20

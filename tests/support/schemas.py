@@ -25,6 +25,8 @@ from plink.formats import order as order_file
 from plink.hub import snapshot_file
 from plink.probes.hosts.hostlist import find_name_fault
 
+# Verbs that print an object a line, each of which the schema is of.
+_PRINT_LINES = ("autotune serve", "autotune attach", "run", "agent")
 # Large files say nothing more than small ones, and take long.
 MOST_BYTES = 1 << 16
 READERS: Mapping[str, Callable[[Mapping[str, Any]], object]] = {
@@ -106,7 +108,7 @@ def check_output(verb: str, stdout: str) -> None:
     if len(stdout) > MOST_BYTES or not stdout.strip():
         return
     name = catalogue.output_name(verb)
-    for text in stdout.splitlines() if verb in catalogue.PRINT_LINES else [stdout]:
+    for text in stdout.splitlines() if verb in _PRINT_LINES else [stdout]:
         check(name, json.loads(text))
 
 

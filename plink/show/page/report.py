@@ -37,7 +37,6 @@ from plink.show.summary import oversubscription
 from plink.show.tables import Fact, capitalise
 from plink.training.timeline.merging import Timeline
 
-_MOST_NAMED = 3
 # Groups whose hosts can send so many times what their uplink carries.
 _OVERSUBSCRIBED = 1.3
 # Nine tenths of the distances are at most so many times those of the nearest tenth.
@@ -85,7 +84,7 @@ def _describe_outliers(subject: Subject) -> str:
     slow = [each for each in subject.outliers if each.kind != "round trip"]
     outliers = slow or subject.outliers
     worst, hosts = outliers[0], list(group_by_host(outliers))
-    names, is_one = format_names(hosts, _MOST_NAMED), len(hosts) == 1
+    names, is_one = format_names(hosts), len(hosts) == 1
     them = "it" if is_one else "them"
     if not slow:
         return (
