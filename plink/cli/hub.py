@@ -19,7 +19,13 @@ from plink.cli import hub_sizing
 from plink.cli.json_output import json_option, print_json_line
 from plink.cli.options import SectionedCommand, VerbGroup
 from plink.cli.request_options import METRICS, SERVER_TLS, with_request
-from plink.cli.stderr import host_tls, note, note_if_others_read, read_kept_secret
+from plink.cli.stderr import (
+    host_tls,
+    note,
+    note_if_others_read,
+    read_kept_secret,
+    read_or_make_secret,
+)
 from plink.formats import document
 
 with lazy_imports():
@@ -178,10 +184,7 @@ def serve(*, plan: str | None, request: ServeRequest, as_json: bool) -> None:
     for address in addresses:
         # Before a secret is made for nothing.
         transport_addresses.parse_address(address, "--listen")
-    if os.path.lexists(request.secret_file):
-        note_if_others_read(request.secret_file)
-    else:
-        proofs.make_secret(request.secret_file)
+    secret = read_or_make_secret(request.secret_file)
     folder = request.snapshots
     if folder is not None and not os.path.isdir(folder):  # noqa: PTH112
         raise WrongUseError(f"{folder}: is not a folder for snapshots", "create it first")
@@ -190,7 +193,7 @@ def serve(*, plan: str | None, request: ServeRequest, as_json: bool) -> None:
         note_if_others_read(files.for_host().key)
     options = serving.ServerOptions(
         addresses,
-        proofs.read_secret(request.secret_file),
+        secret,
         request.cores,
         weights=weights,
         snapshots=folder,
@@ -369,19 +372,16 @@ def status(*, server: str, access: AccessRequest, as_json: bool) -> None:
     secret, files = access.read()
     state = admin.server_status(server, secret, tls=files)
     weights = [port.weight for port in state.site.servers[0]]
-    services = [
-        structs.convert(each, outputs.HubService, "the server's answer") for each in state.services
-    ]
     if as_json:
-        print_json_line(outputs.HubStatus(state.addresses, weights, services))
+        print_json_line(outputs.HubStatus(state.addresses, weights, state.services))
         return
     shares = [f" ({weight / sum(weights):.0%} of new services)" for weight in weights]
     even = max(weights) == min(weights)
     ports = zip(state.addresses, [""] * len(shares) if even else shares, strict=True)
     click.echo(f"ports: {', '.join(address + share for address, share in ports)}")
-    if not services:
+    if not state.services:
         click.echo("no services")
-    for each in services:
+    for each in state.services:
         click.echo(
             f"{each.namespace}: {each.workers} of {each.wanted_workers} workers, "
             f"iteration {each.iteration}, {each.bytes_in / 1e6:.1f} MB in, "
@@ -406,8 +406,11 @@ def checkpoint(*, servers: Servers, access: AccessRequest, as_json: bool) -> Non
     secret, files = access.read()
     saved = admin.checkpoint(servers, secret, access.namespace, tls=files)
     text = "\n".join(part.snapshot for part in saved)
-    done = outputs.Snapshots([outputs.SnapshotPart(**vars(part)) for part in saved])
-    _print_done(text, done, as_json=as_json)
+    parts = [
+        outputs.SnapshotPart(part.snapshot, part.iteration, part.sha256, part.size_bytes)
+        for part in saved
+    ]
+    _print_done(text, outputs.Snapshots(parts), as_json=as_json)
 
 
 @command.command(

@@ -19,6 +19,7 @@ from typing import Any
 
 import plink.engine._native as core
 from plink.base.errors import PlinkError, WrongUseError
+from plink.base.text import printable
 from plink.engine.addresses import default_address, listening, listening_locally
 from plink.engine.choice import Choice
 from plink.engine.congestion import (
@@ -112,7 +113,7 @@ def meet(
                 rank,
                 ranks,
                 workers,
-                table.job,
+                bytes.fromhex(table.job),
                 _agreement(forest, options),
                 [listener.fileno() for listener in listeners],
                 local,
@@ -219,7 +220,7 @@ def _gather_table(
             missing.append(other)
         else:
             entries.append(parse_entry(value, other))
-    job, endpoints = secrets.token_bytes(JOB_BYTES), [entry.endpoints for entry in entries]
+    job, endpoints = secrets.token_hex(JOB_BYTES), [entry.endpoints for entry in entries]
     workers = options.workers or max(DEFAULT_WORKERS, *map(len, endpoints))
     decided = None if missing else choice.decided([entry.told for entry in entries])
     return Table(job, workers, endpoints, missing, options.setup_timeout_s, decided)
@@ -228,12 +229,13 @@ def _gather_table(
 def _refusal_table(error: PlinkError, options: Options) -> Table:
     culprit = error.rank if isinstance(error, EngineError) else None
     return Table(
-        secrets.token_bytes(JOB_BYTES),
+        secrets.token_hex(JOB_BYTES),
         workers=1,
         endpoints=[],
         missing=[],
         seconds=options.setup_timeout_s,
-        refusal=str(error),
+        # A name of a file in it may be no text.
+        refusal=printable(str(error)),
         is_failure=isinstance(error, EngineError),
         culprit=-1 if culprit is None else culprit,
     )

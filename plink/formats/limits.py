@@ -108,11 +108,6 @@ def is_word(value: str) -> bool:
     return 0 < len(value) <= MAX_NAME_LENGTH and _is_word(value) is not None and not _half(value)
 
 
-def is_namespace(name: str) -> bool:
-    """Return whether a text may be the name of a service of `plink hub`."""
-    return re.search(_NAMESPACE, name) is not None
-
-
 def check_settings(settings: Mapping[str, Any], name: str) -> None:
     """Raise ValueError if recorded options hold a value that JSON cannot represent."""
     try:

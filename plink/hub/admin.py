@@ -65,7 +65,7 @@ def create_service(
     salt = secrets.token_bytes(SALT_BYTES) if salt is None else salt
     _make(
         [
-            (server, Create(options, salt, sites, addresses, number, servers=tuple(servers)))
+            (server, Create(options, salt.hex(), sites, addresses, number, servers=tuple(servers)))
             for number, server in enumerate(servers)
         ],
         secret,
@@ -116,7 +116,7 @@ def create_service_of_racks(
     creates = []
     for rack, (server, own_ports) in enumerate(zip(racks, ports, strict=True)):
         its = options if workers is None else replace(options, workers=workers[rack])
-        creates.append((server, Create(its, salt, site, (own_ports,), 0, ports, rack)))
+        creates.append((server, Create(its, salt.hex(), site, (own_ports,), 0, ports, rack)))
     _make(creates, secret, tls)
     return namespace_secret(secret, options.namespace, salt)
 
@@ -190,7 +190,7 @@ def checkpoint(
         found = [
             server_status(server, secret, namespace, tls=tls).services[0] for server in servers
         ]
-        iteration = max(int(service["iteration"]) for service in found) + ahead
+        iteration = max(service.iteration for service in found) + ahead
         asked = Checkpoint(namespace, iteration)
         with ThreadPoolExecutor(len(servers)) as pool:
             saved = [pool.submit(_save, server, secret, tls, asked) for server in servers]

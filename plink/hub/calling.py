@@ -7,10 +7,9 @@ import socket
 from typing import Any
 
 from plink.base.errors import PlinkError
-from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.data import DataHello, open_data
 from plink.hub.session.handshake import authenticate
-from plink.hub.session.messages import Failure, Message
+from plink.hub.session.messages import Failure, Message, from_json, to_json
 from plink.hub.session.roles import SERVER
 from plink.transport.addresses import parse_address
 from plink.transport.encryption import encrypt, receive

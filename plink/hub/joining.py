@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from plink.base.errors import WrongUseError
 from plink.engine.congestion import congestion_control, systems_congestion_control
@@ -149,7 +150,7 @@ def _join_servers(where: Place, back: Joined | None, controls: list[Control]) ->
 def _ask(control: Control, manifest: Manifest, join: Join) -> Joined:
     answer = control.ask(join)
     if isinstance(answer, NeedManifest):
-        answer = control.ask(dataclasses.replace(join, manifest=manifest))
+        answer = control.ask(replace(join, manifest=manifest))
     if not isinstance(answer, Joined):
         raise HubError(f"{control.peer} answers something else")
     return answer

@@ -10,8 +10,15 @@ import numpy.typing as npt
 
 from plink.hub.calling import Control
 from plink.hub.hyper import STATES
-from plink.hub.session.codec import MOST_NUMBERS_BYTES
-from plink.hub.session.recall import Load, Numbers, Read, Recall, Recalled, Write
+from plink.hub.session.messages import (
+    MOST_NUMBERS_BYTES,
+    Load,
+    Numbers,
+    Read,
+    Recall,
+    Recalled,
+    Write,
+)
 from plink.transport.frames import ProtocolError
 
 Floats = npt.NDArray[np.float32]

@@ -295,7 +295,7 @@ def test_a_rank_that_dies_once_it_was_at_the_meeting_is_named_by_all(tmp_path: P
 
     with socket.socket() as port_of_nobody, ThreadPoolExecutor(2) as threads:
         port_of_nobody.bind(("127.0.0.1", 0))
-        store.set("plink/0/1", pack_entry(Entry([port_of_nobody.getsockname()])))
+        store.set("plink/0/1", pack_entry(Entry([port_of_nobody.getsockname()], None)))
         assert list(threads.map(culprit, (0, 2))) == [1, 1]
 
 

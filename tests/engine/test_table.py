@@ -19,7 +19,7 @@ from plink.base.replacing import replace
 from plink.engine import DirectoryStore, Engine, EngineError
 from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
 
-TABLE = Table(b"j" * 16, 2, [[("127.0.0.1", 5)], [("::1", 6), ("10.0.0.7", 7)]], [], 60.0)
+TABLE = Table("6a" * 16, 2, [[("127.0.0.1", 5)], [("::1", 6), ("10.0.0.7", 7)]], [], 60.0)
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
@@ -44,7 +44,7 @@ def test_any_change_of_a_table_is_refused_or_a_table(data: st.DataObject) -> Non
     before = copy.deepcopy(said)
     with contextlib.suppress(EngineError):
         table = parse_table(json.dumps(said).encode(), 2)
-        assert len(table.job) == 16
+        assert len(bytes.fromhex(table.job)) == 16
         assert 1 <= table.workers <= 64
         assert len(table.endpoints) == 2 or table.missing or table.refusal
         assert all(of_rank for of_rank in table.endpoints)

@@ -14,20 +14,20 @@ from typing import Any
 import atheris
 
 with atheris.instrument_imports(include=["plink"]):
+    from plink.formats.outputs import HubService
     from plink.hub.manifest import Key, Manifest
     from plink.hub.placement import Port, Sites
     from plink.hub.service import ServiceOptions
     from plink.hub.session import messages as said
-    from plink.hub.session import recall
-    from plink.hub.session.codec import MOST_NUMBERS_BYTES, from_json, to_json
     from plink.hub.session.data import HELLO_BYTES, DataReception, Nonces, Opened, parse_hello
     from plink.hub.session.handshake import GREETING_BYTES, Reception, parse_greeting
-    from plink.hub.session.messages import Message
+    from plink.hub.session.messages import MOST_NUMBERS_BYTES, Message, from_json, to_json
     from plink.hub.session.roles import CALLERS
     from plink.transport.frames import DATA, Channel, ProtocolError, payload_of
     from plink.transport.proofs import ANSWER_BYTES, NONCE_BYTES, is_name
 
 _KEY = b"k" * 32
+_SERVICE = HubService("job", 3, 4, 9, 9, 0, 1, 64, 8, 4096, 2048, None)
 _DIGEST = "0123456789abcdef" * 4
 _SITES = Sites(((Port(2), Port(1, 2.5)), (Port(),)))
 _OPTIONS = ServiceOptions("job", 4, "adamw", commit="step", on_loss="wait", grace_s=3.5)
@@ -36,21 +36,21 @@ _ADDRESSES = (("10.0.0.9:7100", "10.0.1.9:7100"), ("[::1]:7100",))
 _MOST_LETTERS = 1000
 
 _HONEST: list[tuple[str, Message]] = [
-    ("admin", said.Create(_OPTIONS, b"s" * 16, _SITES, _ADDRESSES, 1)),
-    ("admin", said.Create(_OPTIONS, b"s" * 16, _SITES, _ADDRESSES, 0, _ADDRESSES, 1)),
+    ("admin", said.Create(_OPTIONS, "5a" * 16, _SITES, _ADDRESSES, 1)),
+    ("admin", said.Create(_OPTIONS, "5a" * 16, _SITES, _ADDRESSES, 0, _ADDRESSES, 1)),
     ("admin", said.Restore("job", "job-12.snapshot")),
     ("admin", said.Checkpoint("job", 7)),
     ("worker", said.Join(_DIGEST, _MANIFEST, 3, 2, is_back=True)),
     ("worker", said.Leave(12)),
-    ("worker", recall.Read(1, 40, 20)),
-    ("worker", recall.Write(2, 40, b"abcdefgh")),
-    ("worker", recall.Load(7, _DIGEST)),
+    ("worker", said.Read(1, 40, 20)),
+    ("worker", said.Write(2, 40, b"abcdefgh")),
+    ("worker", said.Load(7, _DIGEST)),
     ("peer", said.PeerReady("job", 1, _DIGEST)),
     ("server", said.Joined(1, 2, 4, 9, True, False, _OPTIONS, _SITES, _ADDRESSES, _DIGEST)),
-    ("server", recall.Recalled(7, ((0, 40), (80, 20)))),
-    ("server", recall.Numbers(b"abcdefgh")),
+    ("server", said.Recalled(7, ((0, 40), (80, 20)))),
+    ("server", said.Numbers(b"abcdefgh")),
     ("server", said.Saved("job-4.snapshot", 4, _DIGEST, 123)),
-    ("server", said.Status(_SITES, _ADDRESSES[0], ({"namespace": "job", "iteration": 3},))),
+    ("server", said.Status(_SITES, _ADDRESSES[0], (_SERVICE,))),
     ("server", said.Failure("worker 3 is lost", "start it again", is_final=True)),
 ]
 _ODD: list[Any] = [

@@ -25,7 +25,7 @@ from plink.engine.failure import EngineError
 from plink.engine.table import Entry, Table, pack_entry, pack_table, parse_entry, parse_table
 from plink.hub import hyper, snapshot_file
 from plink.hub.service import ServiceOptions
-from plink.hub.session import codec
+from plink.hub.session import messages as hub_messages
 from plink.hub.session.data import DataHello, parse_hello
 from plink.hub.session.handshake import parse_greeting as parse_hub_greeting
 from plink.probes import facts, fping
@@ -97,13 +97,13 @@ def _control(sender: str) -> Callable[[bytes], object]:
     """As an end of a hub's control connection reads what the sender says."""
 
     def read(content: bytes) -> object:
-        return codec.to_json(codec.from_json(_said(content), sender))
+        return hub_messages.to_json(hub_messages.from_json(_said(content), sender))
 
     return read
 
 
 def _controls(sender: str) -> Reader:
-    valid = (codec.to_json(message) for one, message in SPOKEN if one == sender)
+    valid = (hub_messages.to_json(message) for one, message in SPOKEN if one == sender)
     # Numbers behind a message are `scripts/fuzz`'s.
     texts_alone = (message for message in valid if DATA not in message)
     return Reader(
@@ -179,7 +179,7 @@ _REPORT = Report(
 _JOB = status.JobStatus(
     "job", ("n0", "n1"), 4, sent_bytes=np.ones(2), busy_s=np.ones(2), retransmissions=np.ones(2)
 )
-_TABLE = Table(b"j" * 16, 2, [[("10.0.0.1", 4000)], [("::1", 4001)]], [], 30.0)
+_TABLE = Table("6a" * 16, 2, [[("10.0.0.1", 4000)], [("::1", 4001)]], [], 30.0)
 _IPERF3 = {
     "intervals": [
         {"sum": {"start": i, "end": i + 1, "seconds": 1, "bytes": 1e9, "retransmits": 0}}
@@ -233,7 +233,7 @@ READERS: Mapping[str, Reader] = {
     "a hub's snapshots": Reader(_snapshot, (_SNAPSHOT,), (WrongUseError,)),
     "a rank's addresses in the store": Reader(
         lambda content: parse_entry(content, 1),
-        (pack_entry(Entry([("10.0.0.1", 4000), ("::1", 4000)])),),
+        (pack_entry(Entry([("10.0.0.1", 4000), ("::1", 4000)], None)),),
         (EngineError,),
     ),
     "rank 0's table in the store": Reader(

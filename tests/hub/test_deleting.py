@@ -87,7 +87,7 @@ def test_the_name_is_free_at_once_and_the_old_workers_stay_out() -> None:
         for worker in [*workers, *others]:
             worker.close()
         (found,) = server_status(served.addresses[0], ADMIN_SECRET).services
-        assert found["failure"] is None
+        assert found.failure is None
 
 
 def test_a_server_that_ends_does_not_wait_for_those_who_hang() -> None:

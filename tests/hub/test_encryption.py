@@ -115,8 +115,8 @@ def failed(served: Service) -> str:
     while time.monotonic() < until_s:
         address = served.servers[0].addresses[0]
         (found,) = server_status(address, ADMIN_SECRET, tls=served.tls).services
-        if found["failure"] is not None:
-            return str(found["failure"])
+        if found.failure is not None:
+            return str(found.failure)
         time.sleep(0.01)
     pytest.fail("the service goes on")
 
@@ -185,7 +185,7 @@ def test_a_connection_for_data_in_the_clear_is_refused(
             with pytest.raises(PlinkError, match="is lost"):
                 worker.initialise(0.0)
             (found,) = server_status(served.addresses[0], ADMIN_SECRET, tls=tls).services
-        assert found["connections"] == 0
+        assert found.connections == 0
 
 
 def test_files_that_cannot_be_used_are_named(tls: Tls, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_who_is_told_why_it_ends_gets_whole_frames_before(tls: Tls | None) -> No
             until_s = time.monotonic() + 20.0
             while time.monotonic() < until_s:
                 (found,) = server_status(served.addresses[0], ADMIN_SECRET, tls=tls).services
-                if found["failure"]:
+                if found.failure:
                     break
             said = list(frames(connection, CHUNKS + 1))
     kinds = [kind for kind, _ in said]

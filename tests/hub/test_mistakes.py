@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hub.runs import ADMIN_SECRET, MANIFEST, Service, service
 from plink.hub.admin import create_service, delete_service, server_status
@@ -51,7 +51,7 @@ def test_a_worker_that_names_servers_in_another_order_or_some_of_them_disturbs_n
         with pytest.raises(HubError, match="service job has 2 servers, not 1"):
             Worker(job.addresses[:1], "job", job.secret, MANIFEST)
         until_s = time.monotonic() + 20.0
-        while server_status(job.addresses[0], ADMIN_SECRET, "job").services[0]["workers"]:
+        while server_status(job.addresses[0], ADMIN_SECRET, "job").services[0].workers:
             assert time.monotonic() < until_s
         assert one_iteration(job) == [2, 2]
 
@@ -81,11 +81,11 @@ def test_a_server_that_is_lost_ends_the_service_at_the_others(gone: int) -> None
         until_s = time.monotonic() + 20.0
         while True:
             (found,) = server_status(job.addresses[1 - gone], ADMIN_SECRET).services
-            if found["failure"]:
+            if found.failure:
                 break
             assert time.monotonic() < until_s
-        assert "is lost: " in found["failure"]
-        assert gone == 0 or job.addresses[1] in found["failure"]
+        assert "is lost: " in found.failure
+        assert gone == 0 or job.addresses[1] in found.failure
 
 
 def test_a_service_whose_first_server_cannot_call_another_says_so() -> None:
@@ -97,7 +97,7 @@ def test_a_service_whose_first_server_cannot_call_another_says_so() -> None:
         with Server(ServerOptions(["127.0.0.1:0"], ADMIN_SECRET, 1, ())) as other:
             both = (address, *other.addresses)
             create = Create(
-                options, b"s" * 16, Sites((site, site)), tuple((its,) for its in both), 0,
+                options, (b"s" * 16).hex(), Sites((site, site)), tuple((its,) for its in both), 0,
                 servers=both,
             )  # fmt: skip
             admin = Control(address, ADMIN, NO_NAMESPACE, ADMIN_SECRET, 20.0)
@@ -106,7 +106,7 @@ def test_a_service_whose_first_server_cannot_call_another_says_so() -> None:
             with pytest.raises(HubError, match="cannot lead another: there is no service job"):
                 Worker(both, "job", secret, MANIFEST)
             late = Control(both[1], ADMIN, NO_NAMESPACE, ADMIN_SECRET, 20.0)
-            threading.Timer(0.5, lambda: late.ask(dataclasses.replace(create, server=1))).start()
+            threading.Timer(0.5, lambda: late.ask(replace(create, server=1))).start()
             with Worker(both, "job", secret, MANIFEST) as worker:
                 worker.initialise([1.0] * MANIFEST.items)
                 worker.push_pull(RATES)

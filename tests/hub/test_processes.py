@@ -64,7 +64,7 @@ def test_a_killed_worker_is_replaced_by_another_process() -> None:
             hear_all(workers)
             workers[1].process.send_signal(signal.SIGKILL)
             workers[1].end()
-            done = server_status(addresses[0], ADMIN_SECRET).services[0]["iteration"]
+            done = server_status(addresses[0], ADMIN_SECRET).services[0].iteration
             assert 0 < done < 60
             rest = task(addresses, secret, 0, until=60)
             with running([rest]) as (other,):

@@ -114,7 +114,7 @@ def test_no_contribution_is_lost_or_doubled_while_workers_die_and_join(
         threads.join()
         for address in served.addresses:
             (found,) = server_status(address, ADMIN_SECRET).services
-            assert found["failure"] is None
+            assert found.failure is None
     assert lives.count("die") > 3
     assert len(record.steps) > 20
     for iteration, (step, workers) in record.steps.items():

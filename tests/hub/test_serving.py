@@ -204,7 +204,7 @@ def test_connections_beyond_the_quota_are_refused_before_anything_is_allocated()
         with pytest.raises(HubError, match=r"needs 8 connections .* for 2 workers, .* 7 conn"):
             served.worker()
         (found,) = server_status(served.addresses[0], ADMIN_SECRET).services
-        assert found["connections"] == found["workers"] == 0
+        assert found.connections == found.workers == 0
     with (
         service(1, ports=2, cores=4, quotas=Quotas(connections=7)) as served,
         served.worker() as worker,

@@ -35,9 +35,9 @@ def bytes_of(
 
     def count() -> None:
         status = server_status(place.servers[0], place.secret_file.read_bytes())
-        ours = [one for one in status.services if one["namespace"] in namespaces]
+        ours = [one for one in status.services if one.namespace in namespaces]
         assert len(ours) == len(namespaces)
-        figures.append(tuple(sum(one[name] for one in ours) for name in ("bytes_in", "bytes_out")))  # type: ignore[arg-type]
+        figures.append((sum(one.bytes_in for one in ours), sum(one.bytes_out for one in ours)))
 
     def work(worker: int) -> None:
         net = net_of()

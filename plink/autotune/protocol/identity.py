@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from plink.plans.forest import Forest
 
@@ -22,8 +24,8 @@ class Identity:
         digest: of the forest, as the plan file numbers its ranks; 32 bits.
     """
 
-    number: int
-    digest: int
+    number: Annotated[int, Meta(ge=0, le=LARGEST_NUMBER)]
+    digest: Annotated[int, Meta(ge=0, lt=1 << _DIGEST_BITS)]
 
     @property
     def encoded(self) -> int:

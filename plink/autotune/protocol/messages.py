@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta, Struct
 
-from plink.autotune.protocol.identity import LARGEST_NUMBER, Identity, identity
+from plink.autotune.protocol.identity import Identity, identity
 from plink.base.errors import WrongUseError
-from plink.formats.fields import Fields
+from plink.formats.limits import Collective, Seconds
 from plink.formats.plan import MAX_RANKS, MAX_ROUTES
+from plink.formats.structs import convert
 from plink.plans.forest import Forest
-from plink.plans.names import COLLECTIVES
 from plink.plans.wire import decode_forest, encode_forest
 from plink.transport.frames import ProtocolError
 
@@ -30,10 +32,7 @@ MOST_ITERATIONS = 256
 # Parents in a plan: 2,048 ranks with a route each.
 _MOST_PARENTS = 1 << 22
 
-_MOST = (1 << 53) - 1
-_MOST_SECONDS = 1e9
 _MOST_WEIGHT = 1e9
-_MOST_DIGEST = (1 << 32) - 1
 # Of a connection in a window: a petabyte. Sums over all ranks stay within what a viewer takes.
 _MOST_FIGURE = 1e15
 
@@ -51,22 +50,23 @@ PEER_FIGURES = (
     "retransmissions",
 )
 
+_Whole = Annotated[int, Meta(ge=0, le=(1 << 53) - 1)]
 
-@dataclass(frozen=True)
-class Join:
+
+class Join(Struct, frozen=True, tag_field="what", tag="join"):
     """A rank is there.
 
-    Args:
-        rank: as in the plan file.
-        ranks: of the job.
-        host: as it calls itself.
-        in_force: the plan that the rank aggregates along.
-        held: the newest plan that it has.
+    Attributes:
+        rank: as in the plan file
+        ranks: of the job
+        host: as it calls itself
+        in_force: the plan that the rank aggregates along
+        held: the newest plan that it has
     """
 
-    rank: int
-    ranks: int
-    host: str
+    rank: Annotated[int, Meta(ge=0)]
+    ranks: Annotated[int, Meta(ge=1, le=MAX_RANKS)]
+    host: Annotated[str, Meta(min_length=1, max_length=255)]
     in_force: Identity
     held: Identity
 
@@ -117,20 +117,17 @@ class NewPlan:
         return encode_forest(self.forest)
 
 
-@dataclass(frozen=True)
-class Ask:
+class Ask(Struct, frozen=True, tag_field="what", tag="ask"):
     """The daemon lacks the plan that is in force."""
 
     plan: Identity
 
 
-@dataclass(frozen=True)
-class Watch:
+class Watch(Struct, frozen=True, tag_field="what", tag="watch"):
     """A viewer, which is no rank, asks for the job's status once (`protocol.status`)."""
 
 
-@dataclass(frozen=True)
-class Paused:
+class Paused(Struct, frozen=True, tag_field="what", tag="holding"):
     """A rank is paused for `NewPlan.pause_s` from now on: all that it has begun has ended on it.
 
     Once all ranks say so, nothing of their collectives is on its way any more.
@@ -139,52 +136,62 @@ class Paused:
     plan: Identity
 
 
-@dataclass(frozen=True)
-class Release:
+class Release(Struct, frozen=True, tag_field="what", tag="release"):
     """The daemon no longer needs ranks to be paused."""
 
     plan: Identity
 
 
-# The names of messages that carry the identity of a plan and nothing else.
-_NAMES = {Ask: "ask", Paused: "holding", Release: "release"}
-
 Message = Join | Report | NewPlan | Ask | Paused | Release | Watch
+
+
+class _SentReport(Struct, frozen=True, tag_field="what", tag="report"):
+    """A `Report` as it travels, with the figures of connections as Base64 of float32.
+
+    JSON's own numbers would cost a daemon of 1,000 ranks seconds a window.
+    """
+
+    plan: Identity
+    begin: _Whole
+    end: _Whole
+    seconds: Seconds
+    iteration_s: Annotated[list[Seconds], Meta(max_length=MOST_ITERATIONS)]
+    reduced_bytes: _Whole
+    peers: Mapping[str, str]
+    bytes_of: Mapping[Collective, _Whole] = {}
+
+
+class _SentPlan(Struct, frozen=True, tag_field="what", tag="plan"):
+    """A `NewPlan` as it travels, with the forest as text."""
+
+    plan: Identity
+    forest: str
+    hold_s: Annotated[float, Meta(ge=0, le=MOST_PAUSE_S)] = 0.0
+
+
+_Sent = Join | _SentReport | _SentPlan | Ask | Paused | Release | Watch
 
 
 def to_json(message: Message) -> dict[str, Any]:
     """Return the JSON object that stands for a message."""
-    if isinstance(message, Join):
-        return {
-            "what": "join",
-            "rank": message.rank,
-            "ranks": message.ranks,
-            "host": message.host,
-            "in_force": vars(message.in_force),
-            "held": vars(message.held),
-        }
+    sent: _Sent
     if isinstance(message, Report):
-        return {
-            "what": "report",
-            "plan": vars(message.plan),
-            "begin": message.begin,
-            "end": message.end,
-            "seconds": message.seconds,
-            "iteration_s": message.iteration_s[-MOST_ITERATIONS:].tolist(),
-            "reduced_bytes": message.reduced_bytes,
-            "bytes_of": dict(message.bytes_of),
-            "peers": {name: _encode_array(message.peers[name], _FIGURES) for name in PEER_FIGURES},
-        }
-    if isinstance(message, NewPlan):
-        return {
-            "what": "plan",
-            "plan": vars(message.identity),
-            "hold_s": message.pause_s,
-            "forest": message.encoded,
-        }
-    if isinstance(message, Watch):
-        return {"what": "watch"}
-    return {"what": _NAMES[type(message)], "plan": vars(message.plan)}
+        sent = _SentReport(
+            message.plan,
+            message.begin,
+            message.end,
+            message.seconds,
+            message.iteration_s[-MOST_ITERATIONS:].tolist(),
+            message.reduced_bytes,
+            {name: _encode_figures(message.peers[name]) for name in PEER_FIGURES},
+            message.bytes_of,
+        )
+    elif isinstance(message, NewPlan):
+        sent = _SentPlan(message.identity, message.encoded, message.pause_s)
+    else:
+        sent = message
+    values: dict[str, Any] = msgspec.to_builtins(sent)
+    return values
 
 
 def from_json(data: Mapping[str, Any], ranks: int) -> Message:
@@ -197,102 +204,52 @@ def from_json(data: Mapping[str, Any], ranks: int) -> Message:
     Raises:
         ProtocolError: it is not a valid message.
     """
-    fields = Fields(data, "a message")
     try:
-        what = fields.text("what")
-        if what not in _PARSERS:
-            raise fields.error("what", f"one of {', '.join(_PARSERS)}")
-        message: Message = _PARSERS[what](fields, ranks)
-        return message
-    except (WrongUseError, ValueError, TypeError, OverflowError) as error:
+        sent: Any = convert(data, _Sent, "a message")  # type: ignore[arg-type]  # a union of structs
+        if isinstance(sent, _SentReport):
+            return _read_report(sent, ranks)
+        if isinstance(sent, _SentPlan):
+            return _read_plan(sent, ranks)
+        if isinstance(sent, Join) and (sent.ranks != ranks or sent.rank >= ranks):
+            raise ValueError(f"rank {sent.rank} of {sent.ranks}, expected ranks of {ranks}")
+    except (WrongUseError, ValueError) as error:
         raise ProtocolError(str(error)) from None
+    message: Message = sent
+    return message
 
 
-def _join(fields: Fields, ranks: int) -> Join:
-    if fields.integer("ranks", 1, MAX_RANKS) != ranks:
-        raise fields.error("ranks", str(ranks))
-    return Join(
-        fields.integer("rank", 0, ranks - 1),
-        ranks,
-        fields.text("host")[:255],
-        _identity(fields, "in_force"),
-        _identity(fields, "held"),
-    )
-
-
-def _report(fields: Fields, ranks: int) -> Report:
-    iteration_s = fields.values.get("iteration_s")
-    if not isinstance(iteration_s, list) or len(iteration_s) > MOST_ITERATIONS:
-        raise fields.error("iteration_s", f"at most {MOST_ITERATIONS} numbers")
-    begin = fields.integer("begin", 0, _MOST)
-    peers = fields.object("peers")
+def _read_report(sent: _SentReport, ranks: int) -> Report:
+    if sent.end < sent.begin:
+        raise ValueError(f"a report ends at {sent.end}, before it begins at {sent.begin}")
+    if set(sent.peers) != set(PEER_FIGURES):
+        raise ValueError(f"a report has other figures than {', '.join(PEER_FIGURES)}")
     return Report(
-        _identity(fields, "plan"),
-        begin,
-        fields.integer("end", begin, _MOST),
-        fields.number("seconds", 0.0, _MOST_SECONDS),
-        np.array(fields.numbers("iteration_s", len(iteration_s), _MOST_SECONDS)),
-        fields.integer("reduced_bytes", 0, _MOST),
-        {name: _decode_figures(peers, name, ranks) for name in PEER_FIGURES},
-        _bytes_of(fields),
+        sent.plan,
+        sent.begin,
+        sent.end,
+        sent.seconds,
+        np.array(sent.iteration_s, dtype=np.float64),
+        sent.reduced_bytes,
+        {name: _decode_figures(sent.peers[name], ranks) for name in PEER_FIGURES},
+        sent.bytes_of,
     )
 
 
-def _bytes_of(fields: Fields) -> dict[str, int]:
-    """Parse bytes by collective; empty if a rank reports none."""
-    given = fields.optional_object("bytes_of")
-    if given is None:
-        return {}
-    for name in given.names():
-        if name not in COLLECTIVES:
-            raise fields.error("bytes_of", f"bytes of {', '.join(COLLECTIVES)}")
-    return {name: given.integer(name, 0, _MOST) for name in given.names()}
-
-
-def _plan(fields: Fields, ranks: int) -> NewPlan:
-    forest = decode_forest(fields.text("forest"), ranks, _MOST_PARENTS)
+def _read_plan(sent: _SentPlan, ranks: int) -> NewPlan:
+    forest = decode_forest(sent.forest, ranks, _MOST_PARENTS)
     if forest.routes > MAX_ROUTES or (forest.weights > _MOST_WEIGHT).any():
-        raise fields.error("forest", f"1 to {MAX_ROUTES} routes, of weights up to {_MOST_WEIGHT:g}")
-    given = _identity(fields, "plan")
-    if identity(given.number, forest) != given:
-        raise fields.error("plan", "the digest of these routes")
-    pause_s = fields.optional_number("hold_s", 0.0, MOST_PAUSE_S)
-    return NewPlan(given, forest, pause_s or 0.0)
+        raise ValueError(f"a plan must have 1 to {MAX_ROUTES} routes, of weights up to 1e9")
+    if identity(sent.plan.number, forest) != sent.plan:
+        raise ValueError("the digest of a plan is not that of its routes")
+    return NewPlan(sent.plan, forest, sent.hold_s)
 
 
-_PARSERS: Mapping[str, Callable[[Fields, int], Message]] = {
-    "join": _join,
-    "report": _report,
-    "plan": _plan,
-    "ask": lambda fields, _: Ask(_identity(fields, "plan")),
-    "watch": lambda _fields, _ranks: Watch(),
-    "holding": lambda fields, _: Paused(_identity(fields, "plan")),
-    "release": lambda fields, _: Release(_identity(fields, "plan")),
-}
+def _encode_figures(values: Floats) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype=_FIGURES).tobytes()).decode()
 
 
-def _identity(fields: Fields, name: str) -> Identity:
-    given = fields.object(name)
-    return Identity(
-        given.integer("number", 0, LARGEST_NUMBER), given.integer("digest", 0, _MOST_DIGEST)
-    )
-
-
-def _encode_array(values: npt.NDArray[Any], dtype: str) -> str:
-    """An array as text. JSON's own numbers would cost a daemon of 1,000 ranks seconds a window, and
-    hold up a rank's training while it reads a plan."""
-    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
-
-
-def _array(fields: Fields, name: str, dtype: str) -> npt.NDArray[Any]:
-    try:
-        return np.frombuffer(base64.b64decode(fields.text(name), validate=True), dtype=dtype)
-    except ValueError:
-        raise fields.error(name, "numbers in base64") from None
-
-
-def _decode_figures(fields: Fields, name: str, ranks: int) -> Floats:
-    values = _array(fields, name, _FIGURES)
+def _decode_figures(text: str, ranks: int) -> Floats:
+    values = np.frombuffer(base64.b64decode(text, validate=True), dtype=_FIGURES)
     if len(values) != ranks or not ((values >= 0.0) & (values <= _MOST_FIGURE)).all():
-        raise fields.error(name, f"{ranks} numbers from 0 to {_MOST_FIGURE:g}")
+        raise ValueError(f"a connection's figures must be {ranks} numbers up to {_MOST_FIGURE:g}")
     return values.astype(np.float64)

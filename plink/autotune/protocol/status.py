@@ -108,28 +108,12 @@ class StatusMessage(Output, frozen=True, kw_only=True, tag_field="what", tag="pi
 
 @dataclass
 class JobStatus:
-    """A job so far. Figures of hosts are of the last window, and zeros before the first.
+    """Status of a job: the members of `StatusMessage`, and figures for metrics alone.
+
+    Figures of hosts, (H,), are of the last window, and zeros before the first.
 
     Args:
-        name: of the job.
-        hosts: names, by index.
-        ranks: of the job.
-        ranks_there: how many are connected.
-        plan: number of the newest plan.
-        plan_in_force: number of the plan of the last window.
-        iteration_s: the median of the last window; None before the first.
-        reduced_bytes: in an iteration of it.
-        sent_bytes: (H,) what each host sent to others in an iteration.
-        busy_s: (H,) the longest that a flow of each host had something to send.
-        retransmissions: (H,) segments sent again, in the window.
-        windows: how many were complete.
-        windows_incomplete: how many lacked a rank.
-        windows_unread: how many could not be used.
-        decisions: how many, by action.
-        reprobe_hosts: those that were to be probed again when this was last asked for.
-        latest: what happened last, the newest at the end.
-        progress: what the tuner is doing, and how long it will take where that is known.
-        rtt_s: (H,) the longest round trip of each host; not sent to viewers, nor are the others.
+        rtt_s: (H,) the longest round trip of each host.
         rate_bytes_s: (H,) the fastest delivery that the kernel saw on a connection of each host.
         waited_s: (H,) the longest that a connection of it had no room at the receiver.
         windows_unlogged: how many could not be written to the log.

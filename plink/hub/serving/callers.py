@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from plink.hub.serving.stream import Stream
-from plink.hub.session.codec import from_json, to_json
 from plink.hub.session.data import HELLO_BYTES, DataHello, DataReception, FindOpened
 from plink.hub.session.handshake import GREETING_BYTES, Reception, Session
-from plink.hub.session.messages import Message
+from plink.hub.session.messages import Message, from_json, to_json
 from plink.hub.session.roles import FindSecret
 from plink.transport.encryption import HANDSHAKE
 from plink.transport.frames import payload_of

@@ -18,11 +18,14 @@ from plink.hub.session.messages import (
     Failure,
     Join,
     Leave,
+    Load,
     Message,
     NeedManifest,
+    Read,
+    Recall,
     Restore,
+    Write,
 )
-from plink.hub.session.recall import Load, Read, Recall, Write
 from plink.hub.session.roles import ADMIN, PEER
 from plink.transport.frames import ProtocolError
 

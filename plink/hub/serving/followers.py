@@ -11,8 +11,7 @@ from plink.base.errors import PlinkError
 from plink.hub.calling import Control, HubError
 from plink.hub.manifest import Manifest
 from plink.hub.session.handshake import NO_NAMESPACE
-from plink.hub.session.leading import Lead, Listen, Lost, Obeyed, Order
-from plink.hub.session.messages import Create, Done
+from plink.hub.session.messages import Create, Done, Lead, Listen, Lost, Obeyed, Order
 from plink.hub.session.roles import PEER
 from plink.transport.addresses import is_wildcard, parse_address
 from plink.transport.frames import ProtocolError

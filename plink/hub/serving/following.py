@@ -8,8 +8,7 @@ from collections.abc import Callable
 from plink.hub.serving.crew import Seat
 from plink.hub.serving.errors import ServiceError
 from plink.hub.serving.lanes import Lanes
-from plink.hub.session.leading import Lost, Obeyed, Order
-from plink.hub.session.messages import Join
+from plink.hub.session.messages import Join, Lost, Obeyed, Order
 
 # The first server hears something so often, so that who waits for it can see that it is over.
 _SILENCE_S = 5.0

@@ -7,7 +7,7 @@ import asyncio
 from plink.hub.serving.errors import ServiceError
 from plink.hub.serving.lanes import Lanes
 from plink.hub.serving.recalled import Copies
-from plink.hub.session.recall import Load
+from plink.hub.session.messages import Load
 from plink.hub.snapshot import Piece
 
 # A snapshot is of an iteration that no lane has ended yet; they go on while they are told.

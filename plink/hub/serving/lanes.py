@@ -262,7 +262,7 @@ class Lanes:
         self._own.clear()
 
     def status(self) -> dict[str, Any]:
-        """Figures, as JSON."""
+        """Return the figures of a `HubService`, by name."""
         figures = self._figures()
         links = [link for loop in self._own for link in loop.links(self.tenant)]
         return {

@@ -15,7 +15,7 @@ from plink.hub.manifest import Manifest
 from plink.hub.serving.errors import ServiceError
 from plink.hub.serving.followers import Follower
 from plink.hub.serving.lanes import Lanes
-from plink.hub.session.leading import Lost, Obeyed, Order
+from plink.hub.session.messages import Lost, Obeyed, Order
 
 
 class Everywhere:

@@ -6,8 +6,7 @@ from plink.base.errors import PlinkError
 from plink.hub.serving.callers import Control
 from plink.hub.serving.registry import Registry
 from plink.hub.serving.tenant import Tenant
-from plink.hub.session.leading import Lead, Listen, Order
-from plink.hub.session.messages import Done, Failure, Message, PeerReady
+from plink.hub.session.messages import Done, Failure, Lead, Listen, Message, Order, PeerReady
 from plink.transport.frames import ProtocolError
 
 

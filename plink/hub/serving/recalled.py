@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from plink.hub.session.recall import Numbers, Read, Recalled, Write
+from plink.hub.session.messages import Numbers, Read, Recalled, Write
 from plink.transport.frames import ProtocolError
 
 Floats = npt.NDArray[np.float32]

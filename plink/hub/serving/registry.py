@@ -135,7 +135,7 @@ class Registry:
         if len(servers) > 1 and len(create.servers) != len(servers):
             raise ProtocolError("a service of servers that are not named")
         self._numbers += 1
-        secret = namespace_secret(self._secret, name, create.salt)
+        secret = namespace_secret(self._secret, name, bytes.fromhex(create.salt))
         places = (max(1, len(racks)), create.rack)
         lanes = Lanes(self._numbers, create.options, self._loops, self._cores, places)
         peers = (

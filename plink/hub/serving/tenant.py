@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from plink.formats.outputs import HubService
 from plink.hub import _native
 from plink.hub.hyper import unpack
 from plink.hub.manifest import Manifest
@@ -24,8 +24,7 @@ from plink.hub.serving.leading import Everywhere
 from plink.hub.serving.member import Member
 from plink.hub.serving.peers import Peers
 from plink.hub.session.data import DataHello, Nonces, Opened
-from plink.hub.session.leading import Lost, Obeyed, Order
-from plink.hub.session.messages import Create, Join, Joined
+from plink.hub.session.messages import Create, Join, Joined, Lost, Obeyed, Order
 from plink.hub.snapshot import Part, Snapshot
 
 # Between two looks for what a worker that leaves has sent.
@@ -308,15 +307,15 @@ class Tenant:
         """Return the bytes in and out so far, by port of this server."""
         return self._lanes.carried_bytes()
 
-    def status(self) -> dict[str, Any]:
-        """Return the status for people, as JSON."""
-        return {
-            "namespace": self.options.namespace,
-            "workers": self.workers,
-            "wanted_workers": self.options.workers,
-            "failure": self.failure,
+    def status(self) -> HubService:
+        """Return the service's status."""
+        return HubService(
+            namespace=self.options.namespace,
+            workers=self.workers,
+            wanted_workers=self.options.workers,
+            failure=self.failure,
             **self._lanes.status(),
-        }
+        )
 
     def _own_loops(self) -> tuple[int, int]:
         """Return numbers in the sites of this server's first loop, and one past the last."""

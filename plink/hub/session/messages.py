@@ -1,215 +1,449 @@
-"""The messages of control connections, as JSON objects; all hostile until parsed.
+"""Messages of control connections, each a struct; hostile until parsed.
 
-Numbers of values never travel here, except a manifest's. A server parses what a caller may say in
-its role and nothing else; a caller what servers say.
+A message travels as a JSON object whose member `what` names its kind. Numbers of values (`data`)
+are bytes, which travel behind the object. A server reads what a caller may send in its role and
+nothing else; a caller reads what servers send.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Annotated, Any, ClassVar, get_args
 
-from plink.hub.manifest import Manifest
-from plink.hub.placement import Sites
-from plink.hub.service import ServiceOptions
-from plink.hub.session.leading import Lead, Listen, Lost, Obeyed, Order
-from plink.hub.session.recall import Load, Numbers, Read, Recall, Recalled, Write
+import msgspec
+from msgspec import Meta
+
+from plink.base.errors import WrongUseError
+from plink.base.text import printable
+from plink.formats.limits import (
+    Complete,
+    Namespace,
+    Text,
+    Word,
+    constrain_to_pattern,
+    constrain_to_words,
+)
+from plink.formats.outputs import MAX_ITERATION, HubService, Sha256
+from plink.formats.structs import convert
+from plink.hub.manifest import MOST_ITEMS, Manifest
+from plink.hub.placement import MOST_PORTS, MOST_SERVERS, Sites
+from plink.hub.service import MOST_WORKERS, ServiceOptions
+from plink.hub.session.data import MOST_NUMBER
+from plink.hub.session.roles import ADMIN, PEER, SALT_BYTES, SERVER, WORKER
+from plink.transport.addresses import parse_address
+from plink.transport.frames import ProtocolError
+
+MOST_NUMBERS_BYTES = 1 << 20
+_FLOAT_BYTES = 4
+_MOST_PIECES = 1 << 17
+_MOST_ARRAYS = 3
+_MOST_SERVICES = 1 << 16
+_MOST_LETTERS = 1000
+
+# What messages of errors call a message.
+_PLACE = "a message"
+_SERVICE_OR_ALL = r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,63})?$(?!\n)"
+_FILE_NAME = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*$(?!\n)"
+_SALT = rf"^[0-9a-f]{{{2 * SALT_BYTES}}}$(?!\n)"
+
+Iteration = Annotated[int, Meta(ge=0, le=MAX_ITERATION)]
+# Number or incarnation of a worker.
+Number = Annotated[int, Meta(ge=0, le=MOST_NUMBER)]
+Position = Annotated[int, Meta(ge=0, le=MOST_SERVERS - 1)]
+ArrayNumber = Annotated[int, Meta(ge=0, le=_MOST_ARRAYS - 1)]
+Item = Annotated[int, Meta(ge=0, le=MOST_ITEMS)]
+# Whole float32 numbers, little-endian.
+NumberBytes = Annotated[bytes, Meta(max_length=MOST_NUMBERS_BYTES)]
+FileName = Annotated[
+    str,
+    constrain_to_pattern(_FILE_NAME, "a file's name: letters, digits, _, . and -", max_length=200),
+]
+Ports = Annotated[tuple[Word, ...], Meta(min_length=1, max_length=MOST_PORTS)]
+PortsByServer = Annotated[tuple[Ports, ...], Meta(min_length=1, max_length=MOST_SERVERS)]
 
 
-@dataclass(frozen=True)
-class Create:
-    """An administrator makes a service.
+def _name_kind(name: str) -> str:
+    """Return a class's name as messages have it: `need-manifest` for `NeedManifest`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
-    Args:
-        options: of it.
-        salt: of its secret (`namespace_secret`), from the administrator.
-        sites: ports and cores of all its servers, as each has told.
-        addresses: of each server's ports; the first is its control address.
-        server: which of them this one is.
-        racks: where each rack has a server, the addresses of its ports; each of these is then the
-            only server of its rack's workers. Empty where there are no racks.
-        rack: which of them this server is of.
-        servers: where there are several, the control address of each as the maker calls it; the
-            first one calls the others there.
+
+class ControlMessage(Complete, frozen=True, tag_field="what", tag=_name_kind):
+    """Base class of messages; `SENDERS` names the roles that may send one."""
+
+    SENDERS: ClassVar[tuple[str, ...]] = ()
+
+
+class Create(ControlMessage, frozen=True):
+    """Request of an administrator to create a service.
+
+    Attributes:
+        options: options of the service
+        salt: hexadecimal salt of its secret (`namespace_secret`)
+        sites: ports and cores of all its servers, as each reported them
+        addresses: addresses of each server's ports; the first is its control address
+        server: index of the receiver among the servers
+        racks: where each rack has a server, the addresses of its ports; each is then the only
+            server of its rack's workers. Empty where there are no racks
+        rack: index of the receiver's rack
+        servers: where there are several servers, the control address of each as the administrator
+            calls it, by which the first one calls the others
     """
+
+    SENDERS: ClassVar = (ADMIN,)
 
     options: ServiceOptions
-    salt: bytes
+    salt: Annotated[str, constrain_to_pattern(_SALT, f"{2 * SALT_BYTES} hexadecimal digits")]
     sites: Sites
-    addresses: tuple[tuple[str, ...], ...]
-    server: int
-    racks: tuple[tuple[str, ...], ...] = ()
-    rack: int = 0
-    servers: tuple[str, ...] = ()
+    addresses: PortsByServer
+    server: Position
+    racks: Annotated[tuple[Ports, ...], Meta(max_length=MOST_SERVERS)] = ()
+    rack: Position = 0
+    servers: Annotated[tuple[Word, ...], Meta(max_length=MOST_SERVERS)] = ()
+
+    def __post_init__(self) -> None:
+        _check_addresses(chain(*self.addresses, *self.racks, self.servers))
 
 
-@dataclass(frozen=True)
-class Delete:
-    """An administrator ends a service; its workers are told."""
+class Delete(ControlMessage, frozen=True):
+    """Request of an administrator to end a service; its workers are notified."""
 
-    namespace: str
+    SENDERS: ClassVar = (ADMIN,)
 
-
-@dataclass(frozen=True)
-class Ask:
-    """How a service is doing; with an empty name an administrator asks for all."""
-
-    namespace: str = ""
+    namespace: Namespace
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """Write a snapshot at the end of an iteration.
+class Ask(ControlMessage, frozen=True):
+    """Request for the status of a service; of all services if the name is empty."""
 
-    Args:
-        namespace: of the service.
-        iteration: None for the earliest that is possible; servers of a service need the same.
+    SENDERS: ClassVar = (ADMIN, WORKER)
+
+    namespace: Annotated[str, constrain_to_pattern(_SERVICE_OR_ALL, "a namespace or nothing")] = ""
+
+
+class Checkpoint(ControlMessage, frozen=True):
+    """Request to write a snapshot at the end of an iteration.
+
+    Attributes:
+        namespace: name of the service
+        iteration: iteration at whose end it is written; null for the earliest possible one. All
+            servers of a service need the same
     """
 
-    namespace: str
-    iteration: int | None = None
+    SENDERS: ClassVar = (ADMIN, WORKER, PEER)
+
+    namespace: Namespace
+    iteration: Iteration | None = None
 
 
-@dataclass(frozen=True)
-class Restore:
-    """Take values, state and iteration from a snapshot, before any worker is there.
+class Restore(ControlMessage, frozen=True):
+    """Request to take values, state and iteration from a snapshot, before any worker joins.
 
-    Args:
-        namespace: of the service.
-        snapshot: name of a file in the server's folder of snapshots; no path.
+    Attributes:
+        namespace: name of the service
+        snapshot: name of a file in the server's folder of snapshots
     """
 
-    namespace: str
-    snapshot: str
+    SENDERS: ClassVar = (ADMIN,)
+
+    namespace: Namespace
+    snapshot: FileName
 
 
-@dataclass(frozen=True)
-class Join:
-    """A worker wants to contribute.
+class Join(ControlMessage, frozen=True):
+    """Request of a worker to contribute.
 
-    Args:
-        digest: of its manifest.
-        manifest: itself, where it is the first or was asked for it.
-        worker: its number, where it comes back or another server has given it; None for a new one.
-        incarnation: that it had, or that the other server has given it.
-        is_back: whether it was lost and comes back.
+    Attributes:
+        digest: SHA-256 of its manifest
+        manifest: the manifest, if the worker is the first or was asked for it
+        worker: its number, if it comes back or another server has given it; null for a new one
+        incarnation: incarnation that it had, or that the other server has given it
+        is_back: whether it was lost and comes back
     """
 
-    digest: str
+    SENDERS: ClassVar = (WORKER,)
+
+    digest: Sha256
     manifest: Manifest | None = None
-    worker: int | None = None
-    incarnation: int = 0
+    worker: Number | None = None
+    incarnation: Number = 0
     is_back: bool = False
 
 
-@dataclass(frozen=True)
-class Leave:
-    """A worker is done.
+class Leave(ControlMessage, frozen=True):
+    """Notice that a worker is done.
 
-    Args:
-        iteration: the last to which it has contributed, some of which may be on its way.
+    Attributes:
+        iteration: last iteration to which it has contributed, some of which may be on its way
     """
 
-    iteration: int
+    SENDERS: ClassVar = (WORKER,)
+
+    iteration: Iteration
 
 
-@dataclass(frozen=True)
-class PeerReady:
-    """A server of the same service is there.
+class Recall(ControlMessage, frozen=True):
+    """Request of a worker for values and optimizer state as one of its iterations left them."""
 
-    Args:
-        namespace: of the service.
-        server: which it is.
-        placement: digest of what it has computed.
+    SENDERS: ClassVar = (WORKER,)
+
+    iteration: Iteration
+
+
+class Read(ControlMessage, frozen=True):
+    """Request of a worker for numbers of what was recalled.
+
+    Attributes:
+        array: 0 for values, then the states in the order of `STATES`
+        first, items: range of the server's numbers, in the order of its pieces
     """
 
-    namespace: str
-    server: int
-    placement: str
+    SENDERS: ClassVar = (WORKER,)
+
+    array: ArrayNumber
+    first: Item
+    items: Annotated[int, Meta(ge=1, le=MOST_NUMBERS_BYTES // _FLOAT_BYTES)]
 
 
-@dataclass(frozen=True)
-class Done:
+class Write(ControlMessage, frozen=True):
+    """Change of numbers of what was recalled, where `Read` finds them."""
+
+    SENDERS: ClassVar = (WORKER,)
+
+    array: ArrayNumber
+    first: Item
+    data: NumberBytes
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.data)
+
+
+class Load(ControlMessage, frozen=True):
+    """State that a worker recalled and changed, and that the service continues from.
+
+    All workers send it before the next iteration; the first one's counts.
+
+    Attributes:
+        steps: steps that the optimizer has made
+        digest: SHA-256 of the states, which must be equal on all workers
+    """
+
+    SENDERS: ClassVar = (WORKER,)
+
+    steps: Iteration
+    digest: Sha256
+
+
+class PeerReady(ControlMessage, frozen=True):
+    """Notice that a server of the same service is ready.
+
+    Attributes:
+        namespace: name of the service
+        server: index of the sender
+        placement: SHA-256 of the placement that it has computed
+    """
+
+    SENDERS: ClassVar = (PEER, SERVER)
+
+    namespace: Namespace
+    server: Position
+    placement: Sha256
+
+
+class Lead(ControlMessage, frozen=True):
+    """Notice that the first server of a service begins to lead the others.
+
+    It decides who contributes to which iteration. The others obey its orders one by one, and report
+    workers that they lose: it calls each of them twice, to send orders and to listen.
+
+    Attributes:
+        namespace: name of the service
+        manifest: keys of the service
+    """
+
+    SENDERS: ClassVar = (PEER,)
+
+    namespace: Namespace
+    manifest: Manifest
+
+
+class Order(ControlMessage, frozen=True):
+    """Order of the first server.
+
+    Attributes:
+        order: what to do. seat: a worker may come, under this incarnation. cut: nothing more of it
+            is taken. look: nothing. holds: report whether all of its contribution to the iteration
+            is there. The others are methods of `Lanes`
+        worker, incarnation, iteration, revision, sentence: arguments, where the order needs them
+    """
+
+    SENDERS: ClassVar = (PEER,)
+
+    order: Annotated[
+        str,
+        constrain_to_words(
+            *("seat", "cut", "look", "holds", "admit", "drop"),
+            *("pass-over", "gather", "retire", "fail"),
+        ),
+    ]
+    worker: Number = 0
+    incarnation: Number = 0
+    iteration: Iteration = 0
+    revision: Iteration = 0
+    sentence: str = ""
+
+
+class Obeyed(ControlMessage, frozen=True):
+    """Answer to an order.
+
+    Attributes:
+        is_done: whether it was carried out, or what it asks is so
+        first, last: iterations that lanes here are in; null where there are no chunks
+    """
+
+    SENDERS: ClassVar = (SERVER,)
+
+    is_done: bool
+    first: Iteration | None
+    last: Iteration | None
+
+
+class Listen(ControlMessage, frozen=True):
+    """Request for the next worker that is lost; the answer is `Done` if none is for a while."""
+
+    SENDERS: ClassVar = (PEER,)
+
+    namespace: Namespace
+
+
+class Lost(ControlMessage, frozen=True):
+    """Notice that a worker is lost, and why."""
+
+    SENDERS: ClassVar = (SERVER,)
+
+    worker: Number
+    incarnation: Number
+    sentence: str
+
+
+class Done(ControlMessage, frozen=True):
     """Confirmation that a request was carried out."""
 
-
-@dataclass(frozen=True)
-class NeedManifest:
-    """The server has none yet: join again, with it."""
+    SENDERS: ClassVar = (SERVER, PEER)
 
 
-@dataclass(frozen=True)
-class Joined:
-    """A worker is in.
+class NeedManifest(ControlMessage, frozen=True):
+    """Request to join again with the manifest, as the server has none yet."""
 
-    Args:
-        worker: its number.
-        incarnation: from now on.
-        workers: how many contribute.
-        iteration: the first in which its contribution counts.
-        source: whether the service takes first values from this worker.
-        options: of the service.
-        sites: ports and cores of all servers.
-        addresses: of each server's ports, for data.
-        placement: digest of where chunks live.
+    SENDERS: ClassVar = (SERVER,)
+
+
+class Joined(ControlMessage, frozen=True):
+    """Confirmation that a worker has joined.
+
+    Attributes:
+        worker, incarnation: its number and incarnation from now on
+        workers: number of workers that contribute
+        iteration: first iteration in which its contribution counts
+        source: whether the service takes first values from this worker
+        options: options of the service
+        sites: ports and cores of all servers
+        addresses: addresses of each server's ports, for data
+        placement: SHA-256 of the placement of chunks
     """
 
-    worker: int
-    incarnation: int
-    workers: int
-    iteration: int
+    SENDERS: ClassVar = (SERVER,)
+
+    worker: Number
+    incarnation: Number
+    workers: Annotated[int, Meta(ge=1, le=MOST_WORKERS)]
+    iteration: Iteration
     source: bool
     options: ServiceOptions
     sites: Sites
-    addresses: tuple[tuple[str, ...], ...]
-    placement: str
+    addresses: PortsByServer
+    placement: Sha256
+
+    def __post_init__(self) -> None:
+        _check_addresses(chain(*self.addresses))
 
 
-@dataclass(frozen=True)
-class Saved:
-    """A snapshot is written.
+class Recalled(ControlMessage, frozen=True):
+    """State that a server offers for reading.
 
-    Args:
-        snapshot: name of its file.
-        iteration: at whose end.
-        sha256: of the file, 64 hexadecimal digits.
-        size_bytes: of the file.
+    Attributes:
+        steps: steps that the optimizer has made
+        pieces: the server's ranges of all numbers: where each begins in the flat array, its length
     """
 
-    snapshot: str
-    iteration: int
-    sha256: str
-    size_bytes: int
+    SENDERS: ClassVar = (SERVER,)
+
+    steps: Iteration
+    pieces: Annotated[tuple[tuple[Item, Item], ...], Meta(max_length=_MOST_PIECES)]
 
 
-@dataclass(frozen=True)
-class Status:
-    """How a server and its services are doing.
+class Numbers(ControlMessage, frozen=True):
+    """Answer to `Read`."""
 
-    Args:
-        site: its ports and cores, as the only server.
-        addresses: of its ports.
-        services: an object for each, as `plink hub status --json` prints it.
+    SENDERS: ClassVar = (SERVER,)
+
+    data: NumberBytes
+
+    def __post_init__(self) -> None:
+        _check_numbers(self.data)
+
+
+class Saved(ControlMessage, frozen=True):
+    """Notice that a snapshot is written.
+
+    Attributes:
+        snapshot: name of its file
+        iteration: iteration at whose end it was written
+        sha256: SHA-256 of the file
+        size_bytes: size of the file, in bytes
     """
+
+    SENDERS: ClassVar = (SERVER, PEER)
+
+    snapshot: FileName
+    iteration: Iteration
+    sha256: Sha256
+    size_bytes: Iteration
+
+
+class Status(ControlMessage, frozen=True):
+    """Status of a server and its services.
+
+    Attributes:
+        site: its ports and cores, as the only server
+        addresses: addresses of its ports
+        services: status of each service
+    """
+
+    SENDERS: ClassVar = (SERVER,)
 
     site: Sites
-    addresses: tuple[str, ...]
-    services: tuple[Mapping[str, Any], ...] = field(default_factory=tuple)
+    addresses: Ports
+    services: Annotated[tuple[HubService, ...], Meta(max_length=_MOST_SERVICES)] = ()
+
+    def __post_init__(self) -> None:
+        _check_addresses(self.addresses)
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(ControlMessage, frozen=True):
     """Failure of a request, or of the service.
 
-    Args:
-        sentence: for people.
-        hint: what they can do, or None.
-        is_final: whether the service has failed, and not only what was asked for.
+    Attributes:
+        sentence: what went wrong, for people
+        hint: what they can do; null if nothing
+        is_final: whether the service has failed, and not only what was asked for
     """
 
-    sentence: str
-    hint: str | None = None
+    SENDERS: ClassVar = (SERVER, PEER)
+
+    sentence: Text
+    hint: Text | None = None
     is_final: bool = False
 
 
@@ -240,3 +474,46 @@ Message = (
     | Status
     | Failure
 )
+_KINDS: Mapping[Any, Any] = {kind.__struct_config__.tag: kind for kind in get_args(Message)}
+
+
+def to_json(message: Message) -> dict[str, Any]:
+    """Return the JSON object that stands for a message; only its `data` are bytes."""
+    values: dict[str, Any] = msgspec.to_builtins(message, builtin_types=(bytes,))
+    return values
+
+
+def from_json(values: Mapping[str, Any], sender: str) -> Message:
+    """Return the message that a JSON object stands for.
+
+    Args:
+        values: object from the other end.
+        sender: role that the other end has proven: admin, worker, peer or server.
+
+    Raises:
+        ProtocolError: it is not a valid message, or not one that the sender may send.
+    """
+    kind = _KINDS.get(str(values.get("what")))
+    if kind is None or sender not in kind.SENDERS:
+        raise ProtocolError(f"a message that no {sender} sends")
+    texts = {
+        name: printable(text)[:_MOST_LETTERS]
+        for name in ("sentence", "hint")
+        if isinstance(text := values.get(name), str)
+    }
+    try:
+        message: Message = convert({**values, **texts}, kind, _PLACE)
+    except WrongUseError as error:
+        # Only its first letters: the rest may be whatever somebody has put into a member.
+        raise ProtocolError(printable(str(error))[:_MOST_LETTERS]) from None
+    return message
+
+
+def _check_addresses(addresses: Iterable[str]) -> None:
+    for address in addresses:
+        parse_address(address, _PLACE)
+
+
+def _check_numbers(data: bytes) -> None:
+    if len(data) % _FLOAT_BYTES:
+        raise ValueError(f"data has {len(data)} bytes, expected whole float32 numbers")

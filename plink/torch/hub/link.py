@@ -94,7 +94,7 @@ def _make(servers: Sequence[str], secret: bytes, asked: ServiceOptions, tls: Tls
 
 def _is_there(server: str, secret: bytes, namespace: str, tls: Tls | None) -> bool:
     services = server_status(server, secret, tls=tls).services
-    return any(service["namespace"] == namespace for service in services)
+    return any(service.namespace == namespace for service in services)
 
 
 def _join_service(

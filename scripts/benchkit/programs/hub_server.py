@@ -13,6 +13,8 @@ import sys
 import time
 from typing import Any
 
+import msgspec
+
 from plink.hub.admin import (
     checkpoint,
     create_service,
@@ -60,7 +62,7 @@ def _execute(command: dict[str, Any], secret: bytes) -> dict[str, Any]:
     if command["do"] == "status":
         namespaces = command["namespaces"]
         found = [server_status(command["here"], secret, name).services[0] for name in namespaces]
-        return {"at_s": time.monotonic(), "services": found}
+        return {"at_s": time.monotonic(), "services": msgspec.to_builtins(found)}
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {"cpu_s": usage.ru_utime + usage.ru_stime}
 
