@@ -18,7 +18,7 @@ from plink.cli.progress import stage_progress
 from plink.cli.request_options import with_request
 from plink.cli.stderr import note, print_unreached, warn
 from plink.cli.way_options import CallOptions, with_call_options
-from plink.measure.requests import DiagnosisRequest
+from plink.measure.requests import DiagnosisRequest, ImportRequest
 
 with lazy_imports():
     from rich import console as rich_console
@@ -146,9 +146,8 @@ def _read_file(content: unpacking.Content, source: str) -> tuple[str, object]:
         except ValueError as error:
             raise WrongUseError(f"{source}: {error}") from None
     if isinstance(content, bytes) and importing_source.is_log(content):
-        return "cluster", importing_source.import_measurement(
-            content, source, unit=None, percentile=_PERCENTILE
-        )
+        request = ImportRequest(percentile=_PERCENTILE)
+        return "cluster", importing_source.import_content(content, source, request)
     data = document.load_document(content, source).data
     if data.get("format") == comparison_file.FORMAT:
         return "comparison", comparison_file.decode_comparison(data, source)

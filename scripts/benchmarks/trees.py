@@ -16,7 +16,8 @@ import numpy.typing as npt
 from benchkit.arguments import add_seed, numbers
 from benchkit.datacenters import FAMILIES
 from benchkit.report import Report
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 from plink.model.distance import distances
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.collectives.form import TreesForm
@@ -72,7 +73,7 @@ def _rows(arguments: argparse.Namespace, report: Report) -> Iterator[Sequence[st
 
 def _draw_matrices(path: Path, sizes: Sequence[int], seed: int) -> Iterator[Matrix]:
     """All pairs that were not measured are 0 in it, as in every bound."""
-    cluster = import_measurement(path.read_bytes(), str(path), unit=None, percentile=50.0)
+    cluster = import_content(path.read_bytes(), str(path), ImportRequest(percentile=50.0))
     found = distances(cluster)
     whole = found.matrix_us if found.limits is None else found.limits.lowest_us
     hosts = len(whole)

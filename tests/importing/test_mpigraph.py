@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 
 OUTPUT = """\
 START mpiGraph v1.5
@@ -41,7 +42,7 @@ END mpiGraph
 
 
 def test_what_was_received_counts() -> None:
-    found = import_measurement(OUTPUT.encode(), "m.out", unit=None, percentile=10.0)
+    found = import_content(OUTPUT.encode(), "m.out", ImportRequest())
     assert found.names == ["gpu1", "gpu2", "gpu3"]
     assert found.rtt is None
     assert found.bandwidth is not None
@@ -56,14 +57,14 @@ def test_what_was_received_counts() -> None:
 
 def test_what_was_sent_counts_where_the_end_is_missing() -> None:
     cut = OUTPUT[: OUTPUT.index("Recv max")]
-    found = import_measurement(cut.encode(), "m.out", unit=None, percentile=10.0)
+    found = import_content(cut.encode(), "m.out", ImportRequest())
     assert found.bandwidth is not None
     assert found.bandwidth.gbit_s[0, 1] == pytest.approx(9999 * 8.388608e-3)
 
 
 def test_tagged_output() -> None:
     tagged = "".join(f"[1,0]<stdout>:{line}\n" for line in OUTPUT.splitlines())
-    found = import_measurement(tagged.encode(), "m.out", unit=None, percentile=10.0)
+    found = import_content(tagged.encode(), "m.out", ImportRequest())
     assert found.bandwidth is not None
     assert found.bandwidth.gbit_s[1, 0] == pytest.approx(1000 * 8.388608e-3)
 
@@ -90,7 +91,7 @@ def test_refusals(old: str, new: str, said: str) -> None:
     content = OUTPUT.replace(old, new).encode()
     unit = "us" if new == "--unit" else None
     with pytest.raises(WrongUseError) as caught:
-        import_measurement(content, "m.out", unit=unit, percentile=10.0)
+        import_content(content, "m.out", ImportRequest(unit=unit, percentile=10.0))
     assert said in f"{caught.value} {caught.value.hint}"
 
 
@@ -98,7 +99,7 @@ def test_refusals(old: str, new: str, said: str) -> None:
 def test_any_damage_is_read_or_refused(place: int, damage: str) -> None:
     content = f"START mpiGraph\n{OUTPUT[:place]}{damage}{OUTPUT[place + len(damage) :]}".encode()
     try:
-        found = import_measurement(content, "m.out", unit=None, percentile=10.0)
+        found = import_content(content, "m.out", ImportRequest())
     except WrongUseError:
         return
     assert found.bandwidth is not None

@@ -15,7 +15,8 @@ from plink.formats import cluster as cluster_file
 from plink.formats import document
 from plink.formats.cluster import Cluster
 from plink.formats.measurements import WRONG_RESULTS, BandwidthMeasurement
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 from support.plink_command import plink_here
 
 SENDRECV = """\
@@ -75,7 +76,7 @@ STILLBORN = ABORTED[: ABORTED.index("           8 ")] + "node3: Test NCCL failur
 
 
 def imported(text: str, size: int | None = None) -> Cluster:
-    return import_measurement(text.encode(), "nccl.log", unit=None, percentile=10.0, size=size)
+    return import_content(text.encode(), "nccl.log", ImportRequest(size=size))
 
 
 def bandwidth_of(found: Cluster) -> BandwidthMeasurement:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from plink.base.errors import WrongUseError
 from plink.formats.cluster import Cluster
 from plink.formats.measurements import WRONG_RESULTS
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 
 LOG = """\
 # pair: node-a node-b
@@ -44,7 +45,7 @@ Warning: Permanently added 'node-b' (ED25519) to the list of known hosts.
 
 
 def imported(text: str, size: int | None = None) -> Cluster:
-    return import_measurement(text.encode(), "osu.log", unit=None, percentile=50.0, size=size)
+    return import_content(text.encode(), "osu.log", ImportRequest(percentile=50.0, size=size))
 
 
 def test_pairs_of_hosts() -> None:

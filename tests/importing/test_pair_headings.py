@@ -7,11 +7,12 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.formats.cluster import Cluster
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 
 
 def imported(text: str, unit: str | None = None, percentile: float = 10.0) -> Cluster:
-    return import_measurement(text.encode(), "l.csv", unit=unit, percentile=percentile)
+    return import_content(text.encode(), "l.csv", ImportRequest(unit=unit, percentile=percentile))
 
 
 def gbit_s(text: str, unit: str | None = None) -> float:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from plink.base.errors import WrongUseError
 from plink.formats.cluster import Cluster
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 
 NCCL = """\
 gpus_per_node,node_a,node_b,test,bytes,time_us_oop,busbw_GBps_oop
@@ -21,7 +22,7 @@ DIRECTED = "Source,Destination,Gbit_s\na,b,9.5\nb,a,9\n\nb,c,1.5\n"
 
 
 def imported(text: str, size: int | None = None) -> Cluster:
-    return import_measurement(text.encode(), "l.csv", unit=None, percentile=10.0, size=size)
+    return import_content(text.encode(), "l.csv", ImportRequest(size=size))
 
 
 def test_the_greatest_counts_both_ways_and_its_size_is_kept() -> None:

@@ -9,7 +9,8 @@ import pytest
 from plink.base.errors import WrongUseError
 from plink.formats import cluster as cluster_file
 from plink.formats.cluster import Cluster
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 from support.plink_command import plink_here
 
 READ_LAT = """\
@@ -37,7 +38,7 @@ GBITS = WRITE_BW.format(unit="Gb/sec", peak="96.75", average="96.60")
 
 
 def imported(text: str, size: int | None = None) -> Cluster:
-    return import_measurement(text.encode(), "ib.log", unit=None, percentile=10.0, size=size)
+    return import_content(text.encode(), "ib.log", ImportRequest(size=size))
 
 
 def test_reads_are_whole_round_trips_and_writes_half_of_one() -> None:

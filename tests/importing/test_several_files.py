@@ -74,7 +74,7 @@ def test_many_failed_pairs_are_three_lines_and_a_count(tmp_path: Path) -> None:
     assert len(found.failures) == 20
 
 
-@pytest.mark.parametrize("kind", ["matrix", "cluster", "nothing", "empty folder"])
+@pytest.mark.parametrize("kind", ["matrix", "cluster", "nothing", "empty logs", "empty folder"])
 def test_what_cannot_be_read_as_one_is_refused(kind: str, tmp_path: Path) -> None:
     one, other = tmp_path / "one.csv", tmp_path / "other.csv"
     if kind == "matrix":
@@ -87,9 +87,9 @@ def test_what_cannot_be_read_as_one_is_refused(kind: str, tmp_path: Path) -> Non
         assert plink_here("import", one, "-o", tmp_path / "c.json").code == 0
         done = plink_here("import", tmp_path / "c.json", one, "-o", tmp_path / "d.json")
         assert "cannot be imported with other files" in done.stderr
-    elif kind == "nothing":
+    elif kind in ("nothing", "empty logs"):
         for path in (one, other):
-            path.write_text("hello\n")
+            path.write_text("hello\n" if kind == "nothing" else "# OSU MPI of some version\n")
         done = plink_here("import", one, other, "-o", tmp_path / "c.json")
     else:
         (tmp_path / "logs").mkdir()

@@ -6,7 +6,8 @@ import pytest
 
 from plink.base.errors import WrongUseError
 from plink.formats.cluster import Cluster
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 
 MARKDOWN = """\
 # Latency between zones
@@ -21,7 +22,7 @@ Measured in August.
 
 
 def imported(text: str) -> Cluster:
-    return import_measurement(text.encode(), "t.md", unit=None, percentile=10.0)
+    return import_content(text.encode(), "t.md", ImportRequest())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from plink.base.errors import WrongUseError
-from plink.measure.importing.source import import_measurement
+from plink.measure.importing.source import import_content
+from plink.measure.requests import ImportRequest
 
 P2P = "P2P=Enabled Latency (P2P Writes) Matrix (us)\n   GPU     0      1\n     0   2.6  14.9\n"
 NVBANDWIDTH = "nvbandwidth Version: v0.8\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n"
@@ -27,7 +28,7 @@ NCCL = "node1:1:2 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 - Init COMPLE
 )
 def test_it_is_named_with_a_way_on(text: str, name: str) -> None:
     with pytest.raises(WrongUseError) as caught:
-        import_measurement(text.encode(), "out", unit=None, percentile=10.0)
+        import_content(text.encode(), "out", ImportRequest())
     assert name in str(caught.value)
     assert caught.value.hint
 

@@ -115,13 +115,6 @@ def refuse_unreadable(text: str, source: str) -> None:
 MOST_NAMED = 3
 
 
-def import_measurement(
-    content: Content, source: str, *, unit: str | None, percentile: float, size: int | None = None
-) -> Cluster:
-    """Return the cluster in other programs' output, CSV, a TOML description or a cluster file."""
-    return _import_one(content, source, ImportRequest(unit=unit, percentile=percentile, size=size))
-
-
 def import_files(paths: Sequence[str], options: ImportRequest) -> tuple[Cluster, int]:
     """Return the cluster in a file, or in several logs and pair lists, and how many were left out.
 
@@ -131,7 +124,7 @@ def import_files(paths: Sequence[str], options: ImportRequest) -> tuple[Cluster,
     files = list_files(paths)
     if len(files) == 1:
         content, source = document.read_content(files[0]), document.label(files[0])
-        return _import_one(content, source, options), 0
+        return import_content(content, source, options), 0
     parts: list[Readings] = []
     refused: list[tuple[str, WrongUseError]] = []
     whole = hashlib.sha256()
@@ -139,12 +132,12 @@ def import_files(paths: Sequence[str], options: ImportRequest) -> tuple[Cluster,
         source = document.label(path)
         try:
             content = document.read_content(path)
-            parts += _read_pairs(content, source, options)
+            parts += _read_one_of_several(content, source, options)
         except WrongUseError as error:
             refused.append((source, error))
         else:
             whole.update(content)
-    if not any(part.pairs or part.left_out for part in parts):
+    if refused and not any(part.pairs or part.left_out for part in parts):
         raise refused[0][1]
     if refused:
         sources = format_names([source for source, _ in refused], MOST_NAMED)
@@ -181,7 +174,8 @@ def list_files(paths: Sequence[str]) -> list[str]:
     return list(files.values())
 
 
-def _import_one(content: Content, source: str, options: ImportRequest) -> Cluster:
+def import_content(content: Content, source: str, options: ImportRequest) -> Cluster:
+    """Return the cluster in other programs' output, CSV, a TOML description or a cluster file."""
     has_options = options != ImportRequest()
     if is_described(source) and isinstance(content, bytes):
         if has_options:
@@ -197,14 +191,11 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
             )
         return parse_cluster(content, source)
     text = decode_text(content, source)
-    logs = _find_logs(text)
-    table = "" if logs else as_csv(text, source)
-    if logs or is_pair_list(table):
-        parts = _read_pairs(content, source, options)
-        hint = logs[0].hint if logs else None
+    parts = _read_pairs(text, source, options)
+    if parts is not None:
+        hint = next((log.hint for log in _find_logs(text)), None)
         cluster = build_cluster(parts, source, percentile=options.percentile, hint=hint)
         return replace(cluster, made_from=document.digest(content))
-    refuse_unreadable(text, source)
     if options.size is not None:
         raise WrongUseError(
             f"{source}: is neither a benchmark's output nor a list of pairs, so it has no sizes",
@@ -216,6 +207,7 @@ def _import_one(content: Content, source: str, options: ImportRequest) -> Cluste
             f"{source}: a matrix has round-trip times, but {unit.name} is not a unit of time",
             "give bandwidths with one row per pair: source,destination,gbit_s",
         )
+    table = as_csv(text, source)
     as_read = content if table is text else table.encode()
     del text, table  # of thousands of hosts they take as much memory as the matrix
     cluster = import_matrix(as_read, source, unit=options.unit, percentile=options.percentile)
@@ -232,14 +224,11 @@ def is_log(content: bytes) -> bool:
     return bool(_find_logs(content.decode("utf-8", "replace")))
 
 
-def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[Readings]:
-    """Return the readings in a text: for each kind of benchmark log in it, or of a pair list."""
-    if not isinstance(content, bytes) or is_cluster(content) or is_described(source):
-        raise WrongUseError(
-            f"{source}: is a cluster or network file, which cannot be imported with other files",
-            "several files must be logs of benchmarks, or lists with one row per pair",
-        )
-    text = decode_text(content, source)
+def _read_pairs(text: str, source: str, options: ImportRequest) -> list[Readings] | None:
+    """Return the readings in benchmarks' logs or a pair list; None for a text that may be a matrix.
+
+    For each kind of benchmark whose log the text is, or has in it, there are readings of their own.
+    """
     if _find_logs(text):
         if options.unit is not None:
             raise WrongUseError(
@@ -253,9 +242,21 @@ def _read_pairs(content: Content, source: str, options: ImportRequest) -> list[R
         unit, percentile = options.parsed_unit, options.percentile
         return [read_pair_list(table, source, options.size_bytes, unit, percentile)]
     refuse_unreadable(text, source)
-    raise WrongUseError(
-        f"{source}: is neither a benchmark's log nor a list of pairs", "import a matrix alone"
-    )
+    return None
+
+
+def _read_one_of_several(content: Content, source: str, options: ImportRequest) -> list[Readings]:
+    if not isinstance(content, bytes) or is_cluster(content) or is_described(source):
+        raise WrongUseError(
+            f"{source}: is a cluster or network file, which cannot be imported with other files",
+            "several files must be logs of benchmarks, or lists with one row per pair",
+        )
+    parts = _read_pairs(decode_text(content, source), source, options)
+    if parts is None:
+        raise WrongUseError(
+            f"{source}: is neither a benchmark's log nor a list of pairs", "import a matrix alone"
+        )
+    return parts
 
 
 def describe_import(cluster: Cluster, output: str) -> ImportOutput:
