@@ -86,7 +86,7 @@ class Agents(HostPrograms[protocol.Event]):
     def __init__(
         self, hosts: Sequence[ReachedHost], agent: AgentProgram, cache_folder: str | None
     ) -> None:
-        super().__init__()
+        super().__init__([host.session for host in hosts])
         self._hosts = hosts
         self._agent = agent
         self._cache_folder = cache_folder
@@ -97,12 +97,8 @@ class Agents(HostPrograms[protocol.Event]):
         # line may take minutes for the files of many hosts.
         indices = range(len(self._hosts))
         commands, failures = run_on_all(self._deploy, indices, concurrency)
-        processes, not_started = run_on_all(
-            lambda index: self._start(index, commands[index]), list(commands), concurrency
-        )
-        for index, process in processes.items():
-            self.listen(index, process)
-        return dict(sorted({**failures, **not_started}.items()))
+        failures |= self.start_programs(commands, concurrency)
+        return dict(sorted(failures.items()))
 
     def parse(self, line: str) -> protocol.Event:
         """Parse a line of an echo agent's output into a message."""
@@ -114,9 +110,6 @@ class Agents(HostPrograms[protocol.Event]):
 
     def _deploy(self, index: int) -> str:
         return deploy(self._hosts[index], self._agent, self._cache_folder)
-
-    def _start(self, index: int, command: str) -> RemoteProcess:
-        return self._hosts[index].session.start(command)
 
 
 _BIND_WAIT_S = 20.0

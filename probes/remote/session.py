@@ -14,7 +14,7 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
@@ -396,7 +396,8 @@ class HostPrograms(ABC, Generic[Message]):
     # The line that asks a program to end by itself; empty where closing its input is enough.
     farewell: ClassVar[str] = ""
 
-    def __init__(self) -> None:
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        self._sessions = sessions
         self._processes: dict[int, RemoteProcess] = {}
         # Hosts for whose end nobody waits.
         self._given_up: set[int] = set()
@@ -433,13 +434,18 @@ class HostPrograms(ABC, Generic[Message]):
         for reader in self._readers:
             reader.join(max(0.1, deadline - time.monotonic()))
 
-    def listen(self, index: int, process: RemoteProcess) -> None:
-        """Start a thread that reads a program's lines into the queue of messages."""
-        self._processes[index] = process
-        self._lines_sent[index] = 0
-        reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
-        self._readers.append(reader)
-        reader.start()
+    def start_programs(self, commands: Mapping[int, str], concurrency: int) -> dict[int, HostError]:
+        """Start a program on each host of a command, by index, and listen; return failures."""
+        processes, failures = run_on_all(
+            lambda index: self._sessions[index].start(commands[index]), list(commands), concurrency
+        )
+        for index, process in processes.items():
+            self._processes[index] = process
+            self._lines_sent[index] = 0
+            reader = threading.Thread(target=self._read, args=(index, process), daemon=True)
+            self._readers.append(reader)
+            reader.start()
+        return failures
 
     def send(self, index: int, text: str) -> None:
         """Send lines to the program on a host; errors are left to its reader thread."""

@@ -45,16 +45,15 @@ class HostKeyError(ProbesError):
     """Error that a server's SSH host key cannot be trusted."""
 
 
-class CertificateError(Exception):
-    """Error that a host's SSH certificate is not valid for it; the message is a whole sentence."""
+class CertificateError(HostKeyError):
+    """Error that a host's SSH certificate is not valid for it."""
 
     def __init__(
         self,
         message: str,
         hint: str = "have the host certified again, or put the host's own key into known_hosts",
     ) -> None:
-        super().__init__(message)
-        self.hint = hint
+        super().__init__(message, hint)
 
 
 class UnknownAuthorityError(CertificateError):
@@ -344,7 +343,7 @@ def verify(key: paramiko.PKey, target: Target, known: KnownKeys, hosts: KnownHos
     if any(blob == key.asbytes() for _, blob in known.trusted):
         return
     if doubt is not None and not isinstance(doubt, UnknownAuthorityError):
-        raise HostKeyError(str(doubt), doubt.hint)
+        raise doubt
     if known.trusted:
         raise HostKeyError(
             "its SSH host key differs from the one in known_hosts",

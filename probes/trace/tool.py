@@ -11,7 +11,7 @@ from plink.probes import samples
 from plink.probes.errors import HostError, OptionError, clean
 from plink.probes.options import TRACE_PORT, TraceOptions
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import HostPrograms, OutputEnded, RemoteProcess, run_on_all
+from plink.probes.remote.session import HostPrograms, OutputEnded, RemoteProcess
 from plink.probes.trace import protocol
 
 # Read as text, never imported: scapy belongs to the hosts.
@@ -113,20 +113,14 @@ class Workers(HostPrograms[protocol.WorkerMessage]):
     """Running trace workers, one on each host of a run."""
 
     def __init__(self, hosts: Sequence[ReachedHost], python: str) -> None:
-        super().__init__()
-        self._hosts = hosts
+        super().__init__([host.session for host in hosts])
         self._python = python
 
     def start(self, openings: Sequence[str], concurrency: int) -> dict[int, HostError]:
         """Start a trace worker on every host, `concurrency` at a time; return failures by index."""
         command = protocol.start_command(self._python)
-
-        def start(index: int) -> RemoteProcess:
-            return self._hosts[index].session.start(command)
-
-        processes, failures = run_on_all(start, range(len(self._hosts)), concurrency)
-        for index, process in processes.items():
-            self.listen(index, process)
+        failures = self.start_programs(dict.fromkeys(range(len(openings)), command), concurrency)
+        for index in self._processes:
             self.send(index, openings[index])
         return failures
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.measure.listed import read_hosts
-from plink.measure.probing.group_list import read_groups
+from plink.measure.probing.group_list import read_given_groups, read_groups
 from plink.probes.errors import HostListError
 from plink.probes.inventories.topologies import parse_topology
 
@@ -239,3 +239,12 @@ def test_positions_have_all_switches_above(tmp_path: Any) -> None:
         "switch.3.1/switch.2.1/switch.1.1",
         "switch.3.1/switch.2.2/switch.1.2",
     ]
+
+
+def test_a_named_topology_has_its_domains(tmp_path: Any) -> None:
+    file = tmp_path / "topology.conf"
+    file.write_text("BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n3\n")
+    for path in (str(file), f"topograph:{file}"):
+        groups, domains = read_given_groups(path, ["n1", "n2", "n3"], "c")
+        assert [group.name for group in groups] == ["b1", "b2"]
+        assert domains == {"n1": "b1", "n2": "b1", "n3": "b2"}

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import Completed, RemoteProcess, posix_command
+from plink.probes.remote.session import Completed, posix_command
 from plink.probes.remote.upload import Program, start_words, upload
 from plink.probes.ssh.connect import SshOpener
 from support.local_shell import program as command_in
@@ -184,9 +184,9 @@ class Disturbed(Agents):
 
     disturb: Callable[[], object]
 
-    def _start(self, index: int, command: str) -> RemoteProcess:
+    def start_programs(self, commands: Mapping[int, str], concurrency: int) -> dict[int, HostError]:
         self.disturb()
-        return super()._start(index, command)
+        return super().start_programs(commands, concurrency)
 
 
 @as_root

@@ -14,13 +14,13 @@ from plink.measure.probing.collectors import RttCollector, RunRecord
 from plink.measure.probing.passes import (
     AdaptiveSampler,
     FurtherRounds,
-    PassOptions,
     StoppingPolicy,
     choose_sample,
 )
 from plink.measure.probing.tools import FOLLOWED_ROUNDS
 from plink.optimize.groups.finding import find_groups
 from plink.optimize.groups.request import GroupRequest
+from plink.probes.options import RttOptions
 from plink.probes.samples import PairLoss, RttReading
 from plink.solvers.groups.agreement import adjusted_mutual_information
 
@@ -120,7 +120,7 @@ def test_pairs_that_were_asked_for_meet_again_in_a_second_pass():
     first = following.next()
     wanted = frozenset(way for met in first for i, j in met for way in ((i, j), (j, i)))
     visits = FurtherRounds(
-        collector, range(32), first, wanted, PassOptions(2, 2.0), following=following
+        collector, range(32), first, wanted, RttOptions(passes=2), seed=0, following=following
     )
     meet(collector, first, times_us)
     met = []
@@ -141,7 +141,7 @@ def test_nothing_is_asked_after_the_last_pass(most, asked):
     wanted = frozenset((i, j) for i in range(8) for j in range(8) if i != j)
     rounds = [[(i, j)] for i, j in sorted(wanted) if i < j]
     visits = FurtherRounds(
-        collector, range(8), rounds, wanted, PassOptions(most, 2.0), policy=policy
+        collector, range(8), rounds, wanted, RttOptions(passes=most), seed=0, policy=policy
     )
     meet(collector, rounds, times_us)
     while more := visits.more():

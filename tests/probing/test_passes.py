@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plink.measure.probing.collectors import PassReadings
-from plink.measure.probing.passes import Pair, Passes, PassOptions, arrange_rounds
+from plink.measure.probing.passes import Pair, Passes, arrange_rounds
+from plink.probes.options import RttOptions
 from plink.probes.samples import Rounds, Wanted
 from support.pairs import all_pairs
 
 SIZE = 8
 PAIRS = [(i, j) for i in range(SIZE) for j in range(i + 1, SIZE)]
-DEFAULT = PassOptions(most=5, precision_percent=2.0)
+DEFAULT = RttOptions(passes=5, precision_percent=2.0)
 
 
 class Network:
@@ -46,10 +47,10 @@ class Network:
             self.passes[i, j] += 1
 
     def follow(
-        self, options: PassOptions, first: Wanted, hinges: tuple[Pair, ...] = ()
+        self, options: RttOptions, first: Wanted, hinges: tuple[Pair, ...] = ()
     ) -> list[Rounds]:
         """What is met after the first pass, until that is enough."""
-        passes = Passes(self.seen(), PAIRS, first, options)
+        passes = Passes(self.seen(), PAIRS, first, options, 0)
         self.measure(first)
         found = []
         is_over = passes.is_over(self.seen())
@@ -69,7 +70,7 @@ def directions(rounds: Rounds) -> Wanted:
 @pytest.mark.parametrize(("most", "is_over"), [(1, True), (2, False)])
 def test_a_single_pass_is_over_whatever_hinges_on_it(most: int, is_over: bool) -> None:
     network, wanted = Network(), all_pairs(SIZE)
-    passes = Passes(network.seen(), PAIRS, wanted, PassOptions(most, 2.0))
+    passes = Passes(network.seen(), PAIRS, wanted, RttOptions(passes=most), 0)
     network.measure(wanted)
     assert passes.is_over(network.seen()) == is_over
     assert bool(passes.next(network.seen(), PAIRS)) != is_over
@@ -98,7 +99,7 @@ def test_the_most_disagreeing_are_met_first_within_the_budget() -> None:
     third = network.follow(DEFAULT, all_pairs(SIZE))[1]
     assert sum(network.met.values()) <= 3 * len(PAIRS)
     assert len(directions(third)) // 2 == len(PAIRS)
-    few = PassOptions(most=3, precision_percent=2.0)
+    few = RttOptions(passes=3, precision_percent=2.0)
     network = Network({**late, **{pair[::-1]: late[pair] for pair in PAIRS}})
     _, third = network.follow(few, all_pairs(SIZE))
     assert {pair for met in third for pair in met} == set(PAIRS[-(len(PAIRS) // 3) :])
@@ -108,7 +109,7 @@ def test_the_most_disagreeing_are_met_first_within_the_budget() -> None:
 def test_no_pair_meets_more_often_than_asked(most: int) -> None:
     late = {pair: [1.5, 1.0] * 10 for pair in all_pairs(SIZE)}
     network = Network(late)
-    network.follow(PassOptions(most, precision_percent=0.0), all_pairs(SIZE))
+    network.follow(RttOptions(passes=most, precision_percent=0.0), all_pairs(SIZE))
     assert set(network.met.values()) == {most}
 
 
@@ -160,7 +161,7 @@ def test_a_complete_file_needs_nothing_and_gets_more_where_that_is_asked_for() -
     network = Network({(0, 1): [1.0] * 3 + [0.9]})
     network.follow(DEFAULT, all_pairs(SIZE))
     assert network.follow(DEFAULT, frozenset()) == []
-    network.follow(PassOptions(8, 2.0, extra=3), frozenset())
+    network.follow(RttOptions(passes=8, extra_passes=3), frozenset())
     assert set(network.met.values()) == {5}
     # Now the passes of one pair disagree.
     network.met.clear()
@@ -200,7 +201,7 @@ def test_a_pair_of_which_one_direction_is_missing_meets_as_often_as_others() -> 
     network = Network()
     network.measure(all_pairs(SIZE) - {(2, 5)})
     network.met.clear()
-    passes = network.follow(PassOptions(3, 2.0), frozenset({(2, 5)}))
+    passes = network.follow(RttOptions(passes=3), frozenset({(2, 5)}))
     assert set(network.passes[~np.eye(SIZE, dtype=bool)]) == {2}
     assert len(passes) == 1
     network.silent = {5}

@@ -23,8 +23,8 @@ from plink.measure.drift import judge
 from plink.measure.drift import rates as drift_rates
 from plink.measure.listed import list_again
 from plink.measure.probing import tools
-from plink.measure.probing.collectors import RttCollector
-from plink.measure.probing.passes import FurtherRounds, PassOptions
+from plink.measure.probing.collectors import RttCollector, build_failure
+from plink.measure.probing.passes import FurtherRounds
 from plink.measure.probing.request import (
     ProbeRequest,
     connect_hosts,
@@ -51,10 +51,8 @@ from plink.probes.uplinks.tool import (
 
 # As when uplinks are measured.
 _LINK_DURATION_S = 1
-# What seems to have changed is measured again so often, and counts only if it stays so. Uplinks,
-# which carry many transfers at once, are the steadier ones.
+# Links that seem to have changed are measured again so often, and count only if they stay so.
 _LINK_CONFIRMATIONS = 2
-_UPLINK_CONFIRMATIONS = 1
 
 
 class RepeatedTransfers:
@@ -149,17 +147,14 @@ class RepeatedTransfers:
             now = self._measure_exchanges(transfers, names, groups, turns, duration_s)
             changes = drift_rates.find_changed_uplinks(uplinks.uplinks, now, explained)
             self._until_s = time.monotonic() + limit_s
-            for _ in range(_UPLINK_CONFIRMATIONS):
-                if not changes:
-                    break
+            # Once is enough: uplinks carry many transfers at once, and so are the steadier ones.
+            if changes:
                 self._progress.stage("checking uplinks again", len(changes))
                 alone = [ExchangeTurn((names.index(each.name),), each.sends) for each in changes]
                 again = self._measure_exchanges(transfers, names, groups, alone, duration_s)
-                for each in changes:
-                    # What could not be confirmed is not known.
-                    before = now.pop((each.name, each.sends))
-                    if (each.name, each.sends) in again:
-                        now[each.name, each.sends] = before
+                # What could not be confirmed is not known.
+                doubtful = {(each.name, each.sends) for each in changes} - again.keys()
+                now = {way: rate for way, rate in now.items() if way not in doubtful}
                 now |= drift_rates.keep_nearer_uplinks(uplinks.uplinks, now, again)
                 changes = drift_rates.find_changed_uplinks(uplinks.uplinks, now, explained)
         return now, changes
@@ -244,10 +239,7 @@ class RepeatedTransfers:
                     result.gbit_s
                 )
             elif result.reason != OUT_OF_TIME:
-                source, destination = (
-                    self._hosts[end].name for end in (result.source, result.destination)
-                )
-                self.failures.append(Failure(source, result.reason, destination=destination))
+                self.failures.append(build_failure([host.name for host in self._hosts], result))
             self._progress.step()
         return gbit_s
 
@@ -591,7 +583,8 @@ class _RepeatedRoundTrips:
             self._places,
             rounds,
             wanted,
-            PassOptions(options.passes, options.precision_percent, seed=request.seed),
+            options,
+            seed=request.seed,
             on_pass=lambda number, total: self._progress.stage(f"pass {number}", total),
         )
         began = time.monotonic()

@@ -54,6 +54,7 @@ class Collector(ABC, Generic[Reading]):
     ) -> None:
         self._cluster = cluster
         self._measured = measured
+        self._names = [cluster.hosts[place].name for place in measured]
         self._on_settled = on_settled
         self._on_remark = on_remark
         self._settled: set[tuple[int, int]] = set()
@@ -140,8 +141,7 @@ class Collector(ABC, Generic[Reading]):
         pair = loss.source, loss.destination
         ends = self._measured[loss.source], self._measured[loss.destination]
         if np.isnan(self._readings()[ends]) and pair not in self._lost:
-            source, destination = (self._name(end) for end in pair)
-            self._lost[pair] = measurements.Failure(source, loss.reason, destination=destination)
+            self._lost[pair] = build_failure(self._names, loss)
             self.failures.append(self._lost[pair])
         self._settle(*pair)
 
@@ -151,7 +151,7 @@ class Collector(ABC, Generic[Reading]):
 
     def host_lost(self, loss: samples.HostLoss) -> None:
         """Record as a failure that a host dropped out during the run."""
-        self.failures.append(measurements.Failure(self._name(loss.host), loss.reason))
+        self.failures.append(measurements.Failure(self._names[loss.host], loss.reason))
 
     def remark(self, text: str) -> None:
         """Record a tool's remark about the whole run, and pass it on to the user."""
@@ -163,8 +163,10 @@ class Collector(ABC, Generic[Reading]):
             self._settled.add((source, destination))
             self._on_settled()
 
-    def _name(self, index: int) -> str:
-        return self._cluster.hosts[self._measured[index]].name
+
+def build_failure(names: Sequence[str], loss: samples.PairLoss) -> measurements.Failure:
+    """Return the failure of a directed pair for the cluster file; `names` are the run's hosts."""
+    return measurements.Failure(names[loss.source], loss.reason, names[loss.destination])
 
 
 class BandwidthCollector(Collector[samples.BandwidthReading]):

@@ -54,24 +54,21 @@ def read_given_groups(
     source = document.label(path)
     try:
         if path.startswith(topologies.PREFIX):
-            topology, content = topologies.read_topology(
-                path.removeprefix(topologies.PREFIX), _read
-            )
-            return _build_topology_groups(
-                topology, hosts, listed_in, are_positions=are_positions
-            ), {}
-        content = _read(path)
-        found = topologies.parse_topology(content, source)
+            where = path.removeprefix(topologies.PREFIX)
+            topology: topologies.Topology | None = topologies.read_topology(where, _read)[0]
+        else:
+            content = _read(path)
+            topology = topologies.parse_topology(content, source)
     except HostListError as error:
         raise to_plink_error(error) from None
-    if found is not None:
-        groups = _build_topology_groups(found, hosts, listed_in, are_positions=are_positions)
-        wrong = next((name for name in found.domains.values() if not is_word(name)), None)
+    if topology is not None:
+        groups = _build_topology_groups(topology, hosts, listed_in, are_positions=are_positions)
+        wrong = next((name for name in topology.domains.values() if not is_word(name)), None)
         if wrong is not None:
             raise WrongUseError(
                 f"{source}: {brief(wrong)} is not a valid domain name: {WORD_EXPECTED}"
             )
-        return groups, found.domains
+        return groups, topology.domains
     if content.lstrip().startswith(b"{"):
         return _read_cluster_groups(content, source, hosts, listed_in), {}
     try:

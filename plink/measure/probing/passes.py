@@ -24,6 +24,7 @@ from plink.formats.measurements import (
 )
 from plink.measure.probing.collectors import PassReadings, RttCollector, RunRecord
 from plink.measure.probing.tools import FOLLOWED_ROUNDS
+from plink.probes.options import RttOptions
 from plink.probes.rounds import count_rounds, find_round, round_robin, sample_rounds
 from plink.probes.samples import Rounds, Wanted
 
@@ -45,54 +46,43 @@ _MOST_APART = 0.1
 _OWED, _HINGE = 2e9, 1e9
 
 
-@dataclass(frozen=True)
-class PassOptions:
-    """Limits of repeated passes: how many, and the precision at which a pair is left alone.
-
-    Args:
-        most: passes, at least 1.
-        precision_percent: a pair whose passes disagree by no more is left alone; 0 for all passes
-            of all pairs.
-        extra: whole passes beside those that pairs had before the run.
-        seed: decides which pairs are measured close together in time.
-    """
-
-    most: int
-    precision_percent: float
-    extra: int = 0
-    seed: int = 0
-
-
 class Passes:
     """Chooser of the pairs that each pass after the first measures again.
 
     Every pair meets twice. Then those meet again whose passes disagree, the most disagreeing first,
-    and those that the caller names; no pair more often than `most`, and all of them together at
-    most a third of that, so that the default is three meetings a pair.
+    and those that the caller names; no pair more often than the options' `passes`, and all of them
+    together at most a third of that, so that the default is three meetings a pair.
 
     Args:
         before: what earlier runs have seen.
         pairs: (lower, higher) that the run is to measure, met before or not.
         first: directions of them that are measured in the run's first pass.
+        seed: decides which pairs are measured close together in time.
     """
 
     def __init__(
-        self, before: PassReadings, pairs: Iterable[Pair], first: Wanted, options: PassOptions
+        self,
+        before: PassReadings,
+        pairs: Iterable[Pair],
+        first: Wanted,
+        options: RttOptions,
+        seed: int,
     ) -> None:
         size = len(before.passes)
         self._options = options
+        self._seed = seed
         self._scope = np.zeros((size, size), dtype=np.bool_)
         for pair in pairs:
             self._scope[pair] = True
         had = np.minimum(before.passes, before.passes.T)
-        whole = min(WHOLE_PASSES, options.most)
-        self._goal = np.maximum(had + options.extra, whole)
+        whole = min(WHOLE_PASSES, options.passes)
+        self._goal = np.maximum(had + options.extra_passes, whole)
         # No pair meets more often than that in this run.
-        self._limit = options.most - (
+        self._limit = options.passes - (
             had if options.precision_percent == 0.0 else np.minimum(had, whole)
         )
-        if options.extra:
-            self._limit[had >= whole] = options.extra
+        if options.extra_passes:
+            self._limit[had >= whole] = options.extra_passes
         self._met = np.zeros((size, size), dtype=np.int64)
         # Met in this run, if only to measure one direction.
         self._is_tried = np.zeros((size, size), dtype=np.bool_)
@@ -102,7 +92,7 @@ class Passes:
         # A doubtful reading may be measured again however often it was.
         self._limit = np.maximum(self._limit, self._met)
         share = 1.0 if options.precision_percent == 0.0 else _SHARE_OF_FURTHER
-        further = self._scope.sum() * max(0, options.most - WHOLE_PASSES) * share
+        further = self._scope.sum() * max(0, options.passes - WHOLE_PASSES) * share
         # Meetings that are left beside those that every pair is owed.
         self._left = max(_ALWAYS_ALLOWED, int(further))
         self.number = 1
@@ -110,7 +100,7 @@ class Passes:
     def is_over(self, seen: PassReadings) -> bool:
         """Return whether no pair may be measured again within the options' limits."""
         is_lost = self._is_tried & (np.minimum(seen.passes, seen.passes.T) == 0)
-        may_be_tried_twice = self.number + 1 == WHOLE_PASSES <= self._options.most
+        may_be_tried_twice = self.number + 1 == WHOLE_PASSES <= self._options.passes
         may = np.triu(self._met < self._limit, 1) & ~is_lost
         return not may_be_tried_twice and not may.any()
 
@@ -145,7 +135,7 @@ class Passes:
         self._met[urgency > 0.0] += 1
         self._is_tried |= urgency > 0.0
         pairs = [(int(i), int(j)) for i, j in chosen]
-        return arrange_rounds(size, pairs, (self._options.seed, self.number))
+        return arrange_rounds(size, pairs, (self._seed, self.number))
 
     def _disagreement(self, seen: PassReadings) -> Matrix:
         """Return the share by which a pair's passes or directions differ, (N, N); 0 if small."""
@@ -166,7 +156,7 @@ class Passes:
         silent one is waited for.
         """
         again = np.zeros(lost.shape, dtype=np.bool_)
-        if self.number == WHOLE_PASSES and self._options.most >= WHOLE_PASSES:
+        if self.number == WHOLE_PASSES and self._options.passes >= WHOLE_PASSES:
             heard: Mask = np.asarray((count > 0).any(axis=1))
             worth = np.argwhere(lost & heard[:, None] & heard[None, :])[: len(lost)]
             again[tuple(worth.T)] = True
@@ -310,8 +300,9 @@ class FurtherRounds:
         measured: Sequence[int],
         rounds: Rounds,
         wanted: Wanted,
-        options: PassOptions,
+        options: RttOptions,
         *,
+        seed: int,
         policy: StoppingPolicy = NO_POLICY,
         following: AdaptiveSampler | None = None,
         on_pass: Callable[[int, int], None] = lambda _number, _directions: None,
@@ -320,6 +311,7 @@ class FurtherRounds:
         self._index = {place: index for index, place in enumerate(measured)}
         self._before = collector.read_passes()
         self._options = options
+        self._seed = seed
         self._following = following
         self._is_following = following is not None
         self._rounds, self._wanted = rounds, wanted
@@ -357,7 +349,7 @@ class FurtherRounds:
         if self._passes is None:
             met = self._rounds if self._following is None else self._following.pairs
             pairs = (pair for pairs in met for pair in pairs)
-            self._passes = Passes(self._before, pairs, self._wanted, self._options)
+            self._passes = Passes(self._before, pairs, self._wanted, self._options, self._seed)
         seen = self._collector.read_passes()
         cluster = None
         # An answer may take long to find.

@@ -109,9 +109,8 @@ def measure_pairs(
             measured,
             rounds if is_whole else [[(min(pair), max(pair)) for pair in wanted]],
             wanted,
-            passes.PassOptions(
-                options.passes, options.precision_percent, options.extra_passes, request.seed
-            ),
+            options,
+            seed=request.seed,
             policy=policy,
             following=following,
             on_pass=lambda number, total: progress.stage(f"pass {number}", total),

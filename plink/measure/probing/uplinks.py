@@ -19,7 +19,7 @@ from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
 from plink.formats.hosts import Group
 from plink.formats.matrices import Matrix
 from plink.formats.measurements import BandwidthMeasurement, Failure
-from plink.measure.probing.collectors import RunRecord
+from plink.measure.probing.collectors import RunRecord, build_failure
 from plink.measure.probing.request import ProbeRequest, build_resume_state, repeat_run_record
 from plink.measure.probing.tools import UplinkOptions
 from plink.probes.errors import OptionError
@@ -79,7 +79,7 @@ class LinkCollector:
     def take(self, result: BandwidthReading | PairLoss) -> None:
         """Record the rate in Gbit/s of a transfer between two hosts, or that it failed."""
         if isinstance(result, PairLoss):
-            self.failures.append(_build_failure(self._names, result))
+            self.failures.append(build_failure(self._names, result))
         else:
             self._gbit_s[result.source, result.destination] = result.gbit_s
 
@@ -196,7 +196,7 @@ class UplinkCollector:
     def take(self, result: GroupResult) -> None:
         """Record the rate of a group in one direction, or the failure of a transfer or a group."""
         if isinstance(result, PairLoss):
-            self.failures.append(_build_failure(self._names, result))
+            self.failures.append(build_failure(self._names, result))
         elif isinstance(result, ExchangeLoss):
             what = "send" if result.sends else "receive"
             reason = f"what the group can {what} is not known: {result.reason}"
@@ -216,10 +216,6 @@ def _find_largest(gbit_s: Matrix) -> dict[int, float]:
     return {
         host: float(np.nanmax(row)) for host, row in enumerate(gbit_s) if not np.isnan(row).all()
     }
-
-
-def _build_failure(names: Sequence[str], loss: PairLoss) -> Failure:
-    return Failure(names[loss.source], loss.reason, destination=names[loss.destination])
 
 
 @dataclass(frozen=True)
