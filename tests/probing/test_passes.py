@@ -129,14 +129,14 @@ def test_what_an_answer_hinges_on_is_met_again() -> None:
 
 def test_hinges_may_be_pairs_that_never_met() -> None:
     network = Network()
-    passes = Passes(network.seen(), [(0, 1)], frozenset({(0, 1), (1, 0)}), DEFAULT)
+    passes = Passes(network.seen(), [(0, 1)], frozenset({(0, 1), (1, 0)}), DEFAULT, 0)
     network.measure(frozenset({(0, 1), (1, 0)}))
     assert directions(passes.next(network.seen(), [(4, 6)])) == {(0, 1), (1, 0), (4, 6), (6, 4)}
 
 
 def test_a_settled_answer_leaves_disagreement_alone() -> None:
     network = Network({pair: [1.5] for pair in PAIRS})
-    passes = Passes(network.seen(), PAIRS, all_pairs(SIZE), DEFAULT)
+    passes = Passes(network.seen(), PAIRS, all_pairs(SIZE), DEFAULT, 0)
     network.measure(all_pairs(SIZE))
     network.measure(directions(passes.next(network.seen(), is_settled=True)))
     assert passes.next(network.seen(), PAIRS, is_settled=True) == []
@@ -148,7 +148,7 @@ def test_a_silent_host_is_tried_no_more_and_a_lost_pair_once() -> None:
     network.follow(DEFAULT, all_pairs(SIZE))
     assert {network.met[pair] for pair in PAIRS if 3 in pair} == {1}
     network = Network()
-    passes = Passes(network.seen(), PAIRS, all_pairs(SIZE), DEFAULT)
+    passes = Passes(network.seen(), PAIRS, all_pairs(SIZE), DEFAULT, 0)
     network.measure(all_pairs(SIZE) - {(2, 7)})
     again = passes.next(network.seen())
     assert (2, 7) in directions(again)

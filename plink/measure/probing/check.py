@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -255,7 +255,6 @@ class RatesResult:
 
     Args:
         common_factor: new over old rate of hosts' links that did not change.
-        not_checked: what the file holds and was not measured again, a clause each.
     """
 
     hosts: Sequence[str] = ()
@@ -263,14 +262,8 @@ class RatesResult:
     changes: Sequence[drift_rates.RateChange] = ()
     common_factor: float = 1.0
     is_changed: bool = False
-    not_checked: Sequence[str] = ()
     failures: Sequence[Failure] = ()
     seconds: float = 0.0
-
-
-def holds_rates(cluster: Cluster) -> bool:
-    """Return whether a cluster file has bandwidths or uplinks that plink itself measured."""
-    return _has_links(cluster) or _find_uplinks(cluster) is not None
 
 
 def check_rates(
@@ -281,15 +274,19 @@ def check_rates(
     silence_s: float,
     seed: int,
     progress: ProgressListener,
-) -> RatesResult:
+) -> RatesResult | None:
     """Measure some links and uplinks again, changed ones repeatedly, and judge what changed.
+
+    None if the file has no bandwidths or uplinks that plink itself measured.
 
     Args:
         limit_s: seconds for transfers, and as many again for what seems changed; 0 for none.
     """
-    if limit_s <= 0.0:
-        return RatesResult(not_checked=_list_unchecked_rates(cluster, (), ()))
     bandwidth, uplinks = _find_bandwidth(cluster), _find_uplinks(cluster)
+    if not _has_links(cluster) and uplinks is None:
+        return None
+    if limit_s <= 0.0:
+        return RatesResult()
     again = RepeatedTransfers(
         cluster, reached.hosts, silence_s=silence_s, seed=seed, progress=progress
     )
@@ -315,7 +312,6 @@ def check_rates(
         changes=changes,
         common_factor=1.0 if links is None else links.common_factor,
         is_changed=bool(changes) or (links is not None and links.is_changed),
-        not_checked=_list_unchecked_rates(cluster, hosts, groups),
         failures=list(dict.fromkeys(again.failures)),
         seconds=time.monotonic() - began,
     )
@@ -337,14 +333,12 @@ def _find_uplinks(cluster: Cluster) -> UplinkMeasurement | None:
     return found if is_own and len(cluster.groups) > 1 else None
 
 
-def _list_unchecked_rates(
-    cluster: Cluster, hosts: Collection[str], groups: Collection[str]
-) -> list[str]:
+def _list_unchecked_rates(cluster: Cluster, rates: RatesResult) -> list[str]:
     """Return phrases naming the links, bandwidths and uplinks in the file that were not checked."""
     unchecked: list[str] = []
     uplinks = _find_uplinks(cluster)
     if _has_links(cluster):
-        others = [name for name in cluster.names if name not in set(hosts)]
+        others = [name for name in cluster.names if name not in set(rates.hosts)]
         if others:
             unchecked.append(f"the links of {format_names(others, _MOST_NAMED)}")
     elif uplinks is not None:
@@ -352,7 +346,7 @@ def _list_unchecked_rates(
     if _find_bandwidth(cluster) is not None:
         unchecked.append("the bandwidth of most pairs: of each host one or two were measured again")
     if uplinks is not None:
-        known = [each.group for each in uplinks.uplinks if each.group not in set(groups)]
+        known = [each.group for each in uplinks.uplinks if each.group not in set(rates.groups)]
         if known:
             unchecked.append(f"the uplinks of {format_names(known, _MOST_NAMED)}")
     return unchecked
@@ -477,8 +471,6 @@ def check(
         result = check_reached(
             cluster, file, request, reached, partners=partners, progress=progress
         )
-        if not holds_rates(cluster):
-            return result
         rates = check_rates(
             cluster,
             reached,
@@ -487,11 +479,13 @@ def check(
             seed=request.seed,
             progress=progress,
         )
+    if rates is None:
+        return result
     return replace(
         result,
         failures=[*result.failures, *rates.failures],
         rates=rates,
-        not_checked=[*rates.not_checked, *result.not_checked],
+        not_checked=[*_list_unchecked_rates(cluster, rates), *result.not_checked],
     )
 
 
