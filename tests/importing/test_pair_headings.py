@@ -217,7 +217,7 @@ def test_a_heading_that_names_another_percentile_is_noted(
     heading: str, percentile: float, notes: int
 ) -> None:
     text = f"source,destination,{heading}\na,b,7\nb,a,8\n"
-    cluster = import_measurement(text.encode(), "l.csv", unit=None, percentile=percentile)
+    cluster = import_content(text.encode(), "l.csv", ImportRequest(percentile=percentile))
     assert cluster.rtt is not None
     assert (list(cluster.rtt.rtt_us), len(cluster.rtt.notes)) == ([percentile], notes)
 

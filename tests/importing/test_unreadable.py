@@ -46,7 +46,7 @@ CLUSTER = (
 def test_options_are_refused_where_they_would_do_nothing(
     content: bytes, name: str, unit: str | None, percentile: float, size: int | None
 ) -> None:
-    assert import_measurement(content, name, unit=None, percentile=10.0).names[0] == "a"
+    assert import_content(content, name, ImportRequest()).names[0] == "a"
     with pytest.raises(WrongUseError) as caught:
-        import_measurement(content, name, unit=unit, percentile=percentile, size=size)
+        import_content(content, name, ImportRequest(unit=unit, percentile=percentile, size=size))
     assert caught.value.hint
