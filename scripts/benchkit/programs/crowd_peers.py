@@ -64,7 +64,7 @@ class Peers:
         endpoint = (HOST, self.listener.getsockname()[1])
         if self.rank == 0:
             for other in range(1, self.ranks):
-                self.store.set(f"{MEETING}/{other}", pack_entry(Entry([endpoint])))
+                self.store.set(f"{MEETING}/{other}", pack_entry(Entry([endpoint], None)))
             print("ready", flush=True)
             self.store.wait([f"{MEETING}/table"], TIMEOUT)
             return parse_table(self.store.get(f"{MEETING}/table"), self.ranks)
@@ -74,7 +74,7 @@ class Peers:
         endpoints: list[Endpoints] = [[endpoint]] * self.ranks
         endpoints[self.rank] = real
         plan = agreement_to_json(Agreed(flat(self.ranks), Placing(range(self.ranks))))
-        job = secrets.token_bytes(JOB_BYTES)
+        job = secrets.token_hex(JOB_BYTES)
         table = Table(job, self.workers, endpoints, [], 60.0, plan)
         self.store.set(f"{MEETING}/table", pack_table(table))
         return table
@@ -89,7 +89,7 @@ class Peers:
                     rank=caller,
                     ranks=self.ranks,
                     workers=self.workers,
-                    job=table.job,
+                    job=bytes.fromhex(table.job),
                     plan=agreement,
                 ).encode()
                 connection = socket.socket()
