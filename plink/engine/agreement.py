@@ -101,7 +101,7 @@ class Meeting:
         new, asked = newcomers(self.store, self.before, steps, self.watch)
         members += new
         key = plan([one.number for one in members])
-        claimed = pack_roster(Roster(members, steps, asked, key))
+        claimed = pack_roster(Roster(members, steps, asked, key, []))
         return parse_roster(self.store.claim(roster_key(self.generation), claimed))
 
     def _gather(self) -> tuple[Roster | None, dict[int, Presence]]:

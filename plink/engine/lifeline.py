@@ -17,8 +17,9 @@ import socket
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from plink.engine.addresses import listening
 
@@ -30,19 +31,21 @@ _MOST_CALLERS = 4096
 _NOBODY_LISTENS = (errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE)
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Address of a process.
 
-    Args:
-        host: a numeric address.
-        port: of TCP.
-        token: what it says first, in hexadecimal digits; another process there says another.
+    Attributes:
+        host: a numeric address
+        port: TCP port
+        token: what it says first, in hexadecimal digits; another process there says another
     """
 
     host: str
-    port: int
-    token: str
+    port: Annotated[int, Meta(ge=1, le=65_535)]
+    token: Annotated[str, Meta(pattern=rf"^[0-9a-f]{{{2 * _TOKEN_BYTES}}}$(?!\n)")]
+
+    def __post_init__(self) -> None:
+        ipaddress.ip_address(self.host)
 
 
 class LifeLine:
@@ -213,24 +216,3 @@ class Watch:
         for call in self._calls.values():
             call.close()
         self._calls.clear()
-
-
-def pack_address(address: Address) -> list[Any]:
-    """Encode an address for JSON."""
-    return [address.host, address.port, address.token]
-
-
-def parse_address(said: Any) -> Address:
-    """Parse the output of `pack_address`.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    if not isinstance(said, list) or len(said) != 3:
-        raise ValueError
-    host, port, token = said
-    if not isinstance(host, str) or type(port) is not int or not isinstance(token, str):
-        raise ValueError
-    if not 0 < port < 65536 or len(bytes.fromhex(token)) != _TOKEN_BYTES:
-        raise ValueError
-    return Address(str(ipaddress.ip_address(host)), port, token)

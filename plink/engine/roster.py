@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
 
 from plink.engine.failure import EngineError
-from plink.engine.lifeline import Address, pack_address, parse_address
+from plink.engine.lifeline import Address
 from plink.plans.forest import Forest
 from plink.plans.wire import decode_forest
 
@@ -18,37 +19,43 @@ PREFIX = "plink/members"
 _HINT = "does every job have a store, or a directory, of its own?"
 
 
-@dataclass(frozen=True)
-class Member:
+_Whole = Annotated[int, Meta(ge=0)]
+
+
+class Member(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Member of a generation.
 
-    Args:
-        number: of it alone, for as long as the store lasts.
-        line: where it is called.
-        since: how many steps were done when it came; -1 for one of the first.
+    Attributes:
+        number: number that it alone has, for as long as the store lasts
+        line: where it is called
+        since: steps that were done when it came; -1 for one of the first
     """
 
-    number: int
+    number: _Whole
     line: Address
-    since: int
+    since: Annotated[int, Meta(ge=-1)]
 
 
-@dataclass(frozen=True)
-class Roster:
+class Roster(Struct, frozen=True):
     """A generation: who is in it, from which step on, and along which plan they aggregate.
 
-    Args:
-        members: by rank, those that are longest there first.
-        steps: that are done.
-        asked: how many have asked to join so far, or did when the job began.
-        plan: the key of the plan in the store.
+    Attributes:
+        members: members by rank, those that are longest there first
+        steps: steps that are done
+        asked: number of processes that have asked to join so far, or did when the job began
+        plan: key of the plan in the store
+        missing: numbers of those that did not come
     """
 
-    members: Sequence[Member] = ()
-    steps: int = 0
-    asked: int = 0
-    plan: str = ""
-    missing: Sequence[int] = field(default=())
+    members: Sequence[Member]
+    steps: _Whole
+    asked: _Whole
+    plan: str
+    missing: Sequence[_Whole]
+
+    def __post_init__(self) -> None:
+        if len(set(self.numbers)) < len(self.members):
+            raise ValueError("two members have the same number")
 
     @property
     def numbers(self) -> list[int]:
@@ -56,17 +63,16 @@ class Roster:
         return [member.number for member in self.members]
 
 
-@dataclass(frozen=True)
-class Presence:
+class Presence(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """Message of a member that comes to the meeting of a generation.
 
-    Args:
-        line: where it is called.
-        steps: that it has done.
+    Attributes:
+        line: where it is called
+        steps: steps that it has done
     """
 
     line: Address
-    steps: int
+    steps: _Whole
 
 
 def roster_key(generation: int) -> str:
@@ -96,11 +102,7 @@ def latest_key() -> str:
 
 def pack_roster(roster: Roster) -> bytes:
     """Encode a roster."""
-    said = {**vars(roster), "missing": list(roster.missing)}
-    said["members"] = [
-        [member.number, pack_address(member.line), member.since] for member in roster.members
-    ]
-    return json.dumps(said).encode()
+    return msgspec.json.encode(roster)
 
 
 def parse_roster(content: bytes) -> Roster:
@@ -109,12 +111,12 @@ def parse_roster(content: bytes) -> Roster:
     Raises:
         EngineError: it is something else.
     """
-    return _parse(content, _roster, "a list of members")
+    return _parse(content, lambda text: msgspec.json.decode(text, type=Roster), "a list of members")
 
 
 def pack_presence(presence: Presence) -> bytes:
     """Encode a presence, as a member sets it or an applicant claims it."""
-    return json.dumps([pack_address(presence.line), presence.steps]).encode()
+    return msgspec.json.encode(presence)
 
 
 def parse_presence(content: bytes) -> Presence:
@@ -123,7 +125,9 @@ def parse_presence(content: bytes) -> Presence:
     Raises:
         EngineError: it is something else.
     """
-    return _parse(content, _presence, "where a member is called")
+    return _parse(
+        content, lambda text: msgspec.json.decode(text, type=Presence), "where a member is called"
+    )
 
 
 def parse_forest(content: bytes, ranks: int) -> Forest:
@@ -140,30 +144,5 @@ def parse_forest(content: bytes, ranks: int) -> Forest:
 def _parse(content: bytes, parse: Callable[[bytes], T], what: str) -> T:
     try:
         return parse(content)
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         raise EngineError(f"what is in the store is not {what}", hint=_HINT) from None
-
-
-def _roster(content: bytes) -> Roster:
-    said = json.loads(content)
-    members = [
-        Member(_whole(number, 0), parse_address(line), _whole(since, -1))
-        for number, line, since in said["members"]
-    ]
-    missing = [_whole(number, 0) for number in said["missing"]]
-    if not isinstance(said["plan"], str) or len({one.number for one in members}) < len(members):
-        raise ValueError
-    return Roster(
-        members, _whole(said["steps"], 0), _whole(said["asked"], 0), said["plan"], missing
-    )
-
-
-def _presence(content: bytes) -> Presence:
-    line, steps = json.loads(content)
-    return Presence(parse_address(line), _whole(steps, 0))
-
-
-def _whole(said: Any, least: int) -> int:
-    if type(said) is not int or said < least:
-        raise ValueError
-    return said

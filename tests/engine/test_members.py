@@ -173,7 +173,7 @@ class Lines:
         self.store = store
         self.lines = [LifeLine("127.0.0.1") for _ in range(count)]
         members = [Member(number, line.address, -1) for number, line in enumerate(self.lines)]
-        self.roster = Roster(members, 7, count, "plan")
+        self.roster = Roster(members, 7, count, "plan", [])
 
     def come(self, number: int, steps: int = 7) -> None:
         presence = Presence(self.lines[number].address, steps)
