@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
@@ -35,9 +35,6 @@ with lazy_imports():
     from plink.transport import addresses as transport_addresses
     from plink.transport import proofs
     from plink.transport import tls as transport_tls
-
-if TYPE_CHECKING:
-    from plink.transport.tls import Tls
 
 
 _QUOTAS = "What it may take at most"
@@ -100,7 +97,7 @@ class AccessRequest:
         "the folder that PLINK_TLS names]",
     )
 
-    def read(self) -> tuple[bytes, Tls | None]:
+    def read(self) -> tuple[bytes, transport_tls.Tls | None]:
         """Return the servers' secret, and the paths of the TLS files; None without TLS."""
         return read_kept_secret(self.secret_file), host_tls(self.tls)
 

@@ -7,20 +7,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import click
 
 from plink.base.lazy import lazy_imports
+from plink.base.progress import OnProgress, Progress, ProgressListener
 from plink.base.text import printable
 from plink.cli.stderr import console, note
 
 with lazy_imports():
     from rich import console as rich_console
     from rich import progress as rich_progress
-
-if TYPE_CHECKING:
-    from plink.base.progress import OnProgress, Progress, ProgressListener
 
 # How often there is a line where standard error is no terminal.
 _S_A_LINE = 8.0

@@ -10,7 +10,6 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -24,9 +23,6 @@ with lazy_imports():
     from plink.measure.probing import request as probing_request
     from plink.transport import proofs
     from plink.transport import tls as transport_tls
-
-if TYPE_CHECKING:
-    from plink.transport.tls import Tls
 
 
 def print_error(error: PlinkError) -> None:
@@ -66,7 +62,7 @@ def read_or_make_secret(path: str) -> bytes:
     return read_kept_secret(path) if os.path.lexists(path) else proofs.make_secret(path)
 
 
-def host_tls(folder: str | None) -> Tls | None:
+def host_tls(folder: str | None) -> transport_tls.Tls | None:
     """Return the TLS files of this host, or None; print a note if other users can read the key.
 
     Args:

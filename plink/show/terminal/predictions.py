@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from rich.console import Console
 
 from plink.base.size import format_size
 from plink.base.text import bytes_text, format_count, range_text, rtt_text, share_text
 from plink.formats.clients import ClientFit, Estimate
 from plink.model.gaps import Range
-from plink.optimize.expected import Expected
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast
 from plink.optimize.prediction import RANDOM_ORDERS, Forecast, OrderCost, PredictionRow
 from plink.plans.names import BARRIER
@@ -100,19 +97,12 @@ def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[Prediction
     return columns + drop_unknown(optional, forecast.rows)
 
 
-class _Fitted(Protocol):
-    """Interface of a prediction's row that may have the expected time of a fitted client."""
-
-    @property
-    def expected(self) -> Expected | None: ...
-
-
-def _expected_text(row: _Fitted) -> str:
+def _expected_text(row: PredictionRow | CollectiveRow) -> str:
     seconds = None if row.expected is None else row.expected.seconds
     return UNKNOWN if seconds is None else rtt_text(seconds * 1e6)
 
 
-def _interval_text(row: _Fitted) -> str:
+def _interval_text(row: PredictionRow | CollectiveRow) -> str:
     expected = row.expected
     if expected is None or expected.low_s is None or expected.high_s is None:
         return UNKNOWN
