@@ -18,7 +18,7 @@ from plink.formats.cluster import Cluster
 from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
 from plink.formats.hosts import Group
 from plink.formats.matrices import Matrix
-from plink.formats.measurements import BandwidthMeasurement, Failure
+from plink.formats.measurements import Failure
 from plink.measure.probing.collectors import RunRecord, build_failure
 from plink.measure.probing.request import ProbeRequest, build_resume_state, repeat_run_record
 from plink.measure.probing.tools import UplinkOptions
@@ -41,55 +41,14 @@ from plink.probes.uplinks.tool import (
 _SAME = 1.05
 
 
-class LinkCollector:
-    """Collector of transfers between hosts, whose best rates in Gbit/s are their link rates.
-
-    Args:
-        known: what an earlier run measured between the hosts, in the same order, or None.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        groups: Sequence[Sequence[int]],
-        known: BandwidthMeasurement | None,
-    ) -> None:
-        self._names = names
-        self._groups = groups
-        size = len(names)
-        self._gbit_s: Matrix = (
-            np.full((size, size), np.nan) if known is None else known.gbit_s.copy()
-        )
-        self.failures: list[Failure] = []
-
-    def links(self) -> plan.HostRates:
-        """Return each measured host's best rate to and from any other host, in Gbit/s."""
-        return plan.HostRates(
-            send=_find_largest(self._gbit_s),
-            receive=_find_largest(self._gbit_s.T),
-        )
-
-    def doubtful(self, rounds: Rounds) -> Rounds:
-        """Return rounds that repeat slow transfers with other partners, to find the slow end."""
-        rates = {pair: float(self._gbit_s[pair]) for pairs in rounds for pair in pairs}
-        return plan.plan_second_looks(
-            self._groups, {pair: rate for pair, rate in rates.items() if not np.isnan(rate)}
-        )
-
-    def take(self, result: BandwidthReading | PairLoss) -> None:
-        """Record the rate in Gbit/s of a transfer between two hosts, or that it failed."""
-        if isinstance(result, PairLoss):
-            self.failures.append(build_failure(self._names, result))
-        else:
-            self._gbit_s[result.source, result.destination] = result.gbit_s
-
-
 class UplinkCollector:
-    """Collector of rates between groups, from which the groups' uplinks follow.
+    """Collector of rates between hosts and between groups: the hosts' links and groups' uplinks.
 
     Args:
+        names: names of the run's hosts.
         groups: hosts of the run in each group, by its name.
         kept: uplinks that an earlier run measured, by the name of the group.
+        gbit_s: (N, N) rates of transfers in Gbit/s that are known between the hosts; NaN elsewhere.
     """
 
     def __init__(
@@ -97,14 +56,45 @@ class UplinkCollector:
         names: Sequence[str],
         groups: Mapping[str, Sequence[int]],
         kept: Mapping[str, Uplink],
+        gbit_s: Matrix,
     ) -> None:
         self._names = names
         self.groups = groups
         self._kept = kept
+        self._gbit_s = gbit_s.copy()
         self._exchanges: dict[tuple[int, bool], plan.GroupExchange] = {}
         # What groups exchanged while others did, too, of those that were measured again alone.
         self._beside_others: dict[tuple[int, bool], plan.GroupExchange] = {}
         self.failures: list[Failure] = []
+
+    @property
+    def _links(self) -> plan.HostRates:
+        """Each measured host's best rate to and from any other host by itself, in Gbit/s."""
+        return plan.HostRates(
+            send=_find_largest(self._gbit_s), receive=_find_largest(self._gbit_s.T)
+        )
+
+    @property
+    def _seen_links(self) -> plan.HostRates:
+        """Each measured host's best rates in Gbit/s, by itself or when its group exchanged."""
+        return plan.raise_to_seen_rates(self._links, self._exchanges.values())
+
+    def missing_links(self, most: int | None) -> Rounds:
+        """Return rounds of up to `most` transfers, each with a host whose link rate is unknown."""
+        links = self._links
+        known = links.send.keys() & links.receive.keys()
+        rounds = []
+        for planned in plan.plan_links(list(self.groups.values())):
+            pairs = [pair for pair in planned if not known.issuperset(pair)]
+            size = most or len(pairs) or 1
+            rounds += [pairs[first : first + size] for first in range(0, len(pairs), size)]
+        return rounds
+
+    def doubtful_links(self, rounds: Rounds) -> Rounds:
+        """Return rounds that repeat slow transfers with other partners, to find the slow end."""
+        rates = {pair: float(self._gbit_s[pair]) for pairs in rounds for pair in pairs}
+        known = {pair: rate for pair, rate in rates.items() if not np.isnan(rate)}
+        return plan.plan_second_looks(list(self.groups.values()), known)
 
     def missing(self) -> list[tuple[int, bool]]:
         """Return (group index, whether it sends) for each rate that no run has measured yet."""
@@ -120,7 +110,7 @@ class UplinkCollector:
         kept = self._kept.get(name, Uplink(name, None, None))
         return (True, kept.send_gbit_s), (False, kept.receive_gbit_s)
 
-    def doubtful(self, links: plan.HostRates) -> list[tuple[int, bool]]:
+    def doubtful(self) -> list[tuple[int, bool]]:
         """Return the groups and directions that may be faster when measured alone.
 
         That is so where the group's own uplink need not have been the limit, or hosts share a
@@ -128,8 +118,7 @@ class UplinkCollector:
         none, in the other one. All are in doubt once one of them did better alone.
         """
         groups = list(self.groups.values())
-        carried = self._collect_rates()
-        seen = plan.raise_to_seen_rates(links, self._exchanges.values())
+        carried, seen = self._collect_rates(), self._seen_links
         company_cost = any(
             self._exchanges[way].gbit_s > _SAME * before.gbit_s
             for way, before in self._beside_others.items()
@@ -146,11 +135,10 @@ class UplinkCollector:
             )
         ]
 
-    def uplinks(self, links: plan.HostRates) -> list[Uplink]:
+    def uplinks(self) -> list[Uplink]:
         """Return the uplinks measured so far, by this run or an earlier one."""
         groups = list(self.groups.values())
-        links = plan.raise_to_seen_rates(links, self._exchanges.values())
-        carried = self._collect_rates()
+        carried, links = self._collect_rates(), self._seen_links
         uplinks = []
         for index, name in enumerate(self.groups):
             uplink = self._kept.get(name, Uplink(name, None, None))
@@ -173,14 +161,16 @@ class UplinkCollector:
                 uplinks.append(replace(uplink, hosts_gbit_s=total))
         return uplinks
 
-    def host_links(self, links: plan.HostRates) -> list[HostLink]:
-        """Return each measured host's best rates in Gbit/s, alone or in group transfers."""
-        seen = plan.raise_to_seen_rates(links, self._exchanges.values())
-        return [
+    def host_links(self, earlier: Sequence[HostLink]) -> list[HostLink]:
+        """Return each measured host's best rates in Gbit/s, and an earlier run's of the others."""
+        seen = self._seen_links
+        links = [
             HostLink(name, seen.send.get(host), seen.receive.get(host))
             for host, name in enumerate(self._names)
             if host in seen.send or host in seen.receive
         ]
+        names = {link.host for link in links}
+        return [*links, *(link for link in earlier if link.host not in names)]
 
     def _collect_rates(self) -> dict[tuple[int, bool], float]:
         """Return the Gbit/s of each group and direction, from this run or else an earlier one."""
@@ -193,10 +183,12 @@ class UplinkCollector:
                     carried[index, sends] = gbit_s
         return carried
 
-    def take(self, result: GroupResult) -> None:
-        """Record the rate of a group in one direction, or the failure of a transfer or a group."""
+    def take(self, result: BandwidthReading | GroupResult) -> None:
+        """Record the rate of a transfer or of a group in one direction, or the failure of one."""
         if isinstance(result, PairLoss):
             self.failures.append(build_failure(self._names, result))
+        elif isinstance(result, BandwidthReading):
+            self._gbit_s[result.source, result.destination] = result.gbit_s
         elif isinstance(result, ExchangeLoss):
             what = "send" if result.sends else "receive"
             reason = f"what the group can {what} is not known: {result.reason}"
@@ -278,12 +270,13 @@ def measure_uplinks(
     for note in notes:
         progress.say(note)
     names = [host.name for host in reached.hosts]
-    places = {name: place for place, name in enumerate(cluster.names)}
-    rates = cluster.bandwidth
-    if rates is not None:
-        rates = rates.for_hosts([places[name] for name in names])
-    links = LinkCollector(names, list(members.values()), rates)
-    collector = UplinkCollector(names, members, _select_reusable_uplinks(cluster, request.earlier))
+    gbit_s = np.full((len(names), len(names)), np.nan)
+    if cluster.bandwidth is not None:
+        place_of = {name: place for place, name in enumerate(cluster.names)}
+        places = [place_of[name] for name in names]
+        gbit_s = cluster.bandwidth.gbit_s[np.ix_(places, places)]
+    reusable = _select_reusable_uplinks(cluster, request.earlier)
+    collector = UplinkCollector(names, members, reusable, gbit_s)
     wanted = collector.missing()
     started = datetime.now(timezone.utc).isoformat(timespec="seconds")
     began = time.monotonic()
@@ -298,11 +291,11 @@ def measure_uplinks(
                 left_s=request.left_s,
                 ssh_concurrency=request.way.concurrency,
             ) as transfers:
-                rounds = _plan_unknown_links(list(members.values()), links, request.concurrency)
-                _find_link_rates(transfers, rounds, options.duration_s or 1, links, progress)
-                _find_group_rates(transfers, options.group_duration_s, links, collector, progress)
+                rounds = collector.missing_links(request.concurrency)
+                _find_link_rates(transfers, rounds, options.duration_s or 1, collector, progress)
+                _find_group_rates(transfers, options.group_duration_s, collector, progress)
     except KeyboardInterrupt:
-        if not collector.uplinks(links.links()):
+        if not collector.uplinks():
             raise
         interrupted = True
     with defer_interrupts():
@@ -322,9 +315,9 @@ def measure_uplinks(
         else:
             run = repeat_run_record(before, None, state.moves)
         measurement = UplinkMeasurement(
-            uplinks=collector.uplinks(links.links()),
-            links=_add_earlier_links(collector.host_links(links.links()), before),
-            failures=[*state.absent, *links.failures, *collector.failures],
+            uplinks=collector.uplinks(),
+            links=collector.host_links(() if before is None else before.links),
+            failures=[*state.absent, *collector.failures],
             **vars(run),
         )
         result = UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted)
@@ -336,7 +329,7 @@ def _find_link_rates(
     transfers: SimultaneousTransfers,
     rounds: Rounds,
     duration_s: int,
-    links: LinkCollector,
+    collector: UplinkCollector,
     progress: ProgressListener,
 ) -> None:
     """Measure hosts' links one transfer per host at a time, and slow ones with other partners."""
@@ -345,27 +338,17 @@ def _find_link_rates(
     def measure(stage: str, pairs: Rounds) -> None:
         progress.stage(stage, sum(map(len, pairs)))
         for result in measure_links(transfers, pairs, duration_s, concurrency=concurrency):
-            links.take(result)
+            collector.take(result)
             progress.step()
 
     measure("measuring hosts' links", rounds)
-    if again := links.doubtful(rounds):
+    if again := collector.doubtful_links(rounds):
         measure("measuring slow links again", again)
-
-
-def _add_earlier_links(
-    links: Sequence[HostLink], before: UplinkMeasurement | None
-) -> Sequence[HostLink]:
-    """Return this run's link rates, with an earlier run's of hosts that it did not measure."""
-    names = {link.host for link in links}
-    earlier = () if before is None else before.links
-    return [*links, *(link for link in earlier if link.host not in names)]
 
 
 def _find_group_rates(
     transfers: SimultaneousTransfers,
     duration_s: int,
-    links: LinkCollector,
     collector: UplinkCollector,
     progress: ProgressListener,
 ) -> None:
@@ -382,7 +365,7 @@ def _find_group_rates(
     turns = plan.plan_turns([len(hosts) for hosts in groups], wanted)
     measure("measuring uplinks", len(wanted), turns)
     tried: set[tuple[int, bool]] = set()
-    while doubtful := [way for way in collector.doubtful(links.links()) if way not in tried]:
+    while doubtful := [way for way in collector.doubtful() if way not in tried]:
         tried.update(doubtful)
         turns = [plan.ExchangeTurn((group,), sends) for group, sends in doubtful]
         measure("measuring uplinks one by one", len(doubtful), turns)
@@ -403,20 +386,6 @@ def _select_reusable_uplinks(cluster: Cluster, earlier: Cluster | None) -> dict[
     same = {group.name for group in cluster.groups if before.get(group.name) == group.hosts}
     known = () if cluster.uplinks is None else cluster.uplinks.uplinks
     return {uplink.group: uplink for uplink in known if uplink.group in same}
-
-
-def _plan_unknown_links(
-    groups: Sequence[Sequence[int]], collector: LinkCollector, most: int | None
-) -> Rounds:
-    """Return rounds of transfers between hosts, one of which at least has no known link rate."""
-    links = collector.links()
-    known = links.send.keys() & links.receive.keys()
-    rounds = []
-    for planned in plan.plan_links(groups):
-        pairs = [pair for pair in planned if not known.issuperset(pair)]
-        size = most or len(pairs) or 1
-        rounds += [pairs[first : first + size] for first in range(0, len(pairs), size)]
-    return rounds
 
 
 def _describe_hosts(
