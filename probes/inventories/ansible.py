@@ -24,6 +24,7 @@ import itertools
 import re
 import shlex
 import string
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -306,6 +307,8 @@ def _expand_range(low: str, high: str, step: int, place: str) -> list[str]:
 
 ALL = "all"
 _MOST_DEEP = 100
+# Groups and hosts that are gone through to find which groups' variables a host has.
+_MOST_STEPS = 10_000_000
 
 
 @dataclass
@@ -324,6 +327,7 @@ class Inventory:
     source: str
     hosts: dict[str, dict[str, Any]] = field(default_factory=dict)
     groups: dict[str, AnsibleGroup] = field(default_factory=dict)
+    steps: int = 0
 
     def add(self, name: str, group: str | None, variables: Mapping[str, Any]) -> None:
         """Add a host, to a group if one is given, and set variables of the host."""
@@ -337,6 +341,12 @@ class Inventory:
         """Return a group of the inventory by name, created if it does not exist."""
         return self.groups.setdefault(name, AnsibleGroup())
 
+    def count_steps(self, steps: int) -> None:
+        """Count groups and hosts that are gone through; raise if it is too many of them."""
+        self.steps += steps
+        if self.steps > _MOST_STEPS:
+            raise HostListError(f"{self.source}: too many groups hold too many hosts")
+
 
 def find_connections(inventory: Inventory, group: str) -> list[Connection]:
     """Return the connection settings of a group's hosts, except those on this machine itself.
@@ -348,41 +358,56 @@ def find_connections(inventory: Inventory, group: str) -> list[Connection]:
         known = f"its groups: {name_some(sorted(inventory.groups))}"
         raise HostListError(f"{source}: has no group {clean(group)!r}", known)
     depths = _compute_depths(inventory)
-    members = {name: set(_list_members(inventory, name)) for name in inventory.groups}
-    chosen = inventory.hosts if group == ALL else _list_members(inventory, group)
+    chosen = _list_members(inventory, group)
+    variables: dict[str, dict[str, Any]] = {host: {} for host in chosen}
+    # The variables of later ones win.
+    for name in sorted(inventory.groups, key=lambda name: (depths[name], name)):
+        given = _select_connecting(inventory.groups[name].variables)
+        for host in _list_members(inventory, name) if given else ():
+            if host in variables:
+                variables[host].update(given)
     connections: list[Connection] = []
-    for name in chosen:
-        values: dict[str, Any] = {}
-        around = [each for each in inventory.groups if each == ALL or name in members[each]]
-        for each in sorted(around, key=lambda group: (depths[group], group)):
-            values.update(inventory.groups[each].variables)
-        values.update(inventory.hosts[name])
+    for host in chosen:
+        values = {**variables[host], **_select_connecting(inventory.hosts[host])}
         # Ansible runs those on this machine itself.
         if values.get("ansible_connection") not in _HERE:
-            connections.append(read_connection(name, values, source))
+            connections.append(read_connection(host, values, source))
     check_hosts([connection.host for connection in connections], source)
     return connections
 
 
-def _list_members(inventory: Inventory, group: str) -> Iterator[str]:
-    """Yield the hosts of a group and its descendants, each once, the group's own first."""
+def _list_members(inventory: Inventory, group: str) -> Mapping[str, object]:
+    """Return the hosts of a group and its descendants, each once, the group's own first."""
+    if group == ALL:
+        inventory.count_steps(len(inventory.hosts))
+        return inventory.hosts
     waiting, seen = [group], {group}
     hosts: dict[str, None] = {}
     for name in waiting:
-        if name in inventory.groups:
-            hosts |= dict.fromkeys(inventory.groups[name].hosts)
-            children = [each for each in inventory.groups[name].children if each not in seen]
-            waiting += dict.fromkeys(children)
-            seen.update(children)
-    yield from hosts
+        parsed = inventory.groups[name]
+        inventory.count_steps(1 + len(parsed.hosts) + len(parsed.children))
+        hosts |= parsed.hosts
+        waiting += [child for child in parsed.children if child not in seen]
+        seen.update(parsed.children)
+    return hosts
+
+
+def _select_connecting(variables: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return the variables that may say something of the connection."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if isinstance(name, str) and name.startswith("ansible_")
+    }
 
 
 def _compute_depths(inventory: Inventory) -> dict[str, int]:
     """Return each group's greatest depth below the group `all`, for variables' precedence."""
     depths = {name: 0 if name == ALL else 1 for name in inventory.groups}
-    waiting = list(depths)
+    waiting = deque(depths)
     while waiting:
-        name = waiting.pop(0)
+        name = waiting.popleft()
+        inventory.count_steps(1 + len(inventory.groups[name].children))
         for child in inventory.groups[name].children:
             if child in depths and child != ALL and depths[child] <= depths[name]:
                 depths[child] = depths[name] + 1

@@ -375,3 +375,17 @@ def test_no_connection_variable_is_passed_over_in_silence(variable: str) -> None
         if (found.host, found.keys) != (plain.host, plain.keys):
             return
     assert variable in said or variable in ("ansible_connection", "ansible_port")
+
+
+def test_many_groups_of_many_hosts_take_neither_long_nor_much_memory() -> None:
+    groups = "".join(f"[g{i}:children]\nall_of_them\n" for i in range(2_000))
+    content = f"[all_of_them]\nn[1:20000]\n{groups}"
+    assert len(described(content, "g1")) == 20_000
+    variables = "".join(f"[g{i}:vars]\nansible_user=me\n" for i in range(2_000))
+    with pytest.raises(HostListError, match="inv: too many groups hold too many hosts"):
+        described(content + variables, "all")
+
+
+def test_variables_that_are_no_texts_say_nothing() -> None:
+    found = described("all: {hosts: {a: {1: 2}, b: }, vars: {3: 4, true: 5}}\n")
+    assert [name for name, *_ in found] == ["a", "b"]

@@ -15,7 +15,8 @@ from plink.cli import run as run_plink
 from plink.formats import cluster as cluster_file
 from plink.formats import document
 from plink.measure.importing.source import import_matrix
-from plink.measure.probing import request, run
+from plink.measure.probing import request
+from plink.measure.probing.tools import TOOLS
 from plink.probes.options import SshOptions
 from plink.probes.reach import Reached
 from plink.probes.samples import BandwidthReading, MeasuringJob, RttReading, Sink
@@ -49,7 +50,7 @@ def set_tool(monkeypatch: pytest.MonkeyPatch, name: str, *, stop_after: int = 10
         while rounds := job.more():
             yield from (way for met in rounds for pair in met for way in (pair, pair[::-1]))
 
-    monkeypatch.setattr(f"plink.probes.{run.TOOLS[name].module}.measure", measure)
+    monkeypatch.setattr(f"plink.probes.{TOOLS[name].module}.measure", measure)
 
 
 def listed(tmp_path: Path) -> str:
