@@ -85,6 +85,19 @@ def test_a_group_may_be_one_host_and_a_host_may_have_slots() -> None:
     assert (found.hosts[1].user, found.hosts[1].port) == ("me", 2222)
 
 
+def test_the_list_of_all_hosts_tells_of_hosts_in_groups_too() -> None:
+    text = 'hosts = "me@n2:222 slots=4\\nn1"\nslots = 2\n[[groups]]\nname = "r"\nhosts = "n[1-2]"\n'
+    hosts = import_network(text.encode(), "net.toml").hosts
+    assert [(host.name, host.slots, host.user, host.port) for host in hosts] == [
+        ("n2", 4, "me", 222),
+        ("n1", 2, None, None),
+    ]
+    for of_group in ("n2 slots=3", "you@n2", "n2 port=22"):
+        with pytest.raises(WrongUseError, match=r"groups\[0\].hosts: \w+ of n2 is"):
+            import_network(text.replace("n[1-2]", of_group).encode(), "net.toml")
+    assert import_network(text.replace("n[1-2]", "n2 slots=4").encode(), "net.toml").hosts == hosts
+
+
 def test_what_is_not_said_is_not_limited() -> None:
     """Not even where other hosts' links are."""
     text = '[[groups]]\nname = "g"\nhosts = "a,b"\nhost_gbit_s = 10\n'

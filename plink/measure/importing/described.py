@@ -204,22 +204,26 @@ def _list_hosts(
             if gbit_s is not None:
                 links.append(HostLink(host.name, gbit_s, gbit_s))
 
+    in_order = [] if network.hosts is None else _parse_hosts(network.hosts, f"{source}: hosts")
+    listed_by_name = {host.name: host for host in in_order}
     for index, group in enumerate(network.groups):
-        listed = _parse_hosts(group.hosts, f"{source}: groups[{index}].hosts")
+        place = f"{source}: groups[{index}].hosts"
+        listed = [
+            _merge_lines(host, listed_by_name.get(host.name), place)
+            for host in _parse_hosts(group.hosts, place)
+        ]
         gbit_s = group.host_gbit_s or network.host_gbit_s
         add_hosts(listed, group.slots or network.slots, gbit_s)
         groups.append(Group(group.name, [host.name for host in listed]))
         gbit_s = group.uplink_gbit_s or network.uplink_gbit_s
         if gbit_s is not None:
             uplinks.append(Uplink(group.name, gbit_s, gbit_s))
-    if network.hosts is not None:
-        listed = _parse_hosts(network.hosts, f"{source}: hosts")
-        grouped = {host.name for host in hosts}
-        others = [host for host in listed if host.name not in grouped]
-        add_hosts(others, network.slots, network.host_gbit_s)
-        # Those that it leaves out come last.
-        place_of = {host.name: place for place, host in enumerate(listed)}
-        hosts.sort(key=lambda host: place_of.get(host.name, len(place_of)))
+    grouped = {host.name for host in hosts}
+    others = [host for host in in_order if host.name not in grouped]
+    add_hosts(others, network.slots, network.host_gbit_s)
+    # Those that the list of all hosts leaves out come last.
+    place_of = {name: place for place, name in enumerate(listed_by_name)}
+    hosts.sort(key=lambda host: place_of.get(host.name, len(place_of)))
     if not hosts:
         raise WrongUseError(f"{source}: the description names no hosts", _HINT)
     if len(hosts) > MAX_HOSTS:
@@ -230,6 +234,26 @@ def _list_hosts(
         unlimited = [host.name for host in hosts if host.name not in limited]
         links += [HostLink(name, MAX_GBIT_S, MAX_GBIT_S) for name in unlimited]
     return hosts, groups, links, uplinks
+
+
+def _merge_lines(host: ListedHost, other: ListedHost | None, place: str) -> ListedHost:
+    """Return a group's host with what its line in the list of all hosts says beside that.
+
+    Raises:
+        WrongUseError: the two lines contradict each other.
+    """
+    if other is None:
+        return host
+    merged = {}
+    for name, unsaid in (("slots", 1), ("user", None), ("port", None)):
+        one, two = getattr(host, name), getattr(other, name)
+        if unsaid not in (one, two) and one != two:
+            raise WrongUseError(
+                f"{place}: {name} of {host.name} is {one}, but {two} in the list of all hosts",
+                _HINT,
+            )
+        merged[name] = two if one == unsaid else one
+    return replace(host, **merged)
 
 
 def _parse_hosts(text: str, place: str) -> list[ListedHost]:
