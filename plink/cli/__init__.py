@@ -223,7 +223,9 @@ def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
 
 def _to_usage_error(error: click.ClickException) -> PlinkError:
     """Convert click's usage error to a `WrongUseError` that hints at the command's --help."""
-    message = _EXTRA_ARGUMENTS.sub(_shorten_arguments, error.format_message().rstrip("."))
+    # Of a missing choice, click lists the choices on lines of their own.
+    text = " ".join(error.format_message().split()).replace(". Choose from:", ", one of:")
+    message = _EXTRA_ARGUMENTS.sub(_shorten_arguments, text.rstrip("."))
     context = getattr(error, "ctx", None)
     hint = None if context is None else f"{context.command_path} --help"
     return WrongUseError(message[:1].lower() + message[1:], hint)

@@ -110,6 +110,12 @@ def test_another_shell_is_one_sentence() -> None:
     assert "'csh' is not one of 'bash', 'zsh', 'fish'" in done.stderr
 
 
+def test_no_shell_is_one_sentence_with_the_choices() -> None:
+    done = plink_here("completion")
+    assert (done.code, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[0].endswith("one of: bash, zsh, fish")
+
+
 @pytest.fixture
 def script(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     declared("shells")
