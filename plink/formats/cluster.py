@@ -223,8 +223,14 @@ def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
     check_host_names(cluster.hosts, source)
     if cluster.links is not None:
         check_rows(cluster.links.rows, cluster.groups, source)
+    names = set(cluster.names)
     for index, failure in enumerate(cluster.unreachable):
         check_host_name(failure.source, source, f"unreachable[{index}].source")
+        if failure.source in names:
+            fault = f"{failure.source} is one of the hosts, expected one that was not reached"
+            raise FormatError(source, f"unreachable[{index}]", fault)
+    if cluster.uplinks is not None:
+        _check_uplinks(cluster.uplinks, cluster.groups, source)
     size = len(cluster.hosts)
     if cluster.rtt is not None:
         if len(cluster.rtt.rtt_us) < len(data["rtt"]["rtt_us"]):
@@ -237,6 +243,17 @@ def decode_cluster(data: Mapping[str, Any], source: str) -> Cluster:
     if cluster.routes is not None:
         check_routes(cluster.routes, size, source)
     return replace(cluster, source=source)
+
+
+def _check_uplinks(measured: UplinkMeasurement, groups: Sequence[Group], source: str) -> None:
+    known = {group.name for group in groups}
+    names = [uplink.group for uplink in measured.uplinks]
+    twice = find_repeated(names)
+    if twice is not None:
+        raise FormatError(source, "uplinks", f"lists the uplink of {brief(twice)} twice")
+    strange = next((name for name in names if name not in known), None)
+    if strange is not None:
+        raise FormatError(source, "uplinks", f"{brief(strange)} is not a group of the file")
 
 
 def is_cluster(content: Content) -> bool:

@@ -157,7 +157,7 @@ def uplink_lines(cluster: Cluster) -> list[str]:
 
     columns: list[Column[Uplink]] = [
         Column("group", lambda uplink: uplink.group, is_text=True),
-        Column("hosts", lambda uplink: sizes.get(uplink.group, UNKNOWN)),
+        Column("hosts", lambda uplink: sizes[uplink.group]),
         Column("sends", lambda uplink: rate_text(uplink.send_gbit_s, uplink.send_is_lower_bound)),
         Column(
             "receives",

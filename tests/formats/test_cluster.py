@@ -102,7 +102,9 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return Cluster(
         hosts=hosts,
         rtt=draw(st.none() | measurements(len(hosts))),
-        unreachable=draw(st.lists(unreachables(), max_size=2)),
+        unreachable=[
+            each for each in draw(st.lists(unreachables(), max_size=2)) if each.source not in names
+        ],
         made_from=draw(st.none() | TEXT),
     )
 
@@ -265,6 +267,9 @@ def test_no_value_anywhere_breaks_the_reader(place: tuple[Any, ...], value: obje
         (("uplinks", "links", 0, "send_gbit_s"), 1e-320, "uplinks.links[0]"),
         (("uplinks", "uplinks", 0, "send_is_lower_bound"), 1, None),
         (("uplinks", "links", 0, "host"), "z", ""),
+        (("uplinks", "uplinks", 0, "group"), "z", "uplinks"),
+        (("uplinks", "uplinks"), [{"group": "r2", "send_gbit_s": 1.0}] * 2, "uplinks"),
+        (("unreachable", 0, "source"), "b", "unreachable[0]"),
         (("file_hash",), "sha256:0", ""),
         (("way",), {"config": "a\x1b[2J"}, ""),
     ],
@@ -295,6 +300,8 @@ def test_a_missing_field_is_named_or_optional(place: tuple[Any, ...]) -> None:
     if not isinstance(target, dict) or place[-2:-1] == ("options",):
         return
     del target[place[-1]]
+    if place == ("groups",):
+        del data["uplinks"]
     optional = {"made_from", "unreachable", "rtt", "ssh_address", "user", "port", "slots"}
     optional |= {"started", "failures", "notes", "destination", "options", "50", "clients"}
     optional |= {"bandwidth", "groups", "hosts_gbit_s", "send_gbit_s", "receive_gbit_s", "links"}

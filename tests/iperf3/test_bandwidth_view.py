@@ -38,7 +38,7 @@ UPLINKS = UplinkMeasurement(
 CLUSTER = Cluster(
     [Host(name, name) for name in "abc"],
     bandwidth=BANDWIDTH,
-    groups=[Group("r1", ["a", "b"]), Group("r2", ["c"])],
+    groups=[Group("r1", ["a"]), Group("r2", ["b"]), Group("r3", ["c"])],
     uplinks=UPLINKS,
 )
 
@@ -53,9 +53,9 @@ def path(tmp_path: Path) -> Path:
 def test_the_table() -> None:
     assert uplink_lines(CLUSTER) == [
         "group  hosts          sends     receives  hosts' links  oversubscribed",
-        "r1         2     382 Mbit/s   191 Mbit/s   1.53 Gbit/s           8.0:1",
+        "r1         1     382 Mbit/s   191 Mbit/s   1.53 Gbit/s           8.0:1",
         "r2         1  ≥ 9.50 Gbit/s            -   9.40 Gbit/s         ≤ 1.0:1",
-        "r3         -              -  2.00 Gbit/s             -               -",
+        "r3         1              -  2.00 Gbit/s             -               -",
         "≥: at least; something else, as the other groups' links, may be the limit",
     ]
     assert uplink_lines(replace(CLUSTER, uplinks=None)) == []
