@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -27,6 +28,7 @@ from plink.verbs.common import PathName, build_warner, copy_as, print_to_text, r
 
 with lazy_imports():
     from plink.deploy import launchers as writers
+    from plink.model import network
     from plink.optimize import executors
     from plink.show.terminal import order as order_page
 
@@ -72,7 +74,15 @@ class RankOrder(order_file.Order, frozen=True, kw_only=True, dict=True):
     @property
     def notes(self) -> list[str]:
         """Reasons for caution about the order, one sentence each."""
-        return list(notes_on(self))
+        return [*notes_on(self), *self.assumptions]
+
+    @property
+    def assumptions(self) -> Sequence[str]:
+        """Sentences on links that were not measured, where predicted times rest on them."""
+        cluster = self.cluster
+        if cluster is None or getattr(self.cost, "objective", None) != "contention":
+            return ()
+        return network.capacity(cluster, cluster.groups).assumptions
 
     @property
     def gaps(self) -> list[MissingPart]:

@@ -14,8 +14,11 @@ import pytest
 
 import plink
 from api.clusters import rack_cluster, rack_matrix, rack_names
+from plink.base.errors import NotMeasuredError
 from plink.base.replacing import replace
 from plink.formats.cluster import Unreachable
+from plink.formats.groups import UplinkMeasurement
+from plink.formats.order import TimeCost
 from plink.plans.names import COLLECTIVES
 from plink.solvers.collectives.registry import OTHERS
 from support.plink_command import plink_here
@@ -106,6 +109,28 @@ def test_doubt_is_a_note() -> None:
     alike = plink.MeasuredCluster.from_matrix(["a", "b", "c", "d", "e"], np.full((5, 5), 20.0))
     order = plink.order(alike, time_limit_s=0.1)
     assert order.notes[0].startswith("no structure found")
+
+
+def test_times_need_a_rate_of_a_link() -> None:
+    cluster = rack_cluster()
+    with pytest.raises(NotMeasuredError):
+        plink.order(cluster, objective="contention")
+    # As a description has it that says no rate.
+    described = replace(cluster, uplinks=UplinkMeasurement(uplinks=[], tool="described"))
+    order = plink.order(described, time_limit_s=0.2)
+    assert isinstance(order.cost, TimeCost)
+    assert order.cost.objective == "latency"
+    assert not order.assumptions
+
+
+def test_what_times_assume_of_links_is_noted() -> None:
+    names = rack_names()
+    gbit_s = np.full((16, 16), np.nan)
+    gbit_s[:15, :15] = 10.0
+    cluster = plink.MeasuredCluster.from_matrix(names, rack_matrix(), gbit_s=gbit_s)
+    order = plink.order(cluster, objective="contention", time_limit_s=0.2)
+    assert [names[-1] in each for each in order.assumptions] == [True, False]
+    assert set(order.assumptions) <= set(order.notes)
 
 
 def test_hosts_without_measurements_are_warned_of() -> None:

@@ -48,6 +48,7 @@ with lazy_imports():
     from plink.optimize.orders import by_bandwidth, contention, interleave, restarts
 
 if TYPE_CHECKING:
+    from plink.model.network import KnownNetwork
     from plink.optimize.orders.contention import ContentionObjective
 
     Objective = LatencyObjective | ContentionObjective
@@ -201,16 +202,33 @@ def _state_problem(
     algorithm = choose_algorithm(request, layout)
     limits = known.limits_until(deadline.part(_WAYS_SHARE).at_least(_LEAST_WAYS_S))
     objective = replace(_objective(cluster, request, algorithm, known, layout), limits=limits)
-    if request.prove_s > 0.0 and not isinstance(objective, LatencyObjective):
+    if request.interleave:
+        interleave.check_size(layout)
+    domains = Domains.of(hosts, request)
+    return _OrderProblem(cluster, hosts, layout, algorithm, known, objective, domains), deadline
+
+
+def _find_links(cluster: Cluster, request: OrderRequest, known: Distances) -> KnownNetwork | None:
+    """Return the network whose links an order's time is predicted with; None for latencies.
+
+    Raises:
+        WrongUseError: predicted times are to be proven.
+        NotMeasuredError: predicted times are asked for, and no rate of a link is known.
+    """
+    if request.objective == "latency" or (request.objective is None and cluster.uplinks is None):
+        return None
+    links = network.build_network(cluster, found=known)
+    if request.objective is None and not links.has_rates:
+        return None
+    if request.prove_s > 0.0:
         raise WrongUseError(
             "an exact engine cannot prove that a time under contention is the least",
             "leave out {prove_s=}, or use {objective=latency}",
             arguments=vars(request),
         )
-    if request.interleave:
-        interleave.check_size(layout)
-    domains = Domains.of(hosts, request)
-    return _OrderProblem(cluster, hosts, layout, algorithm, known, objective, domains), deadline
+    if not links.has_rates:
+        raise build_not_measured_error(cluster, "rates")
+    return links
 
 
 def _objective(
@@ -221,17 +239,17 @@ def _objective(
     layout: RankLayout,
 ) -> Objective:
     peers = build_peer_layout(algorithm, layout)
-    name = request.objective or ("contention" if cluster.uplinks is not None else "latency")
-    refuse_too_many(algorithm, peers.ranks, by_table=name == "contention")
+    links = _find_links(cluster, request, known)
+    refuse_too_many(algorithm, peers.ranks, by_table=links is not None)
     form = algorithm.form(peers.ranks)
     # Looked at once, here: all searches get the same.
     matrix_us = check_distances(known.matrix_us, len(known.matrix_us))
     by_latency = LatencyObjective(form, matrix_us, peers, request.threads)
-    if name == "latency":
+    if links is None:
         return by_latency
     return contention.ContentionObjective(
         algorithm.table(peers.ranks, request.size_bytes),
-        network.build_network(cluster, found=known).network,
+        links.network,
         peers,
         by_latency,
         request.size_bytes,
