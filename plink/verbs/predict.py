@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, TypeVar, cast, overload
+from typing import TYPE_CHECKING, TypeVar, cast, overload
 
 from plink.base.errors import WrongUseError
 from plink.base.lazy import lazy_imports
@@ -133,10 +133,11 @@ class PlanPrediction(_Rows[CollectiveRow]):
 
     Args:
         forecast: all that is known of it.
+        notes: reasons for caution, one sentence each.
     """
 
     forecast: PlanForecast
-    notes: ClassVar[Sequence[str]] = ()
+    notes: Sequence[str] = ()
 
     @property
     def rows(self) -> dict[str, CollectiveRow]:
@@ -204,7 +205,7 @@ def predict_times(
         raise build_not_measured_error(known, "bandwidth")
     notes = []
     if order is not None and not is_made_from(order, known):
-        notes.append(f"{source or 'the order'} was made from another version of {known.source}")
+        notes.append(_other_version(source or "the order", known))
     return Prediction(found, notes, request.objective)
 
 
@@ -218,9 +219,13 @@ def _predict_plan(plan: Plan, request: PredictionRequest, source: str | None) ->
             )
     cluster = checked_cluster(_choose_cluster(plan, request, source), "predict")
     known = replace(cluster, uses_readings=request.distances == "readings")
-    return PlanPrediction(
-        forecast_plan(known, plan, request.size_bytes, request.collectives, source or "plan")
-    )
+    forecast = forecast_plan(known, plan, request.size_bytes, request.collectives, source or "plan")
+    is_other = None not in (plan.made_from, known.file_hash) and plan.made_from != known.file_hash
+    return PlanPrediction(forecast, [_other_version(source or "the plan", known)] * is_other)
+
+
+def _other_version(subject: str, cluster: Cluster) -> str:
+    return f"{subject} was made from another version of {cluster.source}"
 
 
 def _choose_cluster(

@@ -213,6 +213,19 @@ def test_an_order_remembers_the_cluster_to_predict_for() -> None:
     assert repr(prediction) == "<plink.Prediction: 2 algorithms, 20 MB on 16 ranks>"
 
 
+def test_a_plan_of_another_cluster_is_noted(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        cluster = plink.MeasuredCluster.from_matrix(rack_names(), rack_matrix(seed=seed))
+        cluster.save(tmp_path / f"{seed}.json")
+    one, other = (plink.MeasuredCluster.read(tmp_path / f"{seed}.json") for seed in (1, 2))
+    plan = plink.plan(one, size="25MB")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not plink.predict(plan, cluster=one).notes
+    with pytest.warns(plink.PlinkWarning, match="made from another version of"):
+        assert len(plink.predict(plan, cluster=other).notes) == 1
+
+
 def test_an_order_from_a_file_is_predicted_with_its_cluster(tmp_path: Path) -> None:
     cluster = rack_cluster()
     plink.order(cluster, time_limit_s=0.1).save(tmp_path / "order.json")
