@@ -162,6 +162,8 @@ def encode(value: Any, *, with_arrays: bool = False) -> Any:
         with_arrays: leave arrays as they are, which `document.dump` writes; else as lists.
     """
     if isinstance(value, Struct):
+        if value.__struct_config__.omit_defaults:
+            return msgspec.to_builtins(value)
         return {name: encode(part, with_arrays=with_arrays) for name, part in _members(value)}
     if isinstance(value, Mapping):
         named = ((f"{n:g}" if isinstance(n, float) else str(n), part) for n, part in value.items())
@@ -178,15 +180,13 @@ def _members(struct: Struct) -> Iterator[tuple[str, Any]]:
     config = struct.__struct_config__
     if config.tag is not None:
         yield str(config.tag_field), config.tag
-    defaults = _defaults(type(struct)) if config.omit_defaults else {}
     hidden = getattr(struct, "IN_MEMORY", ())
     for name in sorted(struct.__struct_fields__, key=lambda name: name not in _HEAD):
         member = getattr(struct, name)
-        is_default = name in defaults and defaults[name] == member
         is_absent = member is None and (
             not isinstance(struct, Output) or name in getattr(struct, "OPTIONAL", ())
         )
-        if not (is_absent or name in hidden or is_default):
+        if not (is_absent or name in hidden):
             yield name, member
     for name in getattr(struct, "COMPUTED", ()):
         yield name, getattr(struct, name)
@@ -283,16 +283,6 @@ def _put_in_place(schema: Any, parts: Mapping[str, Any]) -> Any:
         name: _put_in_place(item, parts)
         for name, item in schema.items()
         if name not in ("default", "discriminator")
-    }
-
-
-@functools.cache
-def _defaults(struct: type[Struct]) -> dict[str, Any]:
-    """Return the default of each member of a struct that has one."""
-    return {
-        member.name: member.default
-        for member in fields(struct)
-        if member.default is not msgspec.NODEFAULT
     }
 
 
