@@ -144,5 +144,5 @@ def parse_forest(content: bytes, ranks: int) -> Forest:
 def _parse(content: bytes, parse: Callable[[bytes], T], what: str) -> T:
     try:
         return parse(content)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         raise EngineError(f"what is in the store is not {what}", hint=_HINT) from None

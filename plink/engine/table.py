@@ -72,7 +72,7 @@ def parse_entry(content: bytes, rank: int) -> Entry:
     try:
         entry = msgspec.json.decode(content, type=Entry)
         return Entry(_check_addresses(entry.endpoints), entry.told)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         raise EngineError(f"rank {rank} put no addresses into the store", rank, _HINT) from None
 
 
@@ -94,7 +94,7 @@ def parse_table(content: bytes, ranks: int) -> Table:
         if not is_whole or max(len(endpoints) - 1, table.culprit, *table.missing) >= ranks:
             raise ValueError
         return replace(table, endpoints=endpoints)
-    except (msgspec.DecodeError, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         raise EngineError(
             f"rank 0 put no table of {ranks} ranks into the store", 0, _HINT
         ) from None
