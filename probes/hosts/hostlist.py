@@ -96,11 +96,6 @@ def is_host_name(name: str) -> bool:
     return find_name_fault(name) is None
 
 
-def is_user(user: str) -> bool:
-    """Return whether a text can be a user name."""
-    return _USER.fullmatch(user) is not None
-
-
 MAX_NAMES = 65_536
 MAX_LENGTH = 253
 
@@ -505,7 +500,7 @@ def _parse_number(text: str, high: int) -> int | None:
 
 
 def _check_user(user: str, place: str) -> str:
-    if not is_user(user):
+    if not _USER.fullmatch(user):
         raise HostListError(f"{place}: {_brief(user)} is not a user name", HINT_FORMS)
     return user
 

@@ -77,15 +77,12 @@ def read_authority(blob: bytes) -> bytes | None:
         return None
 
 
-def check_certificate(
-    blob: bytes, key: bytes, name: str, authorities: Iterable[bytes], now_s: float | None = None
-) -> None:
+def check_certificate(blob: bytes, key: bytes, name: str, authorities: Iterable[bytes]) -> None:
     """Raise unless an SSH certificate is valid for a host: signature, key, dates and name.
 
     Args:
         key: the key whose possession the host has proved.
         authorities: keys that may sign for this host.
-        now_s: seconds since 1970; None for the clock's.
 
     Raises:
         CertificateError: it is not valid; UnknownAuthorityError if none of the authorities signed.
@@ -117,10 +114,11 @@ def check_certificate(
         raise CertificateError("its SSH host certificate is for a key other than the server's")
     if certificate.type is not serialization.SSHCertificateType.HOST:
         raise CertificateError("its SSH host certificate is for a user, expected one for a host")
-    _check_limits(certificate, name, time.time() if now_s is None else now_s)
+    _check_limits(certificate, name)
 
 
-def _check_limits(certificate: serialization.SSHCertificate, name: str, now_s: float) -> None:
+def _check_limits(certificate: serialization.SSHCertificate, name: str) -> None:
+    now_s = time.time()
     if now_s < certificate.valid_after:
         raise CertificateError(
             f"its SSH host certificate is not valid before {_date(certificate.valid_after)}"
