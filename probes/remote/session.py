@@ -193,6 +193,7 @@ class Session(ABC):
         end_s = time.monotonic() + timeout_s
         process = self.start(command, timeout_s)
         output = bytearray()
+        status: int | None = None
         try:
             with Deadline(process, end_s - time.monotonic()) as deadline:
                 threading.Thread(target=_feed, args=(process, stdin), daemon=True).start()
@@ -202,11 +203,15 @@ class Session(ABC):
                         message = f"a command wrote more than {MAX_OUTPUT >> 20} MiB"
                         raise HostError(self.host, message)
                 status = process.wait_for_exit(end_s - time.monotonic())
-            if deadline.is_over or status is None:
-                raise HostError(self.host, f"a command did not end within {timeout_s:g} s")
-            return Completed(status, bytes(output), process.stderr_tail())
+        except HostError:
+            # After the deadline the connection may look lost.
+            if not deadline.is_over:
+                raise
         finally:
             process.close()
+        if deadline.is_over or status is None:
+            raise HostError(self.host, f"a command did not end within {timeout_s:g} s")
+        return Completed(status, bytes(output), process.stderr_tail())
 
     @abstractmethod
     def close(self) -> None:
