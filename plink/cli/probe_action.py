@@ -163,7 +163,7 @@ class ProbeAction:
             return read_hosts(self.hosts)
         if earlier is None:
             raise click.UsageError("Missing argument 'HOSTS'.")
-        return HostList(list_again(earlier, self.resume or ""), earlier.made_from)
+        return HostList(list_again(earlier, self.resume or ""), made_from=earlier.made_from)
 
 
 def _wait_for_agents(

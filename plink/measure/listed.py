@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -34,17 +33,10 @@ _ALLOCATION = "@slurm"
 
 
 @dataclass(frozen=True)
-class HostList:
-    """Hosts of a host list or inventory, its file's hash, and how the inventory reaches them."""
+class HostList(InventoryHosts):
+    """Hosts of a host list or inventory, with the hash of its file."""
 
-    hosts: Sequence[ListedHost]
     made_from: str | None = None
-    found: InventoryHosts | None = None
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """Notes, as sentences, on the list's connection settings that plink ignores."""
-        return () if self.found is None else self.found.notes
 
     def way(self, given: Outgoing, *, is_ssh_said: bool = False) -> Outgoing:
         """Return the options to reach the hosts: the user's, or else the list's own command or key.
@@ -52,12 +44,12 @@ class HostList:
         Options of SSH that are all the default say nothing, unless the user wants SSH as it is
         (`is_ssh_said`). Raises HostListError where only the user can say.
         """
-        if self.found is None or is_ssh_said or not isinstance(given, SshOptions):
+        if is_ssh_said or not isinstance(given, SshOptions):
             return given
-        if self.found.via is not None:
+        if self.via is not None:
             is_silent = given == SshOptions(concurrency=given.concurrency)
-            return ViaOptions(self.found.via(), given.concurrency) if is_silent else given
-        keys = self.found.identity_files
+            return ViaOptions(self.via(), given.concurrency) if is_silent else given
+        keys = self.identity_files
         if len(keys) > 1 and given.identity_file is None:
             place = self.hosts[0].place
             raise HostListError(
@@ -80,10 +72,8 @@ def read_hosts(path: str) -> HostList:
         return HostList(parse_allocation(os.environ))
     inventory = find_hosts(path, _read_list)
     if inventory is not None:
-        content = inventory.content
-        return HostList(
-            inventory.hosts, None if content is None else document.digest(content), inventory
-        )
+        made_from = None if inventory.content is None else document.digest(inventory.content)
+        return HostList(**vars(inventory), made_from=made_from)
     kind, colon, _ = path.partition(":")
     if colon and kind.isalnum() and not os.path.lexists(path):
         forms = ", ".join(f"{known.form} ({known.about})" for known in KINDS.values())
@@ -98,7 +88,7 @@ def read_hosts(path: str) -> HostList:
             f"{source}: is a file that plink wrote, not a host list",
             "plink probe resumes a cluster file, and plink check compares with one",
         )
-    return HostList(parse_hosts(content, source), document.digest(content))
+    return HostList(parse_hosts(content, source), made_from=document.digest(content))
 
 
 def _read_list(path: str) -> bytes:

@@ -167,7 +167,7 @@ probe = keyword_function("probe", measure_hosts, MeasurementRequest, within=tran
 def _resolve_hosts(hosts: Sequence[str] | PathName | MeasuredCluster) -> HostList:
     """Return the hosts to measure: from a list, a file, an inventory or an earlier cluster."""
     if isinstance(hosts, cluster_file.Cluster):
-        return HostList(list_again(hosts, _SOURCE), hosts.made_from)
+        return HostList(list_again(hosts, _SOURCE), made_from=hosts.made_from)
     if isinstance(hosts, str | os.PathLike):
         return read_hosts(os.fspath(hosts))
     lines = list(hosts) if isinstance(hosts, Iterable) else [hosts]
