@@ -46,7 +46,7 @@ _HONEST: list[tuple[str, Message]] = [
     ("worker", said.Write(2, 40, b"abcdefgh")),
     ("worker", said.Load(7, _DIGEST)),
     ("peer", said.PeerReady("job", 1, _DIGEST)),
-    ("server", said.Joined(1, 2, 4, 9, True, False, _OPTIONS, _SITES, _ADDRESSES, _DIGEST)),
+    ("server", said.Joined(1, 2, 4, 9, True, _OPTIONS, _SITES, _ADDRESSES, _DIGEST)),
     ("server", said.Recalled(7, ((0, 40), (80, 20)))),
     ("server", said.Numbers(b"abcdefgh")),
     ("server", said.Saved("job-4.snapshot", 4, _DIGEST, 123)),
