@@ -15,6 +15,11 @@ def rtt_text(rtt_us: float) -> str:
     return _three_digits(rtt_us * 1000.0, "ns", "µs", "ms", "s")
 
 
+def seconds_text(seconds: float) -> str:
+    """Format a time in s with three digits, in a suitable unit: `22.1 µs`, `380 ms`."""
+    return rtt_text(seconds * 1e6)
+
+
 def _three_digits(value: float, unit: str, *larger_units: str) -> str:
     """Return a number with three digits, in the smallest unit in which it is below 1,000."""
     for larger in larger_units:

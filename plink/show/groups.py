@@ -27,7 +27,7 @@ from plink.model.network import Capacity, UplinkCapacity
 from plink.optimize.groups.certainty import more_passes
 from plink.optimize.groups.truth import Judgement
 from plink.show.facts import rate_text
-from plink.show.tables import UNKNOWN, Column, join_some, table_lines
+from plink.show.tables import Column, join_some, known_text, table_lines
 from plink.solvers.groups.grouping import estimate_messages
 from plink.solvers.groups.levels import LIKELY, SURE
 
@@ -47,11 +47,10 @@ def group_columns(cluster: Cluster, capacity: Capacity | None) -> list[Column[Gr
         gbit_s, rtt_us = (getattr(quality, f"{side}_{unit}", None) for unit in ("gbit_s", "us"))
         if gbit_s is not None:
             return bandwidth_text(gbit_s)
-        return UNKNOWN if rtt_us is None else rtt_text(rtt_us)
+        return known_text(rtt_us, rtt_text)
 
     def certainty_text(group: Group) -> str:
-        probability = getattr(known.get(group.name), "probability", None)
-        return UNKNOWN if probability is None else probability_text(probability)
+        return known_text(getattr(known.get(group.name), "probability", None), probability_text)
 
     def uplink_text(group: Group) -> str:
         uplink = uplinks.get(group.name)

@@ -13,6 +13,7 @@ from plink.base.text import printable
 
 Row = TypeVar("Row")
 Row_contra = TypeVar("Row_contra", contravariant=True)
+_Value = TypeVar("_Value")
 
 # A label, and the lines of text that belong to it.
 Fact = tuple[str, Sequence[str]]
@@ -33,6 +34,11 @@ class Column(Generic[Row_contra]):
     heading: str
     text: Callable[[Row_contra], str]
     is_text: bool = False
+
+
+def known_text(value: _Value | None, text: Callable[[_Value], str]) -> str:
+    """Return the text of a value; `UNKNOWN` for None."""
+    return UNKNOWN if value is None else text(value)
 
 
 def headings(columns: Iterable[Column[Any]]) -> tuple[str, ...]:

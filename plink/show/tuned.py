@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from plink.autotune.log.history import Change, History
 from plink.autotune.tuner.interface import Action, TunerOptions
-from plink.base.text import bytes_text, format_count, rtt_text, share_text
+from plink.base.text import bytes_text, format_count, seconds_text, share_text
 from plink.formats.limits import Amount, Positive, Text, Whole, constrain_to_words
 from plink.formats.structs import Output
 from plink.show.tables import Column, Fact
@@ -26,7 +26,7 @@ def decision_columns(run: History) -> list[Column[tuple[int, Change]]]:
 
     def time_text(change: Change, side: int) -> str:
         seconds = run.around(change)[side]
-        return "" if seconds is None else rtt_text(1e6 * seconds)
+        return "" if seconds is None else seconds_text(seconds)
 
     return [
         Column("decision", lambda row: f"{row[0]} {row[1].what}", is_text=True),

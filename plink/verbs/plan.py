@@ -9,7 +9,7 @@ from typing import ClassVar
 from plink.base.lazy import lazy_imports
 from plink.base.replacing import replace
 from plink.base.request import keyword_function
-from plink.base.text import format_count, rtt_text
+from plink.base.text import format_count, seconds_text
 from plink.formats import plan as plan_file
 from plink.optimize.plans.planning import Planned, find_plan
 from plink.optimize.plans.request import PlanRequest
@@ -57,8 +57,8 @@ class AggregationPlan(plan_file.Plan, frozen=True):
         plan_file.write_plan(os.fspath(path), self)
 
     def __repr__(self) -> str:
-        time = "" if self.time_s is None else f"; predicted {rtt_text(self.time_s * 1e6)}"
-        bound = "" if self.bound_s is None else f", at least {rtt_text(self.bound_s * 1e6)}"
+        time = "" if self.time_s is None else f"; predicted {seconds_text(self.time_s)}"
+        bound = "" if self.bound_s is None else f", at least {seconds_text(self.bound_s)}"
         ranks, routes = len(self.ranks), self.forest.routes
         what = f"{self.kind} over {format_count(ranks, 'rank')}, {format_count(routes, 'route')}"
         return f"<plink.AggregationPlan: {what}{time}{bound}>"

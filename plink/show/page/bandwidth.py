@@ -6,7 +6,7 @@ import numpy as np
 
 from plink.base.next_command import UNNAMED_FILE, next_command
 from plink.base.size import format_size
-from plink.base.text import bandwidth_text, format_count, join_texts, rtt_text, share_text
+from plink.base.text import bandwidth_text, format_count, join_texts, seconds_text, share_text
 from plink.formats import document
 from plink.formats.cluster import Cluster
 from plink.model.network import KnownNetwork, build_network, capacity
@@ -209,7 +209,7 @@ def _tabulate_limits(subject: Subject, cluster: Cluster, network: KnownNetwork) 
     columns: list[Column[tuple[Limited, str]]] = [
         Column("collective", lambda row: row[0].algorithm, is_text=True),
         Column("order", lambda row: row[1], is_text=True),
-        Column("takes", lambda row: rtt_text(1e6 * row[0].seconds)),
+        Column("takes", lambda row: seconds_text(row[0].seconds)),
         Column("waits for", describe_waits, is_text=True),
     ]
     caption = (

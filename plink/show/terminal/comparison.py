@@ -9,12 +9,12 @@ from operator import itemgetter
 from rich.console import Console
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, format_count, rtt_text
+from plink.base.text import bytes_text, format_count, rtt_text, seconds_text
 from plink.bench.order_report import Correlation, OrderRow, OrdersBench
 from plink.bench.plot import collectives_text, label_text
 from plink.formats.comparison import Comparison, ComparisonRow, LinkBytes
 from plink.plans.names import ALL_REDUCE, BARRIER
-from plink.show.tables import UNKNOWN, Column, drop_unknown
+from plink.show.tables import UNKNOWN, Column, drop_unknown, known_text
 from plink.show.terminal.paper import print_line, print_table
 
 # For less data, CPU seconds for a gigabyte say nothing.
@@ -27,24 +27,26 @@ _ABOUT_SIZES = (
 )
 
 _TIMES: tuple[Column[ComparisonRow | OrderRow], ...] = (
-    Column("median", lambda row: _seconds(row.median_s)),
-    Column("fastest", lambda row: _seconds(row.min_s)),
-    Column("slowest", lambda row: _seconds(row.max_s)),
+    Column("median", lambda row: seconds_text(row.median_s)),
+    Column("fastest", lambda row: seconds_text(row.min_s)),
+    Column("slowest", lambda row: seconds_text(row.max_s)),
 )
 _ORDER_COLUMNS: tuple[Column[OrderRow], ...] = (
     Column("order", lambda row: row.order, is_text=True),
     *_TIMES,
-    Column("vs given", lambda row: _speedup(row.speedup_over_given)),
-    Column("vs random", lambda row: _speedup(row.speedup_over_random)),
-    Column("latency", lambda row: _seconds(row.predicted_us, 1.0)),
+    Column("vs given", lambda row: known_text(row.speedup_over_given, "{:.2f}x".format)),
+    Column("vs random", lambda row: known_text(row.speedup_over_random, "{:.2f}x".format)),
+    Column("latency", lambda row: known_text(row.predicted_us, rtt_text)),
 )
-_CONTENTION: Column[OrderRow] = Column("contention", lambda row: _seconds(row.predicted_s))
+_CONTENTION: Column[OrderRow] = Column(
+    "contention", lambda row: known_text(row.predicted_s, seconds_text)
+)
 _SIZE_COLUMNS: tuple[Column[ComparisonRow], ...] = (
     Column("", label_text, is_text=True),
     *_TIMES,
     Column("bus", lambda row: f"{row.bus_mbit:.{2 if row.bus_mbit < 10.0 else 0}f}"),
-    Column("limit", lambda row: _limit_text(row.share_of_limit)),
-    Column("predicted", lambda row: _seconds(row.predicted_s)),
+    Column("limit", lambda row: known_text(row.share_of_limit, _limit_text)),
+    Column("predicted", lambda row: known_text(row.predicted_s, seconds_text)),
     Column(
         "CPU",
         lambda row: (
@@ -105,7 +107,7 @@ def _print_sizes(console: Console, rows: Sequence[ComparisonRow]) -> None:
         heading = _workload_text(plain)
         if plain.limit_s is not None:
             links = "hosts' links" if plain.limit_by == "hosts" else "uplinks"
-            heading += f", at least {_seconds(plain.limit_s)} by {links}"
+            heading += f", at least {seconds_text(plain.limit_s)} by {links}"
         print_line(console, heading, "bold")
         print_table(console, _SIZE_COLUMNS, shown, _mark_best(shown), rows)
         console.print()
@@ -184,15 +186,5 @@ def _correlation_text(correlation: Correlation | None) -> str:
     return f"{correlation.value:.2f} ({correlation.low:.2f} to {correlation.high:.2f})"
 
 
-def _limit_text(share: float | None) -> str:
-    if share is None:
-        return UNKNOWN
+def _limit_text(share: float) -> str:
     return "< 1 %" if share < 0.01 else f"{100.0 * share:.0f} %"
-
-
-def _seconds(value: float | None, us_per_unit: float = 1e6) -> str:
-    return UNKNOWN if value is None else rtt_text(value * us_per_unit)
-
-
-def _speedup(ratio: float | None) -> str:
-    return UNKNOWN if ratio is None else f"{ratio:.2f}x"

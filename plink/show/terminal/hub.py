@@ -8,27 +8,27 @@ from typing import ClassVar
 from msgspec.structs import asdict
 from rich.console import Console
 
-from plink.base.text import bandwidth_text, bytes_text, rtt_text
+from plink.base.text import bandwidth_text, bytes_text, seconds_text
 from plink.formats.limits import Amount
 from plink.hub.bounds import Bound, Training, bounds
 from plink.hub.cost import CostRow, Costs
 from plink.hub.networks import PRINTED_WORKERS, TrainedNetwork
 from plink.hub.racks import Racks, RacksVerdict, judge_racks
 from plink.optimize.plans.ports import PortsVerdict, judge_ports
-from plink.show.tables import UNKNOWN, Column
+from plink.show.tables import UNKNOWN, Column, known_text
 from plink.show.terminal.paper import print_line, print_table
 
 _BOUND_COLUMNS: tuple[Column[Bound], ...] = (
     Column("placement", lambda row: row.placement, is_text=True),
     Column("at a server", lambda row: _rate(row.server_bits_s)),
     Column("at a worker", lambda row: _rate(row.worker_bits_s) if row.worker_bits_s else UNKNOWN),
-    Column("exchange", lambda row: _seconds(row.exchange_s)),
+    Column("exchange", lambda row: seconds_text(row.exchange_s)),
     Column("behind computing", lambda row: "hidden" if row.is_hidden else "network bound"),
 )
 _COST_COLUMNS: tuple[Column[CostRow], ...] = (
     Column("a worker", lambda row: row.name, is_text=True),
     Column("uplinks", lambda row: f"{row.oversubscription:g}:1"),
-    Column("workers", lambda row: UNKNOWN if row.workers is None else str(row.workers)),
+    Column("workers", lambda row: known_text(row.workers, str)),
     Column("network", lambda row: _dollars(row.network)),
     Column("hub", lambda row: UNKNOWN if row.workers is None else _dollars(row.hub)),
     Column("in all", lambda row: _dollars(row.total)),
@@ -76,7 +76,7 @@ def print_bounds(console: Console, job: FoundBounds) -> None:
     print_line(
         console,
         f"{job.model}: {bytes_text(job.model_bytes)} in every iteration of "
-        f"{_seconds(job.iteration_s)}, {job.workers} workers with "
+        f"{seconds_text(job.iteration_s)}, {job.workers} workers with "
         f"{_rate(job.link_bits_s)}, servers with {_rate(job.server_bits_s)}",
         "bold",
     )
@@ -94,15 +94,15 @@ def print_bounds(console: Console, job: FoundBounds) -> None:
     if job.racks is not None:
         verdict = job.racks
         sign, better = (">", "helps") if verdict.is_better else ("<=", "does not help")
-        racks, shards = _seconds(verdict.rack_s), _seconds(verdict.sharded_s)
+        racks, shards = seconds_text(verdict.rack_s), seconds_text(verdict.sharded_s)
         by_links = (verdict.links_sharded_s, verdict.links_hierarchy_s, verdict.links_two_level_s)
-        link_shards, link_racks, two_level = map(_seconds, by_links)
+        link_shards, link_racks, two_level = map(seconds_text, by_links)
         where = f"{verdict.racks} racks of {verdict.workers} workers"
         rates = f"uplinks of {_rate(verdict.core_bits_s)}, a server of"
         inequality = (
             "by the paper's inequality (§2.3), which adds up stages, aggregation by racks "
             f"{better}: {shards} across racks by sharded servers {sign} {racks} in a rack + "
-            f"{_seconds(verdict.between_s)} between racks; it does below "
+            f"{seconds_text(verdict.between_s)} between racks; it does below "
             f"{_rate(verdict.crossover_bits_s)} an uplink"
         )
         links = (
@@ -118,10 +118,6 @@ def print_bounds(console: Console, job: FoundBounds) -> None:
 
 def _rate(bits_s: float) -> str:
     return bandwidth_text(bits_s / 1e9)
-
-
-def _seconds(time_s: float) -> str:
-    return rtt_text(time_s * 1e6)
 
 
 def print_costs(console: Console, costs: Costs) -> None:

@@ -12,7 +12,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from plink.base.text import bandwidth_text, rtt_text, share_text
+from plink.base.text import bandwidth_text, rtt_text, seconds_text, share_text
 from plink.formats.order import BandwidthCost, Order
 from plink.show import orders as facts
 from plink.show.scale import colour, scale_for
@@ -85,7 +85,7 @@ def _print_bandwidths(console: Console, bandwidth: BandwidthCost) -> None:
             "bottleneck", lambda row: "none known" if row[1] is None else bandwidth_text(row[1])
         ),
         Column("of random", lambda row: "" if row[1] is None else share_text(row[1] / random)),
-        Column("1 Gbit in all", lambda row: "" if row[2] is None else rtt_text(row[2] * 1e6)),
+        Column("1 Gbit in all", lambda row: "" if row[2] is None else seconds_text(row[2])),
     ]
     print_table(console, columns, rows, lambda row: _STYLES.get(row[0], ""))
 

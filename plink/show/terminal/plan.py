@@ -10,7 +10,7 @@ from msgspec import Meta
 from rich.console import Console
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, format_count, rtt_text, share_text
+from plink.base.text import bytes_text, format_count, seconds_text, share_text
 from plink.formats.limits import Amount, Collective, Positive, Whole, Word
 from plink.formats.limits import Text as NonEmptyText
 from plink.formats.plan import SERVER, Plan, Predicted
@@ -139,7 +139,7 @@ def print_plan(console: Console, source: str, planned: Planned) -> None:
     share = "{:.2f} x".format if bound_s else lambda _: UNKNOWN
     columns: list[Column[_Row]] = [
         Column("kind", lambda row: row[0], is_text=True),
-        Column("predicted", lambda row: rtt_text(row[1] * 1e6)),
+        Column("predicted", lambda row: seconds_text(row[1])),
         Column("of the bound", lambda row: share(row[1] / (bound_s or 1.0)) if row[2] else ""),
         Column("between groups", lambda row: _bytes_text(row, "cross_group_bytes")),
         Column("on the wire", lambda row: _bytes_text(row, "wire_bytes")),
@@ -228,9 +228,9 @@ def print_plan_page(console: Console, plan: Plan) -> None:
     print_line(console, f"{plan.kind} plan of {_hosts_text(plan)}", "bold")
     print_line(console, f"made for {_purpose(plan)}", "dim")
     times = sorted(plan.predicted, key=lambda each: each.time_s)
-    predicted = [f"{each.kind} {rtt_text(each.time_s * 1e6)}" for each in times]
+    predicted = [f"{each.kind} {seconds_text(each.time_s)}" for each in times]
     if plan.bound_s is not None:
-        predicted.append(f"no plan takes less than {rtt_text(plan.bound_s * 1e6)}")
+        predicted.append(f"no plan takes less than {seconds_text(plan.bound_s)}")
     shares = plan.forest.shares
     least, most = (share_text(float(share)) for share in (shares.min(), shares.max()))
     share = f"{most} of the buffer each" if least == most else f"{least} to {most} of the buffer"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from rich.console import Console
 
 from plink.base.size import format_size
-from plink.base.text import bytes_text, format_count, range_text, rtt_text, share_text
+from plink.base.text import bytes_text, format_count, range_text, rtt_text, seconds_text, share_text
 from plink.formats.clients import ClientFit, Estimate
 from plink.model.gaps import Range
 from plink.optimize.plans.forecasting import CollectiveRow, PlanForecast
 from plink.optimize.prediction import RANDOM_ORDERS, Forecast, OrderCost, PredictionRow
 from plink.plans.names import BARRIER
-from plink.show.tables import UNKNOWN, Column, drop_unknown
+from plink.show.tables import UNKNOWN, Column, drop_unknown, known_text
 from plink.show.terminal.paper import paper, print_line, print_table
 from plink.solvers.collectives.registry import ALGORITHMS, OTHERS
 
@@ -99,7 +99,7 @@ def _forecast_columns(forecast: Forecast, chosen: str) -> list[Column[Prediction
 
 def _expected_text(row: PredictionRow | CollectiveRow) -> str:
     seconds = None if row.expected is None else row.expected.seconds
-    return UNKNOWN if seconds is None else rtt_text(seconds * 1e6)
+    return known_text(seconds, seconds_text)
 
 
 def _interval_text(row: PredictionRow | CollectiveRow) -> str:
@@ -124,8 +124,7 @@ def _pick(cost: OrderCost, objective: str) -> tuple[float | None, Range | None]:
 
 
 def _cost_text(cost: OrderCost | None, objective: str) -> str:
-    value_us = None if cost is None else _pick(cost, objective)[0]
-    return UNKNOWN if value_us is None else rtt_text(value_us)
+    return known_text(None if cost is None else _pick(cost, objective)[0], rtt_text)
 
 
 def print_plan_forecast(console: Console, forecast: PlanForecast) -> None:
@@ -141,7 +140,7 @@ def print_plan_forecast(console: Console, forecast: PlanForecast) -> None:
 
     columns: list[Column[CollectiveRow]] = [
         Column("collective", lambda row: row.collective, is_text=True),
-        Column("predicted", lambda row: rtt_text(row.time_s * 1e6)),
+        Column("predicted", lambda row: seconds_text(row.time_s)),
         Column("of the bound", share_of_bound),
         Column("between groups", lambda row: bytes_text(row.cross_group_bytes)),
         Column("on the wire", lambda row: bytes_text(row.wire_bytes)),

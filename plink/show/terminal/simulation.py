@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 
 from plink.base.size import format_size
-from plink.base.text import format_count, rtt_text
-from plink.show.tables import UNKNOWN, Column
+from plink.base.text import format_count, seconds_text
+from plink.show.tables import UNKNOWN, Column, known_text
 from plink.show.terminal.paper import print_line, print_table
 from plink.show.terminal.predictions import ranks_text
 from plink.simulate.simulation import Row, Simulation, Times
@@ -17,7 +17,7 @@ from plink.simulate.workloads import TRACE
 def _time_text(times: Times | None) -> str:
     if times is None:
         return UNKNOWN
-    return "too long" if times.simulated_s is None else rtt_text(times.simulated_s * 1e6)
+    return "too long" if times.simulated_s is None else seconds_text(times.simulated_s)
 
 
 def _share_of_model(row: Row) -> str:
@@ -33,16 +33,16 @@ _COLUMNS: tuple[Column[Row], ...] = (
     Column("order", lambda row: _time_text(row.order)),
     Column("given", lambda row: _time_text(row.given)),
     Column("random", lambda row: _time_text(row.random)),
-    Column("gain", lambda row: UNKNOWN if row.gain is None else f"{row.gain:.2f} x"),
+    Column("gain", lambda row: known_text(row.gain, "{:.2f} x".format)),
     Column("of model", _share_of_model),
     Column("took", lambda row: f"{row.seconds:.1f} s"),
 )
 _TUNED_COLUMNS: tuple[Column[Tuned], ...] = (
-    Column("before", lambda tuned: rtt_text(tuned.before_s * 1e6)),
-    Column("changed", lambda tuned: rtt_text(tuned.changed_s * 1e6)),
-    Column("tuned", lambda tuned: rtt_text(tuned.tuned_s * 1e6)),
-    Column("fresh plan", lambda tuned: rtt_text(tuned.fresh_s * 1e6)),
-    Column("recovered", lambda tuned: rtt_text(tuned.recovered_s * 1e6)),
+    Column("before", lambda tuned: seconds_text(tuned.before_s)),
+    Column("changed", lambda tuned: seconds_text(tuned.changed_s)),
+    Column("tuned", lambda tuned: seconds_text(tuned.tuned_s)),
+    Column("fresh plan", lambda tuned: seconds_text(tuned.fresh_s)),
+    Column("recovered", lambda tuned: seconds_text(tuned.recovered_s)),
     Column("gain", lambda tuned: f"{tuned.changed_s / tuned.tuned_s:.2f} x"),
     Column("of fresh", lambda tuned: f"{tuned.tuned_s / tuned.fresh_s:.2f}"),
 )
