@@ -214,7 +214,7 @@ def _refuse_disagreement(meeting: Meeting, members: Sequence[Member]) -> None:
         )
         meeting.refuse(
             f"ranks disagree on the order that they are to follow: {said}",
-            "give every rank the same order=, mesh= and on_failure=, and the same file",
+            "give every rank the same order, mesh and on_failure, and the same file",
         )
     shared = find_shared_name(members)
     if shared is not None:

@@ -27,7 +27,7 @@ CLUSTER_VARIABLE = "PLINK_CLUSTER"
 OnFailure = Literal["launcher", "error"]
 
 _MOST_BYTES = 1 << 30
-_ORDER_HINT = 'give order="probe", an order file, or a cluster file (or set PLINK_CLUSTER)'
+_ORDER_HINT = "the order is `probe`, an order file, or a cluster file (or set PLINK_CLUSTER)"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class OrderSource:
             return cls("a loaded order", document.digest(document.dump(data)))
         path = request.order or environment.get(CLUSTER_VARIABLE)
         if not path:
-            raise WrongUseError("order= is not given, and PLINK_CLUSTER is not set", _ORDER_HINT)
+            raise WrongUseError("no order is given, and PLINK_CLUSTER is not set", _ORDER_HINT)
         if request.is_probed:
             return cls(PROBE, PROBE)
         try:

@@ -61,14 +61,18 @@ def find_meeting(given: str | None, environment: Mapping[str, str]) -> tuple[str
         WrongUseError: nothing says where it is.
     """
     if given:
-        return parse_address(given, "meet")
+        try:
+            return parse_address(given, "{meeting}")
+        except WrongUseError as error:
+            raise WrongUseError(str(error), arguments={"meeting": given}) from None
     if environment.get(MEETING_VARIABLE):
         return parse_address(environment[MEETING_VARIABLE], MEETING_VARIABLE)
     host = environment.get(MASTER_ADDRESS)
     if not host:
         raise WrongUseError(
             "the processes have no place to meet: MASTER_ADDR is not set",
-            "give meet=HOST:PORT, with the host of rank 0 and a free port there",
+            "give {meeting=HOST:PORT}, with the host of rank 0 and a free port there",
+            arguments={"meeting": given},
         )
     port = read_port(environment, MASTER_PORT)
     # The job's own store takes the port itself.

@@ -85,7 +85,7 @@ def rtt_facts(summary: Summary) -> list[Fact]:
         [f"{rtt_text(pair.rtt_us)} {pair.source} – {pair.destination}" for pair in pairs[:_SHOWN]]
         for pairs in (summary.nearest, summary.farthest)
     )
-    asymmetry = ["no pair measured both ways"]
+    asymmetry = ["no pair has readings above 0 both ways"]
     if summary.asymmetry is not None:
         worst = summary.asymmetry
         ends = f"{worst.source} → {worst.destination}"
