@@ -210,12 +210,19 @@ def from_json(data: Mapping[str, Any], ranks: int) -> Message:
             return _read_report(sent, ranks)
         if isinstance(sent, _SentPlan):
             return _read_plan(sent, ranks)
-        if isinstance(sent, Join) and (sent.ranks != ranks or sent.rank >= ranks):
-            raise ValueError(f"rank {sent.rank} of {sent.ranks}, expected ranks of {ranks}")
+        if isinstance(sent, Join):
+            _check_join(sent, ranks)
     except (WrongUseError, ValueError) as error:
         raise ProtocolError(str(error)) from None
     message: Message = sent
     return message
+
+
+def _check_join(sent: Join, ranks: int) -> None:
+    if sent.ranks != ranks:
+        raise ValueError(f"ranks is {sent.ranks}, expected {ranks}")
+    if sent.rank >= ranks:
+        raise ValueError(f"rank is {sent.rank}, expected a whole number from 0 to {ranks - 1}")
 
 
 def _read_report(sent: _SentReport, ranks: int) -> Report:
