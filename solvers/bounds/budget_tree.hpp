@@ -23,28 +23,13 @@ class BudgetTree {
     /// the place of a subtree and how many of them there are.
     using Shapes = std::vector<std::vector<std::pair<int, int>>>;
 
-    /// By host: the price of a leaf, and of a rank that has children; and the price of a mean way
-    /// from the root to the leaves that is as long as the limit.
-    struct Prices {
-        std::vector<float> leaf, inner;
-        double way;
-    };
-    struct Uses {
-        std::vector<int> leaf, inner;
-        double way;
-    };
-
-    /// `shares`: by shape, what its leaves have of the weight of all leaves in the mean way.
     /// `group`: by host, 0 to fewer than there are hosts. `limit` above 0, `cells` at least 1.
-    BudgetTree(const ring::Matrix& distance, Shapes shapes, std::vector<double> shares,
-               const std::vector<int>& group, double limit, int cells)
+    BudgetTree(const ring::Matrix& distance, Shapes shapes, const std::vector<int>& group,
+               double limit, int cells)
         : hosts_(distance.size()),
           cells_(cells),
           width_(cells + 1),
-          distance_(distance),
-          limit_(limit),
           shapes_(std::move(shapes)),
-          shares_(std::move(shares)),
           steps_(static_cast<std::size_t>(hosts_) * hosts_),
           inside_(hosts_),
           outside_(hosts_),
@@ -75,19 +60,18 @@ class BudgetTree {
 
     int hosts() const { return hosts_; }
     /// By host as the root: what the cheapest tree pays, infinite if none keeps the limit.
-    std::vector<float> cheapest(const Prices& prices, limits::Watch& watch) {
+    /// `prices`: by host.
+    std::vector<float> cheapest(const std::vector<float>& prices, limits::Watch& watch) {
         const int last = static_cast<int>(shapes_.size()) - 1;
-        toll_ = prices.way / limit_;
         for (int shape = 0; shape <= last; ++shape) {
             const int from = shape == last ? cells_ : 0;
-            const std::vector<float>& price = shapes_[shape].empty() ? prices.leaf : prices.inner;
             for (int host = 0; host < hosts_; ++host) {
                 watch.throw_if_over();
                 const int most = most_joined(shape, host);
                 for (int joined = 1; joined <= most; ++joined) {
                     float* paid = row(shape, host, joined);
                     std::fill(paid, paid + from, kNever);
-                    std::fill(paid + from, paid + width_, price[host]);
+                    std::fill(paid + from, paid + width_, prices[host]);
                 }
                 for (const auto& [child, count] : shapes_[shape]) {
                     add_sums(shape, child, count, host, from);
@@ -107,18 +91,15 @@ class BudgetTree {
     }
 
     /// How often each host is used by the tree that was found for a root, of a finite cost.
-    Uses uses(int root) const {
-        Uses counts{std::vector<int>(hosts_), std::vector<int>(hosts_), 0.0};
+    std::vector<int> uses(int root) const {
+        std::vector<int> counts(hosts_);
         const int last = static_cast<int>(shapes_.size()) - 1;
         std::vector<Child> waiting{{last, root, cells_, most_joined(last, root)}};
         while (!waiting.empty()) {
             const Child one = waiting.back();
             waiting.pop_back();
-            ++(shapes_[one.shape].empty() ? counts.leaf : counts.inner)[one.host];
-            for (const Child& child : children_of(one)) {
-                counts.way += shares_[child.shape] * distance_(one.host, child.host) / limit_;
-                waiting.push_back(child);
-            }
+            ++counts[one.host];
+            for (const Child& child : children_of(one)) waiting.push_back(child);
         }
         return counts;
     }
@@ -155,13 +136,6 @@ class BudgetTree {
         return shape * block_.back() + block_[host] + static_cast<std::size_t>(joined - 1) * width_;
     }
 
-    /// What the way from a child to its parent costs.
-    float toll(int child, int from, int to) const {
-        const double exact = toll_ * shares_[child] * distance_(from, to);
-        // Of two that are too far apart, which no tree uses, it may be more than an integer holds.
-        return static_cast<float>(std::trunc(exact * kRoundedDown));
-    }
-
     int steps(int from, int to) const {
         return steps_[static_cast<std::size_t>(from) * hosts_ + to];
     }
@@ -187,9 +161,8 @@ class BudgetTree {
                 const float* __restrict below =
                     row(child, other, joined > 0 ? joined : most_joined(child, other));
                 const auto name = static_cast<float>(other);
-                const float way = toll(child, host, other);
                 for (int left = begin; left <= cells_; ++left) {
-                    const float value = below[left - needed] + way;
+                    const float value = below[left - needed];
                     const bool is_less = value < least[left];
                     const float greater = is_less ? least[left] : value;
                     least[left] = is_less ? value : least[left];
@@ -244,8 +217,7 @@ class BudgetTree {
             for (int other = 0; other < hosts_; ++other) {
                 const int needed = steps(host, other);
                 if (other == host || needed > left) continue;
-                values.push_back(row(child, other, most_joined(child, other))[left - needed] +
-                                 toll(child, host, other));
+                values.push_back(row(child, other, most_joined(child, other))[left - needed]);
             }
             sums_[left] = kNever;
             if (static_cast<int>(values.size()) < count) continue;
@@ -289,7 +261,7 @@ class BudgetTree {
                 const int left = parent.left - steps(parent.host, other);
                 if (left < 0) continue;
                 const int own = number > 0 ? number : most_joined(child, other);
-                const float paid = row(child, other, own)[left] + toll(child, parent.host, other);
+                const float paid = row(child, other, own)[left];
                 if (two.size() == 2 && paid >= two.back().first) continue;
                 if (two.size() == 2) two.pop_back();
                 two.push_back({paid, {child, other, left, own}});
@@ -323,8 +295,7 @@ class BudgetTree {
             const int left = parent.left - steps(parent.host, other);
             if (other == parent.host || left < 0) continue;
             const int own = most_joined(child, other);
-            places.push_back({row(child, other, own)[left] + toll(child, parent.host, other),
-                              {child, other, left, own}});
+            places.push_back({row(child, other, own)[left], {child, other, left, own}});
         }
         if (static_cast<int>(places.size()) < count) return {kNever, {}};
         std::nth_element(
@@ -367,11 +338,7 @@ class BudgetTree {
     }
 
     int hosts_, cells_, width_;
-    ring::Matrix distance_;
-    double limit_;
     Shapes shapes_;
-    std::vector<double> shares_;            // by shape
-    double toll_ = 0.0;                     // of a unit of the mean way
     std::vector<int> ranks_;                // by shape
     std::vector<int> steps_;                // by pair of hosts: cells between, at most one too many
     std::vector<std::vector<int>> inside_;  // by host: the others of its group

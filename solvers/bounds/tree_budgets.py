@@ -7,17 +7,12 @@ cheapest of those that keep the limit pays more, no order keeps it, and all cost
 
 The cheapest such tree is found by dynamic programming from the leaves up, over a subtree's root and
 what is left of the limit there: a resource-constrained path relaxation (Christofides, Mingozzi and
-Toth 1981) of a tree. Three things narrow what such trees can be:
-
-- In a small group of near hosts, ranks that are joined within it are no more than its hosts.
-- A host has two prices, as a leaf and as a rank with children. The trees of a double one pay
-  together, and in these nearly every host is a leaf of one tree and has children in the other.
-- A weighted mean of the ways to the leaves has a price, too, and is no longer than the limit:
-  rounding to few cells takes little off it.
+Toth 1981) of a tree. In a small group of near hosts, ranks that are joined within it are no more
+than its hosts.
 
 Prices are the point of least norm in the hull of what trees that were found use beyond what orders
-use, for two hosts as the roots until they are ruled out; every other two that their prices rule out
-are, too. Hosts that are too far from others (`root_bounds`) are no roots in any case.
+use, for one host as the root until it is ruled out; every other one that its prices rule out is,
+too. Hosts that are too far from others (`root_bounds`) are no roots in any case.
 """
 
 from __future__ import annotations
@@ -25,10 +20,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from plink.solvers import _native
 from plink.solvers.bounds.least_norm import LeastNorm
@@ -46,12 +39,6 @@ _MOST_VALUES = 1 << 26
 # Sums of whole numbers are exact up to this one in single precision.
 _MOST_PAID = float(1 << 24)
 
-# The factor of a leaf's weight in the mean way, for each edge that it is farther from the root.
-_EMPHASIS = 2.0
-
-# A mean way that is as long as the limit, in uses of a host.
-_WAY = 4.0
-
 # Up to so many cells, the hosts of a group have the same prices.
 _MOST_CELLS_ALIKE = 32
 
@@ -59,7 +46,7 @@ _MOST_CELLS_ALIKE = 32
 _PATIENCE = (30, 60, 120, 240, 480)
 
 # Where the least norm is so small, no prices rule out the limit, or hardly any.
-_LEAST_NORM_SQUARED = 2e-3
+_LEAST_NORM_SQUARED = 1e-3
 
 # Limits are told apart to this share of themselves, and one above all known is so much greater.
 # One that is less than so small a share of the middle distance is not looked for.
@@ -84,17 +71,15 @@ _LEAST_RATIO = 1.5
 # Members of a cluster count as this share of the middle distance apart at least.
 _LEAST_INSIDE = 0.01
 
-Subtrees = list[list[tuple[int, int]]]
-# Of a subtree: what its leaves have of the weight of all leaves of the tree; and of its root's
-# children, the place of their shape in the list of all and how many have it.
-Shape = tuple[float, tuple[tuple[int, int], ...]]
-Flags = npt.NDArray[np.bool_]
+# Of each shape of subtree, children first, the whole tree last: of its root's children, the places
+# of their shapes and how many have each.
+Subtrees = tuple[tuple[tuple[int, int], ...], ...]
 
 
 def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Deadline) -> float:
     """Return a proven lower bound, at least `known`, on any order's longest root-to-leaf path.
 
-    All trees together, or every one, get their share of the time.
+    Every shape of tree gets its share of the time.
     """
     if deadline.left_s < _S_PER_TRIPLE * len(distance) ** 3:
         return known
@@ -104,9 +89,9 @@ def budget_bound(form: TreesForm, distance: Matrix, known: float, deadline: Dead
     except TimeoutError:
         return known
     best = max(known, float(by_root.min()))
-    parts = pair_trees(form)
-    for left, pair in zip(range(len(parts), 0, -1), parts, strict=True):
-        limits = _TriedLimits(pair, distance, group, by_root)
+    shapes = {list_subtrees(tree.tolist()): int((tree != -2).sum()) for tree in form.parents}
+    for left, (subtrees, ranks) in zip(range(len(shapes), 0, -1), shapes.items(), strict=True):
+        limits = _TriedLimits(subtrees, ranks, distance, group, by_root)
         try:
             best = limits.raise_limit(best, deadline.part(1.0 / left))
         except TimeoutError:
@@ -118,13 +103,19 @@ class _TriedLimits:
     """Search for the greatest limit that no order's longest path keeps, by multipliers of hosts."""
 
     def __init__(
-        self, pair: PairOfTrees, distance: Matrix, group: Sequence[int], root_bounds: Matrix
+        self,
+        subtrees: Subtrees,
+        ranks: int,
+        distance: Matrix,
+        group: Sequence[int],
+        root_bounds: Matrix,
     ) -> None:
         self.ruled_out = 0.0
-        self._pair = pair
+        self._subtrees = subtrees
+        self._ranks = ranks
         self._distance = distance
         self._group = group
-        self._points = LeastNorm(2 * len(distance) + 1)
+        self._points = LeastNorm(len(distance))
         self._root_bounds = root_bounds
 
     def raise_limit(self, known: float, deadline: Deadline) -> float:
@@ -136,7 +127,7 @@ class _TriedLimits:
         middle = float(np.median(self._distance))
         # Ordered pairs of hosts in one group.
         per_cell = int((np.bincount(self._group) ** 2).sum())
-        values = len(self._pair.subtrees) * max(_CELLS) * per_cell
+        values = len(self._subtrees) * max(_CELLS) * per_cell
         if middle == 0.0 or values > _MOST_VALUES:
             return known
         self.ruled_out = known
@@ -155,42 +146,27 @@ class _TriedLimits:
         return self.ruled_out
 
     def _rules_out(self, limit: float, cells: int, patience: int, deadline: Deadline) -> bool:
-        """Return True if host multipliers prove that no order's root-to-leaf paths keep a limit."""
-        pair, hosts = self._pair, len(self._distance)
-        tree = _native.BudgetTree(
-            self._distance, pair.subtrees, pair.shares, self._group, limit, cells
-        )
+        """Return True if prices of hosts prove that no order's root-to-leaf paths keep a limit."""
+        tree = _native.BudgetTree(self._distance, self._subtrees, self._group, limit, cells)
         points, group = copy(self._points), np.array(self._group)
-        may_be_roots = pair.roots(self._root_bounds <= limit)
-        roots, tries, of_others = (-1, -1), 0, 0
+        may_be_root = self._root_bounds <= limit
+        root, tries, of_others = -1, 0, 0
         while True:
-            nearest = points.nearest
-            prices, way = self._round_to_exact(nearest, cells)
-            paid = pair.most_paid(prices)
-            leaf_prices, inner_prices = prices.tolist()
-            found = tree.cheapest(leaf_prices, inner_prices, way, deadline)
-            costs = np.array(found, dtype=np.float64)
-            # The mean ways of both trees are no longer than the limit.
-            above = costs[:, None] + costs - float((prices * paid).sum()) - 2.0 * way
-            may_be_roots &= above <= 0.0
-            if not may_be_roots.any():
+            prices = self._round_to_exact(points.nearest)
+            # What an order uses at most, if hosts without a rank are the cheapest.
+            used = np.zeros(len(prices))
+            used[np.argsort(-prices, kind="stable")[: self._ranks]] = 1.0
+            above = np.array(tree.cheapest(prices.tolist(), deadline)) - float(prices @ used)
+            may_be_root &= above <= 0.0
+            if not may_be_root.any():
                 self._points = points
                 return True
-            if roots[0] < 0 or not may_be_roots[roots]:
-                worst = int(np.where(may_be_roots, above, -np.inf).argmax())
-                roots, tries = divmod(worst, hosts), 0
+            if root < 0 or not may_be_root[root]:
+                root, tries = int(np.where(may_be_root, above, -np.inf).argmax()), 0
                 of_others = len(points)
-            away = np.zeros(2 * hosts + 1)
-            for root in roots:
-                leaf, inner, length = tree.uses(root)
-                away += np.concatenate([leaf, inner, [_WAY * (length - 1.0)]])
-            away[:-1] -= paid.ravel()
+            away = np.array(tree.uses(root)) - used
             if cells <= _MOST_CELLS_ALIKE:
-                places = np.concatenate([group, group + group.max() + 1])
-                away[:-1] = (np.bincount(places, away[:-1]) / np.bincount(places))[places]
-            if nearest[-1] < 0.0:
-                # Trees may be longer, but a way's price is not below 0.
-                away[-1] = max(float(away[-1]), _WAY)
+                away = (np.bincount(group, away) / np.bincount(group))[group]
             tries += 1
             if tries > patience or not away.any():
                 return False
@@ -201,17 +177,10 @@ class _TriedLimits:
                 # Those of other roots may stand in the way.
                 points, of_others = LeastNorm(len(away)), 0
 
-    def _round_to_exact(self, nearest: Matrix, cells: int) -> tuple[Matrix, float]:
-        """Return host multipliers, (2, N), and the path length's, scaled so that sums are exact."""
-        prices, way = nearest[:-1], max(0.0, _WAY * float(nearest[-1]))
-        most = _MOST_PAID * 0.49
-        greatest = max(
-            self._pair.ranks * float(np.abs(prices).max()) / most,
-            (1.0 + self._pair.depth / cells) * way / most,
-        )
-        if greatest == 0.0:
-            return np.zeros((2, len(prices) // 2)), 0.0
-        return np.trunc(prices.reshape(2, -1) / greatest), way / greatest
+    def _round_to_exact(self, prices: Matrix) -> Matrix:
+        """Return prices as whole numbers, (N,), scaled so that sums over a tree are exact."""
+        greatest = self._ranks * float(np.abs(prices).max()) / _MOST_PAID
+        return np.trunc(prices / greatest) if greatest > 0.0 else np.zeros(len(prices))
 
 
 def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:
@@ -303,125 +272,18 @@ def _paths(distance: Matrix, deadline: Deadline) -> Matrix:
     return paths
 
 
-@dataclass(frozen=True)
-class PairOfTrees:
-    """Pair of trees with equal subtree shapes, such as a double binary tree, or one tree twice.
-
-    Args:
-        subtrees: the different ones, the whole tree last.
-        shares: by subtree, what its leaves have of the weight of all leaves in a mean way.
-        depth: edges from the root down to the farthest leaf.
-        ranks: ranks of each tree.
-        is_one_root: whether the same rank is the root of both.
-        twice_inner: ranks that have children in both.
-        twice_leaf: ranks that have children in neither.
-    """
-
-    subtrees: Subtrees
-    shares: list[float]
-    depth: int
-    ranks: int
-    is_one_root: bool
-    twice_inner: int
-    twice_leaf: int
-
-    def roots(self, may_be_root: Flags) -> Flags:
-        """Return which pairs of hosts may be roots of the two trees, (N, N), of candidates (N,)."""
-        both = may_be_root[:, None] & may_be_root
-        diagonal = np.eye(len(both), dtype=np.bool_)
-        return both & (diagonal if self.is_one_root else ~diagonal)
-
-    def most_paid(self, prices: Matrix) -> npt.NDArray[np.float64]:
-        """Return (2, N) factors; the prices weighted by them add up to no less than any order pays.
-
-        The sum of prices times this is no less than what both trees pay in any order. A host pays
-        both prices, or one of them twice: `twice_inner` hosts an inner one in place of a leaf's,
-        `twice_leaf` hosts the other way round. Each of these three sums is at most that of as many
-        greatest terms.
-
-        Args:
-            prices: (2, N) of hosts that are leaves, and of those that have children.
-        """
-        leaf, inner = prices
-        uses = np.zeros_like(prices)
-        uses[:, _find_greatest(leaf + inner, self.ranks)] += 1.0
-        instead = inner - leaf
-        for own, other, count in ((1, 0, self.twice_inner), (0, 1, self.twice_leaf)):
-            hosts = _find_greatest(instead if own else -instead, count)
-            uses[own, hosts] += 1.0
-            uses[other, hosts] -= 1.0
-        return uses
-
-
-def pair_trees(form: TreesForm) -> list[PairOfTrees]:
-    """Return an algorithm's two trees as a pair if of one shape, else each paired with itself.
-
-    Others are each paired with themselves, those of one shape once.
-    """
-    shapes = [tuple(_list_shapes(tree.tolist())) for tree in form.parents]
-    is_idle = [tree == -2 for tree in form.parents]
-    if len(shapes) == 2 and shapes[0] == shapes[1] and np.array_equal(*is_idle):
-        return [_pair(shapes[0], form.parents)]
-    different = {one: place for place, one in enumerate(shapes)}
-    return [
-        _pair(one, [form.parents[place], form.parents[place]]) for one, place in different.items()
-    ]
-
-
-def _pair(shapes: Sequence[Shape], trees: Sequence[npt.NDArray[np.intp]]) -> PairOfTrees:
-    is_inner = [np.isin(np.arange(len(tree)), tree[tree >= 0]) for tree in trees]
-    is_leaf = [(tree != -2) & ~inner for tree, inner in zip(trees, is_inner, strict=True)]
-    roots = [int((tree == -1).argmax()) for tree in trees]
-    depth: list[int] = []
-    for _, children in shapes:
-        depth.append(max((depth[child] + 1 for child, _ in children), default=0))
-    return PairOfTrees(
-        [list(children) for _, children in shapes],
-        [share for share, _ in shapes],
-        depth[-1],
-        int((trees[0] != -2).sum()),
-        roots[0] == roots[1],
-        int((is_inner[0] & is_inner[1]).sum()),
-        int((is_leaf[0] & is_leaf[1]).sum()),
-    )
-
-
-def _find_greatest(values: Matrix, count: int) -> npt.NDArray[np.intp]:
-    """Return the indices of the `count` greatest values."""
-    first = len(values) - count
-    if first <= 0 or count == 0:
-        return np.arange(count)
-    return np.argpartition(values, first)[first:]
-
-
-def _list_shapes(parents: Sequence[int]) -> list[Shape]:
-    """Return the distinct shapes of a tree's subtrees, children first, the whole tree last.
-
-    A leaf's weight grows by a factor with every edge between it and the root.
-    """
+def list_subtrees(parents: Sequence[int]) -> Subtrees:
+    """Return the distinct shapes of a tree's subtrees; parents are -1 at the root, -2 if idle."""
     below: list[list[int]] = [[] for _ in parents]
     for rank, parent in enumerate(parents):
         if parent >= 0:
             below[parent].append(rank)
     order = [parents.index(-1)]
-    depth = [0] * len(parents)
     for rank in order:
-        for child in below[rank]:
-            depth[child] = depth[rank] + 1
         order.extend(below[rank])
-    # 1 at the deepest leaves, so that no weight overflows.
-    weight = [_EMPHASIS ** (one - max(depth)) for one in depth]
-    for rank in reversed(order):
-        if below[rank]:
-            weight[rank] = sum(weight[child] for child in below[rank])
-    place_of: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-    shapes: list[Shape] = []
+    place_of: dict[tuple[tuple[int, int], ...], int] = {}
     place = [0] * len(parents)
     for rank in reversed(order):
         children = tuple(sorted(Counter(place[child] for child in below[rank]).items()))
-        key = (depth[rank], children)
-        if key not in place_of:
-            place_of[key] = len(shapes)
-            shapes.append((weight[rank] / weight[order[0]], children))
-        place[rank] = place_of[key]
-    return shapes
+        place[rank] = place_of.setdefault(children, len(place_of))
+    return tuple(place_of)
