@@ -72,7 +72,7 @@ def ring_prices(
 ) -> list[float]: ...
 
 class RoundsPrice:
-    def __init__(self, rounds: Sequence[_Orders], weights: Sequence[float]) -> None: ...
+    def __init__(self, ranks: int, rounds: Sequence[_Orders], weights: Sequence[float]) -> None: ...
     def prices(
         self,
         distance: _Matrix,
@@ -245,17 +245,7 @@ class RoundsAnnealing(_Annealing):
         deadline: Deadline | None = None,
     ) -> None: ...
 
-class LocalRoundsAnnealing(_Annealing):
-    def __init__(
-        self,
-        distance: _Matrix,
-        rounds: Sequence[_Orders],
-        weights: Sequence[float],
-        levels: Sequence[Sequence[Sequence[int]]],
-        order: Sequence[int],
-        seed: int,
-        deadline: Deadline | None = None,
-    ) -> None: ...
+class LocalRoundsAnnealing(RoundsAnnealing): ...
 
 class TreesAnnealing(_Annealing):
     def __init__(

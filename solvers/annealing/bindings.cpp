@@ -21,26 +21,18 @@ namespace plink::annealing {
 namespace {
 
 using orders::require;
-using orders::require_indices;
 using orders::require_size;
 
-using EdgeArray = nb::ndarray<const std::int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
+using orders::EdgeArray;
 
 RoundsForm make_rounds(int ranks, const std::vector<EdgeArray>& arrays,
                        std::vector<double> weights) {
-    require_size(weights.size(), arrays.size());
-    std::vector<RoundsForm::Edges> rounds;
-    for (const EdgeArray& array : arrays) {
-        RoundsForm::Edges& edges = rounds.emplace_back();
-        edges.reserve(array.shape(0));
-        for (std::size_t edge = 0; edge < array.shape(0); ++edge) {
-            edges.emplace_back(static_cast<int>(array(edge, 0)), static_cast<int>(array(edge, 1)));
-            require_indices({edges.back().first, edges.back().second}, 0, ranks);
-        }
-        require(!edges.empty(), "a round has no edges");
+    RoundsForm form(orders::rounds(ranks, arrays, std::move(weights)));
+    for (int round = 0; round < form.size(); ++round) {
+        require(!form.edges(round).empty(), "a round has no edges");
     }
-    require(!rounds.empty(), "there are no rounds");
-    return RoundsForm(ranks, std::move(rounds), std::move(weights));
+    require(form.size() > 0, "there are no rounds");
+    return form;
 }
 
 std::vector<Tree> make_trees(int ranks, const std::vector<std::vector<int>>& parents) {
@@ -80,13 +72,12 @@ nb::class_<Annealing<Cost>> register_class(nb::module_& module, const char* name
         .def_prop_ro("current_cost", &Self::current_cost);
 }
 
-}  // namespace
-
-void register_annealing(nb::module_& module) {
-    register_class<RoundsCost>(module, "RoundsAnnealing")
+template <class Cost>
+void register_rounds(nb::module_& module, const char* name) {
+    register_class<Cost>(module, name)
         .def(
             "__init__",
-            [](Annealing<RoundsCost>* self, const orders::Array& distance,
+            [](Annealing<Cost>* self, const orders::Array& distance,
                const std::vector<EdgeArray>& rounds, std::vector<double> weights,
                std::vector<int> order, std::uint64_t seed, const limits::Deadline* deadline) {
                 ring::Matrix values = orders::matrix(distance);
@@ -94,36 +85,17 @@ void register_annealing(nb::module_& module) {
                 RoundsForm form = make_rounds(values.size(), rounds, std::move(weights));
                 const nb::gil_scoped_release release;
                 limits::Watch watch(deadline);
-                new (self)
-                    Annealing<RoundsCost>(RoundsCost(std::move(values), std::move(form), watch),
-                                          std::move(order), seed, watch);
+                new (self) Annealing<Cost>(Cost(std::move(values), std::move(form), watch),
+                                           std::move(order), seed, watch);
             },
             "distance"_a, "rounds"_a, "weights"_a, "order"_a, "seed"_a, "deadline"_a = nb::none());
+}
 
-    register_class<LocalRoundsCost>(module, "LocalRoundsAnnealing")
-        .def(
-            "__init__",
-            [](Annealing<LocalRoundsCost>* self, const orders::Array& distance,
-               const std::vector<EdgeArray>& rounds, std::vector<double> weights,
-               std::vector<LocalRoundsCost::Blocks> levels, std::vector<int> order,
-               std::uint64_t seed, const limits::Deadline* deadline) {
-                ring::Matrix values = orders::matrix(distance);
-                orders::require_order(order, values.size());
-                RoundsForm form = make_rounds(values.size(), rounds, std::move(weights));
-                for (const LocalRoundsCost::Blocks& blocks : levels) {
-                    for (const std::vector<int>& block : blocks) {
-                        require_size(block.size(), blocks.front().size());
-                        require_indices(block, 0, values.size());
-                    }
-                }
-                const nb::gil_scoped_release release;
-                limits::Watch watch(deadline);
-                new (self) Annealing<LocalRoundsCost>(
-                    LocalRoundsCost(std::move(values), std::move(form), std::move(levels)),
-                    std::move(order), seed, watch);
-            },
-            "distance"_a, "rounds"_a, "weights"_a, "levels"_a, "order"_a, "seed"_a,
-            "deadline"_a = nb::none());
+}  // namespace
+
+void register_annealing(nb::module_& module) {
+    register_rounds<RoundsCost>(module, "RoundsAnnealing");
+    register_rounds<LocalRoundsCost>(module, "LocalRoundsAnnealing");
 
     register_class<TreesCost>(module, "TreesAnnealing")
         .def(

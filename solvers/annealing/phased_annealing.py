@@ -179,9 +179,8 @@ def build_annealing(
     ]
     weights = [step.weight for step in rounds]
     if isinstance(form, MeshForm):
-        blocks = [list(map(list, level)) for level in form.blocks]
         return PhasedAnnealing(
-            _native.LocalRoundsAnnealing(distance, edges, weights, blocks, *rest),
+            _native.LocalRoundsAnnealing(distance, edges, weights, *rest),
             _build_mesh_schedule(2.0 * sum(weights) / form.ranks * spread, min(weights) * spread),
             order,
             1.0,

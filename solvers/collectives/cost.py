@@ -80,7 +80,9 @@ class Prices:
         self._native: _native.RoundsPrice | _native.TreesPrice | None = None
         if isinstance(form, RoundsForm):
             edges = [np.ascontiguousarray(step.edges, dtype=np.int64) for step in form.rounds]
-            self._native = _native.RoundsPrice(edges, [step.weight for step in form.rounds])
+            self._native = _native.RoundsPrice(
+                form.ranks, edges, [step.weight for step in form.rounds]
+            )
         elif isinstance(form, TreesForm):
             trees = [np.ascontiguousarray(tree, np.int64) for tree in form.parents]
             self._native = _native.TreesPrice(trees)

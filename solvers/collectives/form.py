@@ -90,13 +90,11 @@ class MeshForm(RoundsForm):
         lines: the dimensions of more than one rank.
         sequences: (N,) each: the ranks in an order in which those that exchange much stand
             together, of which some is good wherever near hosts stand together.
-        blocks: of ranks that belong together, level by level; those of a level are of one size.
         ranks_per_place: how many ranks of the mesh each of `ranks` stands for at most.
     """
 
     lines: Sequence[MeshLine] = ()
     sequences: Sequence[npt.NDArray[np.intp]] = ()
-    blocks: Sequence[Sequence[Sequence[int]]] = ()
     ranks_per_place: int = 1
 
     @property

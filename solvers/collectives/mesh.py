@@ -127,8 +127,7 @@ def mesh_form(dimensions: Sequence[Dimension]) -> MeshForm:
         if one.size > 1:
             lines.append(_line(line, one.size))
         traffic.append(lines[-1].weight / one.size if one.size > 1 else 0.0)
-    sequences, blocks = _nest_dimensions(sizes, traffic)
-    return MeshForm(ranks, rounds, lines, sequences, blocks)
+    return MeshForm(ranks, rounds, lines, _nest_dimensions(sizes, traffic))
 
 
 def _line_rounds(algorithm: Algorithm, ranks: int, weight: float) -> list[WeightedRound]:
@@ -172,10 +171,8 @@ def _most_per_joint(weights: npt.NDArray[np.float64]) -> float:
     return float((np.minimum(0.5 * (joints + 1) * most, total) / joints).max())
 
 
-def _nest_dimensions(
-    sizes: Sequence[int], traffic: Sequence[float]
-) -> tuple[list[Ranks], list[list[list[int]]]]:
-    """Return rank sequences, one for each nesting of dimensions, and the first one's blocks."""
+def _nest_dimensions(sizes: Sequence[int], traffic: Sequence[float]) -> list[Ranks]:
+    """Return rank sequences, one for each nesting of dimensions."""
     ranks = np.arange(int(np.prod(sizes, dtype=np.int64))).reshape(sizes)
     # The last axis is the innermost.
     heaviest = sorted(range(len(sizes)), key=lambda axis: (traffic[axis], axis))
@@ -184,10 +181,4 @@ def _nest_dimensions(
         fixed = [axis for axis in heaviest if sizes[axis] == 1]
         moved = [axis for axis in heaviest if sizes[axis] > 1]
         ways += [(*fixed, *way) for way in itertools.permutations(moved)]
-    sequences = [ranks.transpose(way).ravel() for way in dict.fromkeys(ways)]
-    blocks, together_ranks = [], 1
-    for axis in reversed(heaviest[1:]):
-        together_ranks *= sizes[axis]
-        if 1 < together_ranks < ranks.size and sizes[axis] > 1:
-            blocks.append(sequences[0].reshape(-1, together_ranks).tolist())
-    return sequences, blocks
+    return [ranks.transpose(way).ravel() for way in dict.fromkeys(ways)]

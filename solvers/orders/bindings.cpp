@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "annealing/tree.hpp"
 #include "limits/deadline.hpp"
 #include "orders/checks.hpp"
 #include "orders/leaves.hpp"
-#include "orders/pricing.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -22,8 +22,8 @@ namespace plink::orders {
 
 namespace {
 
+using ring::Matrix;
 using Orders = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Edges = nb::ndarray<const std::int64_t, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
 using Parents = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// How ranks fill the hosts of an order from its front.
@@ -74,48 +74,46 @@ std::vector<double> ring_prices(const Array& distance, const Orders& orders, std
     const auto price = [&hosts](const Matrix& values, const std::int64_t* order, int used,
                                 const std::vector<int>&) {
         hosts.assign(order, order + used);
-        return ring_price(values, hosts.data(), used);
+        return ring::ring_cost(values, hosts);
     };
     return prices(price, distance, orders, {std::move(slots), ranks}, least, deadline);
 }
 
-template <class Price>
-void register_price(nb::class_<Price>& of) {
+/// Over all trees, the greatest sum of distances from the root to a leaf.
+class Trees {
+  public:
+    explicit Trees(const std::vector<Parents>& trees) {
+        for (const Parents& tree : trees) {
+            trees_.emplace_back(std::vector<int>(tree.data(), tree.data() + tree.shape(0)));
+            ranks_ = std::max(ranks_, static_cast<int>(tree.shape(0)));
+        }
+    }
+
+    int ranks() const { return ranks_; }
+    double cost(const Matrix& distance, const std::vector<int>& host_of) {
+        return annealing::longest_path(trees_, distance, host_of, heights_);
+    }
+
+  private:
+    std::vector<annealing::Tree> trees_;
+    int ranks_ = 0;
+    std::vector<double> heights_;
+};
+
+template <class Form>
+void register_price(nb::class_<Form>& of) {
     of.def(
         "prices",
-        [](Price& self, const Array& distance, const Orders& orders, std::vector<int> slots,
+        [](Form& self, const Array& distance, const Orders& orders, std::vector<int> slots,
            int ranks, int least, const limits::Deadline& deadline) {
             require(self.ranks() <= ranks, "the form does not fit the ranks");
             const auto price = [&self](const Matrix& values, const std::int64_t*, int,
                                        const std::vector<int>& host_of) {
-                return self(values, host_of);
+                return self.cost(values, host_of);
             };
             return prices(price, distance, orders, {std::move(slots), ranks}, least, deadline);
         },
         "distance"_a, "orders"_a, "slots"_a, "ranks"_a, "least"_a, "deadline"_a);
-}
-
-RoundsPrice rounds_price(const std::vector<Edges>& rounds, const std::vector<double>& weights) {
-    require_size(weights.size(), rounds.size());
-    RoundsPrice price;
-    for (std::size_t round = 0; round < rounds.size(); ++round) {
-        std::vector<RoundsPrice::Edge> edges;
-        edges.reserve(rounds[round].shape(0));
-        for (std::size_t i = 0; i < rounds[round].shape(0); ++i) {
-            const int a = static_cast<int>(rounds[round](i, 0));
-            const int b = static_cast<int>(rounds[round](i, 1));
-            require_indices({a, b}, 0, std::numeric_limits<int>::max());
-            edges.push_back({a, b});
-        }
-        price.add(std::move(edges), weights[round]);
-    }
-    return price;
-}
-
-TreesPrice trees_price(const std::vector<Parents>& trees) {
-    TreesPrice price;
-    for (const Parents& tree : trees) price.add({tree.data(), tree.data() + tree.shape(0)});
-    return price;
 }
 
 /// What keeps a matrix from being one of distances; nothing for one that is.
@@ -180,22 +178,18 @@ void register_orders(nb::module_& module) {
     module.def("ring_prices", &ring_prices, "distance"_a, "orders"_a, "slots"_a, "ranks"_a,
                "least"_a, "deadline"_a);
 
-    nb::class_<RoundsPrice> rounds(module, "RoundsPrice");
-    rounds.def(
+    nb::class_<annealing::Rounds> rounds_price(module, "RoundsPrice");
+    rounds_price.def(
         "__init__",
-        [](RoundsPrice* self, const std::vector<Edges>& edges, const std::vector<double>& weights) {
-            new (self) RoundsPrice(rounds_price(edges, weights));
+        [](annealing::Rounds* self, int ranks, const std::vector<EdgeArray>& edges,
+           std::vector<double> weights) {
+            new (self) annealing::Rounds(rounds(ranks, edges, std::move(weights)));
         },
-        "rounds"_a, "weights"_a);
-    register_price(rounds);
+        "ranks"_a, "rounds"_a, "weights"_a);
+    register_price(rounds_price);
 
-    nb::class_<TreesPrice> trees(module, "TreesPrice");
-    trees.def(
-        "__init__",
-        [](TreesPrice* self, const std::vector<Parents>& parents) {
-            new (self) TreesPrice(trees_price(parents));
-        },
-        "parents"_a);
+    nb::class_<Trees> trees(module, "TreesPrice");
+    trees.def(nb::init<const std::vector<Parents>&>(), "parents"_a);
     register_price(trees);
 }
 

@@ -116,18 +116,11 @@ def condense_form(form: RoundsForm, place_of: Ranks, places: int) -> RoundsForm:
 
 
 def _condensed_mesh(form: MeshForm, over_places: RoundsForm, place_of: Ranks) -> MeshForm:
-    """Return a mesh's latency cost over positions of hosts, with its sequences and blocks."""
+    """Return a mesh's latency cost over positions of hosts, with its sequences."""
     places = over_places.ranks
     sequences = [_list_positions(place_of[sequence], places) for sequence in form.sequences]
-    blocks = []
-    for level in form.blocks:
-        of_places = [list(dict.fromkeys(place_of[np.array(block)].tolist())) for block in level]
-        named = [place for block in of_places for place in block]
-        is_whole = len(set(named)) == len(named) and len(set(map(len, of_places))) == 1
-        if is_whole and len(of_places[0]) > 1:
-            blocks.append(of_places)
     most = int(np.bincount(place_of).max())
-    return MeshForm(places, over_places.rounds, form.lines, sequences, blocks, most)
+    return MeshForm(places, over_places.rounds, form.lines, sequences, most)
 
 
 def _list_positions(in_sequence: Ranks, places: int) -> Ranks:

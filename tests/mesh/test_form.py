@@ -125,8 +125,7 @@ def test_the_bound_meets_the_cost_where_racks_hold_whole_groups():
 def native(form, distance, order, seed):
     edges = [np.ascontiguousarray(step.edges, np.int64) for step in form.rounds]
     weights = [step.weight for step in form.rounds]
-    blocks = [list(map(list, level)) for level in form.blocks]
-    return _native.LocalRoundsAnnealing(distance, edges, weights, blocks, list(order), seed)
+    return _native.LocalRoundsAnnealing(distance, edges, weights, list(order), seed)
 
 
 @settings(max_examples=30)
