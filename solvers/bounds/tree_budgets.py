@@ -10,21 +10,19 @@ what is left of the limit there: a resource-constrained path relaxation (Christo
 Toth 1981) of a tree. In a small group of near hosts, ranks that are joined within it are no more
 than its hosts.
 
-Prices are the point of least norm in the hull of what trees that were found use beyond what orders
-use, for one host as the root until it is ruled out; every other one that its prices rule out is,
-too. Hosts that are too far from others (`root_bounds`) are no roots in any case.
+Prices approach the point of least norm in the hull of what trees that were found use beyond what
+orders use, for one host as the root until it is ruled out; every other one that its prices rule out
+is, too. Hosts that are too far from others (`root_bounds`) are no roots in any case.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from copy import copy
 
 import numpy as np
 
 from plink.solvers import _native
-from plink.solvers.bounds.least_norm import LeastNorm
 from plink.solvers.collectives.form import TreesForm
 from plink.solvers.distances import Matrix
 from plink.solvers.limits import Deadline
@@ -115,7 +113,8 @@ class _TriedLimits:
         self._ranks = ranks
         self._distance = distance
         self._group = group
-        self._points = LeastNorm(len(distance))
+        # In the hull of what trees used beyond what orders use; None before any.
+        self._nearest: Matrix | None = None
         self._root_bounds = root_bounds
 
     def raise_limit(self, known: float, deadline: Deadline) -> float:
@@ -148,39 +147,47 @@ class _TriedLimits:
     def _rules_out(self, limit: float, cells: int, patience: int, deadline: Deadline) -> bool:
         """Return True if prices of hosts prove that no order's root-to-leaf paths keep a limit."""
         tree = _native.BudgetTree(self._distance, self._subtrees, self._group, limit, cells)
-        points, group = copy(self._points), np.array(self._group)
+        nearest, group = self._nearest, np.array(self._group)
         may_be_root = self._root_bounds <= limit
-        root, tries, of_others = -1, 0, 0
+        root, tries, has_others = -1, 0, False
         while True:
-            prices = self._round_to_exact(points.nearest)
+            prices = self._round_to_exact(np.zeros(len(group)) if nearest is None else nearest)
             # What an order uses at most, if hosts without a rank are the cheapest.
             used = np.zeros(len(prices))
             used[np.argsort(-prices, kind="stable")[: self._ranks]] = 1.0
             above = np.array(tree.cheapest(prices.tolist(), deadline)) - float(prices @ used)
             may_be_root &= above <= 0.0
             if not may_be_root.any():
-                self._points = points
+                self._nearest = nearest
                 return True
             if root < 0 or not may_be_root[root]:
                 root, tries = int(np.where(may_be_root, above, -np.inf).argmax()), 0
-                of_others = len(points)
+                has_others = nearest is not None
             away = np.array(tree.uses(root)) - used
             if cells <= _MOST_CELLS_ALIKE:
                 away = (np.bincount(group, away) / np.bincount(group))[group]
             tries += 1
             if tries > patience or not away.any():
                 return False
-            points.add(away)
-            if points.norm_squared < _LEAST_NORM_SQUARED:
-                if not of_others:
+            nearest = away if nearest is None else _find_nearest(nearest, away)
+            if nearest @ nearest < _LEAST_NORM_SQUARED:
+                if not has_others:
                     return False
                 # Those of other roots may stand in the way.
-                points, of_others = LeastNorm(len(away)), 0
+                nearest, has_others = None, False
 
     def _round_to_exact(self, prices: Matrix) -> Matrix:
         """Return prices as whole numbers, (N,), scaled so that sums over a tree are exact."""
         greatest = self._ranks * float(np.abs(prices).max()) / _MOST_PAID
         return np.trunc(prices / greatest) if greatest > 0.0 else np.zeros(len(prices))
+
+
+def _find_nearest(one: Matrix, other: Matrix) -> Matrix:
+    """Return the point between two others that is nearest to the origin (Gilbert 1966)."""
+    way = other - one
+    squared = float(way @ way)
+    share = -float(one @ way) / squared if squared > 0.0 else 0.0
+    return one + min(1.0, max(0.0, share)) * way
 
 
 def small_groups(distance: Matrix, deadline: Deadline) -> list[int]:

@@ -201,9 +201,6 @@ def add_trees(
                 model.add(from_root[host] >= int(walks[up][host])).only_enforce_if(here)
                 model.add(to_leaf[host] >= int(walks[down][host])).only_enforce_if(here)
         join(model, places, is_parent, children, deadline)
-        is_child = {(j, i): holds for (i, j), holds in is_parent.items()}
-        above_of = {q: [p] if p >= 0 else [] for q, p in enumerate(parents)}
-        join(model, places, is_child, above_of, deadline)
     return cost
 
 

@@ -13,7 +13,6 @@ import forms
 from benchkit import ring_instances
 from order_strategies import trees_forms
 from plink.solvers import _native
-from plink.solvers.bounds.least_norm import LeastNorm
 from plink.solvers.bounds.lower_bound import lower_bound
 from plink.solvers.bounds.tree_budgets import budget_bound, root_bounds, small_groups
 from plink.solvers.collectives.cost import Prices
@@ -141,19 +140,6 @@ def test_caches_are_groups_and_hosts_alike_are_none():
     even = np.random.default_rng(1).uniform(90.0, 110.0, (24, 24))
     even = np.triu(even, 1) + np.triu(even, 1).T
     assert len(set(small_groups(even, Deadline(1.0)))) == 24
-
-
-@given(st.integers(1, 12), st.integers(1, 5), st.integers(0, 10_000))
-def test_the_least_norm_is_that_of_the_hull(count, size, seed):
-    rng = np.random.default_rng(seed)
-    points = rng.normal(rng.uniform(0.0, 2.0), 1.0, (count, size))
-    found = LeastNorm(size)
-    for _ in range(100):
-        # The point that is farthest behind the plane through the nearest one.
-        found.add(points[(points @ found.nearest).argmin()])
-    nearest = found.nearest
-    assert found.norm_squared == pytest.approx(float(nearest @ nearest), abs=1e-9)
-    assert (points @ nearest).min() >= nearest @ nearest - 1e-4
 
 
 def _caches(caches: int, cores: int) -> np.ndarray:
