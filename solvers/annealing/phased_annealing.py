@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -96,14 +96,6 @@ TREES = AnnealingSchedule(
     cooling=Cooling((0.5, 1 / 50), (0.3, 1 / 400)),
     polish=Cooling((1 / 50, 1 / 200), (1 / 400, 1 / 4000)),
 )
-# Few ranks have few good orders, each hard to leave: nothing falls as far.
-TREES_OF_FEW = replace(
-    TREES,
-    factors=(1.0,),
-    trial=0.225,
-    runs=(0.225, 0.225, 0.225),
-    cooling=Cooling((1 / 2, 1 / 10), (0.3, 1 / 20)),
-)
 
 
 def _build_mesh_schedule(hot: float, cold: float) -> AnnealingSchedule:
@@ -163,7 +155,7 @@ def build_annealing(
     if isinstance(form, TreesForm):
         return PhasedAnnealing(
             _native.TreesAnnealing(distance, [tree.tolist() for tree in form.parents], *rest),
-            TREES_OF_FEW if form.ranks <= _FEW_RANKS else TREES,
+            TREES,
             order,
             spread,
             hotter=max(1.0, _FEW_RANKS / form.ranks),

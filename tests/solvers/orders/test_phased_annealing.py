@@ -8,7 +8,6 @@ import pytest
 from plink.solvers.annealing.phased_annealing import (
     ROUNDS,
     TREES,
-    TREES_OF_FEW,
     PhasedAnnealing,
     find_phase,
 )
@@ -60,7 +59,7 @@ def test_the_temperature_that_found_most_goes_on_from_the_start_again(schedule):
     assert polish[1] == pytest.approx(SPREAD * schedule.polish.softness[0], rel=0.1)
 
 
-@pytest.mark.parametrize("schedule", [ROUNDS, TREES, TREES_OF_FEW])
+@pytest.mark.parametrize("schedule", [ROUNDS, TREES])
 def test_the_time_is_shared_out_once(schedule):
     assert sum(schedule.shares) == pytest.approx(1.0)
     phases = [find_phase(progress, schedule.shares) for progress in np.linspace(0.0, 1.0, 1001)]
