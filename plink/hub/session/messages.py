@@ -8,9 +8,9 @@ nothing else; a caller reads what servers send.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -69,13 +69,11 @@ def _name_kind(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
 
 
-class ControlMessage(Complete, frozen=True, tag_field="what", tag=_name_kind):
-    """Base class of messages; `SENDERS` names the roles that may send one."""
-
-    SENDERS: ClassVar[tuple[str, ...]] = ()
+class Message(Complete, frozen=True, tag_field="what", tag=_name_kind):
+    """Base class of messages of control connections."""
 
 
-class Create(ControlMessage, frozen=True):
+class Create(Message, frozen=True):
     """Request of an administrator to create a service.
 
     Attributes:
@@ -91,8 +89,6 @@ class Create(ControlMessage, frozen=True):
             calls it, by which the first one calls the others
     """
 
-    SENDERS: ClassVar = (ADMIN,)
-
     options: ServiceOptions
     salt: Annotated[str, constrain_to_pattern(_SALT, f"{2 * SALT_BYTES} hexadecimal digits")]
     sites: Sites
@@ -106,23 +102,19 @@ class Create(ControlMessage, frozen=True):
         _check_addresses(chain(*self.addresses, *self.racks, self.servers))
 
 
-class Delete(ControlMessage, frozen=True):
+class Delete(Message, frozen=True):
     """Request of an administrator to end a service; its workers are notified."""
-
-    SENDERS: ClassVar = (ADMIN,)
 
     namespace: Namespace
 
 
-class Ask(ControlMessage, frozen=True):
+class Ask(Message, frozen=True):
     """Request for the status of a service; of all services if the name is empty."""
-
-    SENDERS: ClassVar = (ADMIN, WORKER)
 
     namespace: Annotated[str, constrain_to_pattern(_SERVICE_OR_ALL, "a namespace or nothing")] = ""
 
 
-class Checkpoint(ControlMessage, frozen=True):
+class Checkpoint(Message, frozen=True):
     """Request to write a snapshot at the end of an iteration.
 
     Attributes:
@@ -131,13 +123,11 @@ class Checkpoint(ControlMessage, frozen=True):
             servers of a service need the same
     """
 
-    SENDERS: ClassVar = (ADMIN, WORKER, PEER)
-
     namespace: Namespace
     iteration: Iteration | None = None
 
 
-class Restore(ControlMessage, frozen=True):
+class Restore(Message, frozen=True):
     """Request to take values, state and iteration from a snapshot, before any worker joins.
 
     Attributes:
@@ -145,13 +135,11 @@ class Restore(ControlMessage, frozen=True):
         snapshot: name of a file in the server's folder of snapshots
     """
 
-    SENDERS: ClassVar = (ADMIN,)
-
     namespace: Namespace
     snapshot: FileName
 
 
-class Join(ControlMessage, frozen=True):
+class Join(Message, frozen=True):
     """Request of a worker to contribute.
 
     Attributes:
@@ -162,8 +150,6 @@ class Join(ControlMessage, frozen=True):
         is_back: whether it was lost and comes back
     """
 
-    SENDERS: ClassVar = (WORKER,)
-
     digest: Sha256
     manifest: Manifest | None = None
     worker: Number | None = None
@@ -171,27 +157,23 @@ class Join(ControlMessage, frozen=True):
     is_back: bool = False
 
 
-class Leave(ControlMessage, frozen=True):
+class Leave(Message, frozen=True):
     """Notice that a worker is done.
 
     Attributes:
         iteration: last iteration to which it has contributed, some of which may be on its way
     """
 
-    SENDERS: ClassVar = (WORKER,)
-
     iteration: Iteration
 
 
-class Recall(ControlMessage, frozen=True):
+class Recall(Message, frozen=True):
     """Request of a worker for values and optimizer state as one of its iterations left them."""
 
-    SENDERS: ClassVar = (WORKER,)
-
     iteration: Iteration
 
 
-class Read(ControlMessage, frozen=True):
+class Read(Message, frozen=True):
     """Request of a worker for numbers of what was recalled.
 
     Attributes:
@@ -199,17 +181,13 @@ class Read(ControlMessage, frozen=True):
         first, items: range of the server's numbers, in the order of its pieces
     """
 
-    SENDERS: ClassVar = (WORKER,)
-
     array: ArrayNumber
     first: Item
     items: Annotated[int, Meta(ge=1, le=MOST_NUMBERS_BYTES // _FLOAT_BYTES)]
 
 
-class Write(ControlMessage, frozen=True):
+class Write(Message, frozen=True):
     """Change of numbers of what was recalled, where `Read` finds them."""
-
-    SENDERS: ClassVar = (WORKER,)
 
     array: ArrayNumber
     first: Item
@@ -219,7 +197,7 @@ class Write(ControlMessage, frozen=True):
         _check_numbers(self.data)
 
 
-class Load(ControlMessage, frozen=True):
+class Load(Message, frozen=True):
     """State that a worker recalled and changed, and that the service continues from.
 
     All workers send it before the next iteration; the first one's counts.
@@ -229,13 +207,11 @@ class Load(ControlMessage, frozen=True):
         digest: SHA-256 of the states, which must be equal on all workers
     """
 
-    SENDERS: ClassVar = (WORKER,)
-
     steps: Iteration
     digest: Sha256
 
 
-class PeerReady(ControlMessage, frozen=True):
+class PeerReady(Message, frozen=True):
     """Notice that a server of the same service is ready.
 
     Attributes:
@@ -244,14 +220,12 @@ class PeerReady(ControlMessage, frozen=True):
         placement: SHA-256 of the placement that it has computed
     """
 
-    SENDERS: ClassVar = (PEER, SERVER)
-
     namespace: Namespace
     server: Position
     placement: Sha256
 
 
-class Lead(ControlMessage, frozen=True):
+class Lead(Message, frozen=True):
     """Notice that the first server of a service begins to lead the others.
 
     It decides who contributes to which iteration. The others obey its orders one by one, and report
@@ -262,13 +236,11 @@ class Lead(ControlMessage, frozen=True):
         manifest: keys of the service
     """
 
-    SENDERS: ClassVar = (PEER,)
-
     namespace: Namespace
     manifest: Manifest
 
 
-class Order(ControlMessage, frozen=True):
+class Order(Message, frozen=True):
     """Order of the first server.
 
     Attributes:
@@ -277,8 +249,6 @@ class Order(ControlMessage, frozen=True):
             is there. The others are methods of `Lanes`
         worker, incarnation, iteration, revision, sentence: arguments, where the order needs them
     """
-
-    SENDERS: ClassVar = (PEER,)
 
     order: Annotated[
         str,
@@ -294,7 +264,7 @@ class Order(ControlMessage, frozen=True):
     sentence: str = ""
 
 
-class Obeyed(ControlMessage, frozen=True):
+class Obeyed(Message, frozen=True):
     """Answer to an order.
 
     Attributes:
@@ -302,44 +272,34 @@ class Obeyed(ControlMessage, frozen=True):
         first, last: iterations that lanes here are in; null where there are no chunks
     """
 
-    SENDERS: ClassVar = (SERVER,)
-
     is_done: bool
     first: Iteration | None
     last: Iteration | None
 
 
-class Listen(ControlMessage, frozen=True):
+class Listen(Message, frozen=True):
     """Request for the next worker that is lost; the answer is `Done` if none is for a while."""
-
-    SENDERS: ClassVar = (PEER,)
 
     namespace: Namespace
 
 
-class Lost(ControlMessage, frozen=True):
+class Lost(Message, frozen=True):
     """Notice that a worker is lost, and why."""
-
-    SENDERS: ClassVar = (SERVER,)
 
     worker: Number
     incarnation: Number
     sentence: str
 
 
-class Done(ControlMessage, frozen=True):
+class Done(Message, frozen=True):
     """Confirmation that a request was carried out."""
 
-    SENDERS: ClassVar = (SERVER, PEER)
 
-
-class NeedManifest(ControlMessage, frozen=True):
+class NeedManifest(Message, frozen=True):
     """Request to join again with the manifest, as the server has none yet."""
 
-    SENDERS: ClassVar = (SERVER,)
 
-
-class Joined(ControlMessage, frozen=True):
+class Joined(Message, frozen=True):
     """Confirmation that a worker has joined.
 
     Attributes:
@@ -352,8 +312,6 @@ class Joined(ControlMessage, frozen=True):
         addresses: addresses of each server's ports, for data
         placement: SHA-256 of the placement of chunks
     """
-
-    SENDERS: ClassVar = (SERVER,)
 
     worker: Number
     incarnation: Number
@@ -369,7 +327,7 @@ class Joined(ControlMessage, frozen=True):
         _check_addresses(chain(*self.addresses))
 
 
-class Recalled(ControlMessage, frozen=True):
+class Recalled(Message, frozen=True):
     """State that a server offers for reading.
 
     Attributes:
@@ -377,16 +335,12 @@ class Recalled(ControlMessage, frozen=True):
         pieces: the server's ranges of all numbers: where each begins in the flat array, its length
     """
 
-    SENDERS: ClassVar = (SERVER,)
-
     steps: Iteration
     pieces: Annotated[tuple[tuple[Item, Item], ...], Meta(max_length=_MOST_PIECES)]
 
 
-class Numbers(ControlMessage, frozen=True):
+class Numbers(Message, frozen=True):
     """Answer to `Read`."""
-
-    SENDERS: ClassVar = (SERVER,)
 
     data: NumberBytes
 
@@ -394,7 +348,7 @@ class Numbers(ControlMessage, frozen=True):
         _check_numbers(self.data)
 
 
-class Saved(ControlMessage, frozen=True):
+class Saved(Message, frozen=True):
     """Notice that a snapshot is written.
 
     Attributes:
@@ -404,15 +358,13 @@ class Saved(ControlMessage, frozen=True):
         size_bytes: size of the file, in bytes
     """
 
-    SENDERS: ClassVar = (SERVER, PEER)
-
     snapshot: FileName
     iteration: Iteration
     sha256: Sha256
     size_bytes: Iteration
 
 
-class Status(ControlMessage, frozen=True):
+class Status(Message, frozen=True):
     """Status of a server and its services.
 
     Attributes:
@@ -420,8 +372,6 @@ class Status(ControlMessage, frozen=True):
         addresses: addresses of its ports
         services: status of each service
     """
-
-    SENDERS: ClassVar = (SERVER,)
 
     site: Sites
     addresses: Ports
@@ -431,7 +381,7 @@ class Status(ControlMessage, frozen=True):
         _check_addresses(self.addresses)
 
 
-class Failure(ControlMessage, frozen=True):
+class Failure(Message, frozen=True):
     """Failure of a request, or of the service.
 
     Attributes:
@@ -440,41 +390,34 @@ class Failure(ControlMessage, frozen=True):
         is_final: whether the service has failed, and not only what was asked for
     """
 
-    SENDERS: ClassVar = (SERVER, PEER)
-
     sentence: Text
     hint: Text | None = None
     is_final: bool = False
 
 
-Message = (
-    Create
-    | Delete
-    | Ask
-    | Checkpoint
-    | Restore
-    | Join
-    | Leave
-    | Recall
-    | Read
-    | Write
-    | Load
-    | PeerReady
-    | Lead
-    | Order
-    | Obeyed
-    | Listen
-    | Lost
-    | Done
-    | NeedManifest
-    | Joined
-    | Recalled
-    | Numbers
-    | Saved
-    | Status
-    | Failure
-)
-_KINDS: Mapping[Any, Any] = {kind.__struct_config__.tag: kind for kind in get_args(Message)}
+# What each role may send.
+SENT_BY: Mapping[str, Sequence[type[Message]]] = {
+    ADMIN: (Create, Delete, Ask, Checkpoint, Restore),
+    WORKER: (Ask, Checkpoint, Join, Leave, Recall, Read, Write, Load),
+    PEER: (Checkpoint, PeerReady, Lead, Order, Listen, Done, Saved, Failure),
+    SERVER: (
+        PeerReady,
+        Obeyed,
+        Lost,
+        Done,
+        NeedManifest,
+        Joined,
+        Recalled,
+        Numbers,
+        Saved,
+        Status,
+        Failure,
+    ),
+}
+_KINDS: Mapping[str, Mapping[object, type[Message]]] = {
+    sender: {kind.__struct_config__.tag: kind for kind in kinds}
+    for sender, kinds in SENT_BY.items()
+}
 
 
 def to_json(message: Message) -> dict[str, Any]:
@@ -493,8 +436,8 @@ def from_json(values: Mapping[str, Any], sender: str) -> Message:
     Raises:
         ProtocolError: it is not a valid message, or not one that the sender may send.
     """
-    kind = _KINDS.get(str(values.get("what")))
-    if kind is None or sender not in kind.SENDERS:
+    kind = _KINDS[sender].get(str(values.get("what")))
+    if kind is None:
         raise ProtocolError(f"a message that no {sender} sends")
     texts = {
         name: printable(text)[:_MOST_LETTERS]
@@ -502,11 +445,10 @@ def from_json(values: Mapping[str, Any], sender: str) -> Message:
         if isinstance(text := values.get(name), str)
     }
     try:
-        message: Message = convert({**values, **texts}, kind, _PLACE)
+        return convert({**values, **texts}, kind, _PLACE)
     except WrongUseError as error:
         # Only its first letters: the rest may be whatever somebody has put into a member.
         raise ProtocolError(printable(str(error))[:_MOST_LETTERS]) from None
-    return message
 
 
 def _check_addresses(addresses: Iterable[str]) -> None:
