@@ -163,7 +163,11 @@ def _improve(distance: Matrix, labels: Labels, groups: int, smallest: int, large
         best = gain[leaver, np.arange(groups)]
         moves = np.where((sizes[:, None] > smallest) & (sizes[None, :] < largest), best, -np.inf)
         np.fill_diagonal(moves, -np.inf)
-        swaps = best + best.T
+        # A host that changes places with another is not among those that this one comes to.
+        apart = distance[leaver, leaver.T]
+        joined = (sums[leaver, np.arange(groups)] - apart) / np.maximum(sizes - 1.0, 1.0)
+        gains = means[leaver, np.arange(groups)[:, None]] - joined
+        swaps = gains + gains.T
         np.fill_diagonal(swaps, -np.inf)
         g, h = divmod(int(np.maximum(moves, swaps).argmax()), groups)
         if max(moves[g, h], swaps[g, h]) <= least:

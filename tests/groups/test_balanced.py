@@ -81,6 +81,16 @@ def test_points_on_top_of_each_other_can_be_grouped():
     assert sorted(np.bincount(labels)) == [4, 4, 4]
 
 
+@pytest.mark.parametrize("elasticity", [1.5, 2.0])
+def test_near_hosts_do_not_change_places_for_ever(elasticity):
+    labels = np.repeat([0, 1, 2, 3], [4, 3, 2, 1])
+    distance = np.where(labels[:, None] == labels, 20.0, 50.0)
+    np.fill_diagonal(distance, 0.0)
+    found = balanced_linkage(distance, 2, elasticity=elasticity)
+    # The two that are near stay together, beside the one that is alone.
+    assert found.tolist() == [0] * 7 + [1] * 3
+
+
 def test_the_usual_number_of_groups_is_the_root():
     assert [choose_group_count(hosts) for hosts in (1, 2, 16, 64, 100, 512)] == [1, 1, 4, 8, 10, 23]
 
