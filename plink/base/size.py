@@ -23,6 +23,9 @@ DEFAULT_SIZE = "100MB"
 _HINT = "write a size as 20MB, 4KiB or 1024"
 _PATTERN = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)\s*([A-Za-z]*)", re.ASCII)
 
+# As rates have it; of 20mb the case says nothing.
+_BITS = re.compile(r"[KMG]i?b")
+
 _RATE_UNITS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _RATE_PATTERN = re.compile(
     r"(\d{1,12}(?:\.\d{1,9})?)\s*([kmgt])bit(?:/s)?", re.ASCII | re.IGNORECASE
@@ -33,6 +36,8 @@ _MOST_BITS_S = 10**15
 def parse_size(text: str) -> int:
     """Parse a size to bytes: M and MB are 10^6, MiB is 2^20, a number without unit is bytes.
 
+    Mb, a megabit, is refused.
+
     Raises:
         WrongUseError: not a size, or not a whole number of bytes above 0.
     """
@@ -40,6 +45,8 @@ def parse_size(text: str) -> int:
     unit = _UNITS.get(match[2].upper()) if match else None
     if match is None or unit is None:
         raise WrongUseError(f"{text!r} is not a size", _HINT)
+    if _BITS.fullmatch(match[2]):
+        raise WrongUseError(f"{text!r} is not a size in bytes: a small b is a bit", _HINT)
     whole, _, fraction = match[1].partition(".")
     # Integer arithmetic: a float would turn 0.3GB into 299999999 bytes.
     scaled = int(whole + fraction) * unit

@@ -18,6 +18,7 @@ from plink.base.size import format_size, parse_size
         ("1.5 MiB", 1_572_864),
         ("0.3GB", 300_000_000),
         ("7b", 7),
+        ("20mb", 20_000_000),
     ],
 )
 def test_sizes_as_people_write_them(text: str, size_bytes: int) -> None:
@@ -26,7 +27,22 @@ def test_sizes_as_people_write_them(text: str, size_bytes: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "MB", "0", "-4", "20X", "1e6", "nan", "0.5", "1.0001KB", "20 MB/s", "٢MB", "9" * 99],
+    [
+        "",
+        "MB",
+        "0",
+        "-4",
+        "20X",
+        "1e6",
+        "nan",
+        "0.5",
+        "1.0001KB",
+        "20 MB/s",
+        "٢MB",
+        "9" * 99,
+        "20Mb",
+        "1Gib",
+    ],
 )
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(WrongUseError, match=r"is not a (whole|size)") as caught:
