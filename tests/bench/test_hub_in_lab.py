@@ -57,7 +57,7 @@ def test_the_hub_and_the_engine_in_the_same_rounds(lab: Lab, cluster: Path, tmp_
     text = " ".join(done.stdout.split())
     assert "hub served.json (ncc)" in text
     # Two workers and two ports: the caveat is there, whatever was measured.
-    assert "2 workers, servers with 2 ports of a worker's rate in all" in text
+    assert "2 workers, servers with 2 ports of a worker's rate" in text
     assert "all-reduce takes 0.500 of the servers' time" in text
     wait_until_nothing_runs(lab)
 

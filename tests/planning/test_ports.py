@@ -20,7 +20,7 @@ def test_eight_workers_and_eight_ports() -> None:
 def test_servers_win_from_five_ports_on_for_eight_workers() -> None:
     assert 4 < judge_ports(8, 1).needed_ports < 5
     assert judge_ports(8, 4).gain < 1.0 < judge_ports(8, 5).gain
-    assert "all-reduce takes 0.88 of its time" in judge_ports(8, 4).sentence
+    assert "all-reduce takes 0.88 of the servers' time" in judge_ports(8, 4).sentence
 
 
 @given(st.integers(2, 1000), st.floats(0.01, 4000.0))

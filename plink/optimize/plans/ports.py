@@ -46,10 +46,11 @@ class PortsVerdict(Output, frozen=True):
         verdict = (
             f"{self.gain:.2f} times as quick as all-reduce at most"
             if self.gain > 1.0 + _EVEN
-            else f"all-reduce takes {self.gain:.2f} of its time"
+            else f"all-reduce takes {self.gain:.2f} of the servers' time"
         )
         return (
-            f"{self.workers} workers, servers with {ports} of a worker's rate in all: {verdict}; "
+            f"{self.workers} workers, servers with {ports} of a worker's rate in all, where "
+            f"workers' links are equal and no uplink is shared: {verdict}; "
             f"servers win with more than {self.needed_ports:.2f} ports, k > N²/(2(N-1)); with "
             "the same interface bandwidth in all given to the workers, all-reduce takes "
             f"{self.equal_bandwidth:.3f} of the servers' time"
