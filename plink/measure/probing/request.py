@@ -46,18 +46,32 @@ from plink.probes.reach import Reached, ReachedHost, Way, reach
 from plink.probes.samples import no_limit
 
 
-@dataclass(frozen=True)
-class ProbeRequest:
-    """Request for a probe run: hosts, tool, options and the earlier file, if any.
+@dataclass(frozen=True, kw_only=True)
+class ProbeSettings:
+    """Settings that a resumed probe run takes over from the earlier one.
 
     Args:
         options: options of the tool that measures, and so which tool that is.
-        timeout_s: seconds of silence after which a host is given up.
         rounds: rounds of the tournament, at least 2; `FOLLOWED_ROUNDS` for pairs that the readings
             ask for; None for all.
         seed: decides which rounds, where not all are asked for, and in what order pairs meet again.
-        concurrency: pairs in flight; None to choose by what the hosts share.
         network, interface: which of a host's addresses to use, where it has several.
+    """
+
+    options: ToolOptions = field(default_factory=EchoOptions)
+    rounds: int | None = None
+    seed: int = 0
+    network: IPNetwork | None = None
+    interface: str | None = None
+
+
+@dataclass(frozen=True)
+class ProbeRequest(ProbeSettings):
+    """Request for a probe run: hosts, settings and the earlier file, if any.
+
+    Args:
+        timeout_s: seconds of silence after which a host is given up.
+        concurrency: pairs in flight; None to choose by what the hosts share.
         earlier: a cluster of which only the missing pairs are measured, or None. What it holds of
             other quantities is kept.
         left_s: returns the seconds that are left for transfers; called by any thread.
@@ -65,14 +79,9 @@ class ProbeRequest:
 
     hosts: Sequence[ListedHost]
     made_from: str | None = None
-    options: ToolOptions = field(default_factory=EchoOptions)
     timeout_s: float = 2.0
-    rounds: int | None = None
-    seed: int = 0
     concurrency: int | None = None
     strict: bool = False
-    network: IPNetwork | None = None
-    interface: str | None = None
     way: Way = field(default_factory=SshOptions)
     earlier: Cluster | None = None
     left_s: Callable[[], float] = no_limit
@@ -165,17 +174,6 @@ def build_option_changed_error(
     )
 
 
-@dataclass(frozen=True)
-class ResumedSettings:
-    """Settings of a resumed run: tool options, network, interface, rounds and seed."""
-
-    options: ToolOptions
-    network: IPNetwork | None
-    interface: str | None
-    rounds: int | None
-    seed: int
-
-
 def resume_options(
     earlier: Cluster | None,
     source: str,
@@ -186,11 +184,9 @@ def resume_options(
     interface: str | None = None,
     rounds: int | None = None,
     seed: int | None = None,
-) -> ResumedSettings:
+) -> ProbeSettings:
     """Return the settings that continue an earlier run, or the given ones; raise on a conflict."""
-    if earlier is None:
-        return ResumedSettings(TOOLS[tool](**given), network, interface, rounds, seed or 0)
-    before = _find_earlier(earlier, source, tool)
+    before = None if earlier is None else _find_earlier(earlier, source, tool)
     if isinstance(before, measurements.RttMeasurement):
         given = {"percentile": before.reading, **given}
         percentile, read = given["percentile"], before.reading
@@ -205,14 +201,16 @@ def resume_options(
         if before is None
         else resume_tool(TOOLS[tool], given, before.options, source)
     )
-    # Hosts at other addresses than before would count as moved, and lose what is known of them.
-    others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)
-    known = before or next((other for other in others if other is not None), None)
-    if known is None:
-        return ResumedSettings(chosen, network, interface, rounds, seed or 0)
-    rounds, seed = keep_sample(known, rounds, seed, source)
-    network, interface = keep_addresses(known.options, network, interface, source)
-    return ResumedSettings(chosen, network, interface, rounds, seed or 0)
+    if earlier is not None:
+        others = (earlier.rtt, earlier.bandwidth, earlier.routes, earlier.uplinks)
+        known = before or next((other for other in others if other is not None), None)
+        if known is not None:
+            rounds, seed = keep_sample(known, rounds, seed, source)
+            # Hosts at other addresses than before would count as moved, and lose what is known.
+            network, interface = keep_addresses(known.options, network, interface, source)
+    return ProbeSettings(
+        options=chosen, rounds=rounds, seed=seed or 0, network=network, interface=interface
+    )
 
 
 def _find_earlier(earlier: Cluster, source: str, tool: str) -> measurements.Measurement | None:
