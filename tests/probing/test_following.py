@@ -9,8 +9,8 @@ import pytest
 
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Host
-from plink.formats.measurements import FollowedSample, RoundSample, find_sample
-from plink.measure.probing.collectors import RttCollector, RunRecord
+from plink.formats.measurements import FollowedSample, Measurement, RoundSample, find_sample
+from plink.measure.probing.collectors import RttCollector
 from plink.measure.probing.passes import (
     AdaptiveSampler,
     FurtherRounds,
@@ -64,7 +64,7 @@ def followed(collector, times_us, sample, lost=()):
 
 
 def cluster_of(collector):
-    return collector.result(RunRecord("echo", {}, None, 0.0, ()))[0]
+    return collector.result(Measurement(tool="echo"))[0]
 
 
 def test_the_racks_of_128_hosts_are_found_in_a_fifth_of_the_pairs():

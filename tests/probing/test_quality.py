@@ -7,7 +7,8 @@ import pytest
 
 from plink.formats.cluster import Cluster
 from plink.formats.hosts import Host
-from plink.measure.probing.collectors import RttCollector, RunRecord, describe_disturbed_hosts
+from plink.formats.measurements import Measurement
+from plink.measure.probing.collectors import RttCollector, describe_disturbed_hosts
 from plink.probes.echo.readings import DISTURBED
 from plink.probes.samples import PairLoss, RttReading
 from support.pairs import all_pairs
@@ -15,7 +16,7 @@ from support.pairs import all_pairs
 NAMES = [f"n{i}" for i in range(6)]
 EVERY = ~np.eye(6, dtype=bool)
 PERCENTILES = (10.0, 50.0, 99.0)
-RUN = RunRecord(tool="echo", options={}, started="2026-11-20T00:00:00+00:00", seconds=1.0, notes=())
+RUN = Measurement(tool="echo", started="2026-11-20T00:00:00+00:00", seconds=1.0)
 
 
 def disturbed(*pairs: tuple[int, int]) -> np.ndarray:

@@ -13,13 +13,12 @@ from plink.formats import cluster as cluster_file
 from plink.formats.cluster import Cluster, Unreachable
 from plink.formats.groups import Uplink, UplinkMeasurement
 from plink.formats.hosts import Group, Host
-from plink.formats.measurements import BandwidthMeasurement, RttMeasurement
+from plink.formats.measurements import BandwidthMeasurement, Measurement, RttMeasurement
 from plink.measure.listed import list_again
 from plink.measure.probing.collectors import (
     BandwidthCollector,
     RouteCollector,
     RttCollector,
-    RunRecord,
 )
 from plink.measure.probing.request import (
     carry_over,
@@ -33,7 +32,7 @@ from plink.probes.rounds import round_robin
 from plink.probes.samples import BandwidthReading, RouteReading, RttReading
 
 NAMES = ("a", "b", "c")
-RUN = RunRecord(tool="echo", options={}, started="2026-01-02T03:04:05+00:00", seconds=0.0, notes=[])
+RUN = Measurement(tool="echo", started="2026-01-02T03:04:05+00:00")
 
 
 def cluster(*names: str) -> Cluster:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import asdict
 
 from plink.base.replacing import replace
 from plink.formats import measurements
@@ -18,17 +19,6 @@ from plink.probes import samples
 from plink.probes.echo.readings import DISTURBED
 
 Reading = TypeVar("Reading", samples.RttReading, samples.BandwidthReading, samples.RouteReading)
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """Record of a run for the cluster file: tool, options, start time, duration in s, and notes."""
-
-    tool: str
-    options: Mapping[str, Any]
-    started: str | None
-    seconds: float
-    notes: Sequence[str]
 
 
 class Collector(ABC, Generic[Reading]):
@@ -80,9 +70,14 @@ class Collector(ABC, Generic[Reading]):
     def _build_measurement(self, **record: Any) -> measurements.Measurement:
         """Return the readings so far as a measurement with these common fields."""
 
-    def result(self, run: RunRecord) -> tuple[Cluster, measurements.Measurement]:
-        """Return the cluster with this run's measurement added, and that measurement."""
-        measurement = self._build_measurement(failures=list(self.failures), **vars(run))
+    def result(self, run: measurements.Measurement) -> tuple[Cluster, measurements.Measurement]:
+        """Return the cluster with this run's measurement added, and that measurement.
+
+        Args:
+            run: record of the run: tool, options, start, duration and notes.
+        """
+        record = {**asdict(run), "failures": list(self.failures)}
+        measurement = self._build_measurement(**record)
         added: dict[str, Any] = {self.quantity: measurement}
         return replace(self._cluster, **added), measurement
 

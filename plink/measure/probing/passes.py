@@ -18,11 +18,12 @@ from plink.formats.cluster import Cluster
 from plink.formats.matrices import Counts, Matrix
 from plink.formats.measurements import (
     FollowedSample,
+    Measurement,
     RoundSample,
     Sample,
     disagreement,
 )
-from plink.measure.probing.collectors import PassReadings, RttCollector, RunRecord
+from plink.measure.probing.collectors import PassReadings, RttCollector
 from plink.measure.probing.tools import FOLLOWED_ROUNDS
 from plink.probes.options import RttOptions
 from plink.probes.rounds import count_rounds, find_round, round_robin, sample_rounds
@@ -354,7 +355,7 @@ class FurtherRounds:
         cluster = None
         # An answer may take long to find.
         if self._policy is not NO_POLICY and not self._passes.is_over(seen):
-            cluster, _ = self._collector.result(RunRecord("", {}, None, 0.0, ()))
+            cluster, _ = self._collector.result(Measurement(tool=""))
         rounds = self._passes.next(
             seen, self._list_decisive_pairs(cluster), is_settled=self._is_settled(cluster)
         )

@@ -27,7 +27,6 @@ from plink.formats.hosts import Host, is_recordable
 from plink.formats.limits import constrain_to_words
 from plink.formats.structs import convert
 from plink.measure.probing import tools
-from plink.measure.probing.collectors import RunRecord
 from plink.measure.probing.tools import FOLLOWED_ROUNDS, TOOLS, UplinkOptions
 from plink.probes.errors import HostError
 from plink.probes.hosts.address import IPNetwork, is_address
@@ -485,9 +484,9 @@ def restrict_to_hosts(cluster: Cluster, hosts: Sequence[Host]) -> Cluster:
 
 def repeat_run_record(
     before: measurements.Measurement, sample: measurements.Sample | None, notes: Sequence[str]
-) -> RunRecord:
+) -> measurements.Measurement:
     """Return the record of an earlier run, for a run that had nothing left to measure."""
-    return RunRecord(
+    return measurements.Measurement(
         tool=before.tool,
         options={
             **{

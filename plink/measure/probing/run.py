@@ -134,7 +134,7 @@ def measure_pairs(
     with defer_interrupts():
         before = kept.find_measurement(collector.quantity)
         if is_due or before is None:
-            run = collectors.RunRecord(
+            run = Measurement(
                 tool=request.tool,
                 options={
                     **options.to_record(),

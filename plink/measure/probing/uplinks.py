@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec.structs import asdict
 
 from plink.base.errors import PlinkError
 from plink.base.interrupts import defer_interrupts
@@ -18,8 +19,8 @@ from plink.formats.cluster import Cluster
 from plink.formats.groups import HostLink, Uplink, UplinkMeasurement
 from plink.formats.hosts import Group
 from plink.formats.matrices import Matrix
-from plink.formats.measurements import Failure
-from plink.measure.probing.collectors import RunRecord, build_failure
+from plink.formats.measurements import Failure, Measurement
+from plink.measure.probing.collectors import build_failure
 from plink.measure.probing.request import ProbeRequest, build_resume_state, repeat_run_record
 from plink.measure.probing.tools import UplinkOptions
 from plink.probes.errors import OptionError
@@ -301,7 +302,7 @@ def measure_uplinks(
     with defer_interrupts():
         before = cluster.uplinks
         if wanted or before is None:
-            run = RunRecord(
+            run = Measurement(
                 tool=request.tool,
                 options={
                     **options.to_record(),
@@ -317,8 +318,7 @@ def measure_uplinks(
         measurement = UplinkMeasurement(
             uplinks=collector.uplinks(),
             links=collector.host_links(() if before is None else before.links),
-            failures=[*state.absent, *collector.failures],
-            **vars(run),
+            **{**asdict(run), "failures": [*state.absent, *collector.failures]},
         )
         result = UplinkResult(replace(cluster, uplinks=measurement), measurement, interrupted)
         on_result(result)
