@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import plink
 from contention.instances import networks, racks_network, ring_table, search, tables
+from plink.base.replacing import replace
+from plink.model.network import build_network
+from plink.solvers.collectives.registry import find
 from plink.solvers.contention.bound import lower_bound_s
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits import Deadline
@@ -65,3 +69,31 @@ def test_more_positions_than_hosts_are_refused():
     network = racks_network(1, 2)
     with pytest.raises(ValueError, match=r"3 hosts.* 2"):
         search(ring_table(6, 6.0), network, position_of=positions(6, 2))
+
+
+@pytest.mark.parametrize("algorithm", ["openmpi-linear", "mpich-tree"])
+def test_few_hosts_of_unequal_slots_are_ordered_exactly(algorithm):
+    slots, gbit_s = [3, 1, 1, 3], [10.0, 1.0, 4.0, 2.0]
+    names = list("abcd")
+    rng = np.random.default_rng(1)
+    cluster = plink.MeasuredCluster.from_matrix(
+        names,
+        rng.uniform(10.0, 50.0, (4, 4)),
+        gbit_s=np.minimum.outer(gbit_s, gbit_s),
+        groups={"r1": ["a", "d"], "r2": ["b", "c"]},
+    )
+    hosts = [replace(host, slots=number) for host, number in zip(cluster.hosts, slots, strict=True)]
+    cluster = replace(cluster, hosts=hosts, uses_readings=True)
+    order = plink.order(
+        cluster,
+        algorithm=algorithm,
+        objective="contention",
+        distances="readings",
+        time_limit_s=0.05,
+    )
+    assert order.solver.ended_by == "exact"
+    clock = TableTimer(find(algorithm).table(8, 100_000_000), build_network(cluster).network)
+    placed = (np.repeat(hosts, np.take(slots, hosts)) for hosts in itertools.permutations(range(4)))
+    best_us = min(1e6 * clock.time_s(placement) for placement in placed)
+    assert order.cost.cost_us == pytest.approx(best_us)
+    assert order.cost.lower_bound_us == pytest.approx(best_us)

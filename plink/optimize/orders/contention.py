@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +29,7 @@ from plink.solvers.contention.contention_search import search_by_contention, sor
 from plink.solvers.contention.network import Network
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits import Deadline
-from plink.solvers.search import SearchOptions, Solution, scale_progress
+from plink.solvers.search import Search, SearchOptions, Solution, scale_progress
 from plink.solvers.slots.anneal import TURNS, anneal_order, search_by_places
 from plink.solvers.slots.layout import RankLayout
 
@@ -39,6 +41,10 @@ _PLACES_SHARE = 0.5
 
 # The share of what then is left for a bound.
 _PROOF_SHARE = 0.2
+
+# All orders of so many hosts are tried where they differ in slots, in so many seconds at least.
+_MOST_TRIED_HOSTS = 6
+_LEAST_TRIED_S = 0.1
 
 _US_PER_S = 1e6
 
@@ -163,9 +169,26 @@ class ContentionObjective:
             return self.layout.host_by_slot[: self.layout.ranks]
         return None
 
+    def _try_all(self, starts: Sequence[list[int]], options: SearchOptions) -> Solution | None:
+        """Try all orders of few hosts; None where hosts are many, or that takes too long."""
+        if self.layout.hosts > _MOST_TRIED_HOSTS:
+            return None
+        deadline = options.deadline.at_least(_LEAST_TRIED_S)
+        search = Search(self.cost_us, starts[0], deadline, on_progress=options.on_progress)
+        began_s = time.monotonic()
+        search.offer(starts[-1])
+        if (time.monotonic() - began_s) * math.factorial(self.layout.hosts) > deadline.left_s:
+            return None
+        return search.run(lambda: search.try_all(self.costs_us), "contention-annealing")
+
     def _search_whole_orders(self, starts: Sequence[list[int]], options: SearchOptions) -> Solution:
-        """Anneal orders of hosts with unequal slots, predicting each candidate's time anew."""
+        """Search orders of hosts with unequal slots, predicting each candidate's time anew."""
         deadline = options.deadline
+        tried = self._try_all(starts, options)
+        if tried is not None:
+            if tried.is_interrupted or (tried.ended_by == "exact" and self.limits is None):
+                return tried
+            starts = [*starts, list(tried.order)]
         places = deadline.part(_PLACES_SHARE)
 
         def search_places(place_of: npt.NDArray[np.intp], start: Sequence[int]) -> Sequence[int]:
