@@ -45,7 +45,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_import_order_show_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", "nccl.log", "-o", "c.json"]) == 3
     shown = capsys.readouterr()
-    assert "gpu02 and gpu05: nccl.log:" in shown.err
+    assert "gpu02 to gpu05: nccl.log:" in shown.err
     assert "has no result" in shown.err
     found = cluster_file.read_cluster("c.json")
     assert found.rtt is None

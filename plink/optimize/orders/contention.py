@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,8 +40,9 @@ _PLACES_SHARE = 0.5
 # The share of what then is left for a bound.
 _PROOF_SHARE = 0.2
 
-# All orders of so many hosts are tried where they differ in slots, in so many seconds at least.
+# All orders of so many hosts are tried where they differ in slots, in this share of the time.
 _MOST_TRIED_HOSTS = 6
+_TRIED_SHARE = 0.5
 _LEAST_TRIED_S = 0.1
 
 _US_PER_S = 1e6
@@ -170,15 +169,12 @@ class ContentionObjective:
         return None
 
     def _try_all(self, starts: Sequence[list[int]], options: SearchOptions) -> Solution | None:
-        """Try all orders of few hosts; None where hosts are many, or that takes too long."""
+        """Try orders of few hosts, all if time allows; None where there are many hosts."""
         if self.layout.hosts > _MOST_TRIED_HOSTS:
             return None
-        deadline = options.deadline.at_least(_LEAST_TRIED_S)
+        deadline = options.deadline.part(_TRIED_SHARE).at_least(_LEAST_TRIED_S)
         search = Search(self.cost_us, starts[0], deadline, on_progress=options.on_progress)
-        began_s = time.monotonic()
         search.offer(starts[-1])
-        if (time.monotonic() - began_s) * math.factorial(self.layout.hosts) > deadline.left_s:
-            return None
         return search.run(lambda: search.try_all(self.costs_us), "contention-annealing")
 
     def _search_whole_orders(self, starts: Sequence[list[int]], options: SearchOptions) -> Solution:
