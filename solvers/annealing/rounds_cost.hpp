@@ -85,7 +85,7 @@ class RoundsCost {
     static long moves_per_look(int ranks) { return std::min(kMostLook, kLookPerRank * ranks); }
 
   private:
-    // A target is the round's worst edge half of the time, else the worst of so many random ones.
+    // A target is the worst of so many random edges of a round.
     static constexpr int kContenders = 8;
 
     // A swap that makes an edge so many softnesses and temperatures worse than its round's smoothed
@@ -123,10 +123,6 @@ class RoundsCost {
     }
 
     static int worst_among(const std::vector<std::uint16_t>& levels, ring::Random& random) {
-        if (random.next() & 1) {
-            const auto worst = std::find(levels.begin(), levels.end(), highest(levels));
-            return static_cast<int>(worst - levels.begin());
-        }
         const int edges = static_cast<int>(levels.size());
         int worst = random.below(edges);
         for (int i = 1; i < kContenders; ++i) {

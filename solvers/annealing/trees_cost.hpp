@@ -44,38 +44,20 @@ class TreesCost {
     }
 
     /// One of a long path, from a parent to its child: the longer, the likelier.
-    Edge worst_edge(const Placement& placement, ring::Random& random) const {
+    Edge worst_edge(const Placement&, ring::Random& random) const {
         const int number = random.below(static_cast<int>(trees_.size()));
         const Tree& tree = trees_[number];
         if (tree.from_root().size() < 2) return {tree.root(), tree.root()};
         const std::vector<double>& down = down_[number];
-        if (random.next() & 1) {
-            const std::vector<int>& ranks = tree.from_root();
-            const std::vector<double>& up = up_[number];
-            int worst = -1;
-            for (int i = 0; i < kContenders; ++i) {
-                // The root, which is the first, has no edge up.
-                const int rank = ranks[1 + random.below(static_cast<int>(ranks.size()) - 1)];
-                if (worst < 0 || up[rank] * down[rank] > up[worst] * down[worst]) worst = rank;
-            }
-            return {tree.parent(worst), worst};
+        const std::vector<int>& ranks = tree.from_root();
+        const std::vector<double>& up = up_[number];
+        int worst = -1;
+        for (int i = 0; i < kContenders; ++i) {
+            // The root, which is the first, has no edge up.
+            const int rank = ranks[1 + random.below(static_cast<int>(ranks.size()) - 1)];
+            if (worst < 0 || up[rank] * down[rank] > up[worst] * down[worst]) worst = rank;
         }
-        // A path down, of which every edge is as likely as any other.
-        Edge chosen{tree.root(), tree.root()};
-        int rank = tree.root();
-        for (int seen = 1; !tree.children(rank).empty(); ++seen) {
-            const std::uint16_t* row = levels_.row(placement.host(rank));
-            double left = random.share() * down[rank];
-            int next = -1;
-            for (const int child : tree.children(rank)) {
-                next = child;
-                left -= share_[row[placement.host(child)]] * down[child];
-                if (left < 0.0) break;
-            }
-            if (random.below(seen) == 0) chosen = {rank, next};
-            rank = next;
-        }
-        return chosen;
+        return {tree.parent(worst), worst};
     }
 
     template <class Accepts>
@@ -111,7 +93,7 @@ class TreesCost {
     // infinite, and is then refused.
     static constexpr double kMostExponent = 600.0;
 
-    // Half of the targets are the edge with the longest paths among so many random ones.
+    // A target is the edge with the longest paths among so many random ones.
     static constexpr int kContenders = 8;
 
     static constexpr int kFew = 32;

@@ -24,9 +24,6 @@ class Random {
         return static_cast<int>(((next() >> 32) * static_cast<std::uint64_t>(bound)) >> 32);
     }
 
-    /// From 0 to 1, never 1.
-    double share() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
     /// Exponentially distributed, mean 1.
     double exponential() {
         // 53 bits, and never 0.
