@@ -15,6 +15,8 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
@@ -110,6 +112,8 @@ _STDERR_TAIL = 4096
 _STDERR_WAIT_S = 5.0
 # A process ends by itself, or by signals, sooner than that after its close.
 _CLOSE_WITHIN_S = 4.0
+# A process that is closed, and then abandoned, sends no more after that.
+_END_WITHIN_S = _CLOSE_WITHIN_S + 1.0
 
 
 class StderrTail:
@@ -193,16 +197,27 @@ class Session(ABC):
         end_s = time.monotonic() + timeout_s
         process = self.start(command, timeout_s)
         output = bytearray()
+        ended: Future[int | None] = Future()
+
+        def read() -> None:
+            try:
+                for chunk in process.chunks():
+                    output.extend(chunk)
+                    if len(output) > MAX_OUTPUT:
+                        message = f"a command wrote more than {MAX_OUTPUT >> 20} MiB"
+                        raise HostError(self.host, message)
+                ended.set_result(process.wait_for_exit(end_s - time.monotonic()))
+            except BaseException as error:
+                ended.set_exception(error)
+
         status: int | None = None
         try:
             with Deadline(process, end_s - time.monotonic()) as deadline:
                 threading.Thread(target=_feed, args=(process, stdin), daemon=True).start()
-                for chunk in process.chunks():
-                    output += chunk
-                    if len(output) > MAX_OUTPUT:
-                        message = f"a command wrote more than {MAX_OUTPUT >> 20} MiB"
-                        raise HostError(self.host, message)
-                status = process.wait_for_exit(end_s - time.monotonic())
+                # A helper of the command may hold its output open when the command is gone.
+                threading.Thread(target=read, daemon=True).start()
+                with suppress(FutureTimeoutError):
+                    status = ended.result(max(0.0, end_s - time.monotonic()) + _END_WITHIN_S)
         except HostError:
             # After the deadline the connection may look lost.
             if not deadline.is_over:

@@ -33,7 +33,7 @@ class _SshProcess(remote.RemoteProcess):
     def chunks(self) -> Iterator[bytes]:
         while chunk := self._channel.recv(_CHUNK):
             yield chunk
-        if not self._channel.eof_received and _is_lost(self._channel):
+        if not self._channel.eof_received and _is_lost(self._channel.get_transport()):
             raise HostError(self.host, remote.LOST)
 
     def end_input(self) -> None:
@@ -79,6 +79,14 @@ class SshSession(remote.Session):
             raise HostError(self.host, f"a command did not start within {timeout_s:g} s")
         return process
 
+    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> remote.Completed:
+        """Run a shell command and wait for its end."""
+        completed = super().run(command, stdin, timeout_s)
+        # paramiko gives that status for a lost connection, too.
+        if completed.status == -1 and _is_lost(self._transport):
+            raise HostError(self.host, remote.LOST)
+        return completed
+
     @property
     def is_open(self) -> bool:
         """Whether the SSH connection is alive."""
@@ -97,8 +105,7 @@ class SshSession(remote.Session):
             raise HostError(self.host, f"the SSH server opens no channel ({error})") from None
 
 
-def _is_lost(channel: paramiko.Channel) -> bool:
-    """Return whether a channel ended because its connection was lost."""
-    transport = channel.get_transport()
+def _is_lost(transport: paramiko.Transport) -> bool:
+    """Return whether a channel that just ended did so because its connection was lost."""
     transport.join(_LOSS_NOTICE_S)
     return not transport.is_active()

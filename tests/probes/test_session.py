@@ -67,6 +67,11 @@ def test_a_connection_lost_while_a_command_runs(session: Session) -> None:
         session.run("echo begun; kill -9 $PPID; sleep 5")
 
 
+def test_a_connection_lost_after_the_output(session: Session) -> None:
+    with pytest.raises(HostError, match="connection was lost"):
+        session.run("exec >&- 2>&-; sleep 1; kill -9 $PPID; sleep 5")
+
+
 def test_the_lines_of_a_process(session: Session) -> None:
     process = session.start("while read line; do echo got $line; done; echo bye >&2; exit 4")
     process.write("a\nb\n")

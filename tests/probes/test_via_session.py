@@ -51,6 +51,13 @@ def test_a_command_that_does_not_end_is_ended(session: ViaSession, tmp_path: Pat
     assert_gone(int((tmp_path / "pid").read_text()))
 
 
+def test_a_helper_that_holds_the_output_open_holds_up_nobody(session: ViaSession) -> None:
+    began_s = time.monotonic()
+    with pytest.raises(HostError, match=r"did not end within 0\.3 s"):
+        session.run("setsid sleep 20 & exit 0", timeout_s=0.3)
+    assert time.monotonic() - began_s < 10
+
+
 def test_a_conversation(session: ViaSession) -> None:
     process = session.start('while read line; do echo "$THERE $line"; done; echo bye >&2')
     lines = process.lines()
