@@ -223,8 +223,10 @@ def _as_plinks(error: PlinkError | ProbesError | MemoryError) -> PlinkError:
 
 def _to_usage_error(error: click.ClickException) -> PlinkError:
     """Convert click's usage error to a `WrongUseError` that hints at the command's --help."""
-    # Of a missing choice, click lists the choices on lines of their own.
-    text = " ".join(error.format_message().split()).replace(". Choose from:", ", one of:")
+    text = error.format_message()
+    if isinstance(error, click.MissingParameter):
+        # Of a missing choice, click lists the choices on lines of their own.
+        text = " ".join(text.split()).replace(". Choose from:", ", one of:")
     message = _EXTRA_ARGUMENTS.sub(_shorten_arguments, text.rstrip("."))
     context = getattr(error, "ctx", None)
     hint = None if context is None else f"{context.command_path} --help"

@@ -110,6 +110,10 @@ def test_another_shell_is_one_sentence() -> None:
     assert "'csh' is not one of 'bash', 'zsh', 'fish'" in done.stderr
 
 
+def test_what_was_typed_is_named_as_it_was() -> None:
+    assert "'c  sh' is not one of" in plink_here("completion", "c  sh").stderr
+
+
 def test_no_shell_is_one_sentence_with_the_choices() -> None:
     done = plink_here("completion")
     assert (done.code, done.stdout) == (2, "")
