@@ -46,6 +46,14 @@ def test_nobody_says_what_is_not_theirs() -> None:
             from_json(to_json(said.Leave(12)), sender)
 
 
+def test_a_kind_that_is_no_text_is_refused() -> None:
+    kind: list[object] = []
+    for _ in range(10_000):
+        kind = [kind]
+    with pytest.raises(ProtocolError):
+        from_json({"what": kind}, "worker")
+
+
 @given(st.sampled_from(SPOKEN), st.data())
 def test_a_changed_field_is_read_or_refused(
     spoken: tuple[str, Message], data: st.DataObject

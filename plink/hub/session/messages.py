@@ -436,7 +436,8 @@ def from_json(values: Mapping[str, Any], sender: str) -> Message:
     Raises:
         ProtocolError: it is not a valid message, or not one that the sender may send.
     """
-    kind = _KINDS[sender].get(str(values.get("what")))
+    what = values.get("what")
+    kind = _KINDS[sender].get(what) if isinstance(what, str) else None
     if kind is None:
         raise ProtocolError(f"a message that no {sender} sends")
     texts = {
