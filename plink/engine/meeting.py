@@ -223,7 +223,7 @@ def _gather_table(
     job, endpoints = secrets.token_hex(JOB_BYTES), [entry.endpoints for entry in entries]
     workers = options.workers or max(DEFAULT_WORKERS, *map(len, endpoints))
     decided = None if missing else choice.decided([entry.told for entry in entries])
-    return Table(job, workers, endpoints, missing, options.setup_timeout_s, decided)
+    return Table(job, workers, endpoints, missing, float(options.setup_timeout_s), decided)
 
 
 def _refusal_table(error: PlinkError, options: Options) -> Table:
@@ -233,7 +233,7 @@ def _refusal_table(error: PlinkError, options: Options) -> Table:
         workers=1,
         endpoints=[],
         missing=[],
-        seconds=options.setup_timeout_s,
+        seconds=float(options.setup_timeout_s),
         # A name of a file in it may be no text.
         refusal=printable(str(error)),
         is_failure=isinstance(error, EngineError),

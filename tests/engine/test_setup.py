@@ -69,6 +69,11 @@ def test_one_rank_needs_nobody(tmp_path: Path) -> None:
     assert array.tolist() == [1.0, 5.0]
 
 
+def test_a_time_may_be_any_number(tmp_path: Path) -> None:
+    quick = replace(QUICK, setup_timeout_s=np.float64(QUICK.setup_timeout_s))
+    assert outcomes(pair(tmp_path, quick, quick)) == ["done"] * 2
+
+
 def test_one_store_serves_one_engine_after_the_other(tmp_path: Path) -> None:
     makers = pair(tmp_path)
     assert [outcomes(makers) for _ in range(3)] == [["done"] * 2] * 3
