@@ -104,8 +104,8 @@ def test_what_is_out_of_bounds_is_refused(kind: type, changes: dict[str, Any]) -
 
 @pytest.mark.parametrize(
     "data",
-    [b"abc", b"abcd" * ((1 << 18) + 1), "abcd", None, [1.0]],
-    ids=["part", "much", "text", "none", "list"],
+    [b"abc", b"abcd" * ((1 << 18) + 1), "abcd", "YWJjZA==", None, [1.0]],
+    ids=["part", "much", "text", "base64", "none", "list"],
 )
 def test_numbers_are_whole_and_not_too_many(data: object) -> None:
     for sender, message in (("server", said.Numbers(b"")), ("worker", said.Write(0, 0, b""))):

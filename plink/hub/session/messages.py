@@ -33,7 +33,7 @@ from plink.hub.service import MOST_WORKERS, ServiceOptions
 from plink.hub.session.data import MOST_NUMBER
 from plink.hub.session.roles import ADMIN, PEER, SALT_BYTES, SERVER, WORKER
 from plink.transport.addresses import parse_address
-from plink.transport.frames import ProtocolError
+from plink.transport.frames import DATA, ProtocolError
 
 MOST_NUMBERS_BYTES = 1 << 20
 _FLOAT_BYTES = 4
@@ -440,6 +440,9 @@ def from_json(values: Mapping[str, Any], sender: str) -> Message:
     kind = _KINDS[sender].get(what) if isinstance(what, str) else None
     if kind is None:
         raise ProtocolError(f"a message that no {sender} sends")
+    # msgspec takes a text as the Base64 of bytes.
+    if not isinstance(values.get(DATA, b""), bytes):
+        raise ProtocolError(f"{_PLACE}: {DATA} is not behind the object, expected it there")
     texts = {
         name: printable(text)[:_MOST_LETTERS]
         for name in ("sentence", "hint")
