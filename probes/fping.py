@@ -83,7 +83,7 @@ class _Fping:
         arguments = [*map(str, (count, period_ms, timeout_ms)), target.address]
         longest_s = (count * period_ms + timeout_ms) / 1000.0 + _SPARE_S
         with self.running.start(session, remote.posix_command(_MEASURE, *arguments)) as process:
-            deadline = remote.Deadline(process, longest_s)
+            deadline = remote.ProcessDeadline(process, longest_s)
             report = "" if self.running.is_stopped else "\n".join(deadline.lines(remote.MAX_OUTPUT))
         if deadline.is_over:
             raise HostError(session.host, f"fping did not end within {longest_s:.0f} s")

@@ -226,7 +226,7 @@ class Transfers(remote.Running):
         """Tell a prepared client to start its transfer, and return its report."""
         self._check_time(duration_s)
         client.write("go\n")
-        deadline = remote.Deadline(client, limit_s)
+        deadline = remote.ProcessDeadline(client, limit_s)
         report = parse.parse_report("\n".join(deadline.lines(_MAX_REPORT)))
         if deadline.is_over or (isinstance(report, str) and _says(report, _SILENT)):
             raise TransferError("no data arrived", is_silence=True)
@@ -242,7 +242,7 @@ class Transfers(remote.Running):
 
 
 def _wait_for_server(server: remote.RemoteProcess, limit_s: float, port: int) -> None:
-    deadline = remote.Deadline(server, limit_s)
+    deadline = remote.ProcessDeadline(server, limit_s)
     lines: list[str] = []
     for line in deadline.lines(_MAX_REPORT):
         if line == LISTENING:

@@ -138,7 +138,7 @@ class StderrTail:
                 self._tail = (self._tail + chunk)[-_STDERR_TAIL:]
 
 
-class Deadline:
+class ProcessDeadline:
     """Time limit of a remote process: it is closed, and abandoned where that does not end it.
 
     A context manager around the calls that may wait; `is_over` says whether the time was over.
@@ -154,7 +154,7 @@ class Deadline:
             threading.Timer(limit_s + _CLOSE_WITHIN_S, process.abandon),
         )
 
-    def __enter__(self) -> Deadline:
+    def __enter__(self) -> ProcessDeadline:
         for timer in self._timers:
             timer.daemon = True
             timer.start()
@@ -212,7 +212,7 @@ class Session(ABC):
 
         status: int | None = None
         try:
-            with Deadline(process, end_s - time.monotonic()) as deadline:
+            with ProcessDeadline(process, end_s - time.monotonic()) as deadline:
                 threading.Thread(target=_feed, args=(process, stdin), daemon=True).start()
                 # A helper of the command may hold its output open when the command is gone.
                 threading.Thread(target=read, daemon=True).start()

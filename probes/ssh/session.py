@@ -68,7 +68,7 @@ class SshSession(remote.Session):
         """Start a shell command; return as soon as the server confirms it."""
         channel = self._open_channel(timeout_s)
         process = _SshProcess(self.host, channel)
-        with remote.Deadline(process, timeout_s) as deadline:
+        with remote.ProcessDeadline(process, timeout_s) as deadline:
             try:
                 channel.exec_command(command)
             except (OSError, EOFError, paramiko.SSHException) as error:
