@@ -21,7 +21,7 @@ class GivenWay(Struct, frozen=True, forbid_unknown_fields=True):
     via: str | None = None
 
     def words(self) -> list[str]:
-        """Return the options that were given, with their values, as words of a command line."""
+        """Return the given options for reaching hosts, with values, as words of a command."""
         options = (
             ("-F", self.config),
             ("-i", self.identity),

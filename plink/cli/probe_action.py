@@ -101,7 +101,7 @@ class ProbeAction:
         return report.end(as_json=self.as_json)
 
     def _check_output(self) -> str:
-        """Return the output file after checking that it can be written."""
+        """Return the file to write (`--output`, else `--resume`) after checking that it can be."""
         output = self.output or self.resume
         if output is None:
             raise click.UsageError("Missing option '-o' / '--output'.")

@@ -145,7 +145,9 @@ def default_command(launcher: str, path: str | None) -> str:
     if path is not None:
         if first in ("while", "sh") or "=" in first:
             raise WrongUseError(
-                f"{launcher} is started by a shell, so --program PATH does not apply"
+                f"{{program}} names a launcher's program, but {launcher} is started by a shell",
+                "leave out {program=}, or give the whole command after --",
+                arguments={"program": path},
             )
         return f"{shlex.quote(path)} {rest}"
     if launcher == "intelmpi":

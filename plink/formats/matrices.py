@@ -43,7 +43,7 @@ def constrain_rows(kind: str, high: float, *, may_be_unknown: bool = True) -> Me
 
 
 def find_row_limits(hint: Any) -> Mapping[str, Any]:
-    """Return the limits that `constrain_rows` put on a matrix, from its annotation; {} if none."""
+    """Return the type and limits of a matrix's numbers from its annotation; {} if it has none."""
     for constraint in getattr(hint, "__metadata__", ()):
         if isinstance(constraint, Meta) and constraint.extra_json_schema is not None:
             limits: Mapping[str, Any] = constraint.extra_json_schema["items"]["items"]

@@ -47,7 +47,7 @@ class Knowledge:
                 content = self._content(version)
             except ValueError as error:
                 raise WrongUseError(
-                    f"the readings in the job's store cannot be read: {error}"
+                    f"the readings that the job's store holds are damaged or too large: {error}"
                 ) from None
             self._cluster = cluster_file.decode_cluster(
                 document.parse(content, "what was measured"), "what was measured"

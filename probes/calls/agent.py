@@ -38,7 +38,7 @@ _PROBE_EVERY_S = 5
 
 
 class CallTransport(paramiko.Transport):
-    """SSH connection of an agent that needs almost no processor time while it waits for data.
+    """SSH connection to or from an agent that spares the processor while it waits for data.
 
     paramiko's own looks ten times a second whether this end has closed it; this one is woken.
     """

@@ -66,7 +66,7 @@ class Schedule:
         return self._partner[host]
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
-        """Return every scheduled pair as (round, leader, follower), sorted by round."""
+        """Return the pairs scheduled at first as (round, leader, follower), sorted by round."""
         meetings = (
             (meeting.round, host, meeting.partner)
             for host, row in enumerate(self.meetings)
