@@ -128,9 +128,10 @@ def _planes(seed: int, report: Report) -> Iterator[Sequence[str]]:
                 processor_s += [between_s - began_s, time.process_time() - between_s]
             cheapest = min(*(one.cost for one in found), *peers)
             name = f"{kind}, {size} hosts"
-            report.at_most(f"{name}, 1 s: beside fast-tsp", 1.0, found[0].cost / peers[0], "x")
-            above_percent = 100 * (found[1].cost / cheapest - 1)
-            report.at_most(f"{name}, 5 s: above the cheapest seen", 0.05, above_percent, "%")
+            if fast_tsp is not None:
+                report.at_most(f"{name}, 1 s: beside fast-tsp", 1.0, found[0].cost / peers[0], "x")
+                above_percent = 100 * (found[1].cost / cheapest - 1)
+                report.at_most(f"{name}, 5 s: above the cheapest seen", 0.05, above_percent, "%")
             above = [cost / cheapest - 1 for cost in (found[0].cost, peers[0], found[1].cost)]
             yield (
                 kind,

@@ -136,6 +136,7 @@ void register_ring(nb::module_& module) {
             },
             "distance"_a, "candidates"_a, "order"_a, "seed"_a, "enough"_a, "depth"_a,
             "temperature"_a)
+        .def("shake", &Search::shake, "kicks"_a, unlocked)
         .def("run", &Search::run, "kicks"_a, "seconds"_a, unlocked)
         .def_prop_ro("is_enough", &Search::is_enough)
         .def_prop_ro("is_settled", &Search::is_settled)

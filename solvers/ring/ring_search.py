@@ -49,14 +49,32 @@ _LEAST_PART_S = 0.05
 _BY_ALPHA = 5
 _BY_DISTANCE = 3
 
-# Kicks of the first chain for each host, and at least. After a chain that found nothing better, the
-# next one is twice as long; after so many in a row, the search ends.
-_KICKS_PER_HOST = 12
-_LEAST_KICKS = 1200
-_IDLE_CHAINS = 3
+# A round: so many chains, each from the best ring shaken in one place for so many hosts, with a
+# kick for so many hosts. Many short chains that are merged end cheaper than a few long ones, which
+# soon find nothing any more.
+_CHAINS = 24
+_HOSTS_PER_SHAKE = 10
+_HOSTS_PER_KICK = 2
+_LEAST_KICKS = 50
 
-# The longest chain of exchanges, and the share of a hop by which a ring may become dearer.
+# The merging has this share of the time, so many times the kicks of a chain, and at least so many
+# rings.
+_MERGING_SHARE = 0.2
+_MERGING_FACTOR = 10
+_LEAST_MERGED = 3
+
+# The longest chain of exchanges, and the share of a hop by which a ring may become dearer. Among
+# the few edges of a merging, deep chains cost little.
 _DEPTH, _TEMPERATURE = 5, 0.3
+_MERGING_DEPTH, _MERGING_TEMPERATURE = 10, 0.1
+
+# After a round that found nothing better, chains are twice as long; after so many in a row, the
+# search ends.
+_IDLE_ROUNDS = 3
+
+# Hosts are renumbered up to here: a copy of the distances of more would cost more memory than the
+# search gains.
+_MOST_RENUMBERED = 2048
 
 # Steps of the ascent between two proofs, one for each host and iteration: some 0.05 s.
 _SLICE_STEPS = 100_000
@@ -113,7 +131,7 @@ def search_checked_ring(matrix: Matrix, given: list[int], options: SearchOptions
         return Solution(exact.order, exact.cost, exact.cost, "exact", 0, "dynamic-programming")
     climb = _RingSearch(matrix, given, options)
     found = climb.search.run(climb.run, "lin-kernighan")
-    return replace(found, order=_from_first(found.order, given[0]))
+    return replace(found, order=climb.to_host_numbers(found.order))
 
 
 def _from_first(order: Sequence[int], first: int) -> list[int]:
@@ -130,29 +148,58 @@ class _RingSearch:
         self._given = given
         self._rng = np.random.default_rng(options.seed)
         self._deadline = options.deadline
-        self._kicks = max(_LEAST_KICKS, _KICKS_PER_HOST * len(matrix))
+        self._hosts = list(range(len(matrix)))
+        self._kicks = max(_LEAST_KICKS, len(matrix) // _HOSTS_PER_KICK)
         self._candidates: list[list[int]] = []
         self.search = Search(self._cost, given, options.deadline, on_progress=options.on_progress)
+
+    def to_host_numbers(self, ring: Sequence[int]) -> list[int]:
+        """Return a ring in the hosts' original numbers, starting at the given first host."""
+        return _from_first([self._hosts[number] for number in ring], self._given[0])
 
     def run(self) -> EndedBy:
         """Search for shorter rings until something ends the search; return what did."""
         search = self.search
         quick = self._deadline.at_least(_LEAST_S)
         search.offer(_native.nearest_neighbour_ring(self._matrix, self._given[0], quick))
+        if len(search.order) <= _MOST_RENUMBERED:
+            self._renumber(search.order)
         deadline = self._deadline.part(_NEAR_SHARE).at_least(_LEAST_S)
         near: list[list[int]] = _native.nearest_lists(
             self._matrix, _BY_ALPHA + _BY_DISTANCE, deadline
         )
         search.bound = two_nearest_bound(self._matrix, near)
-        self._run(self._climb(near), 0, self._part(_QUICK_SHARE))
+        climb = self._climb(search.order, near, _DEPTH, _TEMPERATURE)
+        self._run(climb, 0, self._part(_QUICK_SHARE))
         self._candidates = self._prove(near)
-        return search.chains(self._chain, _IDLE_CHAINS)
+        return search.chains(self._round, _IDLE_ROUNDS)
 
-    def _chain(self, number: int) -> None:  # noqa: ARG002
-        """Kick the best ring and improve it, again and again."""
-        before = self.search.cost
-        self._run(self._climb(self._candidates), self._kicks, self._deadline)
-        if self.search.cost >= before:
+    def _renumber(self, ring: list[int]) -> None:
+        """Renumber the search's hosts along a ring, so that near ones share cache lines."""
+        renumbered = np.ascontiguousarray(self._matrix[np.ix_(ring, ring)])
+        numbers = list(range(len(ring)))
+        # At once, so that an interrupt finds all three or none.
+        self._matrix, self._hosts, self.search.order = renumbered, ring, numbers
+
+    def _round(self, number: int) -> None:  # noqa: ARG002
+        """Run several chains of kicks; search again among the edges of all their rings."""
+        size = len(self._matrix)
+        search, candidates, before = self.search, self._candidates, self.search.cost
+        deadline = self._deadline.part(1.0 - _MERGING_SHARE)
+        rings = [search.order]
+        for chain in range(_CHAINS):
+            climb = self._climb(search.order, candidates, _DEPTH, _TEMPERATURE)
+            if chain > 0:
+                climb.shake(size // _HOSTS_PER_SHAKE)
+            self._run(climb, self._kicks, deadline)
+            rings.append(climb.best)
+            if search.is_optimal or deadline.is_over:
+                break
+        if len(rings) >= _LEAST_MERGED:
+            candidates = merge_ring_edges(self._matrix, rings)
+        merging = self._climb(search.order, candidates, _MERGING_DEPTH, _MERGING_TEMPERATURE)
+        self._run(merging, _MERGING_FACTOR * self._kicks, self._deadline)
+        if search.cost >= before:
             self._kicks *= 2
 
     def _prove(self, near: list[list[int]]) -> list[list[int]]:
@@ -165,12 +212,12 @@ class _RingSearch:
         found = ascent.candidates(_BY_ALPHA, _BY_DISTANCE, deadline)
         return [own or others for own, others in zip(found, near, strict=True)]
 
-    def _climb(self, candidates: list[list[int]]) -> _native.Search:
+    def _climb(
+        self, ring: list[int], candidates: list[list[int]], depth: int, temperature: float
+    ) -> _native.Search:
         seed = int(self._rng.integers(1 << 63))
         enough = self.search.bound * (1.0 + TOLERANCE)
-        return _native.Search(
-            self._matrix, candidates, self.search.order, seed, enough, _DEPTH, _TEMPERATURE
-        )
+        return _native.Search(self._matrix, candidates, ring, seed, enough, depth, temperature)
 
     def _run(self, climb: _native.Search, kicks: int, deadline: Deadline) -> None:
         """Improve a ring locally, then kick and improve it repeatedly; offer the best ring."""
@@ -191,6 +238,22 @@ class _RingSearch:
 
     def _cost(self, ring: Sequence[int]) -> float:
         return ring_cost(self._matrix, ring)
+
+
+def merge_ring_edges(distance: Matrix, rings: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the hosts next to each host in any of the rings, nearest first.
+
+    A search among these edges alone merges the rings (Cook and Seymour 2003): few hosts have more
+    than three, so that most of the rings stands firm and what differs is soon tried.
+    """
+    size = len(distance)
+    ends = np.asarray(rings, dtype=np.int64)
+    after = np.roll(ends, -1, axis=1)
+    keys = np.unique(np.concatenate([(ends * size + after).ravel(), (after * size + ends).ravel()]))
+    host, other = np.divmod(keys, size)
+    nearest_first = np.lexsort((distance[host, other], host))
+    bounds = np.cumsum(np.bincount(host, minlength=size))[:-1]
+    return [part.tolist() for part in np.split(other[nearest_first], bounds)]
 
 
 def two_nearest_bound(matrix: Matrix, near: Sequence[Sequence[int]]) -> float:

@@ -38,6 +38,14 @@ class Search {
     Search(const Search&) = delete;
     Search& operator=(const Search&) = delete;
 
+    /// Before the first `run`: kick the first order in so many places, and begin from there.
+    void shake(int kicks) {
+        for (; kicks > 0; --kicks) kick();
+        local_.keep();
+        best_ = tour_.order();
+        best_cost_ = cost_ = ring_cost(distance_, best_);
+    }
+
     /// Improve the first order, then kick until `kicks` are done or `seconds` (at most an hour)
     /// are over. What is found depends only on how many kicks were done, not on how they were cut
     /// into calls.

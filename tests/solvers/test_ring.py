@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchkit import ring_instances
 from plink.solvers.collectives.cost import ring_cost
+from plink.solvers.ring import ring_search
 from plink.solvers.ring.ring_search import MAX_EXACT_SIZE, search_ring
 from ring_reference import cheapest_ring
 from ring_strategies import distance_matrices
@@ -90,7 +91,9 @@ def test_an_optimal_given_order_is_returned_as_it_is():
     assert search_ring(distance[:8, :8], [3, 1, 2, 0, 7, 6, 5, 4]).order[0] == 3
 
 
-def test_an_order_begins_with_the_first_host_given():
+@pytest.mark.parametrize("most", [0, 40])
+def test_an_order_names_the_hosts_as_they_were_given_though_they_are_renumbered(monkeypatch, most):
+    monkeypatch.setattr(ring_search, "_MOST_RENUMBERED", most)
     distance, truth, cost = ring_instances.circle(40, seed=8)
     start = truth[7]
     solution = search_ring(distance, [start, *(i for i in range(40) if i != start)])

@@ -66,11 +66,15 @@ def test_a_local_optimum_has_no_better_reversal_or_segment_move(distance, seed, 
     st.integers(0, (1 << 63) - 1),
     st.integers(1, 300),
     st.integers(1, 12),
+    st.integers(0, 20),
 )
-def test_what_kicks_and_repairs_claim_to_change_is_what_they_change(distance, seed, kicks, depth):
+def test_what_kicks_and_repairs_claim_to_change_is_what_they_change(
+    distance, seed, kicks, depth, shaken
+):
     size = len(distance)
     near = np.argsort(distance + 1e9 * np.eye(size), axis=1)[:, :6].tolist()
     search = _native.Search(distance, near, list(range(size)), seed, -1.0, depth, 0.3)
+    search.shake(shaken)
     search.run(kicks, 60.0)
     assert search.kicks == kicks
     assert sorted(search.current) == list(range(size))
