@@ -63,7 +63,7 @@ class DrawnLab:
         return f"{','.join(map(str, self.racks))}; {span}"
 
     def options(self, folder: Path) -> list[str]:
-        """What `lab up` takes; its file is written into the folder."""
+        """Return the options that `lab up` takes; write the file that they name into a folder."""
         path = folder / f"lab-{self.seed}.json"
         rates = {"host_rate": f"{self.host_mbit}mbit", "uplink_rate": f"{self.uplink_mbit}mbit"}
         path.write_text(json.dumps({**rates, **self.layout}))
@@ -71,7 +71,7 @@ class DrawnLab:
 
 
 def draw(seed: int) -> DrawnLab:
-    """Two to eight racks of one to eight hosts, five to forty in all, one to five hops."""
+    """Draw a lab: 2 to 8 racks of 1 to 8 hosts, 5 to 40 hosts in all, 1 to 5 hops apart."""
     chance = random.Random(seed)
     kind = chance.choices(list(KINDS), list(KINDS.values()))[0]
     while True:
@@ -146,7 +146,7 @@ def write_labs(path: Path, labs: Sequence[RecordedLab]) -> None:
 
 
 def read_labs(path: Path) -> list[RecordedLab]:
-    """What `write_labs` kept."""
+    """Return the recorded labs of a file that `write_labs` wrote."""
     with np.load(path, allow_pickle=False) as kept:
         count = sum(name.endswith("-what") for name in kept.files)
         labs = []
