@@ -1,4 +1,4 @@
-"""The server's end: doors, services and event loops."""
+"""Server of the hub: callers that connect, services, and event loops."""
 
 from plink.hub.serving.options import ServerOptions
 from plink.hub.serving.server import Server

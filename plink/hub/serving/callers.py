@@ -1,4 +1,4 @@
-"""A server's end of connections that begin: who calls, and the proof of it."""
+"""Server end of new connections: authenticate the caller, then exchange messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATA = b"plinkhubd"
 
 
 class Control:
-    """A proven control connection.
+    """Authenticated control connection from a caller.
 
     Args:
         stream: to the caller.
@@ -38,7 +38,7 @@ class Control:
         self._sending = asyncio.Lock()
 
     async def receive(self) -> Message | None:
-        """Return the next message; None once the caller is gone.
+        """Return the caller's next message; None once the connection is lost.
 
         Raises:
             ProtocolError: it is none that such a caller sends.
@@ -52,7 +52,7 @@ class Control:
         return from_json(self._messages.pop(0), self.session.role)
 
     async def send(self, message: Message) -> None:
-        """Say something; that the caller is gone is noticed where it is read."""
+        """Send a message; `receive` reports a lost connection, this does not."""
         async with self._sending:
             data = self.session.channel.pack(payload_of(to_json(message)))
             try:
@@ -68,7 +68,7 @@ async def greet(
     has_greeted: Callable[[], None],
     tls: ssl.SSLContext | None = None,
 ) -> Session | DataHello:
-    """Authenticate a caller.
+    """Authenticate a caller; return its session, or the hello of a data connection.
 
     Connections for data say who they are in the clear; TLS begins after that, in the native code.
 

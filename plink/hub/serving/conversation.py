@@ -31,7 +31,7 @@ from plink.transport.frames import ProtocolError
 
 
 async def converse(control: Control, registry: Registry) -> None:
-    """Answer a caller until it is gone.
+    """Answer a caller's messages until it closes the connection.
 
     Raises:
         ProtocolError: it says what it must not.
@@ -88,7 +88,7 @@ async def _serve(control: Control, registry: Registry, tenant: Tenant) -> None:
 
 
 class _Worker:
-    """Conversation with a worker, which may take part or not."""
+    """Conversation with a worker, which may have joined the service or not."""
 
     def __init__(self, control: Control, registry: Registry, tenant: Tenant) -> None:
         self._control = control
@@ -98,7 +98,7 @@ class _Worker:
         self._copies: Copies | None = None
 
     async def answer(self, message: Message) -> Message:
-        """Answer a message.
+        """Return the answer to one of the worker's messages.
 
         Raises:
             PlinkError: it cannot have what it asks for.
@@ -134,7 +134,7 @@ class _Worker:
         return Done()
 
     def lost(self, why: str) -> None:
-        """Report the worker as lost."""
+        """Report the worker to the service as lost, if it had joined and not left."""
         if self._member is not None:
             self._tenant.lost(self._member.number, self._member.incarnation, why)
 

@@ -1,4 +1,4 @@
-"""Membership of a service: seats given, lost, waited for, given up. Knows no sockets.
+"""Membership of a service: seats given, lost, awaited, given up. Without sockets.
 
 Lanes go on by themselves as long as nobody comes or goes; only then are they told something. That
 takes a while where they are at several servers, and one thing is decided after the other.
@@ -24,7 +24,7 @@ _MOST_AHEAD = 1 << 20
 
 @dataclass(frozen=True)
 class Seat:
-    """A place for a worker.
+    """Place of a worker in a service: its number, incarnation and first iteration.
 
     Args:
         number, incarnation: its own.
@@ -38,7 +38,7 @@ class Seat:
 
 @dataclass
 class _Absent:
-    """A worker that is waited for."""
+    """Lost worker that the service waits for: the error and timer for giving it up."""
 
     sentence: str
     alarm: asyncio.TimerHandle
@@ -46,7 +46,7 @@ class _Absent:
 
 @dataclass
 class Crew:
-    """The workers of a service.
+    """Membership of a service: the workers that contribute, and those it waits for.
 
     Args:
         options: of the service.
@@ -75,17 +75,17 @@ class Crew:
 
     @property
     def workers(self) -> int:
-        """How many contribute, or will once all are there."""
+        """Number of workers that contribute, or that will once all have joined."""
         if self._is_gathering:
             return self.options.workers
         return len(self._present) + len(self._absent)
 
     def begin_after(self, iteration: int) -> None:
-        """Let the first workers begin with the next iteration."""
+        """Let the first workers begin with the iteration after the given one."""
         self._first = iteration + 1
 
     async def seat(self, join: Join) -> Seat:
-        """Return a place for whoever asks.
+        """Give a seat to a worker that joins, comes back or replaces a lost one.
 
         Raises:
             ServiceError: there is none.
@@ -109,7 +109,7 @@ class Crew:
             return seat
 
     async def lost(self, number: int, incarnation: int, sentence: str) -> str | None:
-        """A worker is gone without a word; what the service fails with, if it does."""
+        """Handle the loss of a worker; return why the service fails, or None if it goes on."""
         async with self._turn:
             if self._present.get(number) != incarnation:
                 return None
@@ -132,7 +132,7 @@ class Crew:
         return None
 
     async def left(self, number: int, incarnation: int) -> None:
-        """A worker is done."""
+        """Remove a worker that has left the service after its last iteration."""
         async with self._turn:
             if self._present.get(number) != incarnation:
                 return
@@ -144,7 +144,7 @@ class Crew:
                 await self._gather_if_empty()
 
     async def _go_on_without(self, number: int) -> None:
-        """Go on without a worker; its push counts if complete and somebody is left to end it."""
+        """Drop a worker; its push counts if complete and others are left to end the iteration."""
         await self.lanes.cut(number)
         # From here on no lane ends an iteration that lacks a part of it.
         iteration = await self.lanes.iteration()
@@ -160,7 +160,7 @@ class Crew:
         await self._pass_over()
 
     async def _pass_over(self) -> None:
-        """Skip workers that join later while nobody contributes until then."""
+        """Skip the iterations to which nobody contributes, as all workers join after them."""
         if not self._present or self._is_gathering:
             return
         iteration, is_even = await self.lanes.ended()
@@ -176,7 +176,7 @@ class Crew:
         return any(self._since[number] <= iteration for number in self._present)
 
     async def _gather_if_empty(self) -> None:
-        """Let a new first worker wait for as many others as the first ones did."""
+        """Wait for as many workers as at first again, if none is left."""
         if self._present or self._absent:
             return
         self._is_gathering = True
@@ -212,7 +212,7 @@ class Crew:
         return Seat(number, self._next_incarnation(), await self.lanes.iteration() + 1)
 
     async def _take_over(self, join: Join) -> Seat:
-        """Put a new process in the place of a lost one, whose pushes count."""
+        """Seat a new process in the place of a lost worker, whose pushes count."""
         number = min(self._absent) if join.worker is None else join.worker
         if number not in self._absent:
             raise ServiceError(f"worker {number} is not waited for")
@@ -224,7 +224,7 @@ class Crew:
         return Seat(number, self._incarnation(join), max(1, iteration + is_done))
 
     async def _begin(self, number: int) -> int:
-        """Return the iteration of a worker that comes while others may still be awaited."""
+        """Return the first iteration of a worker that joins while others are still awaited."""
         is_first = number not in self._used
         self._used.add(number)
         if number in self._dropped:
@@ -245,7 +245,7 @@ class Crew:
         return Seat(number, self._incarnation(join), since)
 
     async def _admit(self, number: int) -> int:
-        """Admit a worker and return its first iteration; lanes that agree in time wait for it."""
+        """Admit a worker to all lanes and return its first iteration, which none has begun."""
         ahead = _AHEAD if self.options.mode == "sync" else 1
         while ahead < _MOST_AHEAD:
             since = await self.lanes.iteration() + ahead
@@ -255,7 +255,7 @@ class Crew:
         raise ServiceError("the service's iterations are too short to join them")
 
     def check_quotas(self, workers: int) -> None:
-        """Whether there may be so many workers.
+        """Check that the service's quotas allow so many workers.
 
         Raises:
             ServiceError: a quota is too small for them.

@@ -10,14 +10,14 @@ from plink.hub.serving.errors import ServiceError
 
 
 class Errands:
-    """Tasks of one service; what one of them refuses is nobody's business."""
+    """Background tasks of one service; a `ServiceError` that ends one of them is ignored."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_over = False
 
     def begin(self, errand: Coroutine[Any, Any, None]) -> None:
-        """Begin a task, unless the server ends."""
+        """Start a background task, unless the server is ending."""
         if self._is_over:
             errand.close()
             return
@@ -26,7 +26,7 @@ class Errands:
         task.add_done_callback(self._finish)
 
     def stop(self) -> None:
-        """The server ends."""
+        """Cancel all tasks and start no further ones."""
         self._is_over = True
         for task in self._tasks:
             task.cancel()

@@ -6,4 +6,4 @@ from plink.base.errors import PlinkError
 
 
 class ServiceError(PlinkError):
-    """A service cannot do what a worker or a person asks for."""
+    """Refusal of a service to do what a worker or an administrator asks for."""

@@ -1,4 +1,4 @@
-"""The first server's connections to another server of the same service."""
+"""Connections from a service's first server to its other servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RETRY_S = 0.05
 
 
 class Follower:
-    """Server that follows this one; each of its functions waits.
+    """Connections to a server that the service's first one leads; all methods block.
 
     Args:
         addresses: at which it may be called; the first that answers will do.
@@ -45,7 +45,7 @@ class Follower:
         self._is_over = threading.Event()
 
     def call(self, manifest: Manifest) -> None:
-        """Begin to lead it.
+        """Connect to the follower and tell it that the first server leads it.
 
         Raises:
             PlinkError: it cannot be reached, or has no such service.
@@ -77,7 +77,7 @@ class Follower:
         return Control(address, PEER, NO_NAMESPACE, self._secret, _TIMEOUT_S, tls=self._tls)
 
     def ask(self, order: Order) -> Obeyed:
-        """Send an order and return the answer.
+        """Send an order to the follower and return its answer.
 
         Raises:
             PlinkError: it is lost.
@@ -90,7 +90,7 @@ class Follower:
         return answer
 
     def hear(self) -> Lost | None:
-        """Return the follower's report; None if there was none for a while.
+        """Return a worker that the follower reports as lost; None if none was for a while.
 
         Raises:
             PlinkError: it is lost, or its part of the service has failed.
@@ -103,7 +103,7 @@ class Follower:
         return answer if isinstance(answer, Lost) else None
 
     def close(self) -> None:
-        """End it, from any thread."""
+        """Close the connections to the follower, from any thread."""
         self._is_over.set()
         self._hang_up()
 
@@ -114,7 +114,7 @@ class Follower:
 
 
 def followers_of(create: Create, secret: bytes, tls: Tls | None) -> list[Follower]:
-    """Return all servers of a service but the first, if this one is that.
+    """Return a service's followers if this server is its first one; else an empty list.
 
     Args:
         create: as the service's maker wants it.
@@ -131,6 +131,6 @@ def followers_of(create: Create, secret: bytes, tls: Tls | None) -> list[Followe
 
 
 def _ways(name: str, told: str) -> list[str]:
-    """Return the name given by its creator, and the server's own name unless that is a wildcard."""
+    """Return the addresses to call a server at: its creator's, then its own unless a wildcard."""
     host, _ = parse_address(told, "a server's address")
     return [name] if is_wildcard(host) or told == name else [name, told]

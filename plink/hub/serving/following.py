@@ -1,4 +1,4 @@
-"""A server that is not the first of its service: it does what that one says, and tells it."""
+"""A server that is not its service's first: obeys that one's orders, reports lost workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SILENCE_S = 5.0
 
 
 class Following:
-    """Part of a service at this server, led by another one.
+    """Part of a service at this server, led by the service's first server.
 
     Args:
         lanes: of this server.
@@ -34,7 +34,7 @@ class Following:
         self._failure: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def seat(self, join: Join) -> Seat:
-        """Return the place that the first server has given.
+        """Return the seat that the first server has given to a worker.
 
         Raises:
             ServiceError: it has given none.
@@ -47,16 +47,16 @@ class Following:
         return Seat(join.worker, join.incarnation, 0)
 
     def lost(self, number: int, incarnation: int, why: str) -> None:
-        """Tell it of a worker that is gone without a word."""
+        """Report a lost worker to the first server."""
         self._reports.put_nowait(Lost(number, incarnation, why))
 
     def failed(self, why: str) -> None:
-        """Tell it that the service has failed."""
+        """Report to the first server that the service has failed."""
         if not self._failure.done():
             self._failure.set_result(why)
 
     async def report(self) -> Lost | None:
-        """Return the next report; None if there is none for a while.
+        """Return the next lost worker to report; None if there is none for a while.
 
         Raises:
             ServiceError: the service has failed.
@@ -74,7 +74,7 @@ class Following:
         return None
 
     def obey(self, order: Order) -> Obeyed:
-        """Do what the first server says."""
+        """Carry out an order of the first server and return the answer to it."""
         return Obeyed(self._execute(order), *self._lanes.iterations)
 
     def _execute(self, order: Order) -> bool:

@@ -15,12 +15,12 @@ _MOST_AHEAD = 64
 
 
 def no_values(name: str) -> tuple[str, str]:
-    """Return why there is nothing to be kept of a service, and what helps."""
+    """Return the error and the hint for a service that has no values yet."""
     return f"service {name} has no values yet", "its first worker brings them"
 
 
 class Keeping:
-    """A service's copies.
+    """Copies of a service's state at one server, for snapshots and for workers that read it.
 
     Args:
         name: of the service.
@@ -34,7 +34,7 @@ class Keeping:
         self._saving: asyncio.Future[None] | None = None
 
     async def pieces(self, iteration: int | None) -> tuple[int, bytes, list[Piece]]:
-        """Return this server's state at the end of an iteration, as `Lanes.take_pieces`.
+        """Copy this server's state at the end of an iteration; return it as `Lanes.take_pieces`.
 
         Args:
             iteration: None for the earliest that is possible.
@@ -62,20 +62,20 @@ class Keeping:
         raise ServiceError(f"service {self._name} cannot be saved: it is too fast")
 
     def copied(self, lane: int) -> None:
-        """A lane has its copies."""
+        """Record that a lane has its copies, which ends the wait of `pieces` after the last."""
         if self._lanes.is_copied(lane):
             saving, self._saving = self._saving, None
             if saving is not None and not saving.done():
                 saving.set_result(None)
 
     def fail(self, why: str) -> None:
-        """Fail: there will be no further copies."""
+        """End the wait of `pieces` with an error, as the service has failed."""
         saving, self._saving = self._saving, None
         if saving is not None and not saving.done():
             saving.set_exception(ServiceError(f"service {self._name} has failed: {why}"))
 
     def recall(self, iteration: int) -> Copies:
-        """Return an iteration's state for a worker that has begun no later one.
+        """Return a copy of the state after an iteration, if no lane has begun the next one.
 
         Raises:
             ServiceError: the service is elsewhere.
@@ -89,7 +89,7 @@ class Keeping:
         return copies
 
     def load(self, copies: Copies, load: Load) -> None:
-        """Set the state that a worker gives; all give the same one, between the same iterations.
+        """Load the state that a worker gives; all give the same one, between the same iterations.
 
         Raises:
             ServiceError: another worker gave another, or the next iteration is under way.

@@ -1,4 +1,4 @@
-"""The lanes of one service at one server, over the event loops that serve them."""
+"""Lanes of one service at one server, over the event loops that serve them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plink.hub.snapshot import VALUES, Piece, Snapshot
 
 @dataclass(frozen=True)
 class LaneStatus:
-    """A lane as it is now.
+    """Current status of a lane: its port, event loop, connections and figures.
 
     Args:
         port, core: of the server; its event loops are numbered from 0.
@@ -35,7 +35,7 @@ class LaneStatus:
 
 
 class Lanes:
-    """A lane is a core of a port, and has the chunks that the placement puts there.
+    """Lanes of a service at one server: a lane is a core of a port, with the chunks placed there.
 
     Args:
         tenant: number of the service at this server.
@@ -66,7 +66,7 @@ class Lanes:
         self._copied: set[int] = set()
 
     def open(self, chunks: Chunks, loops: npt.NDArray[np.int32], first: int, groups: int) -> None:
-        """Make the lanes that have chunks.
+        """Create, in their event loops, the lanes that have chunks.
 
         Args:
             chunks: of the service.
@@ -98,11 +98,11 @@ class Lanes:
         return made
 
     def ports(self) -> tuple[tuple[int, int], ...]:
-        """Return the lanes that have chunks, and the port of each."""
+        """Return the number and the port of each lane that has chunks."""
         return tuple((lane, self._ports[lane]) for lane in sorted(self._open))
 
     def carried_bytes(self) -> list[tuple[int, int]]:
-        """Return the bytes in and out so far, by port."""
+        """Return the bytes received and sent so far, by port."""
         found = [(0, 0)] * (1 + max(self._ports))
         for lane in sorted(self._open):
             its, (carried_in, carried_out) = self._figures_of(lane), found[self._ports[lane]]
@@ -112,11 +112,11 @@ class Lanes:
     def adopt_peer(
         self, lane: int, rack: int, fd: int, line: _native.LineOptions, *, is_caller: bool
     ) -> None:
-        """A connection to another rack's server, made by this one if `is_caller`."""
+        """Hand a lane its data connection with another rack's server."""
         self._loop_of[lane].adopt_peer(self.tenant, lane, rack, fd, line, is_caller)
 
     def is_open(self, lane: int) -> bool:
-        """Return whether it has chunks."""
+        """Return whether a lane has chunks."""
         return lane in self._open
 
     @property
@@ -126,38 +126,38 @@ class Lanes:
 
     @property
     def iterations(self) -> tuple[int | None, int | None]:
-        """The first and the last of those that lanes have begun last; None without lanes."""
+        """Lowest and highest of the iterations that lanes are in; None without lanes."""
         begun = [lane.iteration for lane in self._figures()]
         return min(begun, default=None), max(begun, default=None)
 
     @property
     def iteration(self) -> int:
-        """The last one that has begun."""
+        """Latest iteration that a lane has begun; 0 before the first."""
         return self.iterations[1] or 0
 
     def adopt(
         self, lane: int, worker: int, incarnation: int, fd: int, line: _native.LineOptions
     ) -> None:
-        """A worker's connection."""
+        """Hand a lane a worker's data connection."""
         self._loop_of[lane].adopt(self.tenant, lane, worker, incarnation, fd, line)
 
     def filled(self, lane: int) -> None:
-        """All its chunks have their first values."""
+        """Record that all chunks of a lane have their first values."""
         self._without_values.discard(lane)
 
     def copy_at(self, iteration: int) -> bool:
-        """Copy all at the end of an iteration (`COPIED`); False where a lane is past it."""
+        """Have all lanes copy their state at the end of an iteration; False if one is past it."""
         self._copied.clear()
         copied = [loop.copy_at(self.tenant, iteration) for loop in self._own]
         return all(copied)
 
     def is_copied(self, lane: int) -> bool:
-        """Hear that a lane has its copies; whether all have."""
+        """Record that a lane has its copies and return whether all lanes have theirs."""
         self._copied.add(lane)
         return self._copied >= self._open
 
     def take_pieces(self) -> tuple[int, bytes, list[Piece]]:
-        """The iteration, the hyperparameters of its step, and the copies, as few as they can be."""
+        """Return the copied iteration, its hyperparameters, and the copies as merged pieces."""
         names = (VALUES, *STATES[self._options.optimizer])
         iteration, hypers, pieces = 0, b"", []
         for lane in sorted(self._open):
@@ -173,7 +173,7 @@ class Lanes:
         return iteration, hypers, merge_pieces(pieces)
 
     def load(self, snapshot: Snapshot) -> None:
-        """Go on from what a service had."""
+        """Load values and optimiser state into all lanes from a snapshot."""
         for lane, chunks in self._chunks.items():
             arrays = [
                 np.concatenate([array[offset : offset + items] for offset, items in chunks])
@@ -185,7 +185,7 @@ class Lanes:
         self._without_values.clear()
 
     def retire(self, worker: int, why: str) -> None:
-        """A worker is done; whoever goes on hears why it is not there."""
+        """Record that a worker has left; workers that go on without it are told why."""
         for loop in self._own:
             loop.retire(self.tenant, worker, why)
 
@@ -195,7 +195,7 @@ class Lanes:
         return all(admitted)
 
     def drop(self, worker: int, since: int, revision: int) -> None:
-        """Drop a worker from an iteration on; what it has pushed of that is forgotten.
+        """Drop a worker from an iteration on and discard what it has pushed for that iteration.
 
         Args:
             worker: which; nothing more of it comes (`cut`).
@@ -206,22 +206,22 @@ class Lanes:
             loop.drop(self.tenant, worker, since, revision)
 
     def pass_over(self, iteration: int) -> bool:
-        """Skip iterations without contributors; False where an earlier one cannot be ended."""
+        """Skip all iterations up to this one, without contributors; False if one cannot end."""
         passed = [loop.pass_over(self.tenant, iteration) for loop in self._own]
         return all(passed)
 
     def cut(self, worker: int) -> None:
-        """Ignore whatever else a worker sends."""
+        """Close a worker's data connections at once, so that nothing more of it is taken."""
         for loop in self._own:
             loop.cut(self.tenant, worker)
 
     def gather(self) -> None:
-        """The service's number of workers is expected again."""
+        """Expect the service's initial number of workers again."""
         for loop in self._own:
             loop.gather(self.tenant)
 
     def has_all_of(self, worker: int, iteration: int) -> bool:
-        """Whether all chunks have a worker's contribution to an iteration, or are beyond it."""
+        """Return whether all chunks have a worker's part in an iteration, or are past it."""
         return all(loop.has_all_of(self.tenant, worker, iteration) for loop in self._own)
 
     def copies(self, iteration: int) -> Copies | None:
@@ -236,7 +236,7 @@ class Lanes:
         return Copies(iteration, found)
 
     def load_copies(self, copies: Copies, steps: int) -> None:
-        """Go on from copies.
+        """Load values and optimiser state into all lanes from changed copies.
 
         Raises:
             ValueError: an iteration is under way.
@@ -245,24 +245,24 @@ class Lanes:
             self._loop_of[lane].load(self.tenant, lane, copies.iteration, steps, arrays)
 
     def fail(self, why: str) -> None:
-        """Tell all workers, and take nothing more from them."""
+        """Tell all workers that the service has failed and take nothing more from them."""
         for loop in self._own:
             loop.fail(self.tenant, why)
 
     @property
     def is_connected(self) -> bool:
-        """Whether any lane has a connection."""
+        """Whether any lane has a data connection."""
         return any(loop.links(self.tenant) for loop in self._own)
 
     def close(self) -> None:
-        """Free them."""
+        """Close every lane and free its memory."""
         for loop in self._own:
             loop.close(self.tenant)
         self._open.clear()
         self._own.clear()
 
     def status(self) -> dict[str, Any]:
-        """Return the figures of a `HubService`, by name."""
+        """Return the figures of all lanes together, as members of `HubService` by name."""
         figures = self._figures()
         links = [link for loop in self._own for link in loop.links(self.tenant)]
         return {
@@ -277,7 +277,7 @@ class Lanes:
         }
 
     def lanes_now(self) -> list[LaneStatus]:
-        """Return the status of each lane that has chunks."""
+        """Return the current status of each lane that has chunks."""
         links = Counter(link.lane for loop in self._own for link in loop.links(self.tenant))
         return [
             LaneStatus(self._ports[lane], self._cores[lane], links[lane], figures)
@@ -292,7 +292,7 @@ class Lanes:
 
 
 def needed_bytes(options: ServiceOptions, values_bytes: int) -> int:
-    """Return the bytes that a service takes on all its servers together.
+    """Return the bytes that a service's buffers take on all its servers together.
 
     Args:
         options: of the service.

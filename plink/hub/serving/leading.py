@@ -1,4 +1,4 @@
-"""The lanes of all servers of a service, as its first server leads them.
+"""Lanes on all servers of a service, which its first server leads.
 
 Each call is done at all of them when it returns; where one of them is lost, the service fails.
 """
@@ -19,7 +19,7 @@ from plink.hub.session.messages import Lost, Obeyed, Order
 
 
 class Everywhere:
-    """All of a service's lanes.
+    """Lanes of a service on all of its servers, as led by the first server.
 
     Args:
         lanes: of this server, the first.
@@ -45,7 +45,7 @@ class Everywhere:
         self._turn = asyncio.Lock()
 
     async def call(self, manifest: Manifest) -> None:
-        """Call the other servers, if that is not done.
+        """Connect to the other servers, unless they are connected already.
 
         Raises:
             ServiceError: one of them cannot be reached, or does not have the service.
@@ -67,21 +67,21 @@ class Everywhere:
             self._are_called = True
 
     async def seat(self, worker: int, incarnation: int) -> None:
-        """Let a worker come."""
+        """Tell the other servers that a worker may join."""
         await self._tell(Order("seat", worker, incarnation))
 
     async def cut(self, worker: int) -> None:
-        """Ignore whatever else a worker sends."""
+        """Close a worker's data connections on all servers, so that nothing more of it is taken."""
         self._lanes.cut(worker)
         await self._tell(Order("cut", worker))
 
     async def iteration(self) -> int:
-        """Return the last one that has begun."""
+        """Return the latest iteration that any lane has begun."""
         iteration, _ = await self.ended()
         return iteration
 
     async def ended(self) -> tuple[int, bool]:
-        """Return the last iteration, and whether it is the same at all lanes.
+        """Return the latest iteration, and whether all lanes are in the same one.
 
         In mode sync, where none is under way, all have ended it then.
         """
@@ -101,32 +101,32 @@ class Everywhere:
         return _all(await self._tell(Order("admit", worker, iteration=since))) and is_here
 
     async def drop(self, worker: int, since: int, revision: int) -> None:
-        """Drop a worker, as `Lanes` does, on all servers."""
+        """Drop a worker from an iteration on at all servers, as `Lanes.drop` does."""
         self._lanes.drop(worker, since, revision)
         await self._tell(Order("drop", worker, iteration=since, revision=revision))
 
     async def pass_over(self, iteration: int) -> bool:
-        """Skip iterations without contributors; False where an earlier one cannot be ended."""
+        """Skip all iterations up to this one, without contributors; False if one cannot end."""
         is_here = self._lanes.pass_over(iteration)
         return _all(await self._tell(Order("pass-over", iteration=iteration))) and is_here
 
     async def gather(self) -> None:
-        """The service's number of workers is expected again."""
+        """Expect the service's initial number of workers again, on all servers."""
         self._lanes.gather()
         await self._tell(Order("gather"))
 
     async def retire(self, worker: int, why: str) -> None:
-        """A worker is done; whoever goes on hears why it is not there."""
+        """Record on all servers that a worker has left; the workers that go on are told why."""
         self._lanes.retire(worker, why)
         await self._tell(Order("retire", worker, sentence=why))
 
     async def fail(self, why: str) -> None:
-        """Tell the others that the service has failed."""
+        """Tell the other servers that the service has failed."""
         with contextlib.suppress(ServiceError):
             await self._tell(Order("fail", sentence=why))
 
     async def end(self) -> None:
-        """Close once everything is sent; from then on whoever would say more is refused."""
+        """Close the connections once pending orders are sent; later orders are refused."""
         try:
             async with self._turn:
                 self._is_over = True
@@ -134,7 +134,7 @@ class Everywhere:
             self.close()
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connections to the other servers."""
         for follower in self._followers:
             follower.close()
 
@@ -168,7 +168,7 @@ def _listen(
     hear: Callable[[Lost], None],
     fail: Callable[[str], None],
 ) -> None:
-    """Hear what it says, in a thread of its own."""
+    """Start a thread that passes on the lost workers that a follower reports."""
 
     def listen() -> None:
         # The loop may have ended before.

@@ -11,7 +11,7 @@ from plink.transport.frames import ProtocolError
 
 
 async def meet(control: Control, registry: Registry) -> None:
-    """Answer another server until it is gone; a service with a part of it has failed then.
+    """Answer another server's messages; the service they share fails when the connection ends.
 
     Raises:
         ProtocolError: it says what it must not.

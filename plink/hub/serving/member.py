@@ -9,7 +9,7 @@ from plink.hub.session.data import Opened
 
 @dataclass
 class Member:
-    """A worker that has joined.
+    """Worker that has joined a service at a server.
 
     Args:
         number, incarnation: its own.

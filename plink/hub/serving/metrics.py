@@ -1,4 +1,4 @@
-"""The state of services as Prometheus metrics, made when they are asked for.
+"""State of a server's services as Prometheus metrics, computed when they are scraped.
 
 Imports prometheus_client, which is an extra.
 """
@@ -50,7 +50,7 @@ _COUNTERS: Sequence[tuple[str, str, Callable[[LaneStatus], float]]] = (
 
 
 class ServiceCollector(Collector):
-    """Collects the metrics of all services of a server.
+    """Prometheus collector for the metrics of all services of a server.
 
     Args:
         registry: of them.
@@ -62,7 +62,7 @@ class ServiceCollector(Collector):
         self._doors = doors
 
     def collect(self) -> Iterator[Family]:
-        """Yield all metrics, as they are now."""
+        """Yield the current values of all metrics."""
         tenants = self._registry.tenants()
         for name, text, of_service in _OF_SERVICE:
             gauge = GaugeMetricFamily(f"plink_hub_{name}", text, labels=["service"])
@@ -99,7 +99,7 @@ class ServiceCollector(Collector):
 
 
 async def begin(registry: Registry, doors: Doors, host: str, port: int) -> asyncio.Server:
-    """Serve the metrics there.
+    """Start to serve a server's metrics to Prometheus at an address.
 
     Raises:
         PlinkError: the address cannot be listened on.

@@ -1,4 +1,4 @@
-"""How a server serves."""
+"""Options of a hub server, and which of its event loops serve which port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plink.transport.tls import Tls
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """Options of a server.
+    """Options of a hub server.
 
     Args:
         listen: its ports, each as HOST:PORT with a numeric host; port 0 for any. Workers call all
@@ -64,11 +64,11 @@ class ServerOptions:
             )
 
     def loops(self) -> int:
-        """Return how many event loops there are."""
+        """Return the number of event loops."""
         return self.cores or len(os.sched_getaffinity(0))
 
     def pinned_cores(self) -> list[int]:
-        """Return each loop's pinned core; -1 if it has none."""
+        """Return the core that each event loop is pinned to; -1 for none."""
         loops = self.loops()
         own = sorted(os.sched_getaffinity(0))
         pins = list(self.pins) if self.pins is not None else own if len(own) <= loops else []
@@ -76,7 +76,7 @@ class ServerOptions:
 
 
 def cores_of_ports(ports: int, loops: int) -> list[list[int]]:
-    """The loops that serve each port: all of them serve something, and none many more than others.
+    """Return the event loops that serve each port, dealt out evenly.
 
     With more loops than ports a port has several of its own; else ports share them in turn.
     """

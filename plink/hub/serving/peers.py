@@ -1,4 +1,4 @@
-"""The servers of other racks, as one server's service sees them."""
+"""Servers of other racks, as a service at one server sees them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATIENCE_S = 600.0
 
 
 class Peers:
-    """Each rack's server calls those of lower racks.
+    """Connections of a service to other racks' servers; each server calls those of lower racks.
 
     Args:
         create: of the service.
@@ -51,7 +51,7 @@ class Peers:
         self._calls: list[asyncio.Task[None]] = []
 
     def open(self, placement: str, fail: Callable[[str], None]) -> None:
-        """The lanes are open: call the others.
+        """Call the servers of lower racks, now that this server's lanes are open.
 
         Args:
             placement: its digest.
@@ -76,11 +76,11 @@ class Peers:
         self._opened[ready.server] = Opened(data_key, Nonces())
 
     def opened(self, rack: int) -> Opened | None:
-        """Return what a peer's data connections must prove."""
+        """Return the session that a peer's data connections must prove; None before it calls."""
         return self._opened.get(rack)
 
     def adopt(self, rack: int, lane: int, fd: int) -> None:
-        """A proven data connection.
+        """Hand a lane an authenticated data connection from another rack's server.
 
         Raises:
             ServiceError: it is for chunks that are not here.
@@ -90,7 +90,7 @@ class Peers:
         self._lanes.adopt_peer(lane, rack, fd, self._line, is_caller=False)
 
     def close(self) -> None:
-        """End all connections."""
+        """Close all connections to other racks' servers."""
         self._is_over.set()
         for task in self._calls:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Servers of racks call each other: each rack has one, and every chunk's root is one of them."""
+"""Connections between the servers of a service's racks, one of which is each chunk's root."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Peer:
     sockets: dict[int, socket.socket] = field(default_factory=dict)
 
     def close_data(self) -> None:
-        """The native code has its own by now."""
+        """Close the Python sockets for data, which the native code has duplicated."""
         for connection in self.sockets.values():
             connection.close()
         self.sockets = {}
@@ -45,7 +45,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Call:
-    """Call to a server of another rack.
+    """Parameters of a call to the server of another rack.
 
     Args:
         address: of that server's control.
@@ -73,7 +73,7 @@ class Call:
 
 
 def call(what: Call, seconds: float, is_over: threading.Event) -> Peer:
-    """Connect with it, once it has the service open.
+    """Connect to another rack's server, retrying until it has the service open.
 
     Args:
         what: to say to whom.
@@ -115,13 +115,13 @@ def _call_peer(what: Call) -> Peer:
 
 
 def _source(address: str) -> str | None:
-    """Return the address from which a lane calls, so that both directions use its own port."""
+    """Return the address to call from, which is the port's own; None where it is a wildcard."""
     host, _ = parse_address(address, "a server's own address")
     return None if is_wildcard(host) else host
 
 
 def close_all(peers: Iterable[Peer]) -> None:
-    """End all connections."""
+    """Close all connections to the given peers."""
     for peer in peers:
         peer.close_data()
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Values and optimiser state that a worker reads between its iterations, or gives the service."""
+"""Copies of values and optimiser state that a worker reads or changes between iterations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LaneCopy:
 
 
 class Copies:
-    """Copy of a server's state after an iteration, one lane behind the other.
+    """Copy of a server's state after an iteration, one lane after the other.
 
     Args:
         iteration: which.
@@ -49,7 +49,7 @@ class Copies:
 
     @property
     def recalled(self) -> Recalled:
-        """Describe the copy for a worker."""
+        """Description of the copy for the worker that reads it."""
         pieces: list[tuple[int, int]] = []
         for lane in self._lanes:
             for first, items in lane.chunks:
@@ -60,7 +60,7 @@ class Copies:
         return Recalled(max(lane.steps for lane in self._lanes), tuple(pieces))
 
     def read(self, read: Read) -> Numbers:
-        """Return the requested part.
+        """Return the numbers of the copy that a worker asks for.
 
         Raises:
             ProtocolError: there is no such thing.
@@ -69,7 +69,7 @@ class Copies:
         return Numbers(part.astype(_WIRE, copy=False).tobytes())
 
     def write(self, write: Write) -> None:
-        """Change what is named.
+        """Overwrite the numbers of the copy that a worker names.
 
         Raises:
             ProtocolError: there is no such thing.
@@ -78,7 +78,7 @@ class Copies:
         self._part(write.array, write.first, len(data))[:] = data
 
     def of_lanes(self) -> list[tuple[int, list[Floats]]]:
-        """Return each lane's number and arrays."""
+        """Return each lane's number and its arrays of the copy."""
         ends = np.cumsum([len(lane.arrays[0]) for lane in self._lanes])[:-1]
         parts = [np.split(array, ends) for array in self._arrays]
         return [(lane.lane, [part[i] for part in parts]) for i, lane in enumerate(self._lanes)]

@@ -1,4 +1,4 @@
-"""The services of a server: made, found, ended. No sockets."""
+"""Registry of a server's services: create, find and delete them. Without sockets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOOK_S = 0.02
 
 
 class Registry:
-    """All services.
+    """Registry of a server's services, by name.
 
     Args:
         secret: of whoever may make and end them.
@@ -69,7 +69,7 @@ class Registry:
         return tuple(map(Port, map(len, self._cores), weights))
 
     def look(self, now_s: float) -> None:
-        """See what ports carry: services that are made later have weights that follow it."""
+        """Sample what ports have carried, from which services created later get their weights."""
         if not self._tenants:
             return
         by_tenant = [tenant.carried_bytes() for tenant in self._tenants.values()]
@@ -78,7 +78,7 @@ class Registry:
         self._porting.look(now_s, carried)
 
     def secret_of(self, role: str, namespace: str) -> bytes | None:
-        """Return the secret that a caller has to prove; None if nobody could."""
+        """Return the secret that a caller of a role must prove; None if there is none."""
         if role == ADMIN:
             return self._secret
         if role == PEER:
@@ -87,7 +87,7 @@ class Registry:
         return tenant.secret if tenant is not None and role == WORKER else None
 
     def opened(self, hello: DataHello) -> Opened | None:
-        """Return what a data connection has to prove; None if nobody could."""
+        """Return the session that a data connection must prove; None if there is none."""
         tenant = self._tenants.get(hello.namespace)
         if tenant is None:
             return None
@@ -109,11 +109,11 @@ class Registry:
         return self._tenants[namespace]
 
     def tenants(self) -> list[Tenant]:
-        """Return all services that there are now."""
+        """Return all current services."""
         return list(self._tenants.values())
 
     def create(self, create: Create) -> None:
-        """A new service.
+        """Create a service on this server.
 
         Raises:
             ServiceError: there is one of that name, or it is for other ports than this server's.
@@ -149,7 +149,7 @@ class Registry:
         self._tenants[name] = Tenant(create, secret, lanes, peers, followers)
 
     def delete(self, delete: Delete) -> None:
-        """End a service; its name is free at once.
+        """End a service and free its name at once.
 
         Iterations that are under way do not end: whoever deletes may do so since they hang.
 
@@ -174,7 +174,7 @@ class Registry:
         )
 
     async def checkpoint(self, asked: Checkpoint) -> Saved:
-        """Write a snapshot, while workers go on.
+        """Write this server's part of a service's snapshot, while workers go on.
 
         Raises:
             PlinkError: it cannot be had, or not be written.
@@ -184,7 +184,7 @@ class Registry:
         return await asyncio.to_thread(save, folder, part)
 
     async def restore(self, asked: Restore) -> None:
-        """Go on from a snapshot.
+        """Let a new service start from a snapshot in this server's folder.
 
         Raises:
             PlinkError: it is not there, not whole or of another service, or it is too late.
@@ -200,19 +200,19 @@ class Registry:
         return self._snapshots
 
     def close(self) -> None:
-        """End connections to other servers."""
+        """Close all services' connections to other servers."""
         for tenant in self._tenants.values():
             tenant.hang_up()
 
     def hear(self, event: _native.Event) -> None:
-        """A loop says that something has happened."""
+        """Pass an event of an event loop to the service that it concerns."""
         for tenant in self._tenants.values():
             if tenant.number == event.tenant:
                 tenant.hear(event)
 
 
 async def _end(tenant: Tenant) -> None:
-    """Free what a service has, once nobody has to be told anything more."""
+    """Free a service once no worker is connected, at the latest after `_FAREWELL_S`."""
     try:
         until_s = asyncio.get_running_loop().time() + _FAREWELL_S
         while tenant.is_connected and asyncio.get_running_loop().time() < until_s:

@@ -1,4 +1,4 @@
-"""Snapshots of a server's services: their names, their pieces, and how they get to the disk."""
+"""Snapshots of a server's services on disk: file names, merged pieces, writing, reading."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def stem(namespace: str, iteration: int) -> str:
 
 
 def save(folder: str, part: Part) -> Saved:
-    """Write a server's part.
+    """Write a server's part of a snapshot to a folder and return its name, hash and size.
 
     Raises:
         PlinkError: it cannot be written.
@@ -33,7 +33,7 @@ def save(folder: str, part: Part) -> Saved:
 
 
 def read_snapshot(folder: str, name: str) -> Snapshot:
-    """Return all parts of a snapshot that lie in a folder.
+    """Read all parts of a snapshot from a folder and assemble them.
 
     Args:
         folder: of the server.
@@ -59,7 +59,7 @@ def read_snapshot(folder: str, name: str) -> Snapshot:
 
 
 def merge_pieces(pieces: Sequence[Piece]) -> list[Piece]:
-    """Merge pieces that touch, in the order of the flat array."""
+    """Merge adjacent pieces that have made as many steps, in the flat array's order."""
     found: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda piece: piece.offset_items):
         last = found[-1][-1] if found else None

@@ -1,4 +1,4 @@
-"""A server: its doors, its event loops, and the services that it has."""
+"""Hub server: its listening ports, its event loops, and its services."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _mute(_: str) -> None:
 
 
 class Server:
-    """Serves until it is closed, in threads of its own.
+    """Hub server, which serves in threads of its own until it is closed.
 
     Args:
         options: of it.
@@ -43,16 +43,16 @@ class Server:
 
     @property
     def addresses(self) -> list[str]:
-        """Listening addresses by port."""
+        """Listening address of each port, HOST:PORT."""
         return [format_address(*listener.getsockname()[:2]) for listener in self._listeners]
 
     @property
     def metrics_address(self) -> str:
-        """Address for Prometheus; empty if there is none."""
+        """Address at which Prometheus reads metrics; empty if there is none."""
         return self._shell.metrics_address if self._shell is not None else ""
 
     def start(self) -> None:
-        """Begin to serve.
+        """Listen on all ports and serve, in threads of the server's own.
 
         Raises:
             PlinkError: an address is not this host's, or taken; or prometheus_client is missing.
@@ -102,7 +102,7 @@ class Server:
             raise self._shell.failure
 
     def close(self) -> None:
-        """End all connections, and free all memory."""
+        """Close all connections, end all threads and free all memory."""
         if self._thread is not None and self._shell is not None:
             self._shell.stop()
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Thread of a server for everything rare: callers, events of its loops, metrics."""
+"""Control thread of a server: new callers, their messages, events of its loops, metrics."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BeginMetrics = Callable[[Registry, "Doors"], Awaitable[asyncio.Server]]
 
 @dataclass
 class Doors:
-    """All of a server's ports, and who waits at them unproven.
+    """Unauthenticated connections at a server's ports, and counts of those that were dropped.
 
     Args:
         say: told a sentence of connections that are dropped.
@@ -48,19 +48,19 @@ class Doors:
     dropped: int = 0
     """Connections that were closed because of what the other end said, or did not say."""
     mute: int = 0
-    """Those of them that had not said who they are."""
+    """Closed connections whose other end had not even said who it was."""
 
     def __post_init__(self) -> None:
         self.folding = Folding(self.say)
 
     @property
     def waiting(self) -> int:
-        """Connections that have not proven a secret yet."""
+        """Number of connections that have not proven a secret yet."""
         return self.door.count
 
 
 class Shell:
-    """Serves callers until it is stopped.
+    """Control thread of a server, which serves callers until it is stopped.
 
     Args:
         registry: of the services.
@@ -100,11 +100,11 @@ class Shell:
         self._callers: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
-        """Serve, in this thread."""
+        """Run the control loop in this thread until `stop` is called."""
         asyncio.run(self._serve())
 
     def stop(self) -> None:
-        """End it, from any thread."""
+        """Stop the control loop, from any thread."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._stopped.set)
 
@@ -180,7 +180,7 @@ class Shell:
     async def _authenticate(
         self, stream: Stream, connection: socket.socket, caller: Caller, peer: str
     ) -> Session | DataHello | None:
-        """Authenticate a caller; None if it proves nothing."""
+        """Authenticate a caller; return its session or hello, or None if it proves nothing."""
         doors = self._doors
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -217,6 +217,6 @@ class Shell:
 
 
 def _cut(connection: socket.socket) -> None:
-    """Shut a connection down, which whoever waits for it notices."""
+    """Shut a connection down, which wakes whoever waits for its data."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

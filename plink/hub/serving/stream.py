@@ -1,4 +1,4 @@
-"""A server's end of a connection that Python serves."""
+"""Server end of a connection that Python serves, in the clear or by TLS."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _READ_BYTES = 1 << 16
 
 
 class Stream:
-    """A connected socket whose bytes go as they are, or by TLS.
+    """Connected socket whose bytes travel in the clear or by TLS.
 
     Args:
         connection: non-blocking.
@@ -26,7 +26,7 @@ class Stream:
         self._sending = asyncio.Lock()
 
     async def encrypt(self, context: ssl.SSLContext, begun: bytes) -> None:
-        """Continue by TLS.
+        """Switch the connection to TLS, as its server.
 
         Args:
             context: with the server's certificate.
@@ -50,7 +50,7 @@ class Stream:
         await self._flush(tls)
 
     async def receive(self, most_bytes: int = _READ_BYTES) -> bytes:
-        """Receive the bytes at hand.
+        """Receive the bytes that are at hand, waiting for at least one.
 
         Raises:
             ProtocolError: it was changed on the way.
@@ -66,7 +66,7 @@ class Stream:
         return found
 
     async def exactly(self, size_bytes: int) -> bytes:
-        """Receive exactly so many bytes.
+        """Receive exactly `size_bytes` bytes.
 
         Raises:
             ProtocolError: it was changed on the way.
@@ -78,7 +78,7 @@ class Stream:
         return data
 
     async def send(self, data: bytes) -> None:
-        """All of it.
+        """Send all of the given bytes.
 
         Raises:
             OSError: the connection is lost.

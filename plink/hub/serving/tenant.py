@@ -1,4 +1,4 @@
-"""A service at one server: its lanes, its workers, and what follows from events. No sockets."""
+"""A service at one server: its lanes, its workers, and its reactions to events. No sockets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LONGEST_ARRIVAL_S = 60.0
 
 
 class Tenant:
-    """One service at this server: its members, its iterations, and how they end.
+    """Service at this server: its members, its lanes, and how it reacts when one is lost.
 
     Args:
         create: what the maker of the service asked for.
@@ -82,7 +82,7 @@ class Tenant:
 
     @property
     def iteration(self) -> int:
-        """The last iteration that has begun."""
+        """Latest iteration that has begun; 0 before the first."""
         return self._lanes.iteration
 
     @property
@@ -91,11 +91,11 @@ class Tenant:
         return self._lanes.is_connected
 
     def lanes_now(self) -> list[LaneStatus]:
-        """Figures of each lane that has chunks."""
+        """Return the current status of each lane that has chunks."""
         return self._lanes.lanes_now()
 
     def knows_manifest(self, digest: str) -> bool:
-        """Return whether a worker that has such keys need not send them.
+        """Return whether the service has its manifest, so that a worker need not send it.
 
         Raises:
             ServiceError: the service has other keys.
@@ -108,7 +108,7 @@ class Tenant:
         return self._manifest is not None
 
     async def join(self, join: Join, host: str, data_key: bytes) -> tuple[Member, Joined]:
-        """A worker takes part; of several servers the first gives its number, the others are told.
+        """Let a worker join; a service's first server gives its number, the others are told it.
 
         Raises:
             ServiceError: it cannot.
@@ -135,12 +135,12 @@ class Tenant:
         return member, self._build_joined(member, seat.iteration)
 
     def opened(self, number: int, incarnation: int) -> Opened | None:
-        """Return what a worker's data connections must prove."""
+        """Return the session that a worker's data connections must prove; None if it is gone."""
         member = self._members.get(number)
         return member.opened if member and member.incarnation == incarnation else None
 
     def adopt(self, hello: DataHello, fd: int, line: _native.LineOptions) -> None:
-        """A proven data connection to a loop, by its number in the sites.
+        """Hand a lane a worker's authenticated data connection.
 
         Raises:
             ServiceError: it is for another server's chunks, or the worker is gone by now.
@@ -154,7 +154,7 @@ class Tenant:
         self._lanes.adopt(loop - first, number, hello.incarnation, fd, line)
 
     def hear(self, event: _native.Event) -> None:
-        """A loop says that something has happened."""
+        """React to an event of an event loop."""
         what = event.what
         if what in (_native.LOST, _native.FAULT):
             self.lost(event.worker, event.incarnation, event.text)
@@ -168,7 +168,7 @@ class Tenant:
             self.keeping.copied(event.lane)
 
     def lost(self, number: int, incarnation: int, why: str) -> None:
-        """A worker's connection broke, or it sent what it must not."""
+        """Remove a worker whose connection broke or that broke the protocol."""
         member = self._members.get(number)
         if member is None or member.incarnation != incarnation or self.failure is not None:
             return
@@ -189,7 +189,7 @@ class Tenant:
         self.lost(lost.worker, lost.incarnation, lost.sentence)
 
     async def left(self, member: Member, iteration: int) -> None:
-        """A worker is done after an iteration, some of which may be on its way."""
+        """Remove a worker that leaves, once its pushes up to an iteration have arrived."""
         if self._following is None:
             await self._await_arrival(member, iteration)
         if self._members.get(member.number) is member:
@@ -214,7 +214,7 @@ class Tenant:
         self._members.pop(number, None)
 
     def lead(self, manifest: Manifest) -> None:
-        """The first server begins to lead this one.
+        """Accept the service's first server as the leader of this one.
 
         Raises:
             ServiceError: it cannot.
@@ -225,11 +225,11 @@ class Tenant:
             self._open(manifest)
 
     def obey(self, order: Order) -> Obeyed:
-        """Do what the first server says."""
+        """Carry out an order of the first server and return the answer to it."""
         return self._its_following().obey(order)
 
     async def report(self) -> Lost | None:
-        """Return a lost worker, for the first server; None if there is none for a while.
+        """Return the next lost worker for the first server; None if there is none for a while.
 
         Raises:
             ServiceError: the service has failed.
@@ -246,7 +246,7 @@ class Tenant:
             raise ServiceError(f"service {self.options.namespace} has failed: {self.failure}")
 
     def fail(self, why: str) -> None:
-        """End the service for all workers."""
+        """Mark the service as failed and tell all workers and servers why."""
         if self.failure is None:
             self.failure = why
             self._lanes.fail(why)
@@ -257,7 +257,7 @@ class Tenant:
             self.keeping.fail(why)
 
     async def part(self, iteration: int | None) -> Part:
-        """Return this server's part of the state at the end of an iteration, while others go on.
+        """Return this server's part of the state at an iteration's end, while workers go on.
 
         Args:
             iteration: None for the earliest that is possible.
@@ -272,7 +272,7 @@ class Tenant:
         return Part(self.options, manifest, create.server, servers, done, groups, tuple(pieces))
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go on from a snapshot, before any worker is there.
+        """Start from a snapshot, before any worker has joined.
 
         Raises:
             WrongUseError: it is of another service.
@@ -290,21 +290,21 @@ class Tenant:
         self._crew.begin_after(snapshot.iteration)
 
     def close(self) -> None:
-        """Frees what it has."""
+        """Close the service's connections to other servers and free its lanes."""
         if self.peers is not None:
             self.peers.close()
         self._errands.begin(self._everywhere.end())
         self._lanes.close()
 
     def hang_up(self) -> None:
-        """The server ends, whatever is yet to be said."""
+        """Close the connections to other servers at once, as this server ends."""
         self._errands.stop()
         if self.peers is not None:
             self.peers.close()
         self._everywhere.close()
 
     def carried_bytes(self) -> list[tuple[int, int]]:
-        """Return the bytes in and out so far, by port of this server."""
+        """Return the bytes received and sent so far, by port of this server."""
         return self._lanes.carried_bytes()
 
     def status(self) -> HubService:
@@ -318,7 +318,7 @@ class Tenant:
         )
 
     def _own_loops(self) -> tuple[int, int]:
-        """Return numbers in the sites of this server's first loop, and one past the last."""
+        """Return the range of this server's loops in the sites: the first, one past the last."""
         counts = [sum(port.cores for port in ports) for ports in self._create.sites.servers]
         first = sum(counts[: self._create.server])
         return first, first + counts[self._create.server]
