@@ -1,1 +1,1 @@
-"""A service that aggregates gradients and steps the optimiser: its pure parts and its two ends."""
+"""Parameter server that aggregates gradients and steps the optimiser: servers and workers."""

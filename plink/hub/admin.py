@@ -40,7 +40,7 @@ def create_service(
     salt: bytes | None = None,
     tls: Tls | None = None,
 ) -> bytes:
-    """Return a new service on all of these servers.
+    """Create a service on all of the given servers and return the secret for its workers.
 
     Args:
         servers: their addresses, HOST:PORT, in the order in which workers name them.
@@ -82,7 +82,7 @@ def create_service_of_racks(
     workers: Sequence[int] | None = None,
     tls: Tls | None = None,
 ) -> bytes:
-    """Return a new service whose racks have a server each; workers call that of their own rack.
+    """Create a service with a server in each rack, which only the workers of that rack call.
 
     A rack's server adds up its workers' gradients, the servers add up their sums, and each steps
     all values (Luo 2020, §2.3). First values are those of the first rack's first worker.
@@ -122,7 +122,7 @@ def create_service_of_racks(
 
 
 def _make(creates: Sequence[tuple[str, Create]], secret: bytes, tls: Tls | None) -> None:
-    """Make a service's parts, on all of its servers or on none."""
+    """Create a service's parts on all of its servers, or on none if one of them fails."""
     made: list[str] = []
     try:
         for server, create in creates:
@@ -141,7 +141,7 @@ def _cores(status: Status) -> list[int]:
 def delete_service(
     servers: Sequence[str], secret: bytes, namespace: str, *, tls: Tls | None = None
 ) -> None:
-    """End a service; its workers are told.
+    """Delete a service on all of its servers, which tell its workers that it has ended.
 
     Raises:
         HubError: a server cannot be reached, or has no such service; all others have ended it.
@@ -160,7 +160,7 @@ def delete_service(
 def server_status(
     server: str, secret: bytes, namespace: str = "", *, tls: Tls | None = None
 ) -> Status:
-    """Return a server's ports and services, or one of these.
+    """Return a server's ports and the status of all its services, or of the named one only.
 
     Raises:
         HubError: it cannot be reached, or has no such service.
@@ -175,7 +175,7 @@ def server_status(
 def checkpoint(
     servers: Sequence[str], secret: bytes, namespace: str, *, tls: Tls | None = None
 ) -> list[Saved]:
-    """Let every server write what it holds at the end of the same iteration, while workers go on.
+    """Save a service's state on all servers at the end of one iteration, while workers go on.
 
     Returns:
         By server, the file that it has written to its folder.
@@ -206,7 +206,7 @@ def checkpoint(
 def restore(
     servers: Sequence[str], secret: bytes, namespace: str, snapshot: str, *, tls: Tls | None = None
 ) -> None:
-    """Let a new service go on from a snapshot.
+    """Let a new service start from a snapshot, before any worker has joined.
 
     Args:
         servers: of the service.

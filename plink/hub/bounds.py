@@ -36,7 +36,7 @@ class Training(Output, frozen=True):
 
 
 class Bound(Output, frozen=True):
-    """Bandwidth that a placement of servers needs to be hidden, both directions together.
+    """Bandwidth that hides the exchange for a placement of servers, both directions together.
 
     Attributes:
         placement: where the servers are, or an all-reduce without servers
@@ -54,7 +54,7 @@ class Bound(Output, frozen=True):
 
 
 def bounds(training: Training) -> list[Bound]:
-    """Return every placement's, in the order of the table, then an all-reduce's."""
+    """Return the bandwidth bound of every placement of servers, then that of an all-reduce."""
     n, servers = training.workers, training.servers
     # By placement, in models: through a server's host, through a worker's, the server's link.
     own, others = training.link_bits_s, training.server_bits_s

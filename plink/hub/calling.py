@@ -1,4 +1,4 @@
-"""A caller's end of control connections: it calls, proves itself, asks and is answered."""
+"""Client end of control connections: connect to a server, authenticate, send requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HubError(PlinkError):
 
 
 class Control:
-    """A proven control connection to one server.
+    """Authenticated control connection to one server.
 
     Args:
         address: of the server, HOST:PORT.
@@ -85,7 +85,7 @@ class Control:
         return answer
 
     def close(self) -> None:
-        """End it, also for another thread that waits for an answer."""
+        """Close the connection, also while another thread waits for an answer on it."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
@@ -94,7 +94,7 @@ class Control:
 def data_connection(
     address: str, hello: DataHello, data_key: bytes, timeout_s: float, source: str | None = None
 ) -> socket.socket:
-    """Return a proven connection for data.
+    """Connect to a server's port, authenticate, and return the socket for data.
 
     Args:
         address: to call.

@@ -63,7 +63,7 @@ class Deployment:
 
 
 class CostRow(Output, frozen=True):
-    """A deployment's figures for each worker.
+    """Costs per worker and throughput per dollar of one deployment.
 
     Attributes:
         name: name of the deployment
@@ -100,7 +100,7 @@ class Contradiction(Output, frozen=True):
 
 
 class Costs(Output, frozen=True):
-    """What a worker costs with fast links and with a hub.
+    """Costs of a worker with fast links and with a hub.
 
     Attributes:
         rows: deployments, the baseline first
@@ -128,7 +128,7 @@ def workers_of_a_hub(deployment: Deployment, oversubscription: float) -> int:
 def costs(
     prices: Prices, deployment: Deployment, oversubscriptions: tuple[float, ...] = (1.0, 2.0, 3.0)
 ) -> list[CostRow]:
-    """Return the baseline, and a hub at each oversubscription.
+    """Return the costs of the baseline, then of a hub at each oversubscription of the uplinks.
 
     An interface is paid once, and a hub costs what its own parts do: one of the readings.
 
@@ -156,7 +156,7 @@ def costs(
 
 
 def contradiction() -> Contradiction:
-    """How far the table is from what its own prices give, whichever way its formulas are read.
+    """Return how far the paper's Table 6.3 is from its prices, however its formulas are read.
 
     They charge an interface in N and in A again; write W for the hub's price, and name H beside it;
     and do not say which interface's price a hub's ports have.

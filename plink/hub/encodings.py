@@ -1,4 +1,4 @@
-"""How numbers travel: float32 as it is, or fewer bits; what the native code does, in plain numpy.
+"""Encodings of numbers on the wire: float32 or fewer bits, in numpy as in the native code.
 
 bfloat16 and float16 are rounded to nearest, ties to even; too large for float16 becomes infinite.
 int8 has a float32 scale before a chunk's numbers, the largest magnitude over 127: a number x
@@ -22,12 +22,12 @@ _MOST_SCALE = np.float32(2.6793884e36)
 
 
 def encoded_bytes(wire: str, items: int) -> int:
-    """Return the bytes of a chunk of so many numbers on the wire, without its frame's header."""
+    """Return the bytes of a chunk of `items` numbers on the wire, without its frame's header."""
     return items * _ITEM_BYTES[wire] + _SCALE_BYTES * (wire == "int8")
 
 
 def encode(wire: str, values: Floats) -> bytes:
-    """Return a chunk's numbers as they travel, little-endian.
+    """Encode a chunk's numbers for the wire, little-endian.
 
     Args:
         wire: one of `plink.hub.service.WIRES`.
@@ -51,7 +51,7 @@ def encode(wire: str, values: Floats) -> bytes:
 
 
 def decode(wire: str, data: bytes, items: int) -> Floats:
-    """Return the numbers that `encode` made bytes of, as far as they were kept.
+    """Decode the output of `encode`; numbers are as exact as the wire's type.
 
     Raises:
         WrongUseError: there are not as many bytes as such a chunk has.

@@ -81,7 +81,7 @@ class Hyper(Complete, frozen=True, forbid_unknown_fields=True):
             raise WrongUseError("nesterov needs momentum and no dampening")
 
     def pack(self) -> bytes:
-        """Encode one group, `HYPER_BYTES` long."""
+        """Encode these hyperparameters in `HYPER_BYTES` bytes."""
         flags = NESTEROV * self.nesterov | MAXIMIZE * self.maximize
         return _WIRE.pack(
             self.lr,
@@ -158,7 +158,7 @@ def to_torch(optimizer: str, hyper: Hyper) -> dict[str, Any]:
 
 
 def optimizer_of(name: str, groups: Sequence[Mapping[str, Any]]) -> str:
-    """Return which of `OPTIMIZERS` does what a torch optimiser's class of that name does.
+    """Return the member of `OPTIMIZERS` that does what a class of `torch.optim` does.
 
     Args:
         name: of the class, such as "AdamW".

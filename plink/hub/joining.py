@@ -1,4 +1,4 @@
-"""Joining of a service by a worker: ask every server, then open the connections for data."""
+"""Joining of a service by a worker: ask every server, then open the data connections."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plink.transport.tls import Tls
 
 @dataclass(frozen=True)
 class Place:
-    """Service that a worker joins, and how.
+    """Service that a worker joins: servers, secret and keys, with the worker's timeout and TLS.
 
     Args:
         servers: addresses of the service's servers, HOST:PORT, in the service's order.
@@ -44,7 +44,7 @@ class Place:
 
 @dataclass
 class Connected:
-    """A worker's connections.
+    """Connections of a worker to a service's servers, with what it was told when it joined.
 
     Args:
         joined: what the first server said.
@@ -67,19 +67,19 @@ class Connected:
     data_ports: set[tuple[int, int]] = field(default_factory=set)
 
     def fds(self) -> list[int]:
-        """File descriptors by loop; -1 where there is no connection."""
+        """Return the file descriptor of each loop's data connection; -1 where there is none."""
         loops = range(len(self.joined.sites.loops))
         return [self.sockets[loop].fileno() if loop in self.sockets else -1 for loop in loops]
 
     def close_data(self) -> None:
-        """The native code has its own by now."""
+        """Close the Python sockets for data, which the native code has duplicated."""
         for connection in self.sockets.values():
             connection.close()
         self.sockets = {}
 
 
 def line_options(near_buffer_bytes: int, tls: Tls | None = None) -> _native.LineOptions:
-    """Return the options of data connections, for either end.
+    """Build the native options of data connections, which both ends use.
 
     Raises:
         WrongUseError: a file of `tls` does not hold what it should.
@@ -93,7 +93,7 @@ def line_options(near_buffer_bytes: int, tls: Tls | None = None) -> _native.Line
 
 
 def connect(where: Place, back: Joined | None = None) -> Connected:
-    """Join a service as a worker, and open its connections for data to every server.
+    """Join a service as a worker and open its data connections to every server.
 
     Args:
         where: the service and its servers.
@@ -157,7 +157,7 @@ def _ask(control: Control, manifest: Manifest, join: Join) -> Joined:
 
 
 def _dial(where: Place, found: Connected) -> None:
-    """A connection to each loop that has chunks."""
+    """Open a data connection to each event loop that has chunks."""
     joined = found.joined
     for number in sorted(set(found.placement.loops.tolist())):
         server = joined.sites.loops[number].server
@@ -173,7 +173,7 @@ def _dial(where: Place, found: Connected) -> None:
 
 
 def _resolve_wildcard(address: str, server: str) -> str:
-    """A port's address; that of the server as it was named, where the port is all of its hosts'."""
+    """Return a port's address, with the server's host name in place of a wildcard."""
     host, port = parse_address(address, "a port")
     if not is_wildcard(host):
         return address

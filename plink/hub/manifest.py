@@ -41,7 +41,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class Key(Complete, frozen=True, forbid_unknown_fields=True):
-    """Key: one parameter.
+    """Parameter that a service holds: its name, shape, group and type.
 
     Attributes:
         name: name of the parameter, which no other has
@@ -74,13 +74,13 @@ class Key(Complete, frozen=True, forbid_unknown_fields=True):
 
     @property
     def items(self) -> int:
-        """How many numbers it has."""
+        """Number of values of the parameter."""
         return math.prod(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class Chunks:
-    """The chunks of a manifest, as arrays with an entry a chunk, in the order of the flat array.
+    """The chunks of a manifest, as arrays with one entry per chunk, in the flat array's order.
 
     Args:
         offsets_items: where each begins in the flat array.
@@ -130,17 +130,17 @@ class Manifest(Complete, frozen=True, forbid_unknown_fields=True, dict=True):
 
     @functools.cached_property
     def items(self) -> int:
-        """How many numbers there are in all."""
+        """Number of values of all keys together."""
         return sum(key.items for key in self.keys)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all values."""
+        """Size of all values as float32, in bytes."""
         return self.items * ITEM_BYTES
 
     @functools.cached_property
     def offsets_items(self) -> Integers:
-        """Offset of each key in the flat array, and the end."""
+        """Offset of each key in the flat array, then the array's end, in numbers."""
         sizes = np.array([key.items for key in self.keys], dtype=np.int64)
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
@@ -151,7 +151,7 @@ class Manifest(Complete, frozen=True, forbid_unknown_fields=True, dict=True):
         return hashlib.sha256(b"plink hub manifest 1 " + text.encode()).hexdigest()
 
     def chunks(self, most_bytes: int = CHUNK_BYTES, *, by_key: bool = False) -> Chunks:
-        """Return the keys in pieces, always the same for the same manifest.
+        """Cut the keys into chunks, always in the same way for the same manifest.
 
         A key as large as a chunk or larger begins one of its own and is cut into full ones. A
         smaller one joins the chunk before it, if that is of its group and has room for all of it.
@@ -176,7 +176,7 @@ class Manifest(Complete, frozen=True, forbid_unknown_fields=True, dict=True):
 
 
 def _starts(keys: Sequence[Key], most_items: int) -> Iterator[tuple[Integers, int]]:
-    """Yield where the chunks that begin in a key begin, and the key's number."""
+    """Yield, for each key that begins chunks, their offsets in the flat array and its number."""
     offset = 0
     group, room = -1, 0
     for number, key in enumerate(keys):

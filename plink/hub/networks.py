@@ -1,4 +1,4 @@
-"""Networks by name: what the paper's evaluation trained (Luo 2020, Table 6.1)."""
+"""Neural networks that the paper's evaluation trained, by name (Luo 2020, Table 6.1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MB = 1_000_000
 
 @dataclass(frozen=True)
 class TrainedNetwork:
-    """A network as it was trained on a GTX 1080 Ti.
+    """Neural network as it was trained on a GTX 1080 Ti.
 
     Args:
         model_bytes: of its parameters.

@@ -35,7 +35,7 @@ MOST_WEIGHT = 1e6
 
 
 class Port(Complete, frozen=True, forbid_unknown_fields=True):
-    """Interface of a server.
+    """Network interface of a server: its event loops and its share of the traffic.
 
     Attributes:
         cores: number of event loops that serve it
@@ -83,7 +83,7 @@ class Sites(Complete, frozen=True, forbid_unknown_fields=True, dict=True):
 
 @dataclass(frozen=True)
 class Loop:
-    """Event loop: a core of a port of a server, all from 0."""
+    """Event loop, by the indices of its server, port and core."""
 
     server: int
     port: int
@@ -92,7 +92,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Placement of a service's chunks.
+    """Assignment of a service's chunks to event loops.
 
     Args:
         sites: where they could.
@@ -116,7 +116,7 @@ class Placement:
         return worker % len(self.sites.servers[where.server])
 
     def loop_bytes(self) -> Integers:
-        """Return how many bytes live on each loop."""
+        """Return the bytes of the chunks on each event loop."""
         found = np.bincount(self.loops, weights=self.chunk_bytes, minlength=len(self.sites.loops))
         return found.astype(np.int64)
 
@@ -137,7 +137,7 @@ class Placement:
         return found
 
     def port_load(self, workers: int = 1) -> float:
-        """Return the load of the most loaded port, in relation to its weight; 1 is perfect."""
+        """Return the most loaded port's load per weight, over the mean; 1 is perfect."""
         weights = {
             (server, port): details.weight
             for server, ports in enumerate(self.sites.servers)
@@ -148,7 +148,7 @@ class Placement:
         return most * sum(weights.values()) / max(1, sum(sizes.values()))
 
     def core_load(self) -> float:
-        """The load of a port's most loaded core in relation to its mean core, at the worst port."""
+        """Return the most loaded core's load over the mean of its port, at the worst port."""
         by_port: dict[tuple[int, int], list[int]] = {}
         for loop, size in zip(self.sites.loops, self.loop_bytes().tolist(), strict=True):
             by_port.setdefault((loop.server, loop.port), []).append(size)
@@ -156,14 +156,14 @@ class Placement:
 
     @functools.cached_property
     def digest(self) -> str:
-        """SHA-256 over where every chunk lives, by which ends see that they agree."""
+        """SHA-256 over the place of every chunk, by which both ends check that they agree."""
         head = f"plink hub placement 1 {self.interfaces} {msgspec.to_builtins(self.sites)} "
         table = self.loops.astype("<i4").tobytes() + self.chunk_bytes.astype("<i8").tobytes()
         return hashlib.sha256(head.encode() + table).hexdigest()
 
 
 def place(chunks: Chunks, sites: Sites, *, interfaces: str = "key") -> Placement:
-    """Return the chunks of a manifest over all ports by their weights, then over each port's cores.
+    """Assign a manifest's chunks to ports by their weights, then to the cores of each port.
 
     Raises:
         WrongUseError: `interfaces` is not one of `INTERFACES`.
@@ -182,7 +182,7 @@ def place(chunks: Chunks, sites: Sites, *, interfaces: str = "key") -> Placement
 
 
 def lpt(sizes: Integers, weights: Sequence[float]) -> npt.NDArray[np.int32]:
-    """Return which machine takes each job, by longest processing time first.
+    """Assign jobs by longest processing time first and return the machine of each job.
 
     Args:
         sizes: of the jobs, in any unit.

@@ -29,7 +29,7 @@ _SAME = 1e-6
 
 @dataclass(frozen=True)
 class PlannedServer:
-    """A server of a service.
+    """Server of a service derived from a plan: its host, port addresses and weights.
 
     Args:
         host: its name.
@@ -42,7 +42,7 @@ class PlannedServer:
     weights: tuple[float, ...]
 
     def listen(self, port: int = USUAL_PORT) -> list[str]:
-        """HOST:PORT of each port; where several have one address, by ports that follow."""
+        """Return HOST:PORT of each port; ports on one address get consecutive TCP ports."""
         seen: Counter[str] = Counter()
         found = []
         for address in self.addresses:
@@ -53,7 +53,7 @@ class PlannedServer:
 
 @dataclass(frozen=True)
 class PlannedService:
-    """A service as a plan has it.
+    """Service derived from a plan: its servers, number of workers, and racks.
 
     Args:
         servers: in the order in which workers name them; where racks have a server each, a worker
@@ -68,7 +68,7 @@ class PlannedService:
     racks: tuple[tuple[str, ...], ...] = ()
 
     def rack_of(self, host: str) -> int:
-        """Return the rack of a worker's host.
+        """Return the index of the rack that has a worker's host.
 
         Raises:
             WrongUseError: there are no racks, or none has that host.
@@ -79,7 +79,7 @@ class PlannedService:
         raise WrongUseError(f"no rack of the plan has the host {host}")
 
     def server(self, host: str, source: str) -> PlannedServer:
-        """Return the server on a host; `source` names the plan.
+        """Return the server on a host; `source` names the plan in errors.
 
         Raises:
             WrongUseError: it has none there.
@@ -120,7 +120,7 @@ def planned_service(plan: Plan, source: str) -> PlannedService:
 
 
 def _of_racks(plan: Plan, source: str, roots: npt.NDArray[np.intp]) -> PlannedService:
-    """Return workers call the server of their rack, and servers send to a root among them."""
+    """Derive a service with a server in each rack; refuse plans that aggregate otherwise."""
     parents, is_server = plan.forest.reduce_parents, plan.is_server
     of_workers = parents[:, ~is_server]
     of_servers = np.where(parents == NO_PARENT, roots[:, None], parents)[:, is_server]
@@ -171,7 +171,7 @@ def _of_racks(plan: Plan, source: str, roots: npt.NDArray[np.intp]) -> PlannedSe
 
 
 def _server(plan: Plan, number: int) -> PlannedServer:
-    """Return the server of a rank, with the ports that routes use."""
+    """Derive the server at a rank, with the ports that its routes use."""
     rank, forest = plan.ranks[number], plan.forest
     addresses = tuple(port.address for port in rank.ports) or (rank.address,)
     ports = np.zeros(forest.routes, np.int32)

@@ -24,7 +24,7 @@ _LEAST_BUSY_S = 0.3
 
 
 class Porting:
-    """Follows one server's ports.
+    """Weights of one server's ports, which follow the traffic that the ports carry.
 
     Args:
         weights: that it began with, one a port.
@@ -41,14 +41,14 @@ class Porting:
 
     @property
     def weights(self) -> list[float]:
-        """Return the ports' current weights; their sum is that of the initial ones."""
+        """Current weights of the ports; their sum is that of the initial ones."""
         if self._shares.are_equal:
             return self._told
         total = sum(self._told)
         return [share * total for share in self._shares.weights]
 
     def look(self, now_s: float, carried_bytes: Sequence[tuple[int, int]]) -> bool:
-        """Take what ports have carried.
+        """Record the bytes that ports have carried; update the weights at the end of a window.
 
         Args:
             now_s: of any clock that goes on evenly.
@@ -79,7 +79,7 @@ class Porting:
 
 
 def costs(busy_s: Floats, carried_bytes: Floats) -> Floats:
-    """(K,) seconds that each port would take for all; 0 for all where a window says too little.
+    """Return (K,) seconds each port would take for all bytes; zeros if too little was seen.
 
     Args:
         busy_s: (K, 2) in which something came in, and went out.

@@ -1,4 +1,4 @@
-"""Whether a server in every rack pays (Luo 2020, §2.3), and what links say of it.
+"""Judge whether a server in every rack pays, by the paper (Luo 2020, §2.3) and by the links.
 
 The paper adds up what this project's engine and hub overlap: it compares the sharded servers'
 cross-rack time with that of aggregation in the rack *plus* that between racks. Both are given.
@@ -34,7 +34,7 @@ class Racks(Output, frozen=True):
 
 
 class RacksVerdict(Racks, frozen=True):
-    """Equal racks with a server in each; times are of the whole model.
+    """Times of a whole model with and without a server in each rack, and which is better.
 
     Attributes:
         sharded_s: time of sharded servers across racks, the inequality's left side, in s
@@ -59,7 +59,7 @@ class RacksVerdict(Racks, frozen=True):
 
 
 def judge_racks(racks: Racks, model_bytes: float) -> RacksVerdict:
-    """Return the inequality for a model, and the busiest links.
+    """Compare a server in each rack with sharded servers, by the inequality and by the links.
 
     N (R-1) / (R B_Core) > max(N / B_PBox, 1 / B_Wkr) + C, with C = (R-1) / (R min(B_PBox, B_Core)).
     It counts one direction; the other takes as long at the same time.
@@ -93,7 +93,10 @@ def judge_racks(racks: Racks, model_bytes: float) -> RacksVerdict:
 
 
 def _crossover_bits_s(racks: Racks, in_rack: float, others: float) -> float:
-    """Return the uplink rate at which both sides are equal; C depends on rates below a server's."""
+    """Return the uplink rate at which both sides are equal, in bit/s.
+
+    C depends on the uplink's rate only where that is below the rate of a server.
+    """
     below = (racks.workers - 1) * others / in_rack
     if below <= racks.server_bits_s:
         return below

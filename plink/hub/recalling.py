@@ -30,7 +30,7 @@ _MOST_ITEMS = MOST_NUMBERS_BYTES // _WIRE.itemsize
 def pull(
     controls: Sequence[Control], optimizer: str, iteration: int, items: int
 ) -> tuple[int, dict[str, Floats]]:
-    """Return the optimiser's state after an iteration, of all servers.
+    """Read the optimiser's state after an iteration from all servers.
 
     Args:
         controls: to each server.
@@ -67,7 +67,7 @@ def give(
     steps: int,
     arrays: Mapping[str, Floats],
 ) -> None:
-    """Set the service's state; all workers call it, with the same state.
+    """Write a new optimiser state to the service; all workers call this with the same state.
 
     Args:
         controls, optimizer, iteration: as of `pull`.
@@ -97,7 +97,7 @@ def _recall(control: Control, iteration: int) -> Recalled:
 
 
 def _parts(recalled: Recalled, items: int) -> list[tuple[int, int, int]]:
-    """Small enough to travel: where it is among the server's numbers, and its place in all."""
+    """Cut a server's pieces for messages: (index at the server, begin, end) of each range."""
     found = []
     before = 0
     for offset, length in recalled.pieces:

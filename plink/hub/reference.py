@@ -1,4 +1,4 @@
-"""Native aggregation and optimisers again in plain numpy: the same float32, bit by bit.
+"""Reference of the native aggregation and optimisers in numpy: the same float32, bit by bit.
 
 Every operation here is one rounding of float32 in the order in which it stands; the native code
 does the same ones in the same order and is compiled without contraction to fused multiply-adds
@@ -103,7 +103,7 @@ def scalars(optimizer: str, hyper: Hyper, step: int) -> Scalars:
 
 
 def power(base: float, exponent: int) -> float:
-    """base^exponent by squaring from the lowest bit on, in float64.
+    """Return base^exponent in float64, by squaring from the lowest bit on.
 
     The function of C's library rounds differently from one library to another.
     """
@@ -126,12 +126,12 @@ def aggregate(contributions: Sequence[Floats]) -> Floats:
 
 
 def mean(total: Floats, workers: int) -> Floats:
-    """Return the sum divided by how many contributed: a division, not a product with an inverse."""
+    """Return the sum over the number of workers: a division, not a product with an inverse."""
     return total / np.float32(workers)
 
 
 def squared_norm(gradient: Floats) -> float:
-    """Return the sum of one chunk's squares, in float64 and `LANES` lanes.
+    """Return the sum of squares of one chunk's gradient, in float64 and `LANES` lanes.
 
     Lane j adds items j, j + 8, j + 16, ... in that order, from 0; then lanes 0 to 3 take lanes 4 to
     7, lanes 0 and 1 take lanes 2 and 3, and lane 0 takes lane 1. Chunks are added in their order.
@@ -148,7 +148,7 @@ def squared_norm(gradient: Floats) -> float:
 
 
 def clip_scale(norm: float, clip_norm: float | None) -> np.float32:
-    """Return the factor for the mean gradient; 1 if it is short enough."""
+    """Return the factor that clips the mean gradient; 1 if its norm is within `clip_norm`."""
     if clip_norm is None or clip_norm / (norm + CLIP_EPS) >= 1.0:
         return np.float32(1.0)
     return np.float32(clip_norm / (norm + CLIP_EPS))
@@ -164,7 +164,7 @@ def apply(
     state: Sequence[Floats],
     scale: float = 1.0,
 ) -> None:
-    """Apply one step to one chunk, in place.
+    """Apply one optimiser step to one chunk, in place.
 
     Args:
         optimizer: one of `plink.hub.hyper.OPTIMIZERS`.

@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Contiguous numbers of the flat array.
+    """Contiguous range of the flat array: its values and optimiser state.
 
     Args:
         offset_items: where they begin.
@@ -41,7 +41,7 @@ class Piece:
 
     @property
     def items(self) -> int:
-        """How many there are."""
+        """Number of values in the piece."""
         return len(self.arrays[VALUES])
 
 
@@ -67,13 +67,13 @@ class Part:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the arrays."""
+        """Names of the part's arrays: the values, then the optimiser's state."""
         return (VALUES, *STATES[self.options.optimizer])
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """State of a service, wherever it was held.
+    """State of a whole service, assembled from the parts of all its servers.
 
     Args:
         options, manifest, iteration, groups: as of each part.
@@ -90,7 +90,7 @@ class Snapshot:
     steps: npt.NDArray[np.int64]
 
     def steps_of(self, offset_items: int, items: int) -> int:
-        """How many steps were made in a range; the most, where async has left them different."""
+        """Return the number of steps made in a range; the most, where async mode varies them."""
         first = int(np.searchsorted(self.offsets_items, offset_items, side="right")) - 1
         end = int(np.searchsorted(self.offsets_items, offset_items + items, side="left"))
         return int(self.steps[first:end].max())
@@ -105,7 +105,7 @@ class Snapshot:
         return found.hexdigest()
 
     def check(self, options: ServiceOptions, manifest: Manifest) -> None:
-        """Refuse to be what a service of those options and that manifest goes on from.
+        """Check that a service of those options and that manifest can go on from this snapshot.
 
         Raises:
             WrongUseError: it has other keys, or its optimiser another state.
@@ -120,7 +120,7 @@ class Snapshot:
 
 
 def assemble(parts: Sequence[Part]) -> Snapshot:
-    """Return all parts of a snapshot together.
+    """Assemble a snapshot from all of its parts.
 
     Raises:
         WrongUseError: they are of different services or iterations, or not all of them.

@@ -1,4 +1,4 @@
-"""The file of one part of a snapshot.
+"""File of one part of a snapshot: its format, writing and reading.
 
     16 bytes   "plink snapshot 1"
     8 bytes    length of the header, little-endian
@@ -128,7 +128,7 @@ class SnapshotHeader(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write_part(path: str, part: Part) -> str:
-    """Write a part whole or not at all, and onto the disk; return the SHA-256 of the file.
+    """Write a part's file atomically, sync it to disk, and return the SHA-256 of the file.
 
     Raises:
         PlinkError: it cannot be written.
@@ -151,7 +151,7 @@ def write_part(path: str, part: Part) -> str:
 
 
 def read_part(path: str) -> Part:
-    """Return a part that `write_part` wrote, compared with its hashes.
+    """Read a part that `write_part` wrote and verify its hashes.
 
     Raises:
         WrongUseError: the file cannot be read, is of another version, not whole or damaged.
@@ -193,7 +193,7 @@ def _blocks(part: Part) -> Iterator[bytes | memoryview]:
 
 
 def header_of(part: Part, data_hash: str) -> dict[str, Any]:
-    """Return the header of a part's file, for its SHA-256 over the arrays."""
+    """Build the header of a part's file from the part and the SHA-256 of its arrays."""
     header = SnapshotHeader(
         part.options,
         part.manifest,
@@ -240,7 +240,7 @@ def _read(stream: BinaryIO, path: str) -> Part:
 
 
 def parse_header(data: Mapping[str, Any], source: str) -> SnapshotHeader:
-    """Return the header that a JSON object holds; `source` names the file.
+    """Parse a snapshot's header from a JSON object; `source` names the file in errors.
 
     Raises:
         WrongUseError: it is not valid.

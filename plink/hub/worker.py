@@ -1,4 +1,4 @@
-"""A worker of a service: it contributes gradients, and gets values."""
+"""Worker of a service, which contributes gradients and receives new values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class WorkerOptions:
 
 @dataclass(frozen=True)
 class Step:
-    """Result of an iteration.
+    """Result of an iteration: gradient norm, whether it was skipped, and contributors.
 
     Args:
         iteration: its number.
@@ -65,7 +65,7 @@ class Step:
 
 
 class Worker:
-    """Worker of a service.
+    """Worker of a service, which contributes gradients and receives new values.
 
     Args:
         servers: addresses of the service's servers, HOST:PORT, in the service's order.
@@ -135,7 +135,7 @@ class Worker:
         )
 
     def initialise(self, values: npt.ArrayLike) -> None:
-        """Begin with the first worker's values, or with those that the service has.
+        """Start from the first worker's values, or from those that the service has.
 
         Args:
             values: (items,) of this worker. Afterwards `self.values` is equal on all workers.
@@ -149,7 +149,7 @@ class Worker:
         self._wait(None)
 
     def begin(self, hyper: Sequence[Hyper]) -> int:
-        """Begin the next iteration.
+        """Begin the next iteration with its hyperparameters.
 
         Args:
             hyper: of each group, the same on all workers.
@@ -170,7 +170,7 @@ class Worker:
         return begun
 
     def push(self, first_key: int, last_key: int) -> None:
-        """Keys from `first_key` to before `last_key` of `gradients` are ready; from any thread.
+        """Push the gradients of keys `first_key` to before `last_key`, from any thread.
 
         Raises:
             HubError: the service has failed.
@@ -181,7 +181,7 @@ class Worker:
         self._call(lambda client: client.push(first, end))
 
     def wait(self, timeout_s: float | None = None) -> Step:
-        """All values of the iteration are in `values`.
+        """Wait until all new values of the iteration are in `values`.
 
         Raises:
             TimeoutError: they are not, after so long.
@@ -194,7 +194,7 @@ class Worker:
         return Step(result.iteration, norm, result.is_skipped, result.workers)
 
     def push_pull(self, hyper: Sequence[Hyper]) -> Step:
-        """Return an iteration whose gradients are all ready."""
+        """Run one iteration whose gradients are all ready and return its result."""
         self.begin(hyper)
         self.push(0, len(self._offsets) - 1)
         return self.wait()
@@ -212,7 +212,7 @@ class Worker:
         return recalling.pull(controls, optimizer, self.iteration - 1, items)
 
     def load_state(self, steps: int, arrays: Mapping[str, Floats]) -> None:
-        """Set the service's state; all workers do so before they go on.
+        """Set the service's optimiser state; all workers do so before they go on.
 
         Args:
             steps, arrays: as `state` returns them.
@@ -238,7 +238,7 @@ class Worker:
         self._connected.controls = []
 
     def abandon(self) -> None:
-        """Drop all connections without a word, as if killed."""
+        """Drop all connections without telling the servers, as if killed."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
@@ -277,7 +277,7 @@ class Worker:
             self._come_back(client, failure)
 
     def _come_back(self, client: _native.Client, failure: HubError) -> None:
-        """Reconnect under a new incarnation while the service waits."""
+        """Reconnect under a new incarnation while the service waits for this worker."""
         until_s = time.monotonic() + self.service.grace_s
         for control in self._connected.controls:
             control.close()

@@ -1,4 +1,4 @@
-"""How a connection for data begins: who calls, for which of its connections, and proofs of both.
+"""Handshake of data connections: who calls, for which connection, and both ends' proofs.
 
 The caller sends a hello of fixed length, the server a nonce and its proof, the caller its own. The
 proofs are made with the key of the caller's control session, over the whole hello and the server's
@@ -58,7 +58,7 @@ class DataHello:
     nonce: bytes
 
     def pack(self) -> bytes:
-        """Encode the hello."""
+        """Encode the hello in `HELLO_BYTES` bytes."""
         return _FORM.pack(
             _MAGIC,
             _ROLES[self.role],
@@ -87,7 +87,7 @@ def parse_hello(data: bytes) -> DataHello:
 
 
 class Nonces:
-    """Used nonces of a session; each counts once.
+    """Nonces that a session has used, each of which is accepted once.
 
     Args:
         most: of them, after which the session takes no more connections.
@@ -98,7 +98,7 @@ class Nonces:
         self._used: set[bytes] = set()
 
     def take(self, nonce: bytes) -> None:
-        """Use it up.
+        """Accept a nonce that was not used before.
 
         Raises:
             ProtocolError: it is used, or there were too many.
@@ -112,7 +112,7 @@ class Nonces:
 
 @dataclass(frozen=True)
 class Opened:
-    """Session of a data connection's hello, as the server knows it.
+    """Key and used nonces of the session to which a data connection belongs.
 
     Args:
         data_key: of the session.
@@ -127,7 +127,7 @@ FindOpened = Callable[[DataHello], Opened | None]
 
 
 class DataReception:
-    """A server's end of one connection's beginning; it knows no socket.
+    """Server end of a data connection's handshake, without its socket.
 
     Args:
         find: the caller's session, None where there is none of that worker and incarnation.
@@ -154,7 +154,7 @@ class DataReception:
         return own + proof(self._key, _label("server"), self._signed)
 
     def admit(self, answer: bytes) -> DataHello:
-        """Authenticate a connection by its answer of `ANSWER_BYTES`.
+        """Authenticate a connection by its answer of `ANSWER_BYTES` and return its hello.
 
         Raises:
             ProtocolError: it proves nothing, or not for the first time.
@@ -169,7 +169,7 @@ class DataReception:
 def open_data(
     connection: socket.socket, hello: DataHello, data_key: bytes, server: str = SERVER_NAME
 ) -> None:
-    """Prove a connection to a server, which proves itself too.
+    """Authenticate a new data connection to a server, which authenticates itself too.
 
     Args:
         connection: that was just made.
@@ -191,7 +191,7 @@ def open_data(
 
 
 def new_nonce() -> bytes:
-    """Draw a nonce for one connection."""
+    """Draw a random nonce for one connection."""
     return secrets.token_bytes(NONCE_BYTES)
 
 

@@ -1,4 +1,4 @@
-"""How a control connection begins: both ends prove that they know the caller's secret.
+"""Handshake of control connections: both ends prove that they know the caller's secret.
 
 The caller's role is in its greeting and in every proof, so that what proves a worker of a service
 says nothing for an administrator. Who asks for a namespace that is not there is answered like one
@@ -55,7 +55,7 @@ class Session:
 
 
 class Reception:
-    """A server's end of one handshake; it knows no socket.
+    """Server end of a control connection's handshake, without its socket.
 
     Args:
         find_secret: what the caller has to prove.
@@ -86,7 +86,7 @@ class Reception:
         return own + self._proof("server")
 
     def admit(self, answer: bytes) -> Session:
-        """Return the session, after an answer of `ANSWER_BYTES`.
+        """Check the caller's answer of `ANSWER_BYTES` and return the session.
 
         Raises:
             ProtocolError: it is not the right one.
@@ -102,7 +102,7 @@ class Reception:
 def authenticate(
     connection: socket.socket, role: str, namespace: str, secret: bytes, server: str = SERVER_NAME
 ) -> Session:
-    """Return the session with a server, once both ends have proven that they know the secret.
+    """Authenticate to a server, which authenticates itself too, and return the session.
 
     Args:
         connection: to the server, by TLS or not.
@@ -127,7 +127,7 @@ def authenticate(
 
 
 def parse_greeting(greeting: bytes) -> tuple[str, str, bytes]:
-    """Role, namespace and nonce.
+    """Return the role, namespace and nonce of a greeting.
 
     Raises:
         ProtocolError: it is not a greeting of this version.

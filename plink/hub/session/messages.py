@@ -1,4 +1,4 @@
-"""Messages of control connections, each a struct; hostile until parsed.
+"""Messages of control connections, each a struct; untrusted until parsed.
 
 A message travels as a JSON object whose member `what` names its kind. Numbers of values (`data`)
 are bytes, which travel behind the object. A server reads what a caller may send in its role and
@@ -158,7 +158,7 @@ class Join(Message, frozen=True):
 
 
 class Leave(Message, frozen=True):
-    """Notice that a worker is done.
+    """Notice that a worker leaves the service.
 
     Attributes:
         iteration: last iteration to which it has contributed, some of which may be on its way
@@ -174,7 +174,7 @@ class Recall(Message, frozen=True):
 
 
 class Read(Message, frozen=True):
-    """Request of a worker for numbers of what was recalled.
+    """Request of a worker for a range of the state that it has recalled.
 
     Attributes:
         array: 0 for values, then the states in the order of `STATES`
@@ -187,7 +187,7 @@ class Read(Message, frozen=True):
 
 
 class Write(Message, frozen=True):
-    """Change of numbers of what was recalled, where `Read` finds them."""
+    """Change of a range of the recalled state, addressed as in `Read`."""
 
     array: ArrayNumber
     first: Item
@@ -241,7 +241,7 @@ class Lead(Message, frozen=True):
 
 
 class Order(Message, frozen=True):
-    """Order of the first server.
+    """Order of a service's first server to another of its servers.
 
     Attributes:
         order: what to do. seat: a worker may come, under this incarnation. cut: nothing more of it
@@ -328,7 +328,7 @@ class Joined(Message, frozen=True):
 
 
 class Recalled(Message, frozen=True):
-    """State that a server offers for reading.
+    """Description of the state that a server offers for reading.
 
     Attributes:
         steps: steps that the optimizer has made
@@ -340,7 +340,7 @@ class Recalled(Message, frozen=True):
 
 
 class Numbers(Message, frozen=True):
-    """Answer to `Read`."""
+    """Answer to `Read`: the numbers of the requested range."""
 
     data: NumberBytes
 

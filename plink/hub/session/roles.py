@@ -21,7 +21,7 @@ FindSecret = Callable[[str, str], bytes | None]
 
 
 def namespace_secret(admin_secret: bytes, namespace: str, salt: bytes) -> bytes:
-    """The secret of a service: its maker and its servers compute it, so that it never travels.
+    """Derive a service's secret; its creator and servers each do, so that it never travels.
 
     Args:
         admin_secret: that both know.
