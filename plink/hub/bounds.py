@@ -36,7 +36,7 @@ class Training(Output, frozen=True):
 
 
 class Bound(Output, frozen=True):
-    """Bandwidth that hides the exchange for a placement of servers, both directions together.
+    """Bandwidth that a placement of servers needs to be hidden, both directions together.
 
     Attributes:
         placement: where the servers are, or an all-reduce without servers

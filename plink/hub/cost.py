@@ -63,7 +63,7 @@ class Deployment:
 
 
 class CostRow(Output, frozen=True):
-    """Costs per worker and throughput per dollar of one deployment.
+    """A deployment's figures for each worker.
 
     Attributes:
         name: name of the deployment
@@ -100,7 +100,7 @@ class Contradiction(Output, frozen=True):
 
 
 class Costs(Output, frozen=True):
-    """Costs of a worker with fast links and with a hub.
+    """What a worker costs with fast links and with a hub.
 
     Attributes:
         rows: deployments, the baseline first

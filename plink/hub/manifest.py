@@ -41,7 +41,7 @@ Integers = npt.NDArray[np.int64]
 
 
 class Key(Complete, frozen=True, forbid_unknown_fields=True):
-    """Parameter that a service holds: its name, shape, group and type.
+    """Key: one parameter.
 
     Attributes:
         name: name of the parameter, which no other has

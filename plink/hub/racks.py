@@ -34,7 +34,7 @@ class Racks(Output, frozen=True):
 
 
 class RacksVerdict(Racks, frozen=True):
-    """Times of a whole model with and without a server in each rack, and which is better.
+    """Equal racks with a server in each; times are of the whole model.
 
     Attributes:
         sharded_s: time of sharded servers across racks, the inequality's left side, in s
