@@ -1,4 +1,4 @@
-"""The engine: one all-reduce over TCP and shared memory, along whatever trees a plan has.
+"""Engine: collectives over TCP and shared memory, with all-reduce along the trees of a plan.
 
     with Engine(rank, ranks, DirectoryStore("/shared/job-17"), forest) as engine:
         engine.allreduce(gradients, op="mean").wait()

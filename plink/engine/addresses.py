@@ -1,4 +1,4 @@
-"""Choose the address on which a rank listens."""
+"""Addresses and sockets on which a rank listens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def default_address() -> str:
 
 
 def listening(address: str, port: int, congestion_control: str | None) -> socket.socket:
-    """Return a socket that listens.
+    """Return a non-blocking TCP socket that listens on an address and port of this host.
 
     Args:
         address: a numeric one of this host.
@@ -66,7 +66,7 @@ def listening(address: str, port: int, congestion_control: str | None) -> socket
 
 
 def listening_locally(address: str, port: int) -> socket.socket | None:
-    """A Unix socket by which ranks of this host find the one that listens at `address` and `port`.
+    """Return a Unix socket at which this host's ranks reach the rank at `address` and `port`.
 
     Its name is abstract: known within this network namespace only, and gone with the socket.
 

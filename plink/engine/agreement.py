@@ -1,4 +1,4 @@
-"""How members agree who is in the next generation, without waiting for one that has ended.
+"""Agreement of members on who is in the next generation, without waiting for ended ones.
 
 Each says in the store that it has come. The first of those that live waits for the others that
 live, and proposes who is in. The store takes one proposal: even where two believe that they are the
@@ -37,7 +37,7 @@ _GRACE_S = 1.0
 
 @dataclass(frozen=True)
 class Meeting:
-    """A meeting of members before a generation.
+    """Meeting in which members agree on who is in the next generation.
 
     Args:
         store: where they meet.
@@ -62,7 +62,7 @@ class Meeting:
     silence_s: float
 
     def agree(self, plan: Callable[[Sequence[int]], str]) -> Roster:
-        """Agree on the members; this one may not be among them.
+        """Agree on the next generation and return its roster, which may lack this member.
 
         Args:
             plan: puts a plan for members of these numbers into the store, and returns its key.
@@ -105,7 +105,7 @@ class Meeting:
         return parse_roster(self.store.claim(roster_key(self.generation), claimed))
 
     def _gather(self) -> tuple[Roster | None, dict[int, Presence]]:
-        """Return the members that have come; or the decision made meanwhile."""
+        """Return a decision made meanwhile, or None, and the members that have come."""
         present: dict[int, Presence] = {}
         expected = self._expected_members()
         suspected = [one for one in self.before.members if one.number in self.suspects]
@@ -125,7 +125,7 @@ class Meeting:
     def _await(
         self, member: Member, deadline: float, present: dict[int, Presence]
     ) -> Roster | None:
-        """Wait until the member has come or gone, something is decided, or the time is over."""
+        """Wait until a member comes or goes, or for the deadline; return a decision, if made."""
         key = presence_key(self.generation, member.number)
         for slice_s in _slices():
             try:
@@ -139,7 +139,7 @@ class Meeting:
         return None
 
     def _decided_by_more(self, present: Collection[int]) -> Roster | None:
-        """Return the decision of absent members, who go first while they may be the majority."""
+        """Return a decision of absent members, which go first while they may be the majority."""
         absent = [one for one in self.before.members if one.number not in present]
         if len(absent) < len(present):
             return None
@@ -153,7 +153,7 @@ class Meeting:
         return None
 
     def _may_be_more(self, absent: Sequence[Member], present: Collection[int]) -> bool:
-        """Whether those that may live are more than those present, or as many and the first."""
+        """Return whether absent members that may live are the majority, or half with the first."""
         living = [one for one in absent if self.watch.life(one.line) is not Life.ENDED]
         first = min((one.number for one in living), default=self.number)
         return len(living) > len(present) or (len(living) == len(present) and first < min(present))
@@ -172,7 +172,7 @@ def form_first_generation(
     plan: Callable[[Sequence[int]], str],
     timeout_s: float,
 ) -> Roster:
-    """Return the first generation: all that the job begins with.
+    """Return the roster of the first generation, with all members that the job begins with.
 
     Raises:
         EngineError: not all came in time; it names those that did not.

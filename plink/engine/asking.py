@@ -1,4 +1,4 @@
-"""How a process asks the members to take it in, and how they hear of it."""
+"""Requests of processes to join a job, and how its members notice them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _GONE = (Life.ENDED, Life.SILENT)
 def ask(
     store: SharedStore, line: Address, watch: Watch, timeout_s: float
 ) -> tuple[int, int, Roster]:
-    """Ask until there is a generation with this process.
+    """Ask to join until there is a generation with this process.
 
     Returns:
         The number that this process has now, the generation, and its roster.
@@ -86,7 +86,7 @@ def newcomers(
 
 
 class Ear:
-    """Whether somebody asks to join who was not heard before: looked up now and then."""
+    """Lookout for new requests to join, which reads the store now and then."""
 
     def __init__(self, store: SharedStore, watch: Watch) -> None:
         self._store = store
@@ -95,7 +95,7 @@ class Ear:
         self._looked_at = 0.0
 
     def hears(self, roster: Roster) -> bool:
-        """Return whether a process that lives asks."""
+        """Return whether a living process asks to join that the roster does not count yet."""
         now = time.monotonic()
         if now - self._looked_at < _LOOK_S:
             return False

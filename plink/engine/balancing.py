@@ -1,4 +1,4 @@
-"""The ranks agree on what share of every buffer each worker carries.
+"""Agreement of the ranks on the share of every buffer that each worker carries.
 
 As with plans: there is a point, at the same collective on every rank. There each rank gives what
 its workers cost it to a tiny all-reduce by maximum for which nobody waits. At the next point the
@@ -23,7 +23,7 @@ _SETTLE_S = 2.0
 
 
 class Balancing:
-    """Balancing of the workers on one rank.
+    """Balancing of buffers between the workers of one rank, in agreement with all ranks.
 
     Args:
         native: the engine's native part.
@@ -49,11 +49,11 @@ class Balancing:
 
     @property
     def is_ready(self) -> bool:
-        """Whether `balance` would return at once."""
+        """Whether `balance` would return without waiting for other ranks."""
         return self._voting is None or self._voting.done()
 
     def settle(self) -> None:
-        """Await what is under way, before the engine is closed: other ranks may wait for it.
+        """Wait for the pending vote before the engine closes, as other ranks may wait for it.
 
         Not for long, for all ranks begin it at the same place.
         """
@@ -62,7 +62,7 @@ class Balancing:
                 self._voting.wait(_SETTLE_S)
 
     def balance(self) -> None:
-        """Pass a point.
+        """Apply the shares that the last vote led to, and begin the next vote on costs.
 
         Raises:
             EngineError: the engine has failed.

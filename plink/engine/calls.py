@@ -1,4 +1,4 @@
-"""Arguments of a collective, as the native part takes them."""
+"""Checks of a collective's arguments, and their conversion for the native engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_ITEMS = 2**60
 
 
 def native_op(op: str) -> core.Op:
-    """Return the native part's name of an operation.
+    """Return the native operation of a name such as `sum`.
 
     Raises:
         WrongUseError: there is no such operation.
@@ -36,7 +36,7 @@ def native_op(op: str) -> core.Op:
 
 
 def shape_of(array: Any, dtype: str | None) -> tuple[int, core.DType]:
-    """Return items and type of a buffer.
+    """Return the number of items and the native type of a buffer.
 
     Raises:
         WrongUseError: the engine has no such type, or the bytes are no whole number of items.
@@ -53,7 +53,7 @@ def shape_of(array: Any, dtype: str | None) -> tuple[int, core.DType]:
 
 
 def even_counts(items: int, ranks: int, what: str) -> list[int]:
-    """Return a segment of the same length for each rank.
+    """Return equal segment lengths for all ranks, in items.
 
     Raises:
         WrongUseError: the items cannot be divided so.
@@ -68,7 +68,7 @@ def even_counts(items: int, ranks: int, what: str) -> list[int]:
 
 
 def whole_counts(counts: Sequence[int], ranks: int) -> list[int]:
-    """Return items by rank, as a caller gives them.
+    """Check the items per rank that a caller gives and return them as integers.
 
     Raises:
         WrongUseError: there are not as many as ranks, or one is no whole number from 0 on.
@@ -79,7 +79,7 @@ def whole_counts(counts: Sequence[int], ranks: int) -> list[int]:
 
 
 def whole(value: Any, what: str, least: int, most: int) -> int:
-    """Return a whole number between two, as a caller gives it.
+    """Check that a caller's value is a whole number within limits and return it.
 
     Raises:
         WrongUseError: it is something else.

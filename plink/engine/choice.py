@@ -1,4 +1,4 @@
-"""How ranks settle on a forest while they meet."""
+"""Choice of the forest along which ranks aggregate, made while they connect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plink.engine.forest import Prepared
 
 
 class Choice(Protocol):
-    """Rank 0 chooses, by what each rank tells of itself; the others follow.
+    """Way for rank 0 to choose the forest, by what each rank tells of itself; others follow.
 
     What is told travels as JSON, with the addresses that ranks exchange anyway. Where a method of
     rank 0's raises a `PlinkError`, all ranks get its sentence as a `WrongUseError`.
@@ -19,10 +19,10 @@ class Choice(Protocol):
         """Return this rank's information for rank 0; on rank 0, before it waits for the others."""
 
     def decided(self, told: Sequence[Any]) -> Any:
-        """Decide at rank 0, from the ranks' information, what all ranks are to know."""
+        """Return rank 0's decision for all ranks, from the information of each."""
 
     def forest(self, decided: Any) -> Prepared:
-        """Return the forest, checked, by what rank 0 decided.
+        """Return the checked forest that follows from rank 0's decision.
 
         Raises:
             EngineError: another version of plink decided so.
@@ -30,7 +30,7 @@ class Choice(Protocol):
 
 
 class Given:
-    """Every rank has the forest already.
+    """Choice of a forest that every rank has already.
 
     Args:
         forest: the same on every rank.
@@ -43,8 +43,8 @@ class Given:
         """Return nothing: this choice needs no information."""
 
     def decided(self, told: Sequence[Any]) -> None:
-        """Decide nothing."""
+        """Return no decision: every rank has the forest."""
 
     def forest(self, decided: Any) -> Prepared:  # noqa: ARG002 - a choice's
-        """Return the one that is given."""
+        """Return the given forest, whatever was decided."""
         return self._forest

@@ -1,4 +1,4 @@
-"""The collectives of an engine but all-reduce."""
+"""Collectives of an engine other than all-reduce."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Collectives(Connected):
         *,
         layout: int = 0,
     ) -> Work:
-        """Begin to bring the `array` of rank `root` into that of all others.
+        """Begin to copy the `array` of rank `root` into that of all other ranks.
 
         Raises:
             WrongUseError: an array or root that cannot be.
@@ -311,7 +311,7 @@ class Collectives(Connected):
         priority: int,
         layout: int,
     ) -> Work:
-        """Return a gather or a scatter: one segment at each rank, and all of them at the root."""
+        """Begin a gather or a scatter: one segment at each rank, and all of them at the root."""
         self._check_root(root)
         here = [0] * self.ranks
         here[root] = segments[self.rank]

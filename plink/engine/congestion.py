@@ -1,4 +1,4 @@
-"""Which congestion control TCP has towards near peers and far ones."""
+"""Choice of TCP's congestion control for connections to near and far peers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 @dataclass(frozen=True)
 class CongestionControl:
-    """The kernel's names, None for the system's.
+    """Names of TCP congestion controls, by distance of the peer; None for the system's.
 
     Args:
         near: of connections to peers whose hosts are near, and of all until that is known.

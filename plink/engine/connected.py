@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class Closing(ABC):
-    """Object that is closed at the end of its context."""
+    """Base class of objects that are closed at the end of their context."""
 
     @abstractmethod
     def close(self) -> None:
-        """End everything."""
+        """Close the object and release what it holds."""
 
     def __enter__(self) -> Self:
         return self
@@ -33,7 +33,7 @@ class Closing(ABC):
 
 
 class Connected(Closing):
-    """A rank that is connected with all others.
+    """Base class of an engine's parts: a rank that is connected with all others.
 
     Args:
         rank: of this process.
@@ -45,7 +45,7 @@ class Connected(Closing):
     _native: core.Engine
 
     def check(self) -> None:
-        """Raise what the engine has failed with, if it has.
+        """Raise the error that the engine has failed with, if it has failed.
 
         Raises:
             EngineError: it names the culprit.

@@ -1,4 +1,4 @@
-"""The engine of a rank, which runs its collectives and messages."""
+"""Engine of a rank, which runs its collectives and messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from plink.plans.forest import Forest
 
 
 class Engine(Collectives, Messages):
-    """Connected with the engines of all other ranks, for as long as it is open.
+    """Engine of a rank, connected with those of all other ranks for as long as it is open.
 
     All ranks call the same collectives in the same order. They go on without the caller; at most
     `Options.in_flight` are under way, the others wait in order. No array of a collective may be
@@ -123,7 +123,7 @@ class Engine(Collectives, Messages):
         return self._post(array, op, dtype, priority, layout) if work is None else work
 
     def _post(self, array: Any, op: str, dtype: str | None, priority: int, layout: int) -> Work:
-        """Post an array that lends no plain memory, or say what is wrong with it."""
+        """Post an array that the fast path does not take, or raise what is wrong with it."""
         items, native_dtype = shape_of(array, dtype)
         native = native_op(op)
         whole(priority, "a priority", -(2**31), 2**31 - 1)
@@ -140,11 +140,11 @@ class Engine(Collectives, Messages):
 
     @property
     def next_collective(self) -> int:
-        """The number that the next all-reduce will have: 0 for the first."""
+        """Number that the next collective will have, counting from 0."""
         return self._native.posted
 
     def prepare(self, forest: Forest) -> Prepared:
-        """Check a plan, in any thread, before it is installed: of 1,000 ranks that takes a while.
+        """Check a plan before it is installed, in any thread: of 1,000 ranks that takes a while.
 
         Raises:
             WrongUseError: the forest does not fit these ranks.
@@ -152,8 +152,10 @@ class Engine(Collectives, Messages):
         return prepare_forest(forest, self.ranks)
 
     def install(self, forest: Forest | Prepared, at_collective: int) -> None:
-        """Use another plan from collective `at_collective` on. Every rank must do the same before
-        it begins that collective. No connection is made for it: all ranks are connected.
+        """Use another plan from collective `at_collective` on.
+
+        Every rank must do the same before it begins that collective. No connection is made for it:
+        all ranks are connected.
 
         Raises:
             WrongUseError: that collective has begun, or the forest does not fit these ranks.
@@ -166,7 +168,7 @@ class Engine(Collectives, Messages):
             raise WrongUseError(f"the plan cannot be installed: {error}") from None
 
     def tell(self, words: str) -> None:
-        """Tell all ranks something beside the collectives, which `hear` returns there, and here.
+        """Send a text to all ranks beside the collectives; `hear` returns it there, and here.
 
         Args:
             words: printable ASCII, at most 60,000 characters.
@@ -174,7 +176,7 @@ class Engine(Collectives, Messages):
         self._native.tell(words)
 
     def hear(self, timeout_s: float) -> tuple[int, str | None]:
-        """Return the next message and its sender; each rank's messages come in order.
+        """Return the next text and its sender, as sent by `tell`; each rank's texts come in order.
 
         The message is None where a rank has closed its engine, after all that it told.
 
@@ -189,8 +191,9 @@ class Engine(Collectives, Messages):
         return heard
 
     def post_letter(self, rank: int, letter: bytes) -> None:
-        """Send bytes to another rank beside collectives and messages, on a connection that carries
-        neither. It does not wait; letters to one rank arrive in their order, in its `letters`.
+        """Send bytes to another rank on a connection that carries no collectives or messages.
+
+        It does not wait; letters to one rank arrive in their order, in its `letters`.
 
         Raises:
             WrongUseError: there is no such other rank.
@@ -200,7 +203,7 @@ class Engine(Collectives, Messages):
         self._native.post_letter(rank, letter)
 
     def letters(self, timeout_s: float) -> list[tuple[int, bytes | None]]:
-        """Return messages sent by `post_letter`, with their senders; None for one that has closed.
+        """Return letters sent by `post_letter`, with their senders; None for one that has closed.
         Empty where nothing came in time, or `wake_letters` was called.
 
         Raises:
@@ -213,12 +216,12 @@ class Engine(Collectives, Messages):
         return come
 
     def wake_letters(self) -> None:
-        """Let `letters` return at once, now or when it is next called."""
+        """Make `letters` return at once, now or when it is next called."""
         self._native.wake_letters()
 
     @property
     def letter_box(self) -> Letters:
-        """Mailbox for native code that posts and reads messages itself."""
+        """Mailbox for native code that posts and reads letters itself."""
         return self._native.letter_box
 
     def statistics(self) -> Statistics:
@@ -227,8 +230,9 @@ class Engine(Collectives, Messages):
         return statistics_of(native.posted, native.figures(), native.worker_figures())
 
     def balance(self) -> None:
-        """Let the workers' shares of buffers follow what their interfaces carry. Where every rank
-        has one address, nothing happens.
+        """Adapt the workers' shares of buffers to what their interfaces carry.
+
+        Where every rank has one address, nothing happens.
 
         All ranks call it at the same place among their collectives, now and then, such as after
         every 100 MB. It begins a tiny all-reduce, and takes what the one before it has found.
@@ -245,7 +249,7 @@ class Engine(Collectives, Messages):
         return self._balancing is None or self._balancing.is_ready
 
     def drain(self, grace_s: float = 1.0) -> None:
-        """Wait until nothing is pending: before `close`, so that what all ranks have joined ends.
+        """Wait until nothing is pending, so that `close` ends no work that all ranks have joined.
 
         Args:
             grace_s: seconds without a byte of any collective or message after which the rest is
@@ -254,7 +258,7 @@ class Engine(Collectives, Messages):
         self._native.drain(grace_s)
 
     def close(self) -> None:
-        """End everything. What is pending fails, here and on the ranks that wait for this one."""
+        """Close the engine; what is pending fails, here and on the ranks that wait for this one."""
         if self._balancing is not None:
             self._balancing.settle()
         self._native.close()

@@ -6,7 +6,7 @@ from plink.base.errors import PlinkError
 
 
 class EngineError(PlinkError):
-    """The ranks cannot go on together; the message names the culprit.
+    """Failure of the ranks to go on together; the message names the culprit.
 
     Args:
         message: one sentence.

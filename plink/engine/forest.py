@@ -1,4 +1,4 @@
-"""A plan's forest as the native part takes it."""
+"""Conversion of a plan's forest for the native engine."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from plink.plans.forest import ABSENT, OTHER_NUMBER, Forest
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan that is checked and can be installed without delay."""
+    """Plan that is checked and can be installed without delay."""
 
     forest: core.Forest
 
 
 def prepare_forest(forest: Forest, ranks: int) -> Prepared:
-    """Return the forest, checked for so many ranks.
+    """Check that a forest fits `ranks` ranks and return it ready to be installed.
 
     Raises:
         WrongUseError: it does not fit them, or is not a forest.
@@ -33,7 +33,7 @@ def prepare_forest(forest: Forest, ranks: int) -> Prepared:
 
 
 def native(forest: Forest) -> core.Forest:
-    """Return the same, checked.
+    """Convert a forest for the native engine, and check it.
 
     Raises:
         WrongUseError: a tree is not one, or two trees of a route have different roots.

@@ -1,4 +1,4 @@
-"""Which of this host's addresses a group uses."""
+"""Network interfaces and addresses of this host that a group uses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PORT = 9
 
 
 def group_addresses(store: Any, environment: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """The interfaces that the user named, and the addresses to listen on.
+    """Return the interfaces that the user named, and the addresses to listen on.
 
     Args:
         store: PyTorch's, whose host says by which network the ranks reach each other.
@@ -42,7 +42,7 @@ def group_addresses(store: Any, environment: Mapping[str, str]) -> tuple[list[st
 
 
 def host_addresses() -> dict[str, list[str]]:
-    """Each interface's numeric addresses, IPv4 first, without link-local ones."""
+    """Return each interface's numeric addresses, IPv4 first, without link-local IPv6 ones."""
     found: dict[str, list[str]] = {name: [] for _, name in socket.if_nameindex()}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for name, addresses in found.items():
@@ -57,7 +57,7 @@ def host_addresses() -> dict[str, list[str]]:
 
 
 def _ipv4_addresses(probe: socket.socket, interface: str) -> list[str]:
-    """The first one, if there is an interface of that name that has one.
+    """Return an interface's first IPv4 address in a list; empty if it has none.
 
     Args:
         probe: any socket of IPv4.
@@ -72,7 +72,7 @@ def _ipv4_addresses(probe: socket.socket, interface: str) -> list[str]:
 
 
 def store_host(store: Any) -> str | None:
-    """The host of the TCPStore that is beneath prefixes; None beneath another store."""
+    """Return the host of the TCPStore beneath prefix stores; None beneath another store."""
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
     host: str | None = getattr(store, "host", None)

@@ -1,4 +1,4 @@
-"""Whether other processes live, told by connections to them.
+"""Detection of whether other processes live, by connections to them.
 
 Engines know of each other's end only while they are connected. Between two engines a process is
 called at its line: one that has ended is known at once by the kernel's answer, one that is stopped
@@ -32,7 +32,7 @@ _NOBODY_LISTENS = (errno.ECONNREFUSED, errno.ECONNRESET, errno.EPIPE)
 
 
 class Address(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Address of a process.
+    """Address at which a process shows that it lives.
 
     Attributes:
         host: a numeric address
@@ -49,7 +49,7 @@ class Address(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class LifeLine:
-    """Answers callers, in a thread, for as long as this process lives or until `close`.
+    """Thread that shows callers that this process lives, until `close` or the process's end.
 
     Args:
         address: a numeric one of this host.
@@ -69,7 +69,7 @@ class LifeLine:
         self._thread.start()
 
     def close(self) -> None:
-        """Callers take this process for one that has ended."""
+        """Stop answering, so that callers take this process for one that has ended."""
         with contextlib.suppress(OSError):
             self._end.close()
         self._thread.join()
@@ -129,7 +129,7 @@ class Life(enum.Enum):
 
 
 class _Call:
-    """Call at a line, as far as it has come."""
+    """Connection to another process's life line, and what it has told so far."""
 
     def __init__(self, address: Address, now: float) -> None:
         self._address = address
@@ -139,7 +139,7 @@ class _Call:
         self._life = Life.UNKNOWN
 
     def poll(self, now: float, silence_s: float) -> Life:
-        """Go on with it, without waiting."""
+        """Advance the call without waiting and return the state of the process."""
         if self._life is Life.ENDED:
             return self._life
         try:
@@ -183,7 +183,7 @@ class _Call:
 
 
 class Watch:
-    """Calls processes when it is first asked about them.
+    """Monitor of other processes, which connects to each when first asked about it.
 
     Args:
         silence_s: after so long without a word from it a process is `SILENT`.
@@ -194,14 +194,14 @@ class Watch:
         self._calls: dict[Address, _Call] = {}
 
     def life(self, address: Address) -> Life:
-        """Return what is known so far, without waiting; ask again later."""
+        """Return the known state of a process without waiting; ask again later."""
         now = time.monotonic()
         if address not in self._calls:
             self._calls[address] = _Call(address, now)
         return self._calls[address].poll(now, self._silence_s)
 
     def settled(self, addresses: Iterable[Address], timeout_s: float) -> None:
-        """Return when none of them is `UNKNOWN`, or after `timeout_s`."""
+        """Wait until none of the processes is `UNKNOWN`, at most `timeout_s` seconds."""
         deadline = time.monotonic() + timeout_s
         asked = list(addresses)
         pause_s = 0.0005
@@ -212,7 +212,7 @@ class Watch:
             pause_s = min(2 * pause_s, _PAUSE_S)
 
     def close(self) -> None:
-        """Close all calls."""
+        """Close the connections to all processes."""
         for call in self._calls.values():
             call.close()
         self._calls.clear()

@@ -1,4 +1,4 @@
-"""How ranks find and connect each other.
+"""Rendezvous: ranks find each other in a store and connect.
 
 Every rank puts its addresses into the store; rank 0 gathers them and puts out one table, with a
 random name for the job, and what it has decided for all. Then the higher rank of each pair calls
@@ -54,7 +54,7 @@ _uses: weakref.WeakKeyDictionary[Any, dict[int, int]] = weakref.WeakKeyDictionar
 
 @dataclass(frozen=True)
 class Meeting:
-    """All ranks are connected.
+    """Result of the rendezvous: connections to all ranks, and what the ranks agreed on.
 
     Args:
         mesh: with the connections.
@@ -84,7 +84,7 @@ def meet(
     *,
     watch: Callable[[], None] | None = None,
 ) -> Meeting:
-    """Connect this rank with all others; `watch` may raise an error that ends it.
+    """Connect this rank with all others; `watch` may raise an error that ends the attempt.
 
     Raises:
         EngineError: not all were there in time, or one does not fit.
@@ -157,7 +157,7 @@ def _listeners(options: Options, congestion: CongestionControl) -> Iterator[list
 
 @contextlib.contextmanager
 def _local_listener(listener: socket.socket, options: Options) -> Iterator[int]:
-    """The descriptor at which ranks of this host call, -1 where they use TCP."""
+    """Open the Unix socket for ranks of this host and yield its descriptor; -1 for none."""
     local = listening_locally(*listener.getsockname()[:2]) if options.shared_memory else None
     if local is None:
         yield -1
@@ -187,7 +187,7 @@ def _connect(
 def _exchange(
     rank: int, ranks: int, store: Store, own: list[Endpoint], *, choice: Choice, options: Options
 ) -> Table:
-    """Return the table of rank 0; `own` is where this rank listens."""
+    """Exchange addresses by the store and return rank 0's table; `own` are this rank's."""
     deadline = time.monotonic() + options.setup_timeout_s
     prefix = f"plink/{_next_use(store, rank)}"
     if rank != 0:
@@ -255,7 +255,7 @@ def _complete(table: Table) -> Table:
 
 
 def _next_use(store: Store, rank: int) -> int:
-    """Return how many engines this rank has made with this store before."""
+    """Count the engines that this rank makes with a store; return the number made before."""
     try:
         uses = _uses.setdefault(store, {})
     except TypeError:
@@ -266,7 +266,7 @@ def _next_use(store: Store, rank: int) -> int:
 
 
 def _agreement(forest: Prepared, options: Options) -> int:
-    """Return what ranks must agree on, as one number."""
+    """Return a hash of the forest and the chunk options, which must be equal on all ranks."""
     return core.agreement(forest.forest, options.chunk_bytes or 0, options.deterministic)
 
 

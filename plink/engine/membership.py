@@ -1,4 +1,4 @@
-"""Members that come and go: one engine after the other over those that are there."""
+"""Members that come and go: one engine after the other over the present members."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _MOST_VAIN = 5
 
 
 class Members(Closing):
-    """Process among others that may be lost, leave and join, without any of them restarting.
+    """Process in a job whose members may be lost, leave and join without any restart.
 
         with Members(rank, ranks, store) as members:        # or Members.join(store)
             while members.steps < 1000:
@@ -96,7 +96,7 @@ class Members(Closing):
 
     @classmethod
     def join(cls, store: SharedStore, options: Options | None = None) -> Members:
-        """Return a process more: returns when the members have taken it in, at the end of a step.
+        """Join a running job; return once its members have taken this process in, after a step.
 
         Raises:
             EngineError: there are no members, or all of them have ended.
@@ -134,17 +134,17 @@ class Members(Closing):
 
     @property
     def ranks(self) -> int:
-        """How many there are in this generation."""
+        """Number of members in this generation."""
         return len(self._roster.members)
 
     @property
     def numbers(self) -> list[int]:
-        """Members' numbers by rank, which they keep; the longest-standing members come first."""
+        """Permanent numbers of the members, by rank; the longest-standing members come first."""
         return self._roster.numbers
 
     @property
     def newcomers(self) -> list[int]:
-        """Numbers of those that need the job's state: they have not done a step yet."""
+        """Numbers of the members that need the job's state, as they have not done a step yet."""
         return [one.number for one in self._roster.members if one.since == self.steps]
 
     @property
@@ -160,15 +160,15 @@ class Members(Closing):
 
     @property
     def forest(self) -> Forest:
-        """Along which this generation began to aggregate."""
+        """Forest along which this generation began to aggregate."""
         return self._forest
 
     def allreduce(self, array: Any, op: str = "sum", dtype: str | None = None) -> Work:
-        """Reduce as `Engine.allreduce`, over the present members."""
+        """Reduce an array over the present members, as `Engine.allreduce` does."""
         return self.engine.allreduce(array, op, dtype)
 
     def commit(self, *, leave: bool = False) -> bool:
-        """End a step once the works of it have been waited for; all members call it.
+        """End a step once its works have been waited for; all members call this.
 
         If it returns, the step is done on all members. If it raises, `reconfigure` says by `steps`
         whether it is. Who asks to join is taken in here, and who leaves is let go.
@@ -199,7 +199,7 @@ class Members(Closing):
         return True
 
     def reconfigure(self, ranks: Collection[int] | None = None, plan: Forest | None = None) -> None:
-        """Go on with those that are left, after an `EngineError` or at a step that all agree on.
+        """Go on with the members that are left, after an `EngineError` or at an agreed step.
 
         All that are left call it. None waits for one that has ended; for one that lives and does
         not come they wait as long as for one that does not join a collective.
@@ -224,7 +224,7 @@ class Members(Closing):
         self._succeed(unwanted | self._culprits(), plan or self._forest, numbers)
 
     def close(self) -> None:
-        """End everything; the others lose a step, unless this one has left."""
+        """Close the engine and all connections; others lose a step, unless this one has left."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
@@ -240,7 +240,7 @@ class Members(Closing):
             raise
 
     def _culprits(self) -> set[int]:
-        """Return the members that the engine's failure names."""
+        """Return the members that the engine's failure blames."""
         if self._engine is None:
             return set()
         try:
@@ -253,7 +253,7 @@ class Members(Closing):
         return set() if error.rank is None else {self.numbers[error.rank]} - {self.number}
 
     def _succeed(self, suspects: set[int], plan: Forest, numbers: Sequence[int]) -> None:
-        """A new generation, and another one as long as one cannot be connected."""
+        """Form a new generation, and further ones until one can be connected."""
         vain = 0
         while True:
             if self._engine is not None:
@@ -312,7 +312,7 @@ class Members(Closing):
         return key
 
     def _take(self, roster: Roster) -> None:
-        """Join this generation."""
+        """Adopt a generation's roster: its members, steps and plan."""
         self._roster = roster
         self.steps = roster.steps
         content = self._store.get(roster.plan, self._options.setup_timeout_s)
@@ -331,7 +331,7 @@ class Members(Closing):
         self._watch.close()
 
     def _check_others(self) -> None:
-        """Raise if this generation cannot be connected: a member has ended, or given it up."""
+        """Raise if this generation cannot be connected: a member has ended, or given up on it."""
         for rank, member in enumerate(self._roster.members):
             if member.number != self.number and self._watch.life(member.line) is Life.ENDED:
                 raise EngineError(

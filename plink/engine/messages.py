@@ -43,7 +43,7 @@ class Messages(Connected):
     def receive(
         self, array: Any, peer: int | None = None, tag: int = 0, *, type_code: int = 0
     ) -> Work:
-        """Begin to receive a message of just as many bytes into `array`.
+        """Begin to receive into `array` a message of as many bytes as it has.
 
         Args:
             array: a writable, contiguous buffer on the CPU.
@@ -71,7 +71,7 @@ class Messages(Connected):
         is_received: bool,
         type_code: int = 0,
     ) -> Work:
-        """Send or receive with memory at `address` that `owner` keeps until the end.
+        """Begin to send or receive in memory at `address`, which `owner` keeps until the end.
 
         Raises:
             WrongUseError: a peer or tag that cannot be.

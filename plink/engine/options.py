@@ -1,4 +1,4 @@
-"""How an engine runs."""
+"""Options of an engine."""
 
 from __future__ import annotations
 
@@ -129,13 +129,13 @@ class Options:
         return tls.for_rank(rank) if tls is not None else None
 
     def spin_time_us(self, ranks_of_host: int) -> float:
-        """Return for how many µs a waiting thread spins before it sleeps."""
+        """Return how many µs a waiting thread spins before it sleeps."""
         if self.spin_us is not None:
             return self.spin_us
         return DEFAULT_SPIN_US if ranks_of_host <= len(os.sched_getaffinity(0)) else 0.0
 
     def pinned_cores(self, workers: int) -> list[int]:
-        """Return the cores that the workers are pinned to, in turn."""
+        """Return the cores that the workers are pinned to, in turn; empty to pin none."""
         if self.cores is not None:
             return list(self.cores)
         # With no more cores than workers there is no better place to move to; with more, several

@@ -1,4 +1,4 @@
-"""A Redis server as the place where ranks meet; needs the Python package `redis`."""
+"""Redis server as the store where ranks meet; needs the Python package `redis`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_POLL_S = 0.05
 
 
 class RedisStore:
-    """A Redis server that all ranks reach.
+    """Store on a Redis server that all ranks reach.
 
     Args:
         url: of the server, such as `redis://10.0.0.1:6379/0`, `rediss://` with TLS, `unix://` with
@@ -61,18 +61,18 @@ class RedisStore:
             self._client.ping()
 
     def set(self, key: str, value: bytes) -> None:
-        """Set a key for `keep_s`."""
+        """Set a key, which the server forgets after `keep_s` seconds."""
         with self._talk():
             self._client.set(self._prefix + key, value, px=self._keep_ms)
 
     def claim(self, key: str, value: bytes) -> bytes:
-        """Return kept for `keep_s`."""
+        """Set a key for `keep_s` seconds unless it has a value; return the value that it has."""
         with self._talk():
             self._client.set(self._prefix + key, value, px=self._keep_ms, nx=True)
         return self.get(key, 0.0)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Asked for again and again, at longer and longer intervals."""
+        """Return a key's value once it is set, polling at longer and longer intervals."""
         deadline = time.monotonic() + timeout_s
         pause_s = _POLL_S
         while True:

@@ -1,4 +1,4 @@
-"""Rosters and presences in the store, where anybody may have written."""
+"""Rosters and presences of members in the store, checked: anybody may have written them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Member(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Roster(Struct, frozen=True):
-    """A generation: who is in it, from which step on, and along which plan they aggregate.
+    """Members of a generation, with the step and the plan that they begin from.
 
     Attributes:
         members: members by rank, those that are longest there first
@@ -76,27 +76,27 @@ class Presence(Struct, frozen=True, array_like=True, forbid_unknown_fields=True)
 
 
 def roster_key(generation: int) -> str:
-    """Return the key of a roster, which is claimed: the first one proposed counts."""
+    """Return the key of a generation's roster; the first value claimed for it counts."""
     return f"{PREFIX}/{generation}/roster"
 
 
 def presence_key(generation: int, number: int) -> str:
-    """Set by a member that has come to the meeting."""
+    """Return the key that a member sets when it comes to a generation's meeting."""
     return f"{PREFIX}/{generation}/here/{number}"
 
 
 def begun_key(generation: int) -> str:
-    """Set by each member that comes to the meeting of a generation."""
+    """Return the key that is set once any member has come to a generation's meeting."""
     return f"{PREFIX}/{generation}/begun"
 
 
 def asking_key(number: int) -> str:
-    """Return the key that a process claims to ask to join; it has this number then."""
+    """Return the key that a process claims to ask to join, and to get that number."""
     return f"{PREFIX}/asking/{number}"
 
 
 def latest_key() -> str:
-    """Return a generation, not before the last but a few."""
+    """Return the key of the latest generation's number, which may be a few behind."""
     return f"{PREFIX}/latest"
 
 

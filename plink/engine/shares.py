@@ -44,7 +44,7 @@ _US = 1e-6
 
 
 def costs(before: Statistics, after: Statistics, workers: int) -> Floats:
-    """(workers,) seconds, by what happened on this rank meanwhile; 0 where that tells nothing.
+    """Return the cost of each worker on this rank between two statistics, in s; 0 if unknown.
 
     Each worker's connections send at the same time, so that its busiest counts. The kernel's busy
     time has that with small buffers in it, the worker's own that of waiting for other ranks; the
@@ -71,7 +71,7 @@ def costs(before: Statistics, after: Statistics, workers: int) -> Floats:
 
 
 class Shares:
-    """Follows the ranks' costs; the same on all ranks, for all are given the same.
+    """Workers' shares of buffers, which follow their costs; the same on all ranks.
 
     Args:
         workers: how many there are.
@@ -84,11 +84,11 @@ class Shares:
 
     @property
     def are_equal(self) -> bool:
-        """Chunks go to the workers in turn."""
+        """Whether the shares are equal, so that chunks go to the workers in turn."""
         return self.weights is self._equal
 
     def follow(self, costs: Sequence[float]) -> bool:
-        """Take the costs of a window; whether the weights are others now.
+        """Record the costs of a window and return whether the weights have changed.
 
         They change where some windows, one after the other, agree that it is worth it: so they
         neither follow noise nor swing.
@@ -114,7 +114,7 @@ class Shares:
         return True
 
     def _gains(self, least: float, weights: Sequence[float], over: Sequence[float]) -> bool:
-        """Return whether every window says that these weights are so much faster."""
+        """Return whether weights are `least` times as fast as those of `over` in all windows."""
         return all(
             _seconds(over, window) >= least * _seconds(weights, window) for window in self._windows
         )
@@ -125,7 +125,7 @@ def _seconds(weights: Sequence[float], costs: Sequence[float]) -> float:
 
 
 def _towards(wanted: list[float], weights: Sequence[float]) -> list[float]:
-    """Part of the way, where a share would grow more than may be foreseen."""
+    """Return weights on the way to the wanted ones, so that no share grows too much at once."""
     step = 1.0
     for new, old in zip(wanted, weights, strict=True):
         if new > _MOST_GROWTH * old:

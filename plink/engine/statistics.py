@@ -59,7 +59,7 @@ class PeerStatistics:
 
 @dataclass(frozen=True)
 class WorkerStatistics:
-    """Traffic of one worker in the buffers that all workers share, which small ones are not.
+    """Traffic of one worker in buffers that all workers share, which small ones are not.
 
     Args:
         busy_us: during which it had some under way.

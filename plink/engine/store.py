@@ -21,13 +21,13 @@ _HINT = "name a directory that is not there yet: it is made for its user alone"
 
 
 class Store(Protocol):
-    """A tiny key-value interface."""
+    """Key-value store through which ranks exchange their addresses."""
 
     def set(self, key: str, value: bytes) -> None:
-        """Make `value` known to all ranks."""
+        """Set a key's value, for all ranks."""
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Return the value, as soon as a rank has set it.
+        """Return a key's value as soon as a rank has set it.
 
         Raises:
             TimeoutError: none did in time.
@@ -35,18 +35,18 @@ class Store(Protocol):
 
 
 class SharedStore(Store, Protocol):
-    """A store by which ranks agree, too: of several values for a key the first one counts."""
+    """Store in which the first value claimed for a key counts, so that ranks can agree."""
 
     def claim(self, key: str, value: bytes) -> bytes:
-        """Set `value` unless the key has one; returns what it has then, the same for everybody."""
+        """Set a key unless it has a value; return the value that it has, the same for all."""
 
 
 @runtime_checkable
 class BatchStore(Store, Protocol):
-    """A store that answers many questions at once, where each would be a round trip."""
+    """Store that returns the values of many keys at once, not in a round trip each."""
 
     def get_many(self, keys: Sequence[str], timeout_s: float) -> list[bytes]:
-        """Return the values, as soon as ranks have set all.
+        """Return the values of several keys as soon as ranks have set all of them.
 
         Raises:
             TimeoutError: they did not in time.
@@ -54,7 +54,7 @@ class BatchStore(Store, Protocol):
 
 
 def get_all(store: Store, keys: Sequence[str], deadline: float) -> list[bytes | None]:
-    """The values of keys; None for one that nobody has set by `deadline` (`time.monotonic`)."""
+    """Return the values of keys; None for one that is not set by `deadline` (`time.monotonic`)."""
     if isinstance(store, BatchStore):
         try:
             return list(store.get_many(keys, max(0.0, deadline - time.monotonic())))
@@ -70,7 +70,7 @@ def get_all(store: Store, keys: Sequence[str], deadline: float) -> list[bytes | 
 
 
 def peek(store: Store, key: str) -> bytes | None:
-    """Return the value if there is one by now."""
+    """Return a key's value, or None if it is not set."""
     try:
         return store.get(key, 0.0)
     except TimeoutError:
@@ -78,7 +78,7 @@ def peek(store: Store, key: str) -> bytes | None:
 
 
 class DirectoryStore:
-    """A directory that all ranks see: on a shared file system, or of one host.
+    """Store in a directory that all ranks see, on a shared file system or on one host.
 
     It holds the job's secret, so it is the user's alone: a new directory has mode 0700, files have
     0600, whatever the umask.
@@ -103,7 +103,7 @@ class DirectoryStore:
             pass
 
     def set(self, key: str, value: bytes) -> None:
-        """Write beside, then rename: a reader sees all or nothing.
+        """Set a key by writing a file and renaming it: a reader sees all of it or nothing.
 
         Raises:
             WrongUseError: others may write to the directory by now.
@@ -112,7 +112,7 @@ class DirectoryStore:
             os.rename(part, _file_name(key), src_dir_fd=folder, dst_dir_fd=folder)
 
     def claim(self, key: str, value: bytes) -> bytes:
-        """Write beside, then give it the name, which only one file can have.
+        """Set a key unless it has a value, by linking a file; return the value that it has.
 
         Raises:
             WrongUseError: others may write to the directory by now.
@@ -122,7 +122,7 @@ class DirectoryStore:
         return self.get(key, 0.0)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Return the file's content, once it is there.
+        """Return the value of a key as soon as its file is there.
 
         Raises:
             TimeoutError: nobody wrote it in time.
@@ -142,7 +142,7 @@ class DirectoryStore:
 
     @contextmanager
     def _write_part(self, key: str, value: bytes) -> Iterator[tuple[int, str]]:
-        """The directory and a file in it under another name; it is gone afterwards."""
+        """Write a temporary file; yield its directory and name, then delete it."""
         part = f".{_file_name(key)}.{os.getpid()}.{time.monotonic_ns()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with self._open_directory() as folder:
@@ -157,7 +157,10 @@ class DirectoryStore:
 
     @contextmanager
     def _open_directory(self) -> Iterator[int]:
-        """The directory itself: what is checked is used, whatever its path comes to mean."""
+        """Open the directory, check that it is the user's alone, and yield its descriptor.
+
+        What is checked is used, whatever the path comes to mean.
+        """
         descriptor = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             found = os.fstat(descriptor)
@@ -181,7 +184,7 @@ def _file_name(key: str) -> str:
 
 
 class C10dStore:
-    """A store of PyTorch's, such as `torch.distributed.TCPStore`; torch is not imported here.
+    """Store of PyTorch's, such as `torch.distributed.TCPStore`; torch is not imported here.
 
     Args:
         store: what has the methods `set`, `wait`, `get`, `check` and `compare_set` of
@@ -192,11 +195,11 @@ class C10dStore:
         self._store = store
 
     def set(self, key: str, value: bytes) -> None:
-        """Set a key as PyTorch's store does."""
+        """Set a key in PyTorch's store."""
         self._store.set(key, value)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Waits in the store, as PyTorch's does; for less than a second it asks now and then."""
+        """Return a key's value once it is set; poll the store if `timeout_s` is below a second."""
         if timeout_s < _SHORTEST_WAIT_S:
             return self._poll(key, timeout_s)
         try:
@@ -207,7 +210,7 @@ class C10dStore:
         return self._read(key)
 
     def get_many(self, keys: Sequence[str], timeout_s: float) -> list[bytes]:
-        """Get several keys, in two round trips if PyTorch's store can do that."""
+        """Return the values of several keys, in two round trips if PyTorch's store can do that."""
         if timeout_s < _SHORTEST_WAIT_S or not self._has_batches():
             deadline = time.monotonic() + timeout_s
             return [self.get(key, max(0.0, deadline - time.monotonic())) for key in keys]
@@ -218,7 +221,7 @@ class C10dStore:
         return [bytes(value) for value in self._store.multi_get(list(keys))]
 
     def _read(self, key: str) -> bytes:
-        """Read a key that is set: PyTorch's `get` waits for it once more, a round trip."""
+        """Return the value of a key that is set, without PyTorch's further wait if possible."""
         value = self._store.multi_get([key])[0] if self._has_batches() else self._store.get(key)
         return bytes(value)
 
@@ -226,7 +229,7 @@ class C10dStore:
         return hasattr(self._store, "multi_get") and self._store.has_extended_api()
 
     def claim(self, key: str, value: bytes) -> bytes:
-        """Claim a key by `compare_set`; `value` is text in UTF-8."""
+        """Set a key unless it has a value, by `compare_set`; `value` is text in UTF-8."""
         return bytes(self._store.compare_set(key, "", value.decode()))
 
     def _poll(self, key: str, timeout_s: float) -> bytes:

@@ -1,4 +1,4 @@
-"""Entries of ranks in the store, checked, since anybody may have written there."""
+"""Entries of ranks and rank 0's table in the store, checked: anybody may have written them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Endpoints = Annotated[Sequence[Endpoint], Meta(min_length=1, max_length=64)]
 
 
 class Entry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Entry that a rank puts into the store.
+    """Entry of a rank in the store: its addresses, and information for rank 0.
 
     Attributes:
         endpoints: addresses and ports where it listens
@@ -33,7 +33,7 @@ class Entry(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Table(Struct, frozen=True, forbid_unknown_fields=True):
-    """Table that rank 0 sends to all others.
+    """Table of all ranks' addresses and of rank 0's decisions, which rank 0 sends to all others.
 
     Attributes:
         job: random name of the job, 16 bytes as hexadecimal digits
@@ -59,7 +59,7 @@ class Table(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def pack_entry(entry: Entry) -> bytes:
-    """Return the entry, as a rank puts it into the store."""
+    """Encode the entry that a rank puts into the store."""
     return msgspec.json.encode(entry)
 
 
@@ -77,12 +77,12 @@ def parse_entry(content: bytes, rank: int) -> Entry:
 
 
 def pack_table(table: Table) -> bytes:
-    """Return the table, as rank 0 puts it into the store."""
+    """Encode the table that rank 0 puts into the store."""
     return msgspec.json.encode(table)
 
 
 def parse_table(content: bytes, ranks: int) -> Table:
-    """Return the table that rank 0 put into the store for `ranks` ranks.
+    """Parse the table that rank 0 put into the store for `ranks` ranks.
 
     Raises:
         EngineError: it is not a table, or one for another number of ranks.
@@ -101,5 +101,5 @@ def parse_table(content: bytes, ranks: int) -> Table:
 
 
 def _check_addresses(endpoints: Endpoints) -> list[Endpoint]:
-    """Return endpoints with their addresses as text of one form, or raise ValueError."""
+    """Return endpoints with their addresses in one form; raise ValueError for invalid ones."""
     return [(str(ipaddress.ip_address(host)), port) for host, port in endpoints]

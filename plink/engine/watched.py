@@ -1,4 +1,4 @@
-"""A store in which nobody waits for a member that has ended."""
+"""Store in which no rank waits for a member that has ended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SLICE_S = 0.05
 
 
 class WatchedStore:
-    """The part of a store in which the ranks of one engine meet, by a rule of its own for waits.
+    """Part of a store in which one engine's ranks meet; a check can end their waits.
 
     Args:
         store: the whole.
@@ -25,11 +25,11 @@ class WatchedStore:
         self._check = check
 
     def set(self, key: str, value: bytes) -> None:
-        """Set a key as the whole store does."""
+        """Set a key in this part of the store."""
         self._store.set(f"{self._prefix}/{key}", value)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Get a key as the whole store does, or raise what `check` raises."""
+        """Return a key's value once it is set, or raise what `check` raises."""
         deadline = time.monotonic() + timeout_s
         while True:
             left_s = deadline - time.monotonic()
